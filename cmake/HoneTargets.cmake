@@ -1,0 +1,20 @@
+# Two kinds of code live in this project and never include each other: the compiler (MLIR, no exceptions) and the
+# runtime (no LLVM). One function a kind, so that a folder's CMakeLists only lists its files.
+
+# hone_compiler_library(NAME SOURCES... [DEPENDS targets...] [LINKS libs...])
+function(hone_compiler_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS} MLIR LLVM)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# hone_tablegen(TARGET FILE.td OUT.inc ACTIONS...): appends to the folder's generated files.
+macro(hone_tablegen td out)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  mlir_tablegen(${out} ${ARGN})
+endmacro()
