@@ -1,0 +1,25 @@
+//===- InitAll.cpp - registers all of Hone, for tools -------------------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Upstream's dialects and passes first, then ours, one line a room.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "hone/InitAll.h"
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+void hone::registerAllDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<HoneDialect>();
+}
+
+void hone::registerAllPasses() { mlir::registerAllPasses(); }
