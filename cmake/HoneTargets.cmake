@@ -18,3 +18,13 @@ macro(hone_tablegen td out)
   set(LLVM_TARGET_DEFINITIONS ${td})
   mlir_tablegen(${out} ${ARGN})
 endmacro()
+
+# hone_unit_test(NAME sources... [LINKS libs...]): the program build/test/unit/NAMETests, which lit runs case by case.
+function(hone_unit_test name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name}Tests ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name}Tests PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name}Tests PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name}Tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
+endfunction()

@@ -1,0 +1,11 @@
+# How all of Hone is compiled: warnings, and sanitizers where a preset asks for them.
+
+# Overridden methods and matchers leave arguments unused by design, in our code and in what TableGen writes.
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+
+set(HONE_SANITIZE "" CACHE STRING "Sanitizers for all of Hone, as -fsanitize= takes them")
+if(HONE_SANITIZE)
+  # LLVM's own libraries are not instrumented: their types have no type information that -fsanitize=vptr could check.
+  add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HONE_SANITIZE} -fno-sanitize=vptr)
+endif()
