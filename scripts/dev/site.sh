@@ -2,3 +2,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ./dev lint, format and docs.
+
+# sources PATTERNS...: files of the project, committed or new, that match.
+sources() {
+  git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+    [ ! -f "$file" ] || echo "$file"
+  done
+}
+
+need_tool() {
+  [ -x "$(command -v "$1")" ] || install_missing "$1"
+}
+
+command_lint() {
+  local status=0
+  if [ "${1:-}" = --tidy ]; then
+    shift
+    run_tidy "$@"
+    return
+  fi
+  need_tool clang-format-22
+  sources | xargs -d '\n' python3 scripts/dev/lint.py || status=1
+  sources '*.cpp' '*.h' '*.c' | xargs -r -d '\n' -P "$JOBS" -n 16 clang-format-22 --dry-run --Werror || status=1
+  [ $status = 0 ] || echo "dev: './dev format' mends the formatting" >&2
+  return $status
+}
+
+run_tidy() {
+  [ $# -gt 0 ] || fail "lint --tidy expects the files to check"
+  need_tool clang-tidy-22
+  command_build
+  clang-tidy-22 -p "$(build_folder)" --quiet "$@"
+}
+
+command_format() {
+  need_tool clang-format-22
+  sources '*.cpp' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 -i
+}

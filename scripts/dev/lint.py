@@ -1,0 +1,49 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lint.py FILES...: what a machine can say about the text of sources: length, licence, whitespace, unfinished work."""
+
+import pathlib
+import re
+import sys
+
+CODE = {".cpp", ".h", ".c", ".td", ".py", ".sh"}
+TEXT = CODE | {".cmake", ".md", ".mlir", ".test", ".txt", ".in", ".json", ".yaml", ".yml", ""}
+MAX_LINES = 500
+LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+LICENCE_WITHIN = 8
+# In two halves, so that this file passes.
+UNFINISHED = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
+
+
+def complaints(path):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        return
+    if path.suffix in CODE:
+        if len(lines) > MAX_LINES:
+            yield 1, f"{len(lines)} lines, more than {MAX_LINES}: split the file by concern"
+        if not any(LICENCE in line for line in lines[:LICENCE_WITHIN]):
+            yield 1, f"no licence line '{LICENCE}' in the first {LICENCE_WITHIN} lines"
+    for number, line in enumerate(lines, 1):
+        if match := UNFINISHED.search(line):
+            yield number, f"'{match[0]}': finish it, or write down what is not covered"
+        if line != line.rstrip() and path.suffix != ".test":
+            yield number, "space at the end of the line"
+        if "\t" in line and path.suffix in CODE:
+            yield number, "tab"
+
+
+def main():
+    count = 0
+    for name in sys.argv[1:]:
+        path = pathlib.Path(name)
+        if path.suffix not in TEXT or not path.is_file():
+            continue
+        for number, text in complaints(path):
+            print(f"{path}:{number}: {text}")
+            count += 1
+    return 1 if count else 0
+
+
+sys.exit(main())
