@@ -1,0 +1,67 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files as a whole: mapped for reading, and written so that a reader sees all of a file or none of it.
+
+#ifndef HONE_IO_FILE_H
+#define HONE_IO_FILE_H
+
+#include "hone/io/status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hone::io {
+
+/// A file mapped read-only. Unmapped with the object.
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { *this = std::move(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  ~MappedFile();
+
+  static absl::StatusOr<MappedFile> open(const std::string &path);
+
+  const uint8_t *data() const { return bytes; }
+  uint64_t size() const { return length; }
+  std::string_view text() const { return {reinterpret_cast<const char *>(bytes), length}; }
+
+private:
+  const uint8_t *bytes = nullptr;
+  uint64_t length = 0;
+};
+
+/// All bytes of a small file.
+absl::StatusOr<std::string> readFile(const std::string &path);
+
+/// A file under construction: bytes go to a temporary name in the same folder, and commit() renames it into place.
+/// Without commit() the temporary file is removed.
+class FileWriter {
+public:
+  FileWriter() = default;
+  FileWriter(FileWriter &&other) noexcept { *this = std::move(other); }
+  FileWriter &operator=(FileWriter &&other) noexcept;
+  ~FileWriter();
+
+  static absl::StatusOr<FileWriter> create(const std::string &path);
+
+  absl::Status write(std::string_view bytes);
+  uint64_t position() const { return written; }
+  absl::Status commit();
+
+private:
+  void discard();
+
+  int descriptor = -1;
+  uint64_t written = 0;
+  std::string path, temporary;
+};
+
+/// Writes a whole file through a FileWriter.
+absl::Status writeFile(const std::string &path, std::string_view bytes);
+
+} // namespace hone::io
+
+#endif // HONE_IO_FILE_H

@@ -1,0 +1,69 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// manifest.json of an artefact, as structs: the compiler writes what the runtime reads. docs/artefact.md documents it.
+
+#ifndef HONE_IO_MANIFEST_H
+#define HONE_IO_MANIFEST_H
+
+#include "hone/io/dtype.h"
+#include "hone/io/status.h"
+
+#include <map>
+
+namespace hone::io {
+
+constexpr int64_t kManifestVersion = 1;
+
+/// A size that is known, or one that calls decide (`size` < 0), with the symbol the model gave it ("" = unnamed). Equal
+/// symbols of one call are equal sizes.
+struct Dim {
+  int64_t size = -1;
+  std::string symbol;
+
+  bool isFixed() const { return size >= 0; }
+  static Dim fixed(int64_t size) { return {size, ""}; }
+  static Dim symbolic(std::string symbol) { return {-1, std::move(symbol)}; }
+};
+
+/// "[2, batch, ?]".
+std::string shapeText(const std::vector<Dim> &shape);
+
+/// An input, an output or a state slot.
+struct TensorInfo {
+  std::string name;
+  hone_dtype dtype = HONE_F32;
+  std::vector<Dim> shape;
+  /// State only: the axis that grows (its size in `shape` is 0), or nothing for a state that is replaced as a whole.
+  std::optional<int64_t> appendAxis;
+};
+
+struct EntryInfo {
+  std::string name;
+  std::vector<TensorInfo> inputs, outputs, state;
+};
+
+struct Manifest {
+  std::string honeVersion, target, cpuName;
+  std::vector<std::string> cpuFeatures;
+  std::map<std::string, uint64_t> fileBytes;
+  std::vector<EntryInfo> entries;
+  std::vector<std::string> kernels;
+  std::string sourceName;
+  std::string tokenizer; // file in the folder, or empty
+  std::vector<int64_t> endTokens;
+  std::optional<int64_t> beginToken;
+
+  const EntryInfo *entry(std::string_view name) const;
+};
+
+/// The manifest in `text`; `name` begins every error.
+absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name);
+absl::StatusOr<Manifest> readManifest(const std::string &path);
+
+/// The JSON text, with a newline at the end.
+std::string manifestText(const Manifest &manifest);
+
+} // namespace hone::io
+
+#endif // HONE_IO_MANIFEST_H

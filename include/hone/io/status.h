@@ -1,0 +1,68 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Text of messages and the two macros that pass a failure on. Nothing below the runtime's C ABI throws.
+
+#ifndef HONE_IO_STATUS_H
+#define HONE_IO_STATUS_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace hone::io {
+
+namespace detail {
+inline void append(std::string &text, std::string_view part) { text.append(part); }
+/// Debian's Abseil has a string_view of its own.
+template <typename View>
+  requires(std::is_same_v<View, absl::string_view> && !std::is_same_v<View, std::string_view>)
+void append(std::string &text, View part) {
+  text.append(part.data(), part.size());
+}
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+void append(std::string &text, Number part) {
+  text += std::to_string(part);
+}
+} // namespace detail
+
+/// The parts one after the other; numbers in decimal.
+template <typename... Parts>
+std::string cat(const Parts &...parts) {
+  std::string text;
+  (detail::append(text, parts), ...);
+  return text;
+}
+
+/// The caller, or a file the caller named, is at fault: tools exit with 1.
+template <typename... Parts>
+absl::Status invalid(const Parts &...parts) {
+  return absl::InvalidArgumentError(cat(parts...));
+}
+
+} // namespace hone::io
+
+#define HONE_CONCAT_INNER(a, b) a##b
+#define HONE_CONCAT(a, b) HONE_CONCAT_INNER(a, b)
+
+/// Leaves the function with the status unless it is OK.
+#define HONE_RETURN_IF_ERROR(expression)                                                                               \
+  do {                                                                                                                 \
+    if (absl::Status honeStatus = (expression); !honeStatus.ok())                                                      \
+      return honeStatus;                                                                                               \
+  } while (false)
+
+/// Declares or assigns `target` from a StatusOr, or leaves the function with its status.
+#define HONE_ASSIGN_OR_RETURN(target, expression)                                                                      \
+  HONE_ASSIGN_OR_RETURN_INNER(HONE_CONCAT(honeResult, __LINE__), target, expression)
+#define HONE_ASSIGN_OR_RETURN_INNER(result, target, expression)                                                        \
+  auto result = (expression);                                                                                          \
+  if (!result.ok())                                                                                                    \
+    return result.status();                                                                                            \
+  target = *std::move(result)
+
+#endif // HONE_IO_STATUS_H

@@ -1,0 +1,134 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Mapping and atomic writing of files.
+
+#include "hone/io/file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace hone::io {
+namespace {
+
+absl::Status systemError(std::string_view verb, const std::string &path) {
+  int reason = errno;
+  std::string message = cat("cannot ", verb, " ", path, ": ", std::strerror(reason));
+  return reason == ENOENT ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
+}
+
+/// A name beside `path` that no other writer of this machine uses.
+std::string temporaryName(const std::string &path) {
+  static std::atomic<uint64_t> counter = 0;
+  return cat(path, ".partial-", getpid(), "-", counter++);
+}
+
+} // namespace
+
+MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(bytes, other.bytes);
+  std::swap(length, other.length);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (length > 0)
+    munmap(const_cast<uint8_t *>(bytes), length);
+}
+
+absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return systemError("open", path);
+  struct stat information = {};
+  MappedFile file;
+  absl::Status status;
+  if (fstat(descriptor, &information) != 0) {
+    status = systemError("read", path);
+  } else if (!S_ISREG(information.st_mode)) {
+    status = invalid("cannot read ", path, ": not a regular file");
+  } else if (information.st_size > 0) {
+    size_t size = static_cast<size_t>(information.st_size);
+    void *address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (address == MAP_FAILED) {
+      status = systemError("map", path);
+    } else {
+      file.bytes = static_cast<const uint8_t *>(address);
+      file.length = size;
+    }
+  }
+  close(descriptor);
+  if (!status.ok())
+    return status;
+  return file;
+}
+
+absl::StatusOr<std::string> readFile(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  return std::string(file.text());
+}
+
+FileWriter &FileWriter::operator=(FileWriter &&other) noexcept {
+  std::swap(descriptor, other.descriptor);
+  std::swap(written, other.written);
+  std::swap(path, other.path);
+  std::swap(temporary, other.temporary);
+  return *this;
+}
+
+FileWriter::~FileWriter() { discard(); }
+
+void FileWriter::discard() {
+  if (descriptor < 0)
+    return;
+  close(descriptor);
+  unlink(temporary.c_str());
+  descriptor = -1;
+}
+
+absl::StatusOr<FileWriter> FileWriter::create(const std::string &path) {
+  FileWriter writer;
+  writer.path = path;
+  writer.temporary = temporaryName(path);
+  writer.descriptor = ::open(writer.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (writer.descriptor < 0)
+    return systemError("write", path);
+  return writer;
+}
+
+absl::Status FileWriter::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return systemError("write", path);
+    written += static_cast<uint64_t>(count);
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::commit() {
+  // A late write error (quota, network file systems) shows at close, so that comes before the rename.
+  if (close(std::exchange(descriptor, -1)) == 0 && std::rename(temporary.c_str(), path.c_str()) == 0)
+    return absl::OkStatus();
+  absl::Status status = systemError("write", path);
+  unlink(temporary.c_str());
+  return status;
+}
+
+absl::Status writeFile(const std::string &path, std::string_view bytes) {
+  HONE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::create(path));
+  HONE_RETURN_IF_ERROR(writer.write(bytes));
+  return writer.commit();
+}
+
+} // namespace hone::io

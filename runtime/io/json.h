@@ -1,0 +1,31 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parsing of JSON without exceptions, and typed access that cannot throw either.
+
+#ifndef HONE_RUNTIME_IO_JSON_H
+#define HONE_RUNTIME_IO_JSON_H
+
+#include "hone/io/status.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace hone::io {
+
+using Json = nlohmann::ordered_json;
+
+/// The document in `text`; fails for text that is no JSON, or where an object at the first level names a key twice.
+absl::StatusOr<Json> parseJson(std::string_view text, const std::string &name);
+
+/// The member of an object, or null where the value is no object or has no such member.
+const Json *member(const Json &object, const char *key);
+
+std::optional<std::string> asString(const Json *value);
+
+/// A whole number that fits; a number with a fraction or beyond int64 is nothing.
+std::optional<int64_t> asInteger(const Json *value);
+
+} // namespace hone::io
+
+#endif // HONE_RUNTIME_IO_JSON_H

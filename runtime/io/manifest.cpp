@@ -1,0 +1,255 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// manifest.json to structs and back.
+
+#include "hone/io/manifest.h"
+
+#include "hone/io/file.h"
+#include "json.h"
+
+#include <algorithm>
+
+namespace hone::io {
+namespace {
+
+constexpr std::string_view kSchema = "hone-artefact";
+
+/// Reads one manifest; the first complaint wins, and later reads are harmless.
+class ManifestParser {
+public:
+  ManifestParser(const Json &document, const std::string &name) : document(document), name(name) {}
+
+  absl::StatusOr<Manifest> parse() {
+    HONE_RETURN_IF_ERROR(checkVersion());
+    manifest.honeVersion = text(document, "hone", "manifest");
+    manifest.target = text(document, "target", "manifest");
+    parseCpu();
+    parseFiles();
+    for (const Json &entry : list(document, "entries", "manifest"))
+      manifest.entries.push_back(parseEntry(entry));
+    manifest.kernels = strings(document, "kernels", "manifest");
+    if (const Json *source = member(document, "source"))
+      manifest.sourceName = text(*source, "name", "source");
+    if (const Json *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
+      manifest.tokenizer = text(document, "tokenizer", "manifest");
+    parseGeneration();
+    if (!status.ok())
+      return status;
+    return manifest;
+  }
+
+private:
+  absl::Status checkVersion() {
+    if (asString(member(document, "schema")) != kSchema)
+      return invalid(name, ": expected schema to be '", kSchema, "'; is this the manifest of a .hone artefact?");
+    std::optional<int64_t> version = asInteger(member(document, "version"));
+    if (version != kManifestVersion)
+      return invalid(name, ": unsupported artefact version ", version ? cat(*version) : "(none)", "; supported: ",
+                     kManifestVersion);
+    return absl::OkStatus();
+  }
+
+  void parseCpu() {
+    const Json *cpu = member(document, "cpu");
+    if (!cpu)
+      return;
+    manifest.cpuName = text(*cpu, "name", "cpu");
+    manifest.cpuFeatures = strings(*cpu, "features", "cpu");
+  }
+
+  void parseFiles() {
+    const Json *files = member(document, "files");
+    if (!files || !files->is_object())
+      return complain("files", "an object");
+    for (const auto &[file, entry] : files->items()) {
+      std::optional<int64_t> bytes = asInteger(member(entry, "bytes"));
+      if (!bytes || *bytes < 0)
+        return complain(cat("files.", file, ".bytes"), "a size");
+      manifest.fileBytes[file] = static_cast<uint64_t>(*bytes);
+    }
+  }
+
+  EntryInfo parseEntry(const Json &entry) {
+    EntryInfo info;
+    info.name = text(entry, "name", "an entry");
+    for (const Json &input : list(entry, "inputs", info.name))
+      info.inputs.push_back(parseTensor(input, info.name));
+    for (const Json &output : list(entry, "outputs", info.name))
+      info.outputs.push_back(parseTensor(output, info.name));
+    if (member(entry, "state"))
+      for (const Json &slot : list(entry, "state", info.name))
+        info.state.push_back(parseSlot(slot, info.name));
+    return info;
+  }
+
+  TensorInfo parseTensor(const Json &tensor, const std::string &entry) {
+    TensorInfo info;
+    info.name = text(tensor, "name", entry);
+    std::string where = cat(entry, ".", info.name);
+    std::string word = text(tensor, "dtype", where);
+    std::optional<hone_dtype> dtype = dtypeFromName(word);
+    if (!dtype)
+      complain(cat(where, ".dtype"), "an element type");
+    info.dtype = dtype.value_or(HONE_F32);
+    for (const Json &dim : list(tensor, "shape", where))
+      info.shape.push_back(parseDim(dim, where));
+    if (info.shape.size() > HONE_MAX_RANK)
+      complain(cat(where, ".shape"), cat("at most ", HONE_MAX_RANK, " sizes"));
+    return info;
+  }
+
+  TensorInfo parseSlot(const Json &slot, const std::string &entry) {
+    TensorInfo info = parseTensor(slot, entry);
+    const Json *axis = member(slot, "append_axis");
+    if (!axis || axis->is_null())
+      return info;
+    info.appendAxis = asInteger(axis);
+    if (!info.appendAxis || *info.appendAxis < 0 || *info.appendAxis >= static_cast<int64_t>(info.shape.size())) {
+      complain(cat(entry, ".", info.name, ".append_axis"), "an axis of its shape, or null");
+      info.appendAxis.reset();
+    }
+    return info;
+  }
+
+  Dim parseDim(const Json &dim, const std::string &where) {
+    if (std::optional<std::string> symbol = asString(&dim))
+      return Dim::symbolic(*symbol);
+    std::optional<int64_t> size = asInteger(&dim);
+    if (!size || *size < 0)
+      complain(cat(where, ".shape"), "sizes and symbols");
+    return Dim::fixed(size && *size >= 0 ? *size : 0);
+  }
+
+  void parseGeneration() {
+    const Json *generation = member(document, "generation");
+    if (!generation || generation->is_null())
+      return;
+    if (const Json *begin = member(*generation, "bos"); begin && !begin->is_null()) {
+      manifest.beginToken = asInteger(begin);
+      if (!manifest.beginToken)
+        complain("generation.bos", "a token id");
+    }
+    for (const Json &id : list(*generation, "eos", "generation")) {
+      if (!asInteger(&id))
+        complain("generation.eos", "token ids");
+      manifest.endTokens.push_back(asInteger(&id).value_or(0));
+    }
+  }
+
+  std::string text(const Json &object, const char *key, std::string_view where) {
+    std::optional<std::string> value = asString(member(object, key));
+    if (!value)
+      complain(cat(where, ".", key), "a string");
+    return value.value_or("");
+  }
+
+  const Json &list(const Json &object, const char *key, std::string_view where) {
+    static const Json empty = Json::array();
+    const Json *value = member(object, key);
+    if (value && value->is_array())
+      return *value;
+    complain(cat(where, ".", key), "a list");
+    return empty;
+  }
+
+  std::vector<std::string> strings(const Json &object, const char *key, std::string_view where) {
+    std::vector<std::string> values;
+    for (const Json &element : list(object, key, where)) {
+      if (!element.is_string())
+        complain(cat(where, ".", key), "a list of strings");
+      values.push_back(asString(&element).value_or(""));
+    }
+    return values;
+  }
+
+  void complain(std::string_view what, std::string_view expected) {
+    if (status.ok())
+      status = invalid(name, ": expected ", what, " to be ", expected);
+  }
+
+  const Json &document;
+  const std::string &name;
+  Manifest manifest;
+  absl::Status status;
+};
+
+Json shapeJson(const std::vector<Dim> &shape) {
+  Json list = Json::array();
+  for (const Dim &dim : shape)
+    list.push_back(dim.isFixed() ? Json(dim.size) : Json(dim.symbol));
+  return list;
+}
+
+Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
+  Json list = Json::array();
+  for (const TensorInfo &tensor : tensors) {
+    Json entry = {{"name", tensor.name},
+                  {"dtype", std::string(dtypeName(tensor.dtype))},
+                  {"shape", shapeJson(tensor.shape)}};
+    if (state)
+      entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json entryJson(const EntryInfo &entry) {
+  Json json = {{"name", entry.name},
+               {"inputs", tensorsJson(entry.inputs, false)},
+               {"outputs", tensorsJson(entry.outputs, false)}};
+  if (!entry.state.empty())
+    json["state"] = tensorsJson(entry.state, true);
+  return json;
+}
+
+} // namespace
+
+std::string shapeText(const std::vector<Dim> &shape) {
+  std::string text = "[";
+  for (const Dim &dim : shape) {
+    if (text.size() > 1)
+      text += ", ";
+    text += dim.isFixed() ? cat(dim.size) : dim.symbol.empty() ? "?" : dim.symbol;
+  }
+  return text + "]";
+}
+
+const EntryInfo *Manifest::entry(std::string_view name) const {
+  auto found = std::ranges::find(entries, name, &EntryInfo::name);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name) {
+  HONE_ASSIGN_OR_RETURN(Json document, parseJson(text, name));
+  return ManifestParser(document, name).parse();
+}
+
+absl::StatusOr<Manifest> readManifest(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(std::string text, readFile(path));
+  return parseManifest(text, path);
+}
+
+std::string manifestText(const Manifest &manifest) {
+  Json document = {{"schema", std::string(kSchema)},
+                   {"version", kManifestVersion},
+                   {"hone", manifest.honeVersion},
+                   {"target", manifest.target},
+                   {"cpu", {{"name", manifest.cpuName}, {"features", manifest.cpuFeatures}}}};
+  document["files"] = Json::object();
+  for (const auto &[file, bytes] : manifest.fileBytes)
+    document["files"][file]["bytes"] = bytes;
+  document["entries"] = Json::array();
+  for (const EntryInfo &entry : manifest.entries)
+    document["entries"].push_back(entryJson(entry));
+  document["kernels"] = manifest.kernels;
+  document["source"]["name"] = manifest.sourceName;
+  document["tokenizer"] = manifest.tokenizer.empty() ? Json(nullptr) : Json(manifest.tokenizer);
+  if (manifest.beginToken || !manifest.endTokens.empty()) {
+    document["generation"]["eos"] = manifest.endTokens;
+    document["generation"]["bos"] = manifest.beginToken ? Json(*manifest.beginToken) : Json(nullptr);
+  }
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace hone::io
