@@ -39,3 +39,15 @@ command_format() {
   need_tool clang-format-22
   sources '*.cpp' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 -i
 }
+
+command_docs() {
+  local venv
+  command_deps
+  venv=$(readlink -f .deps/venv)
+  if [ ! -e "$venv/docs-$(hash_of requirements-docs.txt)" ]; then
+    logged pip-docs "installing what makes the site" "$venv/bin/pip" install -r requirements-docs.txt
+    touch "$venv/docs-$(hash_of requirements-docs.txt)"
+  fi
+  logged docs "building the site" python scripts/dev/site.py build/site-pages build/docs
+  echo "build/docs/index.html"
+}
