@@ -4,8 +4,12 @@
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers for all of Hone, as -fsanitize= takes them")
+option(HONE_FUZZ "Build the fuzz targets with libFuzzer" OFF)
 if(HONE_SANITIZE)
   # LLVM's own libraries are not instrumented: their types have no type information that -fsanitize=vptr could check.
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(HONE_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
   add_link_options(-fsanitize=${HONE_SANITIZE} -fno-sanitize=vptr)
 endif()

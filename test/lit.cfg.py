@@ -9,7 +9,7 @@ import lit.formats
 config.name = "Hone"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["unit", "fuzz", "Inputs"]
+config.excludes = ["unit", "corpus", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.hone_binary_dir, "test")
 

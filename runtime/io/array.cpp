@@ -13,9 +13,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-std::span<const int64_t> sizesOf(const hone_tensor &tensor) {
-  return {tensor.sizes, static_cast<size_t>(tensor.rank)};
-}
+std::span<const int64_t> sizesOf(const hone_tensor &tensor) { return {tensor.sizes, static_cast<size_t>(tensor.rank)}; }
 
 /// Axes from `axis` on are dense in both views, so that they move as one block.
 bool denseFrom(const hone_tensor &from, const hone_tensor &to, int32_t axis) {

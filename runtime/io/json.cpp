@@ -42,7 +42,8 @@ std::optional<std::string> asString(const Json *value) {
 std::optional<int64_t> asInteger(const Json *value) {
   if (!value || !value->is_number_integer())
     return std::nullopt;
-  if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+  if (value->is_number_unsigned() &&
+      value->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     return std::nullopt;
   return value->get<int64_t>();
 }

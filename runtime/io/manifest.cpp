@@ -45,8 +45,8 @@ private:
       return invalid(name, ": expected schema to be '", kSchema, "'; is this the manifest of a .hone artefact?");
     std::optional<int64_t> version = asInteger(member(document, "version"));
     if (version != kManifestVersion)
-      return invalid(name, ": unsupported artefact version ", version ? cat(*version) : "(none)", "; supported: ",
-                     kManifestVersion);
+      return invalid(name, ": unsupported artefact version ", version ? cat(*version) : "(none)",
+                     "; supported: ", kManifestVersion);
     return absl::OkStatus();
   }
 
@@ -184,9 +184,8 @@ Json shapeJson(const std::vector<Dim> &shape) {
 Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
   Json list = Json::array();
   for (const TensorInfo &tensor : tensors) {
-    Json entry = {{"name", tensor.name},
-                  {"dtype", std::string(dtypeName(tensor.dtype))},
-                  {"shape", shapeJson(tensor.shape)}};
+    Json entry = {
+        {"name", tensor.name}, {"dtype", std::string(dtypeName(tensor.dtype))}, {"shape", shapeJson(tensor.shape)}};
     if (state)
       entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
     list.push_back(std::move(entry));

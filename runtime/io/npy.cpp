@@ -20,12 +20,13 @@ struct TypeWord {
 
 /// Words of `descr`. The first row of a type is the one that is written.
 constexpr TypeWord kTypeWords[] = {
-    {"<f4", HONE_F32},  {"<f2", HONE_F16},  {"<f8", HONE_F64},      {"|i1", HONE_I8},      {"<i2", HONE_I16},
-    {"<i4", HONE_I32},  {"<i8", HONE_I64},  {"|u1", HONE_U8},       {"<u2", HONE_U16},     {"<u4", HONE_U32},
-    {"<u8", HONE_U64},  {"|b1", HONE_BOOL}, {"<c8", HONE_C64},      {"<c16", HONE_C128},   {"<u2", HONE_BF16},
-    {"|u1", HONE_F8E4M3FN}, {"|u1", HONE_F8E4M3FNUZ}, {"|u1", HONE_F8E5M2}, {"|u1", HONE_F8E5M2FNUZ},
-    {"|u1", HONE_F8E8M0},   {"|i1", HONE_I4},         {"|u1", HONE_U4},
-    {"<i1", HONE_I8},   {"<u1", HONE_U8},   {"<b1", HONE_BOOL},     {"=f4", HONE_F32},
+    {"<f4", HONE_F32},        {"<f2", HONE_F16},    {"<f8", HONE_F64},        {"|i1", HONE_I8},
+    {"<i2", HONE_I16},        {"<i4", HONE_I32},    {"<i8", HONE_I64},        {"|u1", HONE_U8},
+    {"<u2", HONE_U16},        {"<u4", HONE_U32},    {"<u8", HONE_U64},        {"|b1", HONE_BOOL},
+    {"<c8", HONE_C64},        {"<c16", HONE_C128},  {"<u2", HONE_BF16},       {"|u1", HONE_F8E4M3FN},
+    {"|u1", HONE_F8E4M3FNUZ}, {"|u1", HONE_F8E5M2}, {"|u1", HONE_F8E5M2FNUZ}, {"|u1", HONE_F8E8M0},
+    {"|i1", HONE_I4},         {"|u1", HONE_U4},     {"<i1", HONE_I8},         {"<u1", HONE_U8},
+    {"<b1", HONE_BOOL},       {"=f4", HONE_F32},
 };
 
 /// A reader of the header's dictionary literal: just as much Python as numpy writes.
@@ -161,8 +162,8 @@ absl::StatusOr<Array> parseNpy(std::string_view bytes, const std::string &name) 
     if (!type && row.word == header.type)
       type = &row;
   if (!type)
-    return invalid(name, ": unsupported element type '", header.type, "'; supported: ",
-                   "little-endian bool, (unsigned) integers, f2, f4, f8, c8, c16");
+    return invalid(name, ": unsupported element type '", header.type,
+                   "'; supported: ", "little-endian bool, (unsigned) integers, f2, f4, f8, c8, c16");
   std::optional<int64_t> expected = tensorBytes(type->dtype, header.shape);
   if (!expected || static_cast<uint64_t>(*expected) != data.size())
     return invalid(name, ": expected ", expected ? cat(*expected) : "fewer", " bytes of data for shape ",

@@ -144,8 +144,7 @@ absl::Status NpzReader::readEntry(std::string_view directory, size_t &position) 
   std::string_view field = extraField(entry.substr(kDirectoryEntryBytes + nameBytes, extraBytes), kZip64Extra);
   Member member = {load<uint16_t>(entry, 10), load<uint32_t>(entry, 16), load<uint32_t>(entry, 20),
                    load<uint32_t>(entry, 24), load<uint32_t>(entry, 42)};
-  if (!resolve64(member.bytes, field) || !resolve64(member.packedBytes, field) ||
-      !resolve64(member.localHeader, field))
+  if (!resolve64(member.bytes, field) || !resolve64(member.packedBytes, field) || !resolve64(member.localHeader, field))
     return broken();
   if (name.ends_with(".npy"))
     name.resize(name.size() - 4);

@@ -27,11 +27,27 @@ struct TypeWord {
 
 /// Sub-byte integers are stored an element a byte, as the program reads them.
 constexpr TypeWord kTypeWords[] = {
-    {"F32", HONE_F32},   {"F16", HONE_F16}, {"BF16", HONE_BF16}, {"F64", HONE_F64}, {"I8", HONE_I8},
-    {"I16", HONE_I16},   {"I32", HONE_I32}, {"I64", HONE_I64},   {"U8", HONE_U8},   {"U16", HONE_U16},
-    {"U32", HONE_U32},   {"U64", HONE_U64}, {"BOOL", HONE_BOOL}, {"C64", HONE_C64}, {"F8_E4M3", HONE_F8E4M3FN},
-    {"F8_E4M3FNUZ", HONE_F8E4M3FNUZ},       {"F8_E5M2", HONE_F8E5M2},               {"F8_E5M2FNUZ", HONE_F8E5M2FNUZ},
-    {"F8_E8M0", HONE_F8E8M0},               {"I8", HONE_I4},     {"U8", HONE_U4},
+    {"F32", HONE_F32},
+    {"F16", HONE_F16},
+    {"BF16", HONE_BF16},
+    {"F64", HONE_F64},
+    {"I8", HONE_I8},
+    {"I16", HONE_I16},
+    {"I32", HONE_I32},
+    {"I64", HONE_I64},
+    {"U8", HONE_U8},
+    {"U16", HONE_U16},
+    {"U32", HONE_U32},
+    {"U64", HONE_U64},
+    {"BOOL", HONE_BOOL},
+    {"C64", HONE_C64},
+    {"F8_E4M3", HONE_F8E4M3FN},
+    {"F8_E4M3FNUZ", HONE_F8E4M3FNUZ},
+    {"F8_E5M2", HONE_F8E5M2},
+    {"F8_E5M2FNUZ", HONE_F8E5M2FNUZ},
+    {"F8_E8M0", HONE_F8E8M0},
+    {"I8", HONE_I4},
+    {"U8", HONE_U4},
 };
 
 uint64_t alignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
@@ -112,7 +128,8 @@ absl::Status SafetensorsReader::parseHeader(std::string_view header, const std::
 }
 
 absl::Status SafetensorsReader::checkLayout(const std::string &path) {
-  std::ranges::sort(stored, {}, [](const StoredTensor &tensor) { return std::tie(tensor.offset, tensor.bytes, tensor.name); });
+  std::ranges::sort(stored, {},
+                    [](const StoredTensor &tensor) { return std::tie(tensor.offset, tensor.bytes, tensor.name); });
   uint64_t available = file.size() - dataBegin, end = 0;
   for (const StoredTensor &tensor : stored) {
     if (tensor.offset > available || tensor.bytes > available - tensor.offset)

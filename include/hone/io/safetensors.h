@@ -74,8 +74,8 @@ private:
   FileWriter file;
   std::string path;
   std::vector<StoredTensor> stored;
-  size_t current = 0;         // tensor that the next byte belongs to
-  uint64_t currentBytes = 0;  // bytes of it that were appended
+  size_t current = 0;        // tensor that the next byte belongs to
+  uint64_t currentBytes = 0; // bytes of it that were appended
 };
 
 } // namespace hone::io
