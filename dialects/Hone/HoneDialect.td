@@ -1,4 +1,4 @@
-//===- HoneDialect.td - the dialect that says what a model means -------------------------------------*- tablegen -*-===//
+//===- HoneDialect.td - the dialect that says what a model means ---------------------------------*- tablegen -*-===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,6 +16,28 @@ def Hone_Dialect : Dialect {
   let name = "hone";
   let cppNamespace = "::hone";
   let summary = "what a transformer model means: tensors by value, no targets";
+  let description = [{
+    An operation is here only if fusing or compressing it pays; everything else of a model is linalg, tensor and arith.
+    `hone-decompose` rewrites each computing operation into those dialects, and that rewrite is its meaning.
+
+    How a weight is stored is the encoding of its tensor type, which keys a query sees is the pattern attribute of
+    `hone.attention`, and what a decoder remembers is a `!hone.kv` value. A module whose program keeps state lists what the
+    state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// The module attribute that lists the slots of a program's state.
+    static constexpr ::llvm::StringLiteral getSlotsAttrName() { return "hone.slots"; }
+
+  private:
+    void registerTypes();
+    void registerAttributes();
+
+  public:
+  }];
 }
 
 #endif // HONE_DIALECT_TD

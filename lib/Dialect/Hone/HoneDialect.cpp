@@ -1,12 +1,51 @@
-//===- HoneDialect.cpp - registration of the hone dialect ---------------------------------------------------------===//
+//===- HoneDialect.cpp - registration of the hone dialect -------------------------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-//===--------------------------------------------------------------------------------------------------------------===//
+// Also checks the attribute that lists the slots of a program's state.
+//
+//===------------------------------------------------------------------------------------------------------------===//
 
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace hone;
 
 #include "hone/Dialect/Hone/HoneDialect.cpp.inc"
 
-void hone::HoneDialect::initialize() {}
+void HoneDialect::initialize() {
+  registerTypes();
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "hone/Dialect/Hone/HoneOps.cpp.inc"
+      >();
+}
+
+static LogicalResult verifySlots(Operation *op, Attribute attribute) {
+  auto slots = dyn_cast<ArrayAttr>(attribute);
+  if (!isa<ModuleOp>(op) || !slots || !llvm::all_of(slots, llvm::IsaPred<SlotAttr>))
+    return op->emitOpError() << "expected 'hone.slots' to be an array of #hone.slot on a module";
+  llvm::StringSet<> names;
+  for (auto slot : slots.getAsRange<SlotAttr>())
+    if (!names.insert(slot.getName()).second)
+      return op->emitOpError() << "expected the names of 'hone.slots' to be unique, but got '" << slot.getName()
+                               << "' twice";
+  return success();
+}
+
+LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == getSlotsAttrName())
+    return verifySlots(op, attribute.getValue());
+  return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
+                           << "' of the hone dialect; supported: hone.slots";
+}

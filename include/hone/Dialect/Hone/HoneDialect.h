@@ -1,11 +1,9 @@
-//===- HoneDialect.h - the dialect that says what a model means -----------------------------------------*- C++ -*-===//
+//===- HoneDialect.h - the dialect that says what a model means ---------------------------------------*- C++ -*-===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The dialect's class; everything generated from dialects/Hone/*.td.
-//
-//===--------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------------------------===//
 
 #ifndef HONE_DIALECT_HONE_HONEDIALECT_H
 #define HONE_DIALECT_HONE_HONEDIALECT_H

@@ -1,0 +1,52 @@
+//===- HoneTypes.td - the state of a session -----------------------------------------------------*- tablegen -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The state's type and the attribute that describes one slot of it.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_TYPES_TD
+#define HONE_TYPES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "Hone/HoneDialect.td"
+
+def Hone_KvType : TypeDef<Hone_Dialect, "Kv"> {
+  let mnemonic = "kv";
+  let summary = "what a session remembers between calls";
+  let description = [{
+    A value of this type is the list of the module's `hone.slots` tensors, with the number of positions that were held when
+    the call began and how many of those, from the left, are padding in each sequence. Appending makes a new value; the
+    runtime keeps the memory. A function that keeps state takes one such value and returns one.
+  }];
+  let builderCall = "$_builder.getType<" # cppType # ">()";
+}
+
+def Hone_SlotAttr : AttrDef<Hone_Dialect, "Slot"> {
+  let mnemonic = "slot";
+  let summary = "one tensor of a session's state";
+  let description = [{
+    *Meaning.* A slot called `name` whose tensor has the type `type` and grows along the dimension `axis`.
+
+    *Constraints.*
+    - C1. `name` is not empty.
+    - C2. `axis` is a dimension of `type`.
+    - C3. The dimension `axis` of `type` is dynamic.
+
+    *Example.*
+    ```mlir
+    module attributes {hone.slots = [#hone.slot<"layers.0.key", tensor<?x4x?x64xf32>, axis = 2>]} {}
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<"what messages and manifests call it">:$name,
+    "::mlir::RankedTensorType":$type,
+    "int64_t":$axis);
+  let assemblyFormat = "`<` $name `,` $type `,` `axis` `=` $axis `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // HONE_TYPES_TD

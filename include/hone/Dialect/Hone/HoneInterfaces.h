@@ -1,0 +1,47 @@
+//===- HoneInterfaces.h - what an encoding and an attention pattern promise ---------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The interfaces of dialects/Hone/HoneInterfaces.td and the plain structs that their methods speak in.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_DIALECT_HONE_HONEINTERFACES_H
+#define HONE_DIALECT_HONE_HONEINTERFACES_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TensorEncoding.h"
+
+#include <string>
+
+namespace hone {
+
+/// One array of an encoded tensor's bytes: its name, and its shape and elements as a tensor type without encoding.
+struct EncodingPlane {
+  llvm::StringRef name;
+  mlir::RankedTensorType type;
+};
+
+/// A query and a key of one sequence and head, and the length of the sequence's prefix, as integers or as index values.
+template <typename T>
+struct AttentionPoint {
+  T batch{};
+  T head{};
+  T query{};
+  T key{};
+  T prefix{};
+};
+
+/// Positions begin, begin + 1, …, end - 1; empty where end <= begin.
+struct PositionRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+} // namespace hone
+
+#include "hone/Dialect/Hone/HoneInterfaces.h.inc"
+
+#endif // HONE_DIALECT_HONE_HONEINTERFACES_H

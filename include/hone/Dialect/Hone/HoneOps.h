@@ -1,0 +1,27 @@
+//===- HoneOps.h - operations of the hone dialect -----------------------------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_DIALECT_HONE_HONEOPS_H
+#define HONE_DIALECT_HONE_HONEOPS_H
+
+#include "hone/Dialect/Hone/HoneShapes.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/HoneTypes.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "hone/Dialect/Hone/HoneOps.h.inc"
+
+#endif // HONE_DIALECT_HONE_HONEOPS_H

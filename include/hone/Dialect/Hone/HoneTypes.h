@@ -1,0 +1,25 @@
+//===- HoneTypes.h - types and attributes of the hone dialect -----------------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_DIALECT_HONE_HONETYPES_H
+#define HONE_DIALECT_HONE_HONETYPES_H
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneInterfaces.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "hone/Dialect/Hone/HoneEnums.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "hone/Dialect/Hone/HoneTypes.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "hone/Dialect/Hone/HoneAttributes.h.inc"
+
+#endif // HONE_DIALECT_HONE_HONETYPES_H

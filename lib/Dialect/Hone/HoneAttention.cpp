@@ -1,0 +1,94 @@
+//===- HoneAttention.cpp - verifiers and shapes of attention and rope -------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "RowShapes.h"
+#include "Verify.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+
+using namespace mlir;
+using namespace hone;
+
+//===- attention --------------------------------------------------------------------------------------------------===//
+
+FailureOr<ResultDims> AttentionOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{2, 3}); }
+
+static LogicalResult verifyOperandShapes(AttentionOp op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
+  if (failed(verifyElements(op, "key", op.getKey(), op.getQuery())) || // attention C1
+      failed(verifyElements(op, "value", op.getValue(), op.getQuery())))
+    return failure();
+  if (failed(verifySize(op, "the batch of key", key[0], query[0])) || // attention C2
+      failed(verifySize(op, "the batch of value", value[0], query[0])) ||
+      failed(verifySize(op, "the heads of value", value[1], key[1])) ||
+      failed(verifySize(op, "the positions of value", value[2], key[2])))
+    return failure();
+  if (failed(verifySize(op, "the last dimension of key", key[3], query[3]))) // attention C3
+    return failure();
+  bool known = !ShapedType::isDynamic(query[1]) && !ShapedType::isDynamic(key[1]);
+  if (known && (key[1] == 0 || query[1] % key[1] != 0)) // attention C4
+    return op.emitOpError() << "expected the heads of query to be a multiple of the " << key[1]
+                            << " heads of key, but got " << query[1];
+  return success();
+}
+
+static LogicalResult verifyBias(AttentionOp op) {
+  if (!op.getBias())
+    return success();
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), bias = shapeOf(op.getBias());
+  SmallVector<int64_t> logits{query[0], query[1], query[2], shapeOf(op.getKey())[2]};
+  for (auto [size, expected] : llvm::zip_equal(bias, logits))
+    if (size != 1 && !mayEqual(size, expected)) // attention C5
+      return op.emitOpError() << "expected each dimension of bias to be 1 or that of the logits " << toText(logits)
+                              << ", but got " << toText(bias);
+  return success();
+}
+
+static LogicalResult verifyVectors(AttentionOp op) {
+  int64_t batch = shapeOf(op.getQuery())[0], heads = shapeOf(op.getQuery())[1];
+  if (failed(verifyCount(op, "alibi", op.getAlibi(), heads)) || // attention C6
+      failed(verifyCount(op, "sinks", op.getSinks(), heads)) ||
+      failed(verifyCount(op, "key_begin", op.getKeyBegin(), batch)) || // attention C7
+      failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)) ||
+      failed(verifyCount(op, "prefix", op.getPrefix(), batch)))
+    return failure();
+  if (static_cast<bool>(op.getPrefix()) != op.getPattern().needsPrefix()) // attention C8
+    return op.emitOpError() << "expected prefix to be " << (op.getPrefix() ? "absent" : "given") << " with the pattern "
+                            << op.getPattern();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyOperandShapes(*this)) || failed(verifyBias(*this)) || failed(verifyVectors(*this)))
+    return failure();
+  if (!getScale().isFinite()) // attention C9
+    return emitOpError() << "expected scale to be finite, but got " << getScale().convertToFloat();
+  std::optional<APFloat> softcap = getSoftcap();
+  if (softcap && (!softcap->isFinite() || softcap->isNegative() || softcap->isZero()))
+    return emitOpError() << "expected softcap to be finite and positive, but got " << softcap->convertToFloat();
+  return success();
+}
+
+//===- rope -------------------------------------------------------------------------------------------------------===//
+
+FailureOr<ResultDims> RopeOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
+
+LogicalResult RopeOp::verify() {
+  ArrayRef<int64_t> x = shapeOf(getX()), table = shapeOf(getCos());
+  if (failed(verifyShape(*this, "sin", shapeOf(getSin()), table)) || // rope C1
+      failed(verifyElements(*this, "sin", getSin(), getCos())))
+    return failure();
+  if (table[0] != 1 && failed(verifySize(*this, "the first dimension of the tables", table[0], x[0]))) // rope C2
+    return failure();
+  if (failed(verifySize(*this, "the second dimension of the tables", table[1], x[2])))
+    return failure();
+  bool known = !ShapedType::isDynamic(table[2]) && !ShapedType::isDynamic(x[3]);
+  if (known && table[2] > x[3] / 2) // rope C3
+    return emitOpError() << "expected the last dimension of the tables to be at most " << x[3] / 2 << ", but got "
+                         << table[2];
+  return success();
+}

@@ -1,0 +1,96 @@
+//===- HoneMlps.cpp - verifiers and shapes of gated_mlp, mlp and moe --------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "RowShapes.h"
+#include "Verify.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+
+using namespace mlir;
+using namespace hone;
+
+/// The last dimension of x is the last of the weight that reads it.
+static LogicalResult verifyRow(Operation *op, Value x, Value weight) {
+  return verifySize(op, "the last dimension of x", shapeOf(x).back(), shapeOf(weight).back());
+}
+
+//===- gated_mlp --------------------------------------------------------------------------------------------------===//
+
+FailureOr<ResultDims> GatedMlpOp::getResultDims(TypeRange operands) { // gated_mlp C1
+  return getRowDims(operands, 0, /*last=*/{3, 0});
+}
+
+LogicalResult GatedMlpOp::verify() {
+  ArrayRef<int64_t> gate = shapeOf(getGate()), down = shapeOf(getDown());
+  if (failed(verifyRow(*this, getX(), getGate())) ||                                 // gated_mlp C1
+      failed(verifyShape(*this, "up", shapeOf(getUp()), gate)) ||                    // gated_mlp C2
+      failed(verifySize(*this, "the last dimension of down", down[1], gate[0])) ||   // gated_mlp C3
+      failed(verifyCount(*this, "gate_bias", getGateBias(), gate[0])) ||             // gated_mlp C4
+      failed(verifyCount(*this, "up_bias", getUpBias(), gate[0])) ||
+      failed(verifyCount(*this, "down_bias", getDownBias(), down[0])) ||
+      failed(verifyElements(*this, "gate", getGate(), getX())) || // gated_mlp C5
+      failed(verifyElements(*this, "up", getUp(), getX())))
+    return failure();
+  return verifyElements(*this, "down", getDown(), getX());
+}
+
+//===- mlp --------------------------------------------------------------------------------------------------------===//
+
+FailureOr<ResultDims> MlpOp::getResultDims(TypeRange operands) { // mlp C1
+  return getRowDims(operands, 0, /*last=*/{2, 0});
+}
+
+LogicalResult MlpOp::verify() {
+  ArrayRef<int64_t> up = shapeOf(getUp()), down = shapeOf(getDown());
+  if (failed(verifyRow(*this, getX(), getUp())) ||                               // mlp C1
+      failed(verifySize(*this, "the last dimension of down", down[1], up[0])) || // mlp C2
+      failed(verifyCount(*this, "up_bias", getUpBias(), up[0])) ||               // mlp C3
+      failed(verifyCount(*this, "down_bias", getDownBias(), down[0])) ||
+      failed(verifyElements(*this, "up", getUp(), getX()))) // mlp C4
+    return failure();
+  return verifyElements(*this, "down", getDown(), getX());
+}
+
+//===- moe --------------------------------------------------------------------------------------------------------===//
+
+FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) { // moe C1
+  return getRowDims(operands, 0, /*last=*/{4, 1});
+}
+
+static LogicalResult verifyRouting(MoeOp op) {
+  ArrayRef<int64_t> ids = shapeOf(op.getExpertIds()), leading = shapeOf(op.getX()).drop_back();
+  if (ids.size() != leading.size() + 1 || !mayEqual(ids.drop_back(), leading)) // moe C2
+    return op.emitOpError() << "expected the leading dimensions of expert_ids to be " << toText(leading)
+                            << ", but got the shape " << toText(ids);
+  return verifyShape(op, "expert_weights", shapeOf(op.getExpertWeights()), ids);
+}
+
+static LogicalResult verifyExpertBiases(MoeOp op) {
+  if (op.getGateBias() && !op.getGate()) // moe C5
+    return op.emitOpError() << "expected gate_bias to be absent without gate";
+  ArrayRef<int64_t> up = shapeOf(op.getUp()), down = shapeOf(op.getDown());
+  std::tuple<StringRef, Value, ArrayRef<int64_t>> biases[] = {
+      {"gate_bias", op.getGateBias(), up}, {"up_bias", op.getUpBias(), up}, {"down_bias", op.getDownBias(), down}};
+  for (auto [name, bias, weight] : biases)
+    if (bias && failed(verifyShape(op, name, shapeOf(bias), weight.drop_back()))) // moe C5
+      return failure();
+  return success();
+}
+
+LogicalResult MoeOp::verify() {
+  ArrayRef<int64_t> up = shapeOf(getUp()), down = shapeOf(getDown());
+  if (failed(verifyRow(*this, getX(), getUp())) || failed(verifyRouting(*this))) // moe C1, C2
+    return failure();
+  if (getGate() && failed(verifyShape(*this, "gate", shapeOf(getGate()), up))) // moe C3
+    return failure();
+  if (failed(verifySize(*this, "the experts of down", down[0], up[0])) || // moe C4
+      failed(verifySize(*this, "the last dimension of down", down[2], up[1])) || failed(verifyExpertBiases(*this)) ||
+      failed(verifyElements(*this, "up", getUp(), getX())) || // moe C6
+      failed(verifyElements(*this, "gate", getGate(), getX())))
+    return failure();
+  return verifyElements(*this, "down", getDown(), getX());
+}

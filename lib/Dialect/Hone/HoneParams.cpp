@@ -1,0 +1,117 @@
+//===- HoneParams.cpp - parameters and their bytes --------------------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// param, get_param, planes, unpack.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "Verify.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace hone;
+
+//===- param ------------------------------------------------------------------------------------------------------===//
+
+SymbolTable::Visibility ParamOp::getVisibility() { return SymbolTable::Visibility::Private; }
+
+SmallVector<Attribute> ParamOp::getPlaneStorage() {
+  auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
+  if (!dictionary)
+    return {getStorage()};
+  SmallVector<Attribute> storage;
+  for (const EncodingPlane &plane : getPlanes(getTensorType()))
+    storage.push_back(dictionary.get(plane.name));
+  return storage;
+}
+
+static LogicalResult verifyPlaneStorage(ParamOp op, const EncodingPlane &plane, Attribute storage) {
+  if (auto elements = dyn_cast_or_null<ElementsAttr>(storage)) {
+    if (elements.getShapedType() != plane.type) // param C3
+      return op.emitOpError() << "expected the elements of plane '" << plane.name << "' to be of type " << plane.type
+                              << ", but got " << elements.getShapedType();
+    return success();
+  }
+  auto external = dyn_cast_or_null<ExternalAttr>(storage);
+  if (!external) // param C2
+    return op.emitOpError() << "expected the storage of plane '" << plane.name
+                            << "' to be dense elements, a resource or #hone.external";
+  std::optional<int64_t> bytes = getDenseBytes(plane.type);
+  if (!bytes || *bytes != external.getBytes()) // param C4
+    return op.emitOpError() << "expected the size of plane '" << plane.name << "' to be "
+                            << (bytes ? Twine(*bytes) : Twine("known")) << " bytes, but got " << external.getBytes();
+  return success();
+}
+
+/// Whether the entries of `storage` are the planes, by name.
+static bool namesPlanes(DictionaryAttr storage, ArrayRef<EncodingPlane> planes) {
+  return storage.size() == planes.size() &&
+         llvm::all_of(planes, [&](const EncodingPlane &plane) { return storage.contains(plane.name); });
+}
+
+LogicalResult ParamOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (!type.hasStaticShape()) // param C1
+    return emitOpError() << "expected the type to have a static shape, but got " << type;
+  SmallVector<EncodingPlane> planes = getPlanes(type);
+  auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
+  if (dictionary ? !namesPlanes(dictionary, planes) : planes.size() != 1) { // param C2
+    InFlightDiagnostic error = emitOpError() << "expected the storage to have the planes ";
+    llvm::interleaveComma(planes, error, [&](const EncodingPlane &plane) { error << "'" << plane.name << "'"; });
+    return error << ", but got " << getStorage();
+  }
+  for (auto [plane, storage] : llvm::zip_equal(planes, getPlaneStorage()))
+    if (failed(verifyPlaneStorage(*this, plane, storage)))
+      return failure();
+  return success();
+}
+
+//===- get_param --------------------------------------------------------------------------------------------------===//
+
+LogicalResult GetParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto param = symbols.lookupNearestSymbolFrom<ParamOp>(*this, getNameAttr());
+  if (!param) // get_param C1
+    return emitOpError() << "expected " << getNameAttr() << " to be a hone.param of this module";
+  if (getType() != param.getType()) { // get_param C2
+    InFlightDiagnostic error = emitOpError() << "expected the type of " << getNameAttr() << " to be " << param.getType()
+                                             << ", but got " << getType();
+    error.attachNote(param.getLoc()) << "the parameter is here";
+    return error;
+  }
+  return success();
+}
+
+//===- planes, unpack ---------------------------------------------------------------------------------------------===//
+
+LogicalResult PlanesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  auto type = cast<RankedTensorType>(adaptor.getTensor().getType());
+  if (!isa_and_nonnull<EncodingInterface>(type.getEncoding())) // planes C1
+    return emitOptionalError(location, "'hone.planes' op expected a tensor with a weight encoding, but got ", type);
+  for (const EncodingPlane &plane : hone::getPlanes(type))
+    types.push_back(plane.type);
+  return success();
+}
+
+void UnpackOp::build(OpBuilder &builder, OperationState &state, Value tensor) {
+  build(builder, state, getPlainType(cast<RankedTensorType>(tensor.getType())), tensor);
+}
+
+LogicalResult UnpackOp::verify() {
+  RankedTensorType type = getTensor().getType();
+  if (!isa_and_nonnull<EncodingInterface>(type.getEncoding())) // unpack C1
+    return emitOpError() << "expected a tensor with a weight encoding, but got " << type;
+  if (getType() != getPlainType(type)) // unpack C2
+    return emitOpError() << "expected the result to be " << getPlainType(type) << ", but got " << getType();
+  return success();
+}
+
+LogicalResult UnpackOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(tensor::getMixedSizes(builder, getLoc(), getTensor()));
+  return success();
+}
