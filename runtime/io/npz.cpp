@@ -21,15 +21,13 @@ constexpr uint16_t kStored = 0, kDeflated = 8, kZip64Extra = 1;
 constexpr uint32_t kInZip64 = 0xffffffff; // "look in the zip64 extra field"
 constexpr uint64_t kBestRatio = 1032;     // deflate cannot shrink further, so a larger claim is a lie
 
-template <typename Number>
-Number load(std::string_view bytes, size_t offset) {
+template <typename Number> Number load(std::string_view bytes, size_t offset) {
   Number number;
   std::memcpy(&number, bytes.data() + offset, sizeof number);
   return number;
 }
 
-template <typename Number>
-void store(std::string &bytes, Number number) {
+template <typename Number> void store(std::string &bytes, Number number) {
   bytes.append(reinterpret_cast<const char *>(&number), sizeof number);
 }
 

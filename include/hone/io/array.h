@@ -34,12 +34,10 @@ public:
   const char *data() const { return memory.get(); }
 
   /// Elements as a C++ type of the same size.
-  template <typename Element>
-  std::span<const Element> as() const {
+  template <typename Element> std::span<const Element> as() const {
     return {reinterpret_cast<const Element *>(memory.get()), static_cast<size_t>(elements)};
   }
-  template <typename Element>
-  std::span<Element> as() {
+  template <typename Element> std::span<Element> as() {
     return {reinterpret_cast<Element *>(memory.get()), static_cast<size_t>(elements)};
   }
 

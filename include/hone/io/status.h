@@ -31,16 +31,14 @@ void append(std::string &text, Number part) {
 } // namespace detail
 
 /// The parts one after the other; numbers in decimal.
-template <typename... Parts>
-std::string cat(const Parts &...parts) {
+template <typename... Parts> std::string cat(const Parts &...parts) {
   std::string text;
   (detail::append(text, parts), ...);
   return text;
 }
 
 /// The caller, or a file the caller named, is at fault: tools exit with 1.
-template <typename... Parts>
-absl::Status invalid(const Parts &...parts) {
+template <typename... Parts> absl::Status invalid(const Parts &...parts) {
   return absl::InvalidArgumentError(cat(parts...));
 }
 

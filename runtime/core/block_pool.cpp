@@ -1,0 +1,109 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tracked, reusable blocks: a header of 64 bytes before each keeps the links and the alignment.
+
+#include "core/block_pool.h"
+
+#include <cstdlib>
+
+namespace hone::rt {
+
+namespace {
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kLargest = uint64_t{1} << 62;
+constexpr uint64_t kSmallBlock = 4096; // below this a block may be reused however much too large it is
+} // namespace
+
+struct alignas(kAlignment) BlockPool::Block {
+  BlockPool *pool;
+  Block *previous, *next;
+  uint64_t capacity;
+  uint64_t lastCall;
+};
+
+BlockPool::~BlockPool() {
+  while (Block *block = used) {
+    unlink(block);
+    std::free(block);
+  }
+  for (auto [capacity, block] : free)
+    std::free(block);
+}
+
+BlockPool::Block *BlockPool::create(BlockPool *pool, uint64_t bytes) {
+  if (bytes > kLargest)
+    return nullptr;
+  uint64_t capacity = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  auto *block = static_cast<Block *>(std::aligned_alloc(kAlignment, sizeof(Block) + capacity));
+  if (block)
+    *block = {pool, nullptr, nullptr, capacity, 0};
+  return block;
+}
+
+BlockPool::Block *BlockPool::blockOf(void *memory) { return static_cast<Block *>(memory) - 1; }
+
+BlockPool::Block *BlockPool::takeFree(uint64_t bytes) {
+  auto found = free.lower_bound(bytes);
+  if (found == free.end() || (found->first > kSmallBlock && found->first / 2 > bytes))
+    return nullptr;
+  Block *block = found->second;
+  free.erase(found);
+  return block;
+}
+
+void *BlockPool::allocate(uint64_t bytes) {
+  std::lock_guard lock(mutex);
+  Block *block = takeFree(bytes);
+  if (!block)
+    block = create(this, bytes);
+  if (!block)
+    return nullptr;
+  block->lastCall = calls;
+  block->previous = nullptr;
+  block->next = used;
+  if (used)
+    used->previous = block;
+  used = block;
+  return block + 1;
+}
+
+void *BlockPool::allocateUntracked(uint64_t bytes) {
+  Block *block = create(nullptr, bytes);
+  return block ? block + 1 : nullptr;
+}
+
+void BlockPool::unlink(Block *block) {
+  (block->previous ? block->previous->next : used) = block->next;
+  if (block->next)
+    block->next->previous = block->previous;
+}
+
+void BlockPool::release(void *memory) {
+  if (!memory)
+    return;
+  Block *block = blockOf(memory);
+  BlockPool *pool = block->pool;
+  if (!pool)
+    return std::free(block);
+  std::lock_guard lock(pool->mutex);
+  pool->unlink(block);
+  pool->free.emplace(block->capacity, block);
+}
+
+void BlockPool::endCall() {
+  std::lock_guard lock(mutex);
+  while (Block *block = used) {
+    unlink(block);
+    free.emplace(block->capacity, block);
+  }
+  std::erase_if(free, [this](const auto &entry) {
+    bool idle = entry.second->lastCall != calls;
+    if (idle)
+      std::free(entry.second);
+    return idle;
+  });
+  ++calls;
+}
+
+} // namespace hone::rt

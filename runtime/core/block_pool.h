@@ -1,0 +1,52 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The memory a compiled program asks for during a call. Every block is tracked, so that a call that fails leaks nothing,
+// and kept for the next call, so that a decode step asks the operating system for nothing.
+
+#ifndef HONE_RUNTIME_CORE_BLOCK_POOL_H
+#define HONE_RUNTIME_CORE_BLOCK_POOL_H
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace hone::rt {
+
+/// Thread-safe. Blocks are aligned to 64 bytes.
+class BlockPool {
+public:
+  BlockPool() = default;
+  BlockPool(const BlockPool &) = delete;
+  BlockPool &operator=(const BlockPool &) = delete;
+  ~BlockPool();
+
+  /// Uninitialised memory, or null where there is none.
+  void *allocate(uint64_t bytes);
+
+  /// Gives a block back to the pool it came from, whichever that is; null is nothing. A block that no pool tracks (see
+  /// allocateUntracked) is freed.
+  static void release(void *memory);
+
+  /// Memory for a thread that belongs to no call, in release()'s format.
+  static void *allocateUntracked(uint64_t bytes);
+
+  /// Ends a call: blocks still out come back, and those that this call did not need are freed.
+  void endCall();
+
+private:
+  struct Block;
+  static Block *create(BlockPool *pool, uint64_t bytes);
+  static Block *blockOf(void *memory);
+  Block *takeFree(uint64_t bytes);
+  void unlink(Block *block);
+
+  std::mutex mutex;
+  Block *used = nullptr;                 // doubly linked
+  std::multimap<uint64_t, Block *> free; // by capacity
+  uint64_t calls = 0;
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_BLOCK_POOL_H

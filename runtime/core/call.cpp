@@ -1,0 +1,131 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Running an entry, and what its services do.
+
+#include "core/call.h"
+
+#include <utility>
+
+namespace hone::rt {
+namespace {
+
+using io::cat;
+using io::invalid;
+
+thread_local CallContext *currentCall = nullptr;
+
+bool fits(const io::TensorInfo &info, std::span<const int64_t> sizes) {
+  if (sizes.size() != info.shape.size())
+    return false;
+  for (size_t axis = 0; axis < sizes.size(); ++axis)
+    if (info.shape[axis].isFixed() && info.shape[axis].size != sizes[axis])
+      return false;
+  return true;
+}
+
+} // namespace
+
+CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
+                         State *state)
+    : entry(entry), pool(pool), state(state), symbols(inputs.symbols), outputs(entry.outputs.size()) {
+  call.inputs = inputs.tensors.data();
+  call.weights = weights;
+  call.runtime = this;
+}
+
+CallContext *CallContext::current() { return currentCall; }
+
+absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) {
+  CallContext *outer = std::exchange(currentCall, this);
+  enter(function);
+  currentCall = outer;
+  pool.endCall();
+  absl::Status status = finish();
+  if (!status.ok()) {
+    if (state)
+      state->rollback();
+    return status;
+  }
+  if (state)
+    HONE_RETURN_IF_ERROR(state->commit(symbols));
+  std::vector<io::Array> results;
+  for (std::optional<io::Array> &output : outputs)
+    results.push_back(*std::move(output));
+  return results;
+}
+
+/// A frame of its own, without variables that a longjmp could leave undefined.
+void CallContext::enter(hone_entry_fn function) {
+  if (setjmp(exit) == 0)
+    function(&call);
+}
+
+absl::Status CallContext::finish() {
+  HONE_RETURN_IF_ERROR(failure);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i])
+      return absl::InternalError(cat("the program left output '", entry.outputs[i].name, "' out"));
+  return absl::OkStatus();
+}
+
+void CallContext::leave() { std::longjmp(exit, 1); }
+
+void *CallContext::allocate(uint64_t bytes) {
+  void *memory = pool.allocate(bytes);
+  if (!memory)
+    record(absl::ResourceExhaustedError(cat("cannot allocate ", bytes, " bytes: out of memory")));
+  return memory;
+}
+
+void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {
+  bool known = index >= 0 && index < static_cast<int64_t>(outputs.size()) && rank >= 0 && rank <= HONE_MAX_RANK;
+  if (!known || outputs[static_cast<size_t>(index)]) {
+    record(absl::InternalError(cat("the program made output ", index, " of rank ", rank, " of '", entry.name, "'")));
+    return nullptr;
+  }
+  const io::TensorInfo &info = entry.outputs[static_cast<size_t>(index)];
+  std::vector<int64_t> shape(sizes, sizes + rank);
+  if (!fits(info, shape)) {
+    record(absl::InternalError(cat("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
+                                   ", but the manifest says ", io::shapeText(info.shape))));
+    return nullptr;
+  }
+  absl::StatusOr<io::Array> array = io::Array::create(info.dtype, std::move(shape));
+  if (!array.ok()) {
+    record(array.status());
+    return nullptr;
+  }
+  return outputs[static_cast<size_t>(index)].emplace(*std::move(array)).data();
+}
+
+Slot *CallContext::findSlot(int64_t index) {
+  if (!state) {
+    record(invalid("entry '", entry.name, "' keeps state: it can only be called in a session"));
+    return nullptr;
+  }
+  if (index >= 0 && index < static_cast<int64_t>(state->slots().size()))
+    return &state->slots()[static_cast<size_t>(index)];
+  record(absl::InternalError(cat("the program uses state ", index, ", which the manifest does not have")));
+  return nullptr;
+}
+
+bool CallContext::assign(absl::StatusOr<hone_tensor> view, hone_tensor &target) {
+  if (view.ok())
+    target = *view;
+  else
+    record(view.status());
+  return view.ok();
+}
+
+bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tensor &all) {
+  Slot *slot = findSlot(index);
+  return slot && assign(slot->append(fresh, state->length()), all);
+}
+
+bool CallContext::viewState(int64_t index, hone_tensor &all) {
+  Slot *slot = findSlot(index);
+  return slot && assign(slot->view(state->length(), symbols), all);
+}
+
+} // namespace hone::rt

@@ -1,0 +1,65 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One call of an entry: what stands behind the services that generated code imports.
+
+#ifndef HONE_RUNTIME_CORE_CALL_H
+#define HONE_RUNTIME_CORE_CALL_H
+
+#include "core/block_pool.h"
+#include "core/inputs.h"
+#include "core/state.h"
+
+#include <csetjmp>
+
+namespace hone::rt {
+
+/// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
+/// with a destructor is alive between the two.
+class CallContext {
+public:
+  /// `state` is null for a call without a session.
+  CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
+              State *state);
+
+  /// Runs the program's function; commits or rolls back the state; returns outputs in the order of the manifest.
+  absl::StatusOr<std::vector<io::Array>> run(hone_entry_fn function);
+
+  /// The call that this thread is in, or null.
+  static CallContext *current();
+  static CallContext &of(hone_call *call) { return *static_cast<CallContext *>(call->runtime); }
+
+  /// Ends the call with the status that was recorded.
+  [[noreturn]] void leave();
+  void record(absl::Status status) { failure = std::move(status); }
+
+  void *allocate(uint64_t bytes);
+  /// Memory of an output, or null with the reason recorded.
+  void *createOutput(int64_t index, int64_t rank, const int64_t *sizes);
+  /// These two are false with the reason recorded.
+  bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
+  bool viewState(int64_t slot, hone_tensor &all);
+  const State *sessionState() const { return state; }
+
+private:
+  Slot *findSlot(int64_t index);
+  bool assign(absl::StatusOr<hone_tensor> view, hone_tensor &target);
+  void enter(hone_entry_fn function);
+  absl::Status finish();
+
+  const io::EntryInfo &entry;
+  BlockPool &pool;
+  State *state;
+  const Symbols &symbols;
+  hone_call call = {};
+  absl::Status failure;
+  std::vector<std::optional<io::Array>> outputs;
+  std::jmp_buf exit;
+};
+
+/// A service of the runtime by its imported name, or null.
+void *findService(std::string_view name);
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_CALL_H

@@ -1,0 +1,106 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Validation of a call's inputs against the manifest.
+
+#include "core/inputs.h"
+
+#include <algorithm>
+
+namespace hone::rt {
+namespace {
+
+using io::cat;
+using io::invalid;
+
+std::string inputNames(const io::EntryInfo &entry) {
+  std::string names;
+  for (const io::TensorInfo &input : entry.inputs)
+    names += (names.empty() ? "" : ", ") + input.name;
+  return names.empty() ? "(none)" : names;
+}
+
+absl::Status checkNames(const io::EntryInfo &entry, std::span<const NamedTensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::string_view name = inputs[i].name;
+    if (std::ranges::find(entry.inputs, name, &io::TensorInfo::name) == entry.inputs.end())
+      return invalid("unknown input '", name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
+    if (std::ranges::find(inputs.first(i), name, &NamedTensor::name) != inputs.begin() + i)
+      return invalid("input '", name, "' is given twice");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status checkView(const io::TensorInfo &input, const hone_tensor &tensor) {
+  if (!io::isDtype(tensor.dtype))
+    return invalid("input '", input.name, "': ", tensor.dtype, " is no element type");
+  if (tensor.rank < 0 || tensor.rank > HONE_MAX_RANK)
+    return invalid("input '", input.name, "': unsupported rank ", tensor.rank, "; supported: up to ", HONE_MAX_RANK);
+  std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  if (!io::elementCount(sizes))
+    return invalid("input '", input.name, "': ", io::shapeText(sizes), " is no shape");
+  if (!tensor.data && *io::elementCount(sizes) > 0)
+    return invalid("input '", input.name, "' has no data");
+  if (tensor.dtype != input.dtype)
+    return invalid("expected input '", input.name, "' to be ", io::dtypeName(input.dtype), ", but got ",
+                   io::dtypeName(static_cast<hone_dtype>(tensor.dtype)));
+  return absl::OkStatus();
+}
+
+absl::Status checkShape(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols) {
+  std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  auto mismatch = [&] {
+    return cat("expected input '", input.name, "' to have shape ", io::shapeText(input.shape), ", but got ",
+               io::shapeText(sizes));
+  };
+  if (sizes.size() != input.shape.size())
+    return invalid(mismatch());
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    const io::Dim &dim = input.shape[axis];
+    if (dim.isFixed() && dim.size != sizes[axis])
+      return invalid(mismatch());
+    if (dim.isFixed() || dim.symbol.empty())
+      continue;
+    auto [known, fresh] = symbols.try_emplace(dim.symbol, Symbol{sizes[axis], cat("input '", input.name, "'")});
+    if (known->second.size != sizes[axis])
+      return invalid(mismatch(), ": ", dim.symbol, " is ", known->second.size, " in ", known->second.origin);
+  }
+  return absl::OkStatus();
+}
+
+bool isAligned(const hone_tensor &tensor) {
+  auto address = reinterpret_cast<uintptr_t>(tensor.data);
+  return address % static_cast<uintptr_t>(io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype))) == 0;
+}
+
+absl::Status addDense(BoundInputs &bound, const hone_tensor &tensor) {
+  std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  if (io::isDense(tensor) && isAligned(tensor)) {
+    bound.tensors.push_back(io::denseView(tensor.data, static_cast<hone_dtype>(tensor.dtype), sizes));
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(io::Array copy, io::Array::copyOf(tensor));
+  bound.tensors.push_back(copy.view());
+  bound.copies.push_back(std::move(copy));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
+                                       Symbols symbols) {
+  HONE_RETURN_IF_ERROR(checkNames(entry, inputs));
+  BoundInputs bound;
+  bound.symbols = std::move(symbols);
+  for (const io::TensorInfo &input : entry.inputs) {
+    auto given = std::ranges::find(inputs, input.name, &NamedTensor::name);
+    if (given == inputs.end())
+      return invalid("missing input '", input.name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
+    HONE_RETURN_IF_ERROR(checkView(input, given->tensor));
+    HONE_RETURN_IF_ERROR(checkShape(input, given->tensor, bound.symbols));
+    HONE_RETURN_IF_ERROR(addDense(bound, given->tensor));
+  }
+  return bound;
+}
+
+} // namespace hone::rt

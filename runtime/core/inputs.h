@@ -1,0 +1,42 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From tensors by name, as callers give them, to checked dense tensors in the order of the manifest.
+
+#ifndef HONE_RUNTIME_CORE_INPUTS_H
+#define HONE_RUNTIME_CORE_INPUTS_H
+
+#include "hone/io/array.h"
+#include "hone/io/manifest.h"
+
+#include <map>
+
+namespace hone::rt {
+
+struct NamedTensor {
+  std::string_view name;
+  hone_tensor tensor;
+};
+
+/// Sizes that symbolic dimensions have in a call, and which tensor said so first.
+struct Symbol {
+  int64_t size;
+  std::string origin;
+};
+using Symbols = std::map<std::string, Symbol>;
+
+/// Inputs as an entry wants them. Strided or misaligned tensors were copied.
+struct BoundInputs {
+  std::vector<hone_tensor> tensors;
+  std::vector<io::Array> copies;
+  Symbols symbols;
+};
+
+/// Checks names, types, ranks, fixed sizes, and that equal symbols are equal sizes. `symbols` holds those fixed before
+/// the call (by a session).
+absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
+                                       Symbols symbols = {});
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_INPUTS_H

@@ -1,0 +1,185 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loading of artefacts, calls and sessions.
+
+#include "core/module.h"
+
+#include "cpu/cpu_features.h"
+#include "cpu/kernel_table.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <filesystem>
+#include <omp.h>
+
+namespace hone::rt {
+namespace {
+
+using io::cat;
+using io::invalid;
+
+constexpr std::string_view kManifest = "manifest.json", kProgram = "program.so", kWeights = "weights.safetensors";
+constexpr uint64_t kWeightAlignment = 64; // what program.h promises generated code
+
+std::string join(const std::vector<std::string> &words) {
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// OpenMP's number of threads for one call; the caller's own number comes back afterwards.
+class ThreadCount {
+public:
+  explicit ThreadCount(int count) : previous(count > 0 ? omp_get_max_threads() : 0) {
+    if (count > 0)
+      omp_set_num_threads(count);
+  }
+  ~ThreadCount() {
+    if (previous > 0)
+      omp_set_num_threads(previous);
+  }
+  ThreadCount(const ThreadCount &) = delete;
+  ThreadCount &operator=(const ThreadCount &) = delete;
+
+private:
+  int previous;
+};
+
+} // namespace
+
+absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &folder) {
+  std::shared_ptr<Module> module(new Module(folder));
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    return absl::NotFoundError(cat("cannot open ", folder, ": not a folder; a .hone artefact is one"));
+  HONE_ASSIGN_OR_RETURN(module->description, io::readManifest(module->file(kManifest)));
+  HONE_RETURN_IF_ERROR(module->checkManifest());
+  HONE_ASSIGN_OR_RETURN(module->weightFile, io::SafetensorsReader::open(module->file(kWeights)));
+  if (module->weightFile.dataOffset() % kWeightAlignment != 0)
+    return invalid(module->file(kWeights), ": expected tensor data to begin at a multiple of ", kWeightAlignment,
+                   " bytes, but got ", module->weightFile.dataOffset());
+  HONE_RETURN_IF_ERROR(module->loadProgram());
+  return std::shared_ptr<const Module>(std::move(module));
+}
+
+Module::~Module() {
+  if (library)
+    dlclose(library);
+}
+
+std::string Module::file(std::string_view name) const { return (std::filesystem::path(path) / name).string(); }
+
+absl::Status Module::checkManifest() const {
+  if (description.target != "cpu")
+    return invalid(path, ": unsupported target '", description.target, "'; supported: cpu");
+  HONE_RETURN_IF_ERROR(checkCpu());
+  for (std::string_view needed : {kProgram, kWeights})
+    if (!description.fileBytes.contains(std::string(needed)))
+      return invalid(file(kManifest), ": expected files to list ", needed);
+  for (const auto &[name, bytes] : description.fileBytes)
+    HONE_RETURN_IF_ERROR(checkFile(name));
+  return absl::OkStatus();
+}
+
+absl::Status Module::checkCpu() const {
+  if (cpu::supportedLevels().empty())
+    return invalid("this runtime needs a CPU with AVX2, FMA and F16C (x86-64-v3)");
+  std::vector<std::string> lacking;
+  for (const std::string &feature : description.cpuFeatures)
+    if (!cpu::cpuHasFeature(feature).value_or(false))
+      lacking.push_back(feature);
+  if (lacking.empty())
+    return absl::OkStatus();
+  return invalid(path, ": this artefact was built for ", description.cpuName, " (", join(description.cpuFeatures),
+                 "); this CPU lacks ", join(lacking));
+}
+
+absl::Status Module::checkFile(const std::string &name) const {
+  std::error_code error;
+  uint64_t expected = description.fileBytes.at(name), bytes = std::filesystem::file_size(file(name), error);
+  if (error)
+    return absl::NotFoundError(cat("cannot open ", file(name), ": ", error.message()));
+  if (bytes != expected)
+    return invalid(file(name), ": expected ", expected, " bytes, but got ", bytes,
+                   "; the artefact is cut short or mixed from two");
+  return absl::OkStatus();
+}
+
+absl::Status Module::loadProgram() {
+  std::string program = std::filesystem::absolute(file(kProgram)).string();
+  library = dlopen(program.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return invalid("cannot load ", file(kProgram), ": ", dlerror());
+  auto *description = static_cast<const hone_program *>(dlsym(library, "hone_program"));
+  if (!description)
+    return invalid(file(kProgram), ": not a program of Hone: it has no symbol hone_program");
+  if (description->abi_version != HONE_PROGRAM_ABI_VERSION)
+    return invalid(file(kProgram), ": unsupported program version ", description->abi_version,
+                   "; supported: ", HONE_PROGRAM_ABI_VERSION);
+  HONE_RETURN_IF_ERROR(fillImports(*description));
+  return findEntries(*description);
+}
+
+absl::Status Module::fillImports(const hone_program &program) const {
+  std::vector<std::string> missing;
+  for (const hone_import &import : std::span(program.imports, program.import_count)) {
+    void *function = findService(import.name);
+    if (!function)
+      function = reinterpret_cast<void *>(cpu::findKernel(import.name));
+    if (!function)
+      missing.emplace_back(import.name);
+    // A second load of one file gets the same library: leave alone what running calls read.
+    else if (*import.slot != function)
+      *import.slot = function;
+  }
+  if (missing.empty())
+    return absl::OkStatus();
+  return invalid(file(kProgram), ": needs ", join(missing), ", which this runtime does not have; it was built by hone ",
+                 description.honeVersion);
+}
+
+absl::Status Module::findEntries(const hone_program &program) {
+  std::span<const hone_entry> functions(program.entries, program.entry_count);
+  for (const io::EntryInfo &info : description.entries) {
+    auto found =
+        std::ranges::find(functions, info.name, [](const hone_entry &entry) { return std::string(entry.name); });
+    if (found == functions.end())
+      return invalid(file(kProgram), ": has no entry '", info.name, "', which the manifest lists");
+    entries.push_back({&info, found->function});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Module::Entry> Module::findEntry(std::string_view name) const {
+  std::string names;
+  for (const Entry &entry : entries) {
+    if (entry.info->name == name)
+      return entry;
+    names += (names.empty() ? "" : ", ") + entry.info->name;
+  }
+  return invalid(path, ": has no entry '", name, "'; its entries are: ", names);
+}
+
+absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::span<const NamedTensor> inputs,
+                                                    int threads) const {
+  HONE_ASSIGN_OR_RETURN(Entry entry, findEntry(name));
+  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
+  ThreadCount threadCount(threads);
+  BlockPool pool;
+  return CallContext(*entry.info, bound, weightFile.data(), pool, nullptr).run(entry.function);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry) {
+  HONE_ASSIGN_OR_RETURN(Module::Entry target, module->findEntry(entry));
+  return std::unique_ptr<Session>(new Session(std::move(module), target));
+}
+
+absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
+  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, inputs, memory.symbols()));
+  ThreadCount threadCount(threads);
+  return CallContext(*target.info, bound, owner->weightFile.data(), pool, &memory).run(target.function);
+}
+
+} // namespace hone::rt

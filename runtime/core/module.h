@@ -1,0 +1,89 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loaded artefact, and sessions over it.
+
+#ifndef HONE_RUNTIME_CORE_MODULE_H
+#define HONE_RUNTIME_CORE_MODULE_H
+
+#include "core/call.h"
+#include "hone/io/safetensors.h"
+
+#include <memory>
+
+namespace hone::rt {
+
+/// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
+class Module {
+public:
+  /// Loads `folder`. Fails, in one sentence, for an artefact that is cut short, of another version, for another target
+  /// or CPU, or that needs a kernel this runtime does not have.
+  static absl::StatusOr<std::shared_ptr<const Module>> load(const std::string &folder);
+
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+  ~Module();
+
+  const std::string &folder() const { return path; }
+  const io::Manifest &manifest() const { return description; }
+  const io::SafetensorsReader &weights() const { return weightFile; }
+
+  /// Calls an entry that keeps no state. `threads` 0 leaves the number to OpenMP.
+  absl::StatusOr<std::vector<io::Array>> call(std::string_view entry, std::span<const NamedTensor> inputs,
+                                              int threads = 0) const;
+
+private:
+  friend class Session;
+  explicit Module(std::string folder) : path(std::move(folder)) {}
+
+  struct Entry {
+    const io::EntryInfo *info;
+    hone_entry_fn function;
+  };
+
+  absl::Status checkManifest() const;
+  absl::Status checkCpu() const;
+  absl::Status checkFile(const std::string &name) const;
+  absl::Status loadProgram();
+  absl::Status fillImports(const hone_program &program) const;
+  absl::Status findEntries(const hone_program &program);
+  absl::StatusOr<Entry> findEntry(std::string_view name) const;
+  std::string file(std::string_view name) const;
+
+  std::string path;
+  io::Manifest description;
+  io::SafetensorsReader weightFile;
+  void *library = nullptr;
+  std::vector<Entry> entries;
+};
+
+/// A sequence of calls of one stateful entry. One thread at a time; sessions of one module are independent.
+class Session {
+public:
+  static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Module> module,
+                                                         std::string_view entry = "forward");
+
+  const io::EntryInfo &entry() const { return *target.info; }
+  const Module &module() const { return *owner; }
+  State &state() { return memory; }
+
+  /// Threads of this session's calls; 0 leaves the number to OpenMP.
+  void setThreads(int count) { threads = count; }
+
+  /// Runs the entry. After a failure the state is as it was before.
+  absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
+
+private:
+  Session(std::shared_ptr<const Module> module, Module::Entry entry)
+      : owner(std::move(module)), target(entry), memory(entry.info->state) {}
+
+  std::shared_ptr<const Module> owner;
+  Module::Entry target;
+  State memory;
+  BlockPool pool;
+  int threads = 0;
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_MODULE_H

@@ -1,0 +1,92 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C functions that a program imports (hone/runtime/program.h documents them). Nothing with a destructor lives in
+// them when they leave the call.
+
+#include "core/call.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace hone::rt {
+namespace {
+
+void *serviceAlloc(uint64_t bytes) {
+  CallContext *context = CallContext::current();
+  void *memory = context ? context->allocate(bytes) : BlockPool::allocateUntracked(bytes);
+  if (memory)
+    return memory;
+  if (context)
+    context->leave();
+  // A worker of a parallel region has no call to end.
+  std::fprintf(stderr, "hone: cannot allocate %llu bytes in a parallel region: out of memory\n",
+               static_cast<unsigned long long>(bytes));
+  std::abort();
+}
+
+void serviceFree(void *memory) { BlockPool::release(memory); }
+
+void *serviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t *sizes) {
+  void *memory = CallContext::of(call).createOutput(index, rank, sizes);
+  if (!memory)
+    CallContext::of(call).leave();
+  return memory;
+}
+
+void serviceFail(const char *message) {
+  CallContext *context = CallContext::current();
+  if (!context) {
+    std::fprintf(stderr, "hone: failure in a parallel region: %s\n", message);
+    std::abort();
+  }
+  context->record(absl::InvalidArgumentError(message));
+  context->leave();
+}
+
+void serviceStateAppend(hone_call *call, int64_t slot, const hone_tensor *fresh, hone_tensor *all) {
+  if (!CallContext::of(call).appendState(slot, *fresh, *all))
+    CallContext::of(call).leave();
+}
+
+void serviceStateView(hone_call *call, int64_t slot, hone_tensor *all) {
+  if (!CallContext::of(call).viewState(slot, *all))
+    CallContext::of(call).leave();
+}
+
+int64_t serviceStateLength(hone_call *call) {
+  const State *state = CallContext::of(call).sessionState();
+  return state ? state->length() : 0;
+}
+
+int64_t serviceStatePadding(hone_call *call, int64_t sequence) {
+  const State *state = CallContext::of(call).sessionState();
+  return state ? state->padding(sequence) : 0;
+}
+
+struct Service {
+  std::string_view name;
+  void *function;
+};
+
+const Service kServices[] = {
+    {"hone_rt_alloc", reinterpret_cast<void *>(&serviceAlloc)},
+    {"hone_rt_free", reinterpret_cast<void *>(&serviceFree)},
+    {"hone_rt_output", reinterpret_cast<void *>(&serviceOutput)},
+    {"hone_rt_fail", reinterpret_cast<void *>(&serviceFail)},
+    {"hone_rt_state_append", reinterpret_cast<void *>(&serviceStateAppend)},
+    {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
+    {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
+    {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},
+};
+
+} // namespace
+
+void *findService(std::string_view name) {
+  for (const Service &service : kServices)
+    if (service.name == name)
+      return service.function;
+  return nullptr;
+}
+
+} // namespace hone::rt

@@ -1,0 +1,213 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Growth, views and rollback of session state.
+
+#include "core/state.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hone::rt {
+namespace {
+
+using io::invalid;
+
+constexpr int64_t kFirstPositions = 64; // capacity of a slot that nobody reserved for
+
+std::span<const int64_t> sizesOf(const hone_tensor &tensor) { return {tensor.sizes, static_cast<size_t>(tensor.rank)}; }
+
+/// The part of `tensor` that begins at `first` of `axis` and has `count` positions.
+hone_tensor slice(hone_tensor tensor, int64_t axis, int64_t first, int64_t count) {
+  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+  tensor.data = static_cast<char *>(tensor.data) + first * tensor.strides[axis] * bytes;
+  tensor.sizes[axis] = count;
+  return tensor;
+}
+
+} // namespace
+
+absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
+  std::span<const int64_t> given = sizesOf(fresh);
+  bool fits = fresh.dtype == info->dtype && given.size() == info->shape.size();
+  for (size_t axis = 0; fits && axis < given.size(); ++axis) {
+    if (info->appendAxis == static_cast<int64_t>(axis))
+      continue;
+    fits = (!info->shape[axis].isFixed() || info->shape[axis].size == given[axis]) &&
+           (sizes.empty() || sizes[axis] == given[axis]);
+  }
+  if (!fits)
+    return invalid("state '", info->name, "' holds ", io::dtypeName(info->dtype), " ",
+                   sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
+                   io::dtypeName(static_cast<hone_dtype>(fresh.dtype)), " ", io::shapeText(given));
+  if (sizes.empty()) {
+    sizes.assign(given.begin(), given.end());
+    if (grows())
+      sizes[*info->appendAxis] = 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
+  int64_t axis = *info->appendAxis, capacity = sizes[axis];
+  if (positions <= capacity)
+    return absl::OkStatus();
+  std::vector<int64_t> larger = sizes;
+  larger[axis] = std::max({positions, reserved, 2 * capacity, kFirstPositions});
+  HONE_ASSIGN_OR_RETURN(io::Array grown, io::Array::create(info->dtype, larger));
+  if (used > 0)
+    io::copyElements(slice(buffer.view(), axis, 0, used), slice(grown.view(), axis, 0, used));
+  retired.push_back(std::move(buffer));
+  buffer = std::move(grown);
+  sizes = std::move(larger);
+  return absl::OkStatus();
+}
+
+hone_tensor Slot::viewOf(int64_t positions) const { return slice(buffer.view(), *info->appendAxis, 0, positions); }
+
+absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t length) {
+  HONE_RETURN_IF_ERROR(adoptSizes(fresh));
+  if (!grows()) {
+    HONE_RETURN_IF_ERROR(replace(fresh));
+    return replacement->view();
+  }
+  int64_t axis = *info->appendAxis, used = length + pending, count = fresh.sizes[axis];
+  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
+  io::copyElements(fresh, slice(buffer.view(), axis, used, count));
+  pending += count;
+  return viewOf(used + count);
+}
+
+absl::Status Slot::replace(const hone_tensor &fresh) {
+  HONE_ASSIGN_OR_RETURN(io::Array copy, io::Array::copyOf(fresh));
+  if (replacement)
+    retired.push_back(*std::move(replacement));
+  replacement = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
+  if (sizes.empty()) {
+    std::vector<int64_t> first;
+    for (const io::Dim &dim : info->shape) {
+      auto known = symbols.find(dim.symbol);
+      if (!dim.isFixed() && known == symbols.end())
+        return invalid("the size '", dim.symbol, "' of state '", info->name, "' occurs in no input");
+      first.push_back(dim.isFixed() ? dim.size : known->second.size);
+    }
+    if (grows())
+      first[*info->appendAxis] = 0;
+    sizes = std::move(first);
+    HONE_ASSIGN_OR_RETURN(buffer, io::Array::create(info->dtype, sizes));
+    std::memset(buffer.data(), 0, static_cast<size_t>(buffer.bytes()));
+  }
+  if (grows())
+    return viewOf(length + pending);
+  return replacement ? replacement->view() : buffer.view();
+}
+
+void Slot::endCall(bool keep) {
+  pending = 0;
+  retired.clear();
+  if (keep && replacement)
+    buffer = *std::move(replacement);
+  replacement.reset();
+}
+
+void Slot::forget() {
+  sizes.clear();
+  buffer = io::Array();
+  endCall(false);
+}
+
+State::State(std::span<const io::TensorInfo> slots) {
+  for (const io::TensorInfo &info : slots)
+    all.emplace_back(info);
+}
+
+absl::Status State::setPadding(std::vector<int64_t> perSequence) {
+  if (positions > 0)
+    return invalid("cannot set padding after ", positions, " positions; reset the session first");
+  if (std::ranges::any_of(perSequence, [](int64_t count) { return count < 0; }))
+    return invalid("expected padding to be at least 0");
+  paddings = std::move(perSequence);
+  return absl::OkStatus();
+}
+
+int64_t State::padding(int64_t sequence) const {
+  bool known = sequence >= 0 && sequence < static_cast<int64_t>(paddings.size());
+  return known ? paddings[static_cast<size_t>(sequence)] : 0;
+}
+
+absl::Status State::commit(const Symbols &callSymbols) {
+  std::optional<int64_t> grown;
+  for (const Slot &slot : all) {
+    if (!slot.grows())
+      continue;
+    if (grown && *grown != slot.appended()) {
+      absl::Status status = absl::InternalError(io::cat("the program appended ", slot.appended(), " positions to '",
+                                                        slot.description().name, "', but ", *grown, " to another"));
+      rollback();
+      return status;
+    }
+    grown = slot.appended();
+  }
+  positions += grown.value_or(0);
+  for (Slot &slot : all) {
+    slot.endCall(true);
+    fixSymbols(slot.description(), callSymbols);
+  }
+  return absl::OkStatus();
+}
+
+void State::fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols) {
+  for (size_t axis = 0; axis < slot.shape.size(); ++axis) {
+    const io::Dim &dim = slot.shape[axis];
+    auto known = callSymbols.find(dim.symbol);
+    if (!dim.isFixed() && slot.appendAxis != static_cast<int64_t>(axis) && known != callSymbols.end())
+      fixed.try_emplace(dim.symbol, Symbol{known->second.size, "the session's state"});
+  }
+}
+
+void State::rollback() {
+  if (positions == 0)
+    return forgetSlots();
+  for (Slot &slot : all)
+    slot.endCall(false);
+}
+
+void State::forgetSlots() {
+  for (Slot &slot : all)
+    slot.forget();
+  fixed.clear();
+  positions = 0;
+}
+
+absl::Status State::truncate(int64_t length) {
+  if (length < 0 || length > positions)
+    return invalid("cannot truncate to ", length, " positions: the session holds ", positions);
+  if (length == positions)
+    return absl::OkStatus();
+  if (length == 0) {
+    forgetSlots();
+    return absl::OkStatus();
+  }
+  for (const Slot &slot : all)
+    if (!slot.grows())
+      return invalid("cannot truncate to ", length, " positions: state '", slot.description().name,
+                     "' has no history to return to");
+  positions = length;
+  return absl::OkStatus();
+}
+
+void State::reset() {
+  forgetSlots();
+  paddings.clear();
+}
+
+void State::reserve(int64_t count) {
+  for (Slot &slot : all)
+    slot.reserve(count);
+}
+
+} // namespace hone::rt

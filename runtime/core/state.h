@@ -1,0 +1,83 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a session remembers between calls. A call appends; its appends count once commit() has seen that all slots grew
+// alike, and are gone after rollback(). Positions may be dropped from the end at any time between calls.
+
+#ifndef HONE_RUNTIME_CORE_STATE_H
+#define HONE_RUNTIME_CORE_STATE_H
+
+#include "core/inputs.h"
+
+namespace hone::rt {
+
+/// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole.
+class Slot {
+public:
+  explicit Slot(const io::TensorInfo &info) : info(&info) {}
+
+  /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
+  absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
+
+  /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is
+  /// replaced as a whole begins as zeros.
+  absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
+
+  /// Makes room for that many positions at the next append.
+  void reserve(int64_t positions) { reserved = positions; }
+
+  bool grows() const { return info->appendAxis.has_value(); }
+  int64_t appended() const { return pending; }
+  const io::TensorInfo &description() const { return *info; }
+  void endCall(bool keep);
+  void forget();
+
+private:
+  absl::Status adoptSizes(const hone_tensor &fresh);
+  absl::Status makeRoom(int64_t positions, int64_t used);
+  absl::Status replace(const hone_tensor &fresh);
+  hone_tensor viewOf(int64_t positions) const;
+
+  const io::TensorInfo *info;
+  std::vector<int64_t> sizes; // empty before the first append; the append axis holds the capacity
+  io::Array buffer;
+  std::vector<io::Array> retired; // buffers that views of this call may still read
+  std::optional<io::Array> replacement;
+  int64_t pending = 0, reserved = 0;
+};
+
+/// All slots of a session, and how far they are filled.
+class State {
+public:
+  explicit State(std::span<const io::TensorInfo> slots);
+
+  int64_t length() const { return positions; }
+  std::span<Slot> slots() { return all; }
+  const Symbols &symbols() const { return fixed; }
+
+  /// Padding at the left of each sequence; none for sequences beyond the list.
+  absl::Status setPadding(std::vector<int64_t> perSequence);
+  int64_t padding(int64_t sequence) const;
+
+  /// Fixes the sizes of the symbols that occur in slots, from a call that succeeded; all later calls must agree.
+  absl::Status commit(const Symbols &callSymbols);
+  void rollback();
+
+  /// Drops all but the first `length` positions.
+  absl::Status truncate(int64_t length);
+  void reset();
+  void reserve(int64_t positions);
+
+private:
+  void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
+  void forgetSlots();
+
+  std::vector<Slot> all;
+  Symbols fixed;
+  std::vector<int64_t> paddings;
+  int64_t positions = 0;
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_STATE_H

@@ -1,0 +1,37 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels by name. Each exists once per level of instruction set; the level of this machine is chosen once.
+
+#ifndef HONE_RUNTIME_CPU_KERNEL_TABLE_H
+#define HONE_RUNTIME_CPU_KERNEL_TABLE_H
+
+#include "hone/runtime/program.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace hone::cpu {
+
+/// Levels of the instruction set that kernels are compiled for, each including those before it.
+enum class Level { Avx2, Avx512, Avx512Bf16, Amx };
+
+std::string_view levelName(Level level);
+
+/// The levels that this machine can run, lowest first; empty on a CPU without AVX2.
+std::span<const Level> supportedLevels();
+
+/// The kernel's function for the best level of this machine, or null for a name that is not in the table.
+hone_kernel_fn findKernel(std::string_view name);
+
+/// The function of one level, for tests and benchmarks.
+hone_kernel_fn findKernel(std::string_view name, Level level);
+
+/// All names, sorted.
+std::vector<std::string_view> kernelNames();
+
+} // namespace hone::cpu
+
+#endif // HONE_RUNTIME_CPU_KERNEL_TABLE_H

@@ -1,0 +1,34 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernels of one level: HONE_LEVEL_NAMESPACE is that level's namespace. What is said here is the contract between
+// generated code and kernels.
+//
+// All take strided operands, inputs before outputs; an output overlaps no input unless the kernel says it may. "Absent"
+// is a tensor with no elements. Kernels run in OpenMP threads and do not fail: the compiler has checked shapes.
+//
+// A kernel's source includes no header of the C++ library. Templates and inline functions have one body in the whole
+// program, and the linker might pick one compiled for a higher level than the machine's.
+
+#include "hone/runtime/program.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+
+/// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; floats {epsilon}. y may be x.
+/// y = x / sqrt(mean(x²) + epsilon) · weight (Zhang and Sennrich, 2019).
+void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.layer_norm.f32: x[..., N], weight[N] or absent, bias[N] or absent → y[..., N]; floats {epsilon}. y may be x.
+/// y = (x - mean) / sqrt(variance + epsilon) · weight + bias (Ba et al., 2016).
+void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.softmax.f32: x[..., N] → y[..., N], over the last axis. y may be x. A row of -inf alone gives NaN, as the
+/// formula does.
+void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.rope.f32: x[B, H, S, D], cos[B|1, S, R/2], sin[B|1, S, R/2] → y[B, H, S, D]; ints {interleaved}. y may be x.
+/// The first R ≤ D elements rotate, the rest is copied. Pair i is (x[i], x[i + R/2]), or (x[2i], x[2i+1]) where
+/// interleaved: (a, b) → (a·cos - b·sin, b·cos + a·sin) (Su et al., 2021).
+void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -1,0 +1,46 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rotary position embedding.
+
+#include "kernels.h"
+
+#include "rows.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace {
+
+/// The row of a table [B|1, S, R/2] for sequence `b` and position `s`.
+Row tableRow(const hone_tensor &table, int64_t b, int64_t s) {
+  int64_t sequence = table.sizes[0] == 1 ? 0 : b;
+  return {floats(table) + sequence * table.strides[0] + s * table.strides[1], table.strides[2]};
+}
+
+/// Elements of a pair are `apart` from each other, pairs are `step` apart.
+void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, int64_t apart) {
+  for (int64_t i = 0; i < pairs; ++i) {
+    float a = x[i * step], b = x[i * step + apart];
+    y[i * step] = a * cos[i] - b * sin[i];
+    y[i * step + apart] = b * cos[i] + a * sin[i];
+  }
+}
+
+} // namespace
+
+void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  const hone_tensor &x = operands[0], &cos = operands[1], &sin = operands[2], &y = operands[3];
+  if (isAbsent(x))
+    return;
+  int64_t heads = x.sizes[1], positions = x.sizes[2], size = x.sizes[3], pairs = cos.sizes[2];
+  int64_t step = ints[0] ? 2 : 1, apart = ints[0] ? 1 : pairs, rows = countRows(x);
+#pragma omp parallel for schedule(static) if (rows * size > 4096)
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t b = row / (heads * positions), s = row % positions;
+    Row from = rowOf(x, row), to = rowOf(y, row);
+    rotate(from, to, tableRow(cos, b, s), tableRow(sin, b, s), pairs, step, apart);
+    for (int64_t i = 2 * pairs; i < size; ++i)
+      to[i] = from[i];
+  }
+}
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
