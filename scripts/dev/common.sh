@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
@@ -5,7 +6,6 @@
 
 CACHE=${HONE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hone}
 LOGS=$HONE_SOURCE/build/logs
-LLVM_BIN=/usr/lib/llvm-22/bin
 PRESET=release
 JOBS=$(nproc)
 ARGUMENTS=()
@@ -48,7 +48,7 @@ build_folder() {
 
 # logged NAME WHAT COMMAND...: one progress line; the output goes to build/logs/NAME.log and is shown only where it failed.
 logged() {
-  local name=$1 what=$2 log=$LOGS/$1.log start=$SECONDS status=0
+  local what=$2 log=$LOGS/$1.log start=$SECONDS status=0
   shift 2
   mkdir -p "$LOGS"
   echo "==> $what" >&2

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
@@ -5,17 +6,22 @@
 # an input that breaks a target is kept in build-fuzz/findings.
 
 command_fuzz() {
-  local seconds=${1:-60} target status=0
+  local seconds=${1:-60} target targets status=0
   [[ $seconds =~ ^[1-9][0-9]*$ ]] || fail "fuzz expects a number of seconds, but got '$seconds'"
   shift $(($# > 0))
   command_deps
   configure fuzz "$HONE_SOURCE/build-fuzz"
   logged build-fuzz "building the fuzz targets" cmake --build --preset fuzz --parallel "$JOBS"
-  [ $# -gt 0 ] || set -- $(sed -n 's/^hone_fuzz_target(\([a-z]*\).*/\1/p' test/fuzz/CMakeLists.txt)
-  for target in "$@"; do
+  targets=("$@")
+  [ $# -gt 0 ] || mapfile -t targets < <(fuzz_targets)
+  for target in "${targets[@]}"; do
     run_fuzzer "$target" "$seconds" || status=1
   done
   return $status
+}
+
+fuzz_targets() {
+  sed -n 's/^hone_fuzz_target(\([a-z-]*\).*/\1/p' test/fuzz/CMakeLists.txt
 }
 
 run_fuzzer() {
