@@ -31,7 +31,7 @@ def defines(source, pattern):
 
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(separate_lists(text))
 
 
 def dialect_pages(work):
@@ -50,6 +50,18 @@ def pass_pages(work):
             title = source.parent.name if source.stem == "Passes" else source.stem.removesuffix("Passes")
             body = re.sub(r"^(#+) ", r"#\1 ", tablegen("-gen-pass-doc", source), flags=re.MULTILINE)
             write(work / "passes" / f"{title.lower()}.md", f"# Passes: {title}\n\n[TOC]\n\n{body}")
+
+
+def separate_lists(text):
+    """Markdown as TableGen descriptions write it lets a list follow its sentence; MkDocs wants a blank line between."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        item = re.match(r"\s*([-*]|\d+\.) ", line)
+        if item and not fenced and lines and lines[-1].strip() and not re.match(r"\s*([-*]|\d+\.) |\s{2,}", lines[-1]):
+            lines.append("")
+        lines.append(line)
+        fenced ^= line.lstrip().startswith("```")
+    return "\n".join(lines)
 
 
 def title_of(path):
