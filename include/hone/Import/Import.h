@@ -1,0 +1,23 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads an ONNX file into the `onnx` dialect.
+
+#ifndef HONE_IMPORT_IMPORT_H
+#define HONE_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace hone {
+
+/// Reads the model at `path`, checks it with libonnx, inlines its functions, infers shapes, and returns a module with
+/// one `func.func @main` that has the graph's signature. Initializers become `hone.param`s (small and integer ones
+/// `onnx.Constant`s); external data is referenced by file, offset and size and never read.
+/// Failures are diagnostics at the node concerned, and a null module.
+mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context);
+
+} // namespace hone
+
+#endif // HONE_IMPORT_IMPORT_H

@@ -1,0 +1,91 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Index arithmetic in a normal form: sizes are polynomials over sizes that are known only at run time, and equal
+// polynomials are one SSA value, so that "past + sequence" and "sequence + past" are visibly the same dimension.
+
+#ifndef HONE_LIB_CONVERSION_ONNXTOLINALG_INDEXMATH_H
+#define HONE_LIB_CONVERSION_ONNXTOLINALG_INDEXMATH_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/OpDefinition.h"
+
+#include <map>
+
+namespace hone::lowering {
+
+/// A size: a constant (IntegerAttr) or an `index` value.
+using Size = mlir::OpFoldResult;
+
+class IndexMath {
+public:
+  explicit IndexMath(mlir::ImplicitLocOpBuilder &builder) : b(builder) {}
+
+  Size constant(int64_t value) { return b.getIndexAttr(value); }
+  Size add(Size lhs, Size rhs);
+  Size sub(Size lhs, Size rhs);
+  Size mul(Size lhs, Size rhs);
+  /// Quotient rounded down; exact where the division of the polynomials is. `rhs` is positive.
+  Size floorDiv(Size lhs, Size rhs);
+  Size ceilDiv(Size lhs, Size rhs);
+  Size min(Size lhs, Size rhs);
+  Size max(Size lhs, Size rhs);
+
+  /// `condition` may be anything of type i1.
+  Size select(mlir::Value condition, Size ifTrue, Size ifFalse);
+
+  static std::optional<int64_t> getConstant(Size size);
+  bool equal(Size lhs, Size rhs);
+  /// lhs - rhs if it is a constant.
+  std::optional<int64_t> difference(Size lhs, Size rhs);
+  /// True if the value is at least `least` whatever the run-time sizes, which are never negative.
+  bool isAtLeast(Size size, int64_t least);
+
+  /// The size as an `index` value.
+  mlir::Value value(Size size);
+  /// The size as a value of an integer type.
+  mlir::Value scalar(Size size, mlir::Type type);
+  /// The size that an integer or index value stands for, seen through casts and arithmetic.
+  Size fromScalar(mlir::Value value);
+  /// Declares that an index value is never negative (a dimension).
+  void markNonNegative(mlir::Value value) { nonNegative.insert(value); }
+
+  /// What was built inside a region cannot be used after it.
+  class RegionScope {
+  public:
+    explicit RegionScope(IndexMath &math) : math(math), saved(math.values) {}
+    ~RegionScope() { math.values = std::move(saved); }
+
+  private:
+    IndexMath &math;
+    std::map<std::string, mlir::Value> saved;
+  };
+
+private:
+  /// A product of run-time sizes, as sorted numbers of atoms.
+  using Monomial = std::vector<unsigned>;
+  /// Coefficients of monomials; zero coefficients are absent.
+  using Polynomial = std::map<Monomial, int64_t>;
+
+  Polynomial get(Size size);
+  Polynomial getScalar(mlir::Value value, unsigned depth);
+  Size build(const Polynomial &polynomial);
+  mlir::Value buildMonomial(const Monomial &monomial, int64_t coefficient);
+  Monomial getAtom(mlir::Value value);
+  static std::string getKey(const Polynomial &polynomial);
+  static std::optional<Polynomial> divideExactly(const Polynomial &lhs, const Polynomial &rhs);
+  template <typename Op>
+  Size buildBinary(const char *name, Size lhs, Size rhs);
+
+  mlir::ImplicitLocOpBuilder &b;
+  std::vector<mlir::Value> atoms;
+  llvm::DenseMap<mlir::Value, unsigned> atomNumbers;
+  llvm::DenseMap<mlir::Value, Polynomial> known;
+  llvm::DenseSet<mlir::Value> nonNegative;
+  /// Values already built, by the text of what they are.
+  std::map<std::string, mlir::Value> values;
+};
+
+} // namespace hone::lowering
+
+#endif // HONE_LIB_CONVERSION_ONNXTOLINALG_INDEXMATH_H

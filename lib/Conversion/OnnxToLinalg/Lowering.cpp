@@ -1,0 +1,288 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The walk over a function, and what each operator's lowering may ask of its operands and attributes.
+
+#include "Lowering.h"
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "onnx/defs/schema.h"
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+/// Integer tensors up to this many elements are computed element by element, so that they fold.
+static constexpr int64_t kMaxScalars = 64;
+
+Type withoutSign(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return IntegerType::get(type.getContext(), integer.getWidth());
+  if (auto ranked = dyn_cast<RankedTensorType>(type))
+    return RankedTensorType::get(ranked.getShape(), withoutSign(ranked.getElementType()), ranked.getEncoding());
+  return type;
+}
+
+//===----------------------------------------------------------------------===//
+// Lowerer
+//===----------------------------------------------------------------------===//
+
+void Lowerer::map(Value original, Value lowered) { mapping.map(original, lowered); }
+
+void Lowerer::setSizes(Value tensor, ArrayRef<Size> sizes) { knownSizes[tensor] = llvm::to_vector(sizes); }
+
+SmallVector<Size> Lowerer::sizes(Value tensor) {
+  if (auto it = knownSizes.find(tensor); it != knownSizes.end())
+    return it->second;
+  SmallVector<Size> sizes;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    if (!ShapedType::isDynamic(size)) {
+      sizes.push_back(b.getIndexAttr(size));
+      continue;
+    }
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(tensor);
+    Value value = tensor::DimOp::create(b, tensor, dim);
+    math.markNonNegative(value);
+    sizes.push_back(value);
+  }
+  setSizes(tensor, sizes);
+  return sizes;
+}
+
+/// Operations of the hone dialect stay; only their operands have other types now.
+LogicalResult Lowerer::lowerHone(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    Value lowered = lookUp(operand);
+    Type wanted = withoutSign(operand.getType());
+    if (lowered.getType() != wanted && isa<TensorType>(wanted))
+      mapping.map(operand, tensor::CastOp::create(b, wanted, lowered));
+  }
+  Operation *clone = b.clone(*op, mapping);
+  for (auto [original, result] : llvm::zip(op->getResults(), clone->getResults())) {
+    result.setType(withoutSign(result.getType()));
+    map(original, result);
+  }
+  return success();
+}
+
+LogicalResult Lowerer::lowerOperation(Operation *op) {
+  b.setLoc(op->getLoc());
+  if (!onnxir::isOnnxOp(op))
+    return lowerHone(op);
+  auto lowering = table.find(op->getName().getStringRef());
+  if (lowering == table.end())
+    return op->emitError() << "unsupported operator " << op->getName();
+  for (Value operand : op->getOperands()) {
+    Value lowered = lookUp(operand);
+    if (lowered && !isa<RankedTensorType>(lowered.getType()))
+      return op->emitError() << "unsupported operand of type " << operand.getType()
+                             << "; supported: tensors of known rank";
+  }
+  Node node(op, *this);
+  return lowering->second(node);
+}
+
+LogicalResult Lowerer::lowerBlock(Block &from) {
+  for (Operation &op : from)
+    if (!op.hasTrait<OpTrait::IsTerminator>() && op.getName().getStringRef() != onnxir::kYieldName)
+      if (failed(lowerOperation(&op)))
+        return failure();
+  return success();
+}
+
+FailureOr<SmallVector<Value>> Lowerer::inlineRegion(Region &region, ValueRange arguments) {
+  Block &block = region.front();
+  for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
+    map(argument, value);
+  IndexMath::RegionScope scope(math);
+  llvm::DenseMap<Value, SmallVector<Size>> outer = knownSizes;
+  LogicalResult lowered = lowerBlock(block);
+  SmallVector<Value> values;
+  for (Value value : block.back().getOperands())
+    values.push_back(lookUp(value));
+  knownSizes = std::move(outer);
+  if (failed(lowered))
+    return failure();
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Node: operands, results, attributes
+//===----------------------------------------------------------------------===//
+
+bool Node::has(unsigned index) const {
+  return index < op->getNumOperands() && !onnxir::isAbsent(op->getOperand(index));
+}
+
+Value Node::in(unsigned index) const { return has(index) ? lowerer.lookUp(op->getOperand(index)) : Value(); }
+
+static bool isUnsignedTensor(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  return tensor && (tensor.getElementType().isUnsignedInteger() || tensor.getElementType().isInteger(1));
+}
+
+bool Node::isUnsigned(unsigned index) const { return isUnsignedTensor(op->getOperand(index).getType()); }
+bool Node::isResultUnsigned(unsigned index) const { return isUnsignedTensor(op->getResult(index).getType()); }
+
+bool Node::wants(unsigned index) const {
+  return index < op->getNumResults() && !isa<NoneType>(op->getResult(index).getType());
+}
+
+Type Node::resultElement(unsigned index) const {
+  auto tensor = dyn_cast<TensorType>(op->getResult(index).getType());
+  if (!tensor || tensor.getElementType() == onnxir::getUnknownType(op->getContext()))
+    return {};
+  return withoutSign(tensor.getElementType());
+}
+
+RankedTensorType Node::resultType(unsigned index) const {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(index).getType());
+  return type ? cast<RankedTensorType>(withoutSign(type)) : RankedTensorType();
+}
+
+void Node::set(unsigned index, Value value) {
+  if (wants(index))
+    lowerer.map(op->getResult(index), value);
+}
+
+/// The node's own attribute, or the default of its schema.
+template <typename Get>
+static auto getDefault(Operation *op, StringRef name, Get get) -> std::optional<decltype(get(::onnx::AttributeProto()))> {
+  const ::onnx::OpSchema *schema = onnxir::getSchema(op);
+  if (!schema)
+    return std::nullopt;
+  auto it = schema->attributes().find(name.str());
+  if (it == schema->attributes().end() || it->second.default_value.type() == ::onnx::AttributeProto::UNDEFINED)
+    return std::nullopt;
+  return get(it->second.default_value);
+}
+
+int64_t Node::integer(StringRef name, int64_t otherwise) const {
+  if (auto attr = op->getAttrOfType<IntegerAttr>(name))
+    return attr.getInt();
+  return getDefault(op, name, [](const auto &a) { return static_cast<int64_t>(a.i()); }).value_or(otherwise);
+}
+
+double Node::real(StringRef name, double otherwise) const {
+  if (auto attr = op->getAttrOfType<FloatAttr>(name))
+    return attr.getValueAsDouble();
+  return getDefault(op, name, [](const auto &a) { return static_cast<double>(a.f()); }).value_or(otherwise);
+}
+
+StringRef Node::string(StringRef name, StringRef otherwise) const {
+  if (auto attr = op->getAttrOfType<StringAttr>(name))
+    return attr.getValue();
+  auto text = getDefault(op, name, [](const auto &a) { return a.s(); });
+  return text ? StringAttr::get(op->getContext(), *text).getValue() : otherwise;
+}
+
+std::optional<SmallVector<int64_t>> Node::integers(StringRef name) const {
+  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(name);
+  return attr ? std::optional(llvm::to_vector(attr.asArrayRef())) : std::nullopt;
+}
+
+std::optional<SmallVector<float>> Node::reals(StringRef name) const {
+  auto attr = op->getAttrOfType<DenseF32ArrayAttr>(name);
+  return attr ? std::optional(llvm::to_vector(attr.asArrayRef())) : std::nullopt;
+}
+
+int64_t Node::opset() const { return onnxir::getOpsetVersion(op, onnxir::getDomain(op)); }
+
+FailureOr<int64_t> Node::axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return fail() << "expected axis to be in [" << -rank << ", " << rank << "), but got " << axis;
+  return axis < 0 ? axis + rank : axis;
+}
+
+InFlightDiagnostic Node::fail() const { return op->emitOpError(); }
+
+//===----------------------------------------------------------------------===//
+// Node: constants and shape arithmetic
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<Value>> Node::scalars(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  bool small = type.hasStaticShape() && type.getNumElements() <= kMaxScalars;
+  if (!small || !type.getElementType().isSignlessInteger())
+    return std::nullopt;
+  if (auto elements = tensor.getDefiningOp<tensor::FromElementsOp>())
+    return llvm::to_vector(elements.getElements());
+  DenseElementsAttr dense;
+  if (!matchPattern(tensor, m_Constant(&dense)))
+    return std::nullopt;
+  SmallVector<Value> values;
+  for (const APInt &value : dense.getValues<APInt>())
+    values.push_back(arith::ConstantOp::create(b, IntegerAttr::get(type.getElementType(), value)));
+  return values;
+}
+
+std::optional<SmallVector<int64_t>> Node::constants(unsigned index) {
+  auto values = scalars(in(index));
+  if (!values) {
+    DenseElementsAttr dense;
+    if (!matchPattern(in(index), m_Constant(&dense)) || !dense.getElementType().isSignlessInteger())
+      return std::nullopt;
+    return llvm::to_vector(llvm::map_range(dense.getValues<APInt>(), [](const APInt &v) { return v.getSExtValue(); }));
+  }
+  SmallVector<int64_t> constants;
+  for (Value value : *values) {
+    auto constant = IndexMath::getConstant(math.fromScalar(value));
+    if (!constant)
+      return std::nullopt;
+    constants.push_back(*constant);
+  }
+  return constants;
+}
+
+FailureOr<SmallVector<Size>> Node::indices(unsigned index) {
+  Value tensor = in(index);
+  RankedTensorType type = this->type(index);
+  if (type.getRank() > 1 || !type.hasStaticShape())
+    return fail() << "expected input " << index << " to be a vector of fixed length, but got " << type;
+  SmallVector<Size> sizes;
+  if (auto values = scalars(tensor)) {
+    for (Value value : *values)
+      sizes.push_back(math.fromScalar(value));
+    return sizes;
+  }
+  for (int64_t i = 0, e = type.getNumElements(); i < e; ++i) {
+    SmallVector<Value> at;
+    if (type.getRank() == 1)
+      at.push_back(arith::ConstantIndexOp::create(b, i));
+    sizes.push_back(math.fromScalar(tensor::ExtractOp::create(b, tensor, at)));
+  }
+  return sizes;
+}
+
+FailureOr<SmallVector<int64_t>> Node::constantIntegers(StringRef attribute, unsigned input, bool &given) {
+  given = true;
+  if (auto values = integers(attribute))
+    return *values;
+  if (!has(input)) {
+    given = false;
+    return SmallVector<int64_t>();
+  }
+  if (auto values = constants(input))
+    return *values;
+  return fail() << "expected input " << input << " ('" << attribute << "') to be known at compile time, but it is computed";
+}
+
+Value Node::fromScalars(RankedTensorType type, ValueRange values) {
+  SmallVector<Attribute> constants;
+  for (Value value : values) {
+    Attribute constant;
+    if (!matchPattern(value, m_Constant(&constant)))
+      break;
+    constants.push_back(constant);
+  }
+  if (constants.size() == values.size())
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constants));
+  return tensor::FromElementsOp::create(b, type, values);
+}
+
+} // namespace hone::lowering

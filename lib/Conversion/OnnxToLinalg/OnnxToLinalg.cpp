@@ -1,0 +1,131 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass: functions with onnx operations become functions with linalg, tensor, arith and what is left of hone.
+
+#include "Lowering.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneDialect.h"
+
+#include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+namespace hone {
+#define GEN_PASS_DEF_CONVERTONNXTOLINALG
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+const LoweringTable &getLoweringTable() {
+  static const LoweringTable table = [] {
+    LoweringTable rows;
+    addMathLowerings(rows);
+    return rows;
+  }();
+  return table;
+}
+
+/// Reports every operator without a lowering, one line an operator name; success if there is none.
+static LogicalResult checkSupported(Operation *root) {
+  llvm::MapVector<StringRef, SmallVector<Operation *>> unsupported;
+  root->walk([&](Operation *op) {
+    StringRef name = op->getName().getStringRef();
+    bool structural = name == onnxir::kYieldName || !onnxir::isOnnxOp(op);
+    if (!structural && !getLoweringTable().contains(name))
+      unsupported[name].push_back(op);
+  });
+  for (auto &[name, ops] : unsupported)
+    emitError(ops.front()->getLoc()) << "unsupported operator " << name.drop_front(onnxir::kDialectName.size() + 1)
+                                     << " (" << ops.size() << (ops.size() == 1 ? " node)" : " nodes)");
+  return success(unsupported.empty());
+}
+
+/// Parameters lose the signs of their types as everything else does.
+static void dropParameterSigns(ModuleOp module) {
+  for (auto param : module.getOps<ParamOp>()) {
+    auto type = dyn_cast<RankedTensorType>(param.getType());
+    if (!type || withoutSign(type) == type)
+      continue;
+    auto unsignedType = cast<RankedTensorType>(withoutSign(type));
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(param.getValue()))
+      param.setValueAttr(DenseResourceElementsAttr::get(unsignedType, resource.getRawHandle()));
+    param.setType(unsignedType);
+  }
+}
+
+/// Puts `value`, whose type may have become more static, back to the type that the function declares.
+static Value castTo(OpBuilder &b, Location loc, Value value, Type type) {
+  if (value.getType() == type || !isa<RankedTensorType>(type))
+    return value;
+  return tensor::CastOp::create(b, loc, type, value);
+}
+
+static LogicalResult lowerFunction(func::FuncOp function) {
+  Block &from = function.getBody().front();
+  auto *into = new Block();
+  function.getBody().push_back(into);
+  Lowerer lowerer(function, getLoweringTable());
+  SmallVector<Type> inputs, outputs;
+  lowerer.b.setInsertionPointToStart(into);
+  llvm::StringMap<Size> symbols;
+  for (BlockArgument argument : from.getArguments()) {
+    Value lowered = into->addArgument(withoutSign(argument.getType()), argument.getLoc());
+    inputs.push_back(lowered.getType());
+    lowerer.map(argument, lowered);
+    auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), onnxir::kDimsAttr);
+    auto type = dyn_cast<RankedTensorType>(lowered.getType());
+    function.setArgAttr(argument.getArgNumber(), onnxir::kSourceTypeAttr, TypeAttr::get(argument.getType()));
+    if (!names || !type)
+      continue;
+    // Dimensions of one name are one size: the runtime checks that callers keep to it.
+    SmallVector<Size> sizes = lowerer.sizes(lowered);
+    for (auto [name, size, dim] : llvm::zip(names.getAsRange<StringAttr>(), sizes, type.getShape()))
+      if (ShapedType::isDynamic(dim) && !name.getValue().empty())
+        size = symbols.try_emplace(name.getValue(), size).first->second;
+    lowerer.setSizes(lowered, sizes);
+  }
+  if (failed(lowerer.lowerBlock(from)))
+    return failure();
+  Operation *terminator = from.getTerminator();
+  SmallVector<Value> values;
+  for (auto [i, operand] : llvm::enumerate(terminator->getOperands())) {
+    Value value = lowerer.lookUp(operand);
+    Type declared = withoutSign(operand.getType());
+    auto ranked = dyn_cast<RankedTensorType>(declared);
+    bool usable = ranked && ranked.getElementType() == cast<RankedTensorType>(value.getType()).getElementType();
+    values.push_back(usable ? castTo(lowerer.b, terminator->getLoc(), value, declared) : value);
+    outputs.push_back(values.back().getType());
+    function.setResultAttr(i, onnxir::kSourceTypeAttr, TypeAttr::get(operand.getType()));
+  }
+  func::ReturnOp::create(lowerer.b, terminator->getLoc(), values);
+  into->moveBefore(&from);
+  from.dropAllReferences();
+  from.dropAllUses();
+  from.erase();
+  function.setFunctionType(FunctionType::get(function.getContext(), inputs, outputs));
+  return success();
+}
+
+namespace {
+struct ConvertOnnxToLinalg : impl::ConvertOnnxToLinalgBase<ConvertOnnxToLinalg> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(checkSupported(module)))
+      return signalPassFailure();
+    module.walk([&](Operation *op) { numLowered += onnxir::isOnnxOp(op); });
+    dropParameterSigns(module);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(lowerFunction(function)))
+        return signalPassFailure();
+    module->removeAttr(onnxir::kOpsetsAttr);
+  }
+};
+} // namespace
+
+} // namespace hone::lowering

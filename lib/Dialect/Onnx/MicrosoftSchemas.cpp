@@ -1,0 +1,282 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schemas of the com.microsoft operators that exporters emit: arity, attributes, defaults and the inference of result
+// types, as onnxruntime documents them (docs/ContribOperators.md of that project).
+
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "onnx/defs/schema.h"
+#include "onnx/defs/shape_inference.h"
+
+using ::onnx::AttributeProto;
+using ::onnx::InferenceContext;
+using ::onnx::OpSchema;
+
+namespace hone::onnxir {
+
+namespace {
+
+/// What an operator says beyond its name: inputs (a trailing '?' makes one optional) and outputs.
+struct Signature {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
+constexpr const char *kMicrosoft = "com.microsoft";
+const std::vector<std::string> kAllTensors = OpSchema::all_tensor_types_ir4();
+
+} // namespace
+
+static OpSchema makeSchema(const char *name, const Signature &signature, const char *domain = kMicrosoft) {
+  OpSchema schema;
+  schema.SetName(name).SetDomain(domain).SinceVersion(1).SetLocation(__FILE__, __LINE__);
+  auto formal = [&](const std::string &spelled, int index, bool input) {
+    bool optional = spelled.back() == '?';
+    std::string bare = optional ? spelled.substr(0, spelled.size() - 1) : spelled;
+    std::string type = "T_" + std::string(input ? "in" : "out") + std::to_string(index);
+    auto option = optional ? OpSchema::Optional : OpSchema::Single;
+    if (input)
+      schema.Input(index, bare, "", type, option);
+    else
+      schema.Output(index, bare, "", type, option);
+    schema.TypeConstraint(type, kAllTensors, "");
+  };
+  for (size_t i = 0; i < signature.inputs.size(); ++i)
+    formal(signature.inputs[i], static_cast<int>(i), true);
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    formal(signature.outputs[i], static_cast<int>(i), false);
+  return schema;
+}
+
+static void addIntegers(OpSchema &schema, std::initializer_list<std::pair<const char *, int64_t>> defaults) {
+  for (auto [name, value] : defaults)
+    schema.Attr(name, "", AttributeProto::INT, value);
+}
+
+static void addFloats(OpSchema &schema, std::initializer_list<std::pair<const char *, float>> defaults) {
+  for (auto [name, value] : defaults)
+    schema.Attr(name, "", AttributeProto::FLOAT, value);
+}
+
+/// Output `index` has the type of input 0, if that output is asked for.
+static void inferLikeInput(InferenceContext &ctx, size_t index, size_t input = 0) {
+  if (ctx.getNumOutputs() <= index)
+    return;
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, input, index);
+  if (::onnx::hasInputShape(ctx, input))
+    ::onnx::propagateShapeFromInputToOutput(ctx, input, index);
+}
+
+static void registerAll(std::vector<OpSchema> schemas) {
+  for (OpSchema &schema : schemas)
+    ::onnx::RegisterSchema(std::move(schema), 0, false);
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisation and activations
+//===----------------------------------------------------------------------===//
+
+static std::vector<OpSchema> makeNormalizations() {
+  std::vector<OpSchema> schemas;
+  auto add = [&](OpSchema schema, size_t sumOutput) {
+    addFloats(schema, {{"epsilon", 1e-5f}});
+    schema.TypeAndShapeInferenceFunction([sumOutput](InferenceContext &ctx) {
+      inferLikeInput(ctx, 0);
+      inferLikeInput(ctx, sumOutput);
+    });
+    schemas.push_back(std::move(schema));
+  };
+  add(makeSchema("SkipSimplifiedLayerNormalization",
+                 {{"input", "skip", "gamma", "bias?"}, {"output", "mean?", "inv_std_var?", "input_skip_bias_sum?"}}),
+      3);
+  add(makeSchema("SkipLayerNormalization", {{"input", "skip", "gamma", "beta?", "bias?"},
+                                            {"output", "mean?", "inv_std_var?", "input_skip_bias_sum?"}}),
+      3);
+  OpSchema simplified = makeSchema("SimplifiedLayerNormalization", {{"X", "scale"}, {"Y", "inv_std_var?"}});
+  addIntegers(simplified, {{"axis", -1}, {"stash_type", 1}});
+  add(std::move(simplified), 2);
+  return schemas;
+}
+
+static std::vector<OpSchema> makeActivations() {
+  std::vector<OpSchema> schemas;
+  auto add = [&](OpSchema schema) {
+    schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
+    schemas.push_back(std::move(schema));
+  };
+  add(makeSchema("BiasGelu", {{"A", "B"}, {"C"}}));
+  add(makeSchema("FastGelu", {{"X", "bias?"}, {"Y"}}));
+  add(makeSchema("Gelu", {{"X"}, {"Y"}}));
+  OpSchema quick = makeSchema("QuickGelu", {{"X"}, {"Y"}});
+  addFloats(quick, {{"alpha", 1.702f}});
+  add(std::move(quick));
+  return schemas;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Present caches keep batch, heads and head size; their length is not known from the types.
+static void inferPresent(InferenceContext &ctx, size_t pastInput, size_t presentOutput) {
+  if (ctx.getNumOutputs() <= presentOutput || !ctx.getInputType(0))
+    return;
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, presentOutput);
+  if (!::onnx::hasInputShape(ctx, pastInput))
+    return;
+  ::onnx::TensorShapeProto shape = ::onnx::getInputShape(ctx, pastInput);
+  if (shape.dim_size() == 4)
+    shape.mutable_dim(2)->Clear();
+  ::onnx::updateOutputShape(ctx, presentOutput, shape);
+}
+
+static int64_t getInteger(InferenceContext &ctx, const char *name) {
+  const auto *attr = ctx.getAttribute(name);
+  return attr ? attr->i() : 0;
+}
+
+/// The query is [batch, sequence, hidden]; packed QKV (no key) holds (heads + 2 kv heads) x head size in its last axis.
+static void inferGroupQueryAttention(InferenceContext &ctx) {
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+  if (::onnx::hasInputShape(ctx, 0)) {
+    ::onnx::TensorShapeProto shape = ::onnx::getInputShape(ctx, 0);
+    bool packed = ctx.getNumInputs() < 2 || !ctx.getInputType(1);
+    int64_t heads = getInteger(ctx, "num_heads"), kvHeads = getInteger(ctx, "kv_num_heads");
+    if (packed && shape.dim_size() == 3 && shape.dim(2).has_dim_value() && heads + 2 * kvHeads > 0)
+      shape.mutable_dim(2)->set_dim_value(shape.dim(2).dim_value() / (heads + 2 * kvHeads) * heads);
+    ::onnx::updateOutputShape(ctx, 0, shape);
+  }
+  inferPresent(ctx, 3, 1);
+  inferPresent(ctx, 4, 2);
+}
+
+static OpSchema makeGroupQueryAttention() {
+  OpSchema schema = makeSchema(
+      "GroupQueryAttention",
+      {{"query", "key?", "value?", "past_key?", "past_value?", "seqlens_k", "total_sequence_length", "cos_cache?",
+        "sin_cache?", "position_ids?", "attention_bias?", "head_sink?", "k_scale?", "v_scale?"},
+       {"output", "present_key?", "present_value?", "output_qk?"}});
+  schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("kv_num_heads", "", AttributeProto::INT, true);
+  schema.Attr("k_quant_type", "", AttributeProto::STRING, std::string("NONE"));
+  schema.Attr("v_quant_type", "", AttributeProto::STRING, std::string("NONE"));
+  schema.Attr("scale", "", AttributeProto::FLOAT, false);
+  addFloats(schema, {{"softcap", 0.0f}});
+  addIntegers(schema, {{"do_rotary", 0},
+                       {"rotary_interleaved", 0},
+                       {"local_window_size", -1},
+                       {"smooth_softmax", -1},
+                       {"qk_output", 0},
+                       {"kv_cache_bit_width", 0}});
+  schema.TypeAndShapeInferenceFunction(inferGroupQueryAttention);
+  return schema;
+}
+
+static OpSchema makeMultiHeadAttention() {
+  OpSchema schema = makeSchema("MultiHeadAttention",
+                               {{"query", "key?", "value?", "bias?", "key_padding_mask?", "attention_bias?", "past_key?",
+                                 "past_value?", "past_sequence_length?", "cache_indirection?"},
+                                {"output", "present_key?", "present_value?", "qk?"}});
+  schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("scale", "", AttributeProto::FLOAT, false);
+  addFloats(schema, {{"mask_filter_value", -10000.0f}});
+  addIntegers(schema, {{"unidirectional", 0}});
+  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
+    if (ctx.getInputType(0) && ::onnx::hasInputShape(ctx, 0) && ::onnx::getInputShape(ctx, 0).dim_size() == 3)
+      inferLikeInput(ctx, 0);
+    else
+      ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+    inferPresent(ctx, 6, 1);
+    inferPresent(ctx, 7, 2);
+  });
+  return schema;
+}
+
+static OpSchema makeRotaryEmbedding() {
+  OpSchema schema = makeSchema("RotaryEmbedding", {{"input", "position_ids", "cos_cache", "sin_cache"}, {"output"}});
+  addIntegers(schema, {{"interleaved", 0},
+                       {"rotary_embedding_dim", 0},
+                       {"num_heads", 0},
+                       {"is_packed_batching", 0}});
+  addFloats(schema, {{"scale", 1.0f}});
+  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
+  return schema;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Y is A with its last axis replaced by the attribute N.
+static void inferMatMulNBits(InferenceContext &ctx) {
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+  if (!::onnx::hasInputShape(ctx, 0) || ::onnx::getInputShape(ctx, 0).dim_size() == 0)
+    return;
+  ::onnx::TensorShapeProto shape = ::onnx::getInputShape(ctx, 0);
+  shape.mutable_dim(shape.dim_size() - 1)->set_dim_value(getInteger(ctx, "N"));
+  ::onnx::updateOutputShape(ctx, 0, shape);
+}
+
+static OpSchema makeMatMulNBits() {
+  OpSchema schema =
+      makeSchema("MatMulNBits", {{"A", "B", "scales", "zero_points?", "g_idx?", "bias?"}, {"Y"}});
+  schema.Attr("K", "", AttributeProto::INT, true).Attr("N", "", AttributeProto::INT, true);
+  addIntegers(schema, {{"bits", 4}, {"block_size", 32}, {"accuracy_level", 0}, {"weight_prepacked", 0}});
+  schema.TypeAndShapeInferenceFunction(inferMatMulNBits);
+  return schema;
+}
+
+static OpSchema makeFusedMatMul() {
+  OpSchema schema = makeSchema("FusedMatMul", {{"A", "B"}, {"Y"}});
+  addIntegers(schema, {{"transA", 0}, {"transB", 0}, {"transBatchA", 0}, {"transBatchB", 0}});
+  addFloats(schema, {{"alpha", 1.0f}});
+  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
+    ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+    if (!::onnx::hasInputShape(ctx, 0) || !::onnx::hasInputShape(ctx, 1))
+      return;
+    auto a = ::onnx::getInputShape(ctx, 0), b = ::onnx::getInputShape(ctx, 1);
+    bool plain = !getInteger(ctx, "transBatchA") && !getInteger(ctx, "transBatchB");
+    if (!plain || a.dim_size() < 2 || b.dim_size() < 2)
+      return;
+    if (getInteger(ctx, "transA"))
+      a.mutable_dim()->SwapElements(a.dim_size() - 1, a.dim_size() - 2);
+    if (getInteger(ctx, "transB"))
+      b.mutable_dim()->SwapElements(b.dim_size() - 1, b.dim_size() - 2);
+    if (a.dim_size() < b.dim_size())
+      return;
+    *a.mutable_dim(a.dim_size() - 1) = b.dim(b.dim_size() - 1);
+    ::onnx::updateOutputShape(ctx, 0, a);
+  });
+  return schema;
+}
+
+static OpSchema makeGatherBlockQuantized() {
+  OpSchema schema = makeSchema("GatherBlockQuantized", {{"data", "indices", "scales", "zero_points?"}, {"output"}});
+  addIntegers(schema, {{"gather_axis", 0}, {"quantize_axis", 1}, {"block_size", 128}, {"bits", 4}});
+  schema.TypeAndShapeInferenceFunction(
+      [](InferenceContext &ctx) { ::onnx::propagateElemTypeFromInputToOutput(ctx, 2, 0); });
+  return schema;
+}
+
+static OpSchema makeMoE() {
+  OpSchema schema = makeSchema(
+      "MoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_experts_bias?", "fc2_experts_weights",
+               "fc2_experts_bias?", "fc3_experts_weights?", "fc3_experts_bias?"},
+              {"output"}});
+  schema.Attr("activation_type", "", AttributeProto::STRING, std::string("relu"));
+  addFloats(schema, {{"activation_alpha", 1.0f}, {"activation_beta", 0.0f}});
+  schema.Attr("swiglu_limit", "", AttributeProto::FLOAT, false);
+  addIntegers(schema, {{"k", 1}, {"normalize_routing_weights", 0}, {"use_sparse_mixer", 0}, {"swiglu_fusion", 0}});
+  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
+  return schema;
+}
+
+void registerMicrosoftSchemas() {
+  auto &versions = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
+  versions.AddDomainToVersion(kMicrosoft, 1, 1);
+  registerAll(makeNormalizations());
+  registerAll(makeActivations());
+  registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
+               makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE()});
+}
+
+} // namespace hone::onnxir

@@ -1,0 +1,259 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Types and tensors of ONNX in MLIR's terms. Every byte count is checked against the shape before it is believed.
+
+#include "ImportTensor.h"
+
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cstring>
+
+using namespace mlir;
+using ::onnx::TensorProto;
+
+namespace hone {
+
+Type importElementType(int32_t dataType, MLIRContext *context) {
+  Builder b(context);
+  auto integer = [&](unsigned width, bool isUnsigned) -> Type {
+    return isUnsigned ? IntegerType::get(context, width, IntegerType::Unsigned) : b.getIntegerType(width);
+  };
+  switch (dataType) {
+  case TensorProto::FLOAT:
+    return b.getF32Type();
+  case TensorProto::FLOAT16:
+    return b.getF16Type();
+  case TensorProto::BFLOAT16:
+    return b.getBF16Type();
+  case TensorProto::DOUBLE:
+    return b.getF64Type();
+  case TensorProto::INT2:
+    return integer(2, false);
+  case TensorProto::UINT2:
+    return integer(2, true);
+  case TensorProto::INT4:
+    return integer(4, false);
+  case TensorProto::UINT4:
+    return integer(4, true);
+  case TensorProto::INT8:
+    return integer(8, false);
+  case TensorProto::UINT8:
+    return integer(8, true);
+  case TensorProto::INT16:
+    return integer(16, false);
+  case TensorProto::UINT16:
+    return integer(16, true);
+  case TensorProto::INT32:
+    return integer(32, false);
+  case TensorProto::UINT32:
+    return integer(32, true);
+  case TensorProto::INT64:
+    return integer(64, false);
+  case TensorProto::UINT64:
+    return integer(64, true);
+  case TensorProto::BOOL:
+    return b.getI1Type();
+  case TensorProto::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TensorProto::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TensorProto::FLOAT8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case TensorProto::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
+  case TensorProto::COMPLEX64:
+    return ComplexType::get(b.getF32Type());
+  case TensorProto::COMPLEX128:
+    return ComplexType::get(b.getF64Type());
+  case TensorProto::STRING:
+    return onnxir::getStringType(context);
+  default:
+    return {};
+  }
+}
+
+static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext *context) {
+  Type element = importElementType(type.elem_type(), context);
+  if (!element)
+    element = onnxir::getUnknownType(context);
+  if (!type.has_shape())
+    return UnrankedTensorType::get(element);
+  SmallVector<int64_t> shape;
+  for (const auto &dim : type.shape().dim())
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, element);
+}
+
+Type importType(const ::onnx::TypeProto &type, MLIRContext *context) {
+  using ::onnx::TypeProto;
+  switch (type.value_case()) {
+  case TypeProto::kTensorType:
+    return importTensorLike(type.tensor_type(), context);
+  case TypeProto::kSequenceType:
+    return onnxir::getContainerType(context, "sequence", importType(type.sequence_type().elem_type(), context));
+  case TypeProto::kOptionalType:
+    return onnxir::getContainerType(context, "optional", importType(type.optional_type().elem_type(), context));
+  case TypeProto::kMapType:
+    return onnxir::getContainerType(context, "map", importType(type.map_type().value_type(), context));
+  default:
+    return onnxir::getUnknownType(context);
+  }
+}
+
+ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, MLIRContext *context) {
+  if (!type.has_tensor_type() || !type.tensor_type().has_shape())
+    return {};
+  Builder b(context);
+  SmallVector<Attribute> names;
+  for (const auto &dim : type.tensor_type().shape().dim())
+    names.push_back(b.getStringAttr(dim.has_dim_param() ? dim.dim_param() : std::string()));
+  return b.getArrayAttr(names);
+}
+
+RankedTensorType importTensorType(const TensorProto &tensor, Location loc) {
+  Type element = importElementType(tensor.data_type(), loc.getContext());
+  if (!element) {
+    emitError(loc) << "unsupported data type " << tensor.data_type() << " of tensor '" << tensor.name() << "'";
+    return {};
+  }
+  int64_t count = 1;
+  for (int64_t dim : tensor.dims())
+    if (dim < 0 || llvm::MulOverflow(count, dim, count)) {
+      emitError(loc) << "expected the sizes of tensor '" << tensor.name()
+                     << "' to be non-negative and their product to fit 63 bits, but got " << dim;
+      return {};
+    }
+  return RankedTensorType::get(SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end()), element);
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+/// Bytes that one element takes in memory here; sub-byte types take one byte each after unpacking.
+static int64_t getElementBytes(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return 2 * getElementBytes(complex.getElementType());
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+template <typename Field>
+static void appendAs(std::string &bytes, const Field &field, int64_t width) {
+  for (auto value : field)
+    bytes.append(reinterpret_cast<const char *>(&value), width); // little-endian hosts only, as the whole project
+}
+
+/// Expands `perByte` values packed low bits first; signed ones are sign-extended.
+static std::string unpack(StringRef packed, int64_t count, unsigned bits, bool isSigned) {
+  std::string bytes(count, '\0');
+  unsigned perByte = 8 / bits, mask = (1u << bits) - 1;
+  for (int64_t i = 0; i < count; ++i) {
+    unsigned value = (static_cast<unsigned char>(packed[i / perByte]) >> (bits * (i % perByte))) & mask;
+    bool negative = isSigned && (value >> (bits - 1));
+    bytes[i] = static_cast<char>(negative ? static_cast<int>(value) - (1 << bits) : static_cast<int>(value));
+  }
+  return bytes;
+}
+
+/// The bytes that the typed fields of `tensor` say, one element after the other.
+static std::string gatherTypedFields(const TensorProto &tensor, int64_t elementBytes) {
+  std::string bytes;
+  appendAs(bytes, tensor.float_data(), 4);
+  appendAs(bytes, tensor.double_data(), 8);
+  appendAs(bytes, tensor.int64_data(), 8);
+  appendAs(bytes, tensor.uint64_data(), std::min<int64_t>(elementBytes, 8));
+  appendAs(bytes, tensor.int32_data(), std::min<int64_t>(elementBytes, 4));
+  return bytes;
+}
+
+static ElementsAttr importStrings(const TensorProto &tensor, RankedTensorType type, Location loc) {
+  if (tensor.string_data_size() != type.getNumElements()) {
+    emitError(loc) << "expected tensor '" << tensor.name() << "' to hold " << type.getNumElements()
+                   << " strings, but got " << tensor.string_data_size();
+    return {};
+  }
+  SmallVector<StringRef> strings;
+  for (const std::string &string : tensor.string_data())
+    strings.push_back(string);
+  return DenseStringElementsAttr::get(type, strings);
+}
+
+static ElementsAttr makeDense(RankedTensorType type, ArrayRef<char> bytes) {
+  if (bytes.empty())
+    return DenseElementsAttr::get(type, ArrayRef<Attribute>());
+  if (type.getElementType().isInteger(1)) {
+    SmallVector<bool> bits;
+    for (char byte : bytes)
+      bits.push_back(byte != 0);
+    return DenseElementsAttr::get(type, bits);
+  }
+  Type element = type.getElementType();
+  bool subByte = !isa<ComplexType>(element) && element.getIntOrFloatBitWidth() < 8;
+  if (subByte) {
+    SmallVector<Attribute> values;
+    for (char byte : bytes) {
+      llvm::APInt bits(element.getIntOrFloatBitWidth(), static_cast<uint8_t>(byte), false, /*implicitTrunc=*/true);
+      if (auto floating = dyn_cast<FloatType>(element))
+        values.push_back(FloatAttr::get(floating, llvm::APFloat(floating.getFloatSemantics(), bits)));
+      else
+        values.push_back(IntegerAttr::get(element, bits));
+    }
+    return DenseElementsAttr::get(type, values);
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, bytes);
+}
+
+static AsmResourceBlob makeBlob(std::string bytes) {
+  auto owned = std::make_shared<std::string>(std::move(bytes));
+  return AsmResourceBlob(ArrayRef<char>(owned->data(), owned->size()), /*dataAlignment=*/1,
+                         [owned](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
+}
+
+ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner, Location loc) {
+  RankedTensorType type = importTensorType(tensor, loc);
+  if (!type)
+    return {};
+  if (tensor.data_type() == TensorProto::STRING)
+    return importStrings(tensor, type, loc);
+  Type element = type.getElementType();
+  int64_t count = type.getNumElements(), width = getElementBytes(element), expected = 0;
+  unsigned bits = isa<ComplexType>(element) ? 0 : element.getIntOrFloatBitWidth();
+  bool packed = bits == 2 || bits == 4;
+  int64_t stored = packed ? llvm::divideCeil(count, 8 / bits) : count;
+  if (llvm::MulOverflow(stored, width, expected)) {
+    emitError(loc) << "expected tensor '" << tensor.name() << "' to fit in memory, but got " << count << " elements";
+    return {};
+  }
+  bool raw = tensor.has_raw_data();
+  std::string typed = raw ? std::string() : gatherTypedFields(tensor, packed ? 1 : width);
+  StringRef bytes = raw ? StringRef(tensor.raw_data()) : StringRef(typed);
+  if (static_cast<int64_t>(bytes.size()) != expected) {
+    emitError(loc) << "expected tensor '" << tensor.name() << "' of type " << type << " to hold " << expected
+                   << " bytes, but got " << bytes.size();
+    return {};
+  }
+  std::string unpacked;
+  if (packed)
+    bytes = unpacked = unpack(bytes, count, bits, !element.isUnsignedInteger());
+  if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
+    return makeDense(type, ArrayRef<char>(bytes.data(), bytes.size()));
+  AsmResourceBlob blob =
+      raw && !packed ? AsmResourceBlob(ArrayRef<char>(bytes.data(), bytes.size()), /*dataAlignment=*/1,
+                                       [owner](void *, size_t, size_t) {}, /*dataIsMutable=*/false)
+                     : makeBlob(bytes.str());
+  StringRef name = tensor.name().empty() ? StringRef("tensor") : StringRef(tensor.name());
+  return DenseResourceElementsAttr::get(type, name, std::move(blob));
+}
+
+} // namespace hone

@@ -1,0 +1,40 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// ONNX types and tensors as MLIR types and attributes.
+
+#ifndef HONE_LIB_IMPORT_IMPORTTENSOR_H
+#define HONE_LIB_IMPORT_IMPORTTENSOR_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Location.h"
+#include "onnx/onnx_pb.h"
+
+#include <memory>
+
+namespace hone {
+
+/// Element type for a TensorProto data type; unsigned types keep their sign. Null if there is none.
+mlir::Type importElementType(int32_t dataType, mlir::MLIRContext *context);
+
+/// Type of a value: ranked or unranked tensor, sequence, optional; the unknown type where the file says nothing.
+mlir::Type importType(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
+
+/// Names of the symbolic dimensions of a tensor type ("" where fixed or unnamed); null without a shape.
+mlir::ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
+
+/// Ranked type of a tensor; null after a diagnostic.
+mlir::RankedTensorType importTensorType(const ::onnx::TensorProto &tensor, mlir::Location loc);
+
+/// Value of a tensor whose data is in the file: dense, or for more than kInlineBytes a resource that refers to the bytes
+/// of `owner`, which it keeps alive. Null after a diagnostic.
+mlir::ElementsAttr importTensor(const ::onnx::TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner,
+                                mlir::Location loc);
+
+/// Larger tensors become parameters (initializers) or resources (attributes).
+inline constexpr int64_t kInlineBytes = 512;
+
+} // namespace hone
+
+#endif // HONE_LIB_IMPORT_IMPORTTENSOR_H

@@ -1,0 +1,190 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads an ONNX file and lets libonnx check it, inline its functions and infer its shapes. libonnx reports by throwing:
+// this file is compiled with exceptions, and none leaves it.
+
+#include "OnnxFile.h"
+
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "onnx/checker.h"
+#include "onnx/inliner/inliner.h"
+#include "onnx/shape_inference/implementation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
+
+using namespace mlir;
+using ::onnx::GraphProto;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+
+namespace hone {
+
+namespace {
+
+/// Protocol buffers cannot hold more (developers.google.com/protocol-buffers, encoding limits).
+constexpr uint64_t kProtobufLimit = (uint64_t(1) << 31) - 1;
+/// Nesting of subgraphs costs a few levels each; real models stay under twenty.
+constexpr int kRecursionLimit = 200;
+/// Opsets before this one are not supported: exporters left them in 2019.
+constexpr int64_t kOldestOpset = 11;
+
+/// One line of text: libonnx's messages span several and name C++ sources.
+std::string flatten(StringRef message) {
+  SmallVector<StringRef> lines;
+  message.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  std::string text;
+  for (StringRef line : lines) {
+    line = line.trim();
+    if (line.starts_with("[") && line.contains("] "))
+      line = line.split("] ").second;
+    if (line.empty())
+      continue;
+    text += (text.empty() ? "" : "; ") + line.str();
+  }
+  return text;
+}
+
+template <typename Function>
+bool guarded(Location loc, StringRef doing, Function &&function) {
+  try {
+    function();
+    return true;
+  } catch (const std::exception &error) {
+    emitError(loc) << doing << ": " << flatten(error.what());
+  }
+  return false;
+}
+
+} // namespace
+
+static std::shared_ptr<ModelProto> parse(StringRef path, Location loc) {
+  uint64_t size = 0;
+  if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
+    emitError(loc) << "cannot read '" << path << "': " << error.message();
+    return nullptr;
+  }
+  if (llvm::sys::fs::is_directory(path)) {
+    emitError(loc) << "cannot read '" << path << "': expected an ONNX file, but got a folder";
+    return nullptr;
+  }
+  if (size > kProtobufLimit) {
+    emitError(loc) << "cannot read '" << path << "': expected at most " << kProtobufLimit << " bytes, but got " << size
+                   << "; a protobuf ends at 2 GiB: save the weights as external data";
+    return nullptr;
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    emitError(loc) << "cannot read '" << path << "': " << buffer.getError().message();
+    return nullptr;
+  }
+  // Protobuf's own log repeats on stderr what the diagnostic below says.
+  google::protobuf::LogSilencer silencer;
+  google::protobuf::io::ArrayInputStream stream((*buffer)->getBufferStart(), static_cast<int>((*buffer)->getBufferSize()));
+  google::protobuf::io::CodedInputStream coded(&stream);
+  coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
+  coded.SetRecursionLimit(kRecursionLimit);
+  auto model = std::make_shared<ModelProto>();
+  if (size == 0 || !model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage() || !model->has_graph()) {
+    emitError(loc) << "cannot read '" << path << "': expected an ONNX model, but the " << size
+                   << " bytes are not one, or are cut short";
+    return nullptr;
+  }
+  return model;
+}
+
+/// onnxruntime's builders write these com.microsoft operators without their domain.
+static void giveDomains(GraphProto &graph) {
+  static const llvm::StringSet<> kNames = {"SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization",
+                                           "SkipLayerNormalization"};
+  for (NodeProto &node : *graph.mutable_node()) {
+    if (node.domain() == "ai.onnx")
+      node.clear_domain();
+    if (node.domain().empty() && kNames.contains(node.op_type()))
+      node.set_domain("com.microsoft");
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        giveDomains(*attribute.mutable_g());
+  }
+}
+
+static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
+  bool microsoft = false;
+  int64_t version = 0;
+  for (auto &opset : *model.mutable_opset_import()) {
+    if (opset.domain() == "ai.onnx")
+      opset.set_domain("");
+    if (opset.domain().empty())
+      version = opset.version();
+    microsoft |= opset.domain() == "com.microsoft";
+  }
+  int64_t newest = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
+  if (version < kOldestOpset || version > newest)
+    return emitError(loc) << "unsupported opset " << version << " of the default domain; supported: " << kOldestOpset
+                          << " to " << newest;
+  if (!microsoft) {
+    auto *opset = model.add_opset_import();
+    opset->set_domain("com.microsoft");
+    opset->set_version(1);
+  }
+  return success();
+}
+
+static void check(const ModelProto &model, StringRef path) {
+  ::onnx::checker::CheckerContext context;
+  context.set_ir_version(static_cast<int>(model.ir_version()));
+  std::unordered_map<std::string, int> opsets;
+  for (const auto &opset : model.opset_import())
+    opsets[opset.domain()] = static_cast<int>(opset.version());
+  context.set_opset_imports(opsets);
+  StringRef folder = llvm::sys::path::parent_path(path);
+  context.set_model_dir(folder.empty() ? "." : folder.str());
+  ::onnx::checker::LexicalScopeContext scope;
+  ::onnx::checker::check_graph(model.graph(), context, scope);
+  if (model.functions_size() > 0)
+    ::onnx::checker::check_model_local_functions(model, context, scope);
+}
+
+/// A file's own value_info may contradict what inference finds; inference is right, so the file's is dropped.
+static void dropIntermediateTypes(GraphProto &graph) {
+  graph.clear_value_info();
+  for (NodeProto &node : *graph.mutable_node())
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        dropIntermediateTypes(*attribute.mutable_g());
+}
+
+std::shared_ptr<ModelProto> readOnnxFile(StringRef path, Location loc) {
+  std::shared_ptr<ModelProto> model;
+  guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, loc); });
+  if (!model)
+    return nullptr;
+  giveDomains(*model->mutable_graph());
+  for (auto &function : *model->mutable_functions())
+    for (NodeProto &node : *function.mutable_node())
+      if (node.domain() == "ai.onnx")
+        node.clear_domain();
+  if (failed(normalizeOpsets(*model, loc)))
+    return nullptr;
+  if (!guarded(loc, ("invalid model '" + path + "'").str(), [&] { check(*model, path); }))
+    return nullptr;
+  bool prepared = guarded(loc, ("cannot infer the shapes of '" + path + "'").str(), [&] {
+    if (model->functions_size() > 0)
+      ::onnx::inliner::InlineLocalFunctions(*model);
+    dropIntermediateTypes(*model->mutable_graph());
+    ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, /*data_prop=*/true);
+    ::onnx::shape_inference::InferShapes(*model, ::onnx::OpSchemaRegistry::Instance(), options);
+  });
+  return prepared ? model : nullptr;
+}
+
+} // namespace hone
