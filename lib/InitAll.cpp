@@ -9,7 +9,9 @@
 
 #include "hone/InitAll.h"
 
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
@@ -20,6 +22,10 @@ void hone::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<HoneDialect>();
+  onnxir::registerDialect(registry);
 }
 
-void hone::registerAllPasses() { mlir::registerAllPasses(); }
+void hone::registerAllPasses() {
+  mlir::registerAllPasses();
+  registerHoneConversionPasses();
+}

@@ -6,6 +6,7 @@
 #include "IndexMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -132,7 +133,7 @@ Size IndexMath::mul(Size lhs, Size rhs) {
 
 std::optional<IndexMath::Polynomial> IndexMath::divideExactly(const Polynomial &lhs, const Polynomial &rhs) {
   if (rhs.size() != 1)
-    return lhs == rhs ? std::optional<Polynomial>({{{}, 1}}) : std::nullopt;
+    return lhs == rhs ? std::optional(Polynomial{{Monomial(), 1}}) : std::nullopt;
   const auto &[divisor, factor] = *rhs.begin();
   Polynomial quotient;
   for (const auto &[monomial, coefficient] : lhs) {

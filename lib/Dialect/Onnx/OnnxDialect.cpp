@@ -39,7 +39,7 @@ int64_t getOpsetVersion(Operation *op, llvm::StringRef domain) {
   if (!module)
     module = op->getParentOfType<ModuleOp>();
   auto opsets = module ? module->getAttrOfType<DictionaryAttr>(kOpsetsAttr) : DictionaryAttr();
-  auto version = opsets ? dyn_cast_or_null<IntegerAttr>(opsets.get(domain.empty() ? kDefaultDomain : domain)) : IntegerAttr();
+  auto version = opsets ? dyn_cast_or_null<IntegerAttr>(opsets.get(domain.empty() ? StringRef(kDefaultDomain) : domain)) : IntegerAttr();
   return version ? version.getInt() : 0;
 }
 
@@ -71,7 +71,7 @@ static LogicalResult verifyCount(Operation *op, StringRef what, int64_t count, i
   return diagnostic << ' ' << what << ", but got " << count;
 }
 
-static bool hasAttributeType(Attribute attr, OpSchema::AttrType type) {
+static bool hasAttributeType(Attribute attr, ::onnx::AttributeProto_AttributeType type) {
   using ::onnx::AttributeProto;
   switch (type) {
   case AttributeProto::FLOAT:
@@ -133,7 +133,7 @@ static LogicalResult verifyWithSchema(Operation *op) {
 // Registration
 //===----------------------------------------------------------------------===//
 
-static void registerOperation(ExtensibleDialect *dialect, StringRef name, DynamicOpDefinition::VerifierFn &&verify) {
+static void registerOperation(ExtensibleDialect *dialect, StringRef name, OperationName::VerifyInvariantsFn &&verify) {
   dialect->registerDynamicOp(DynamicOpDefinition::get(
       name, dialect, std::move(verify), [](Operation *) { return success(); }));
 }
