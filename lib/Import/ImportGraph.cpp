@@ -8,6 +8,7 @@
 #include "OnnxFile.h"
 
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Import/Import.h"
 
@@ -317,7 +318,7 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &reg
   Block *block = builder.createBlock(&region);
   scopes.emplace_back();
   collectTypes(graph);
-  auto leave = llvm::make_scope_exit([&] {
+  llvm::scope_exit leave([&] {
     scopes.pop_back();
     types.pop_back();
   });
@@ -392,7 +393,8 @@ OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context) {
   NamedAttrList opsets;
   Builder builder(context);
   for (const auto &opset : model->opset_import())
-    opsets.set(opset.domain().empty() ? onnxir::kDefaultDomain : StringRef(opset.domain()), builder.getI64IntegerAttr(opset.version()));
+    opsets.set(opset.domain().empty() ? StringRef(onnxir::kDefaultDomain) : StringRef(opset.domain()),
+               builder.getI64IntegerAttr(opset.version()));
   (*module)->setAttr(onnxir::kOpsetsAttr, opsets.getDictionary(context));
   GraphImporter importer(model, path, *module);
   if (failed(importer.importMain()) || failed(verify(*module)))

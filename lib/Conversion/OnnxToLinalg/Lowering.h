@@ -44,7 +44,7 @@ using LoweringTable = llvm::StringMap<LoweringFunction>;
 class Lowerer {
 public:
   Lowerer(Operation *root, const LoweringTable &table)
-      : b(root->getLoc(), root->getContext()), math(b), table(table), root(root) {}
+      : b(root->getLoc(), root->getContext()), math(b), table(table) {}
 
   /// Lowers every operation of `from` to the end of the current block. Terminators are left to the caller.
   LogicalResult lowerBlock(mlir::Block &from);
@@ -67,7 +67,6 @@ private:
   LogicalResult lowerHone(Operation *op);
 
   const LoweringTable &table;
-  Operation *root;
   mlir::IRMapping mapping;
   llvm::DenseMap<Value, SmallVector<Size>> knownSizes;
 };

@@ -7,6 +7,7 @@
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -53,8 +54,8 @@ static void dropParameterSigns(ModuleOp module) {
     if (!type || withoutSign(type) == type)
       continue;
     auto unsignedType = cast<RankedTensorType>(withoutSign(type));
-    if (auto resource = dyn_cast<DenseResourceElementsAttr>(param.getValue()))
-      param.setValueAttr(DenseResourceElementsAttr::get(unsignedType, resource.getRawHandle()));
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(param.getStorage()))
+      param.setStorageAttr(DenseResourceElementsAttr::get(unsignedType, resource.getRawHandle()));
     param.setType(unsignedType);
   }
 }
