@@ -1,0 +1,203 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Arrays, .npy, .npz and manifests: what was written comes back, and every kind of damage is named.
+
+#include "support.h"
+
+#include <cstring>
+
+namespace hone::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string npyWithHeader(std::string dictionary, std::string data) {
+  std::string length = {static_cast<char>(dictionary.size()), '\0'};
+  return std::string("\x93NUMPY\x01\x00", 8) + length + dictionary + data;
+}
+
+TEST(Shapes, RefuseWhatOverflows) {
+  EXPECT_EQ(io::elementCount(std::vector<int64_t>{1 << 30, 1 << 30, 1 << 30}), std::nullopt);
+  EXPECT_EQ(io::elementCount(std::vector<int64_t>{-1, 2}), std::nullopt);
+  EXPECT_EQ(io::elementCount(std::vector<int64_t>{0, 5}), 0);
+  EXPECT_EQ(io::elementCount(std::vector<int64_t>{}), 1);
+}
+
+TEST(Arrays, CopyOfAStridedViewIsDense) {
+  Array array = makeArray<int32_t>(HONE_I32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  hone_tensor transposed = array.view();
+  std::swap(transposed.sizes[0], transposed.sizes[1]);
+  std::swap(transposed.strides[0], transposed.strides[1]);
+  absl::StatusOr<Array> copy = Array::copyOf(transposed);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_THAT(elementsOf<int32_t>(*copy), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(copy->shape(), ElementsAre(3, 2));
+}
+
+TEST(Arrays, CopyOfABroadcastViewRepeats) {
+  Array array = makeArray<int32_t>(HONE_I32, {2, 1}, {1, 2});
+  hone_tensor wide = array.view();
+  wide.sizes[1] = 3;
+  wide.strides[1] = 0;
+  absl::StatusOr<Array> copy = Array::copyOf(wide);
+  ASSERT_TRUE(copy.ok());
+  EXPECT_THAT(elementsOf<int32_t>(*copy), ElementsAre(1, 1, 1, 2, 2, 2));
+}
+
+TEST(Npy, RoundTripsEveryType) {
+  TemporaryFolder folder;
+  for (int32_t number = 1; io::isDtype(number); ++number) {
+    auto dtype = static_cast<hone_dtype>(number);
+    std::vector<char> bytes(static_cast<size_t>(6 * io::dtypeBytes(dtype)));
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<char>(i * 37);
+    absl::StatusOr<Array> array = Array::create(dtype, {2, 3});
+    std::memcpy(array->data(), bytes.data(), bytes.size());
+    ASSERT_EQ(messageOf(io::writeNpy(folder.file("a.npy"), *array)), "OK");
+    absl::StatusOr<Array> back = io::readNpy(folder.file("a.npy"));
+    ASSERT_TRUE(back.ok()) << messageOf(back);
+    ASSERT_EQ(messageOf(back->reinterpret(dtype)), "OK");
+    EXPECT_THAT(back->shape(), ElementsAre(2, 3));
+    EXPECT_EQ(std::memcmp(back->data(), bytes.data(), bytes.size()), 0) << io::dtypeName(dtype);
+  }
+}
+
+TEST(Npy, RoundTripsScalarsAndEmptyArrays) {
+  TemporaryFolder folder;
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{}, {0}, {5}, {2, 0, 3}}) {
+    absl::StatusOr<Array> array = Array::create(HONE_F32, shape);
+    std::memset(array->data(), 0, static_cast<size_t>(array->bytes()));
+    ASSERT_EQ(messageOf(io::writeNpy(folder.file("a.npy"), *array)), "OK");
+    absl::StatusOr<Array> back = io::readNpy(folder.file("a.npy"));
+    ASSERT_TRUE(back.ok()) << messageOf(back);
+    EXPECT_THAT(back->shape(), testing::ElementsAreArray(shape));
+  }
+}
+
+TEST(Npy, NamesWhatIsWrong) {
+  struct Case {
+    std::string bytes, complaint;
+  } cases[] = {
+      {"", "not a .npy file"},
+      {"\x93NUMPY", "not a .npy file"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "1234"), "Fortran order"},
+      {npyWithHeader("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "1234"), "element type '>f4'"},
+      {npyWithHeader("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "1234"), "element type '|O'"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "1234"), "expected 8 bytes"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "1234"), "header"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': False, }", "1234"), "header"},
+      {npyWithHeader("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "1234"), "header"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,99999999999), }", ""), "fewer"},
+      {npyWithHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234"), "rank 9"},
+  };
+  for (const Case &test : cases)
+    EXPECT_THAT(messageOf(io::parseNpy(test.bytes, "in.npy")),
+                testing::AllOf(HasSubstr("in.npy: "), HasSubstr(test.complaint)));
+}
+
+TEST(Npz, RoundTrips) {
+  TemporaryFolder folder;
+  std::string path = folder.file("a.npz");
+  auto writer = io::NpzWriter::create(path);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_EQ(messageOf(writer->add("case0/in/x", makeArray<float>(HONE_F32, {2}, {1, 2}))), "OK");
+  ASSERT_EQ(messageOf(writer->add("empty", makeArray<int64_t>(HONE_I64, {0, 3}, {}))), "OK");
+  EXPECT_FALSE(std::filesystem::exists(path)) << "the file appears with commit()";
+  ASSERT_EQ(messageOf(writer->commit()), "OK");
+  auto reader = io::NpzReader::open(path);
+  ASSERT_TRUE(reader.ok()) << messageOf(reader);
+  EXPECT_THAT(reader->names(), ElementsAre("case0/in/x", "empty"));
+  EXPECT_THAT(elementsOf<float>(*reader->read("case0/in/x")), ElementsAre(1, 2));
+  EXPECT_EQ(reader->read("empty")->count(), 0);
+  EXPECT_THAT(messageOf(reader->read("nothing")), HasSubstr("no array is named 'nothing'"));
+}
+
+/// Inputs/deflated.npz: numpy.savez_compressed(ramp=numpy.arange(1000, dtype='i4'), half=numpy.float16(1.5)).
+TEST(Npz, ReadsWhatNumpyCompressed) {
+  auto reader = io::NpzReader::open(HONE_TEST_INPUTS "/deflated.npz");
+  ASSERT_TRUE(reader.ok()) << messageOf(reader);
+  absl::StatusOr<Array> ramp = reader->read("ramp");
+  ASSERT_TRUE(ramp.ok()) << messageOf(ramp);
+  for (int32_t i = 0; i < 1000; ++i)
+    EXPECT_EQ(ramp->as<int32_t>()[static_cast<size_t>(i)], i);
+  EXPECT_THAT(elementsOf<uint16_t>(*reader->read("half")), ElementsAre(0x3e00));
+}
+
+TEST(Npz, EveryCutIsAnError) {
+  TemporaryFolder folder;
+  std::string whole = *io::readFile(HONE_TEST_INPUTS "/deflated.npz");
+  for (size_t bytes = 0; bytes < whole.size(); bytes += 7) {
+    ASSERT_EQ(messageOf(io::writeFile(folder.file("cut.npz"), whole.substr(0, bytes))), "OK");
+    EXPECT_FALSE(io::NpzReader::open(folder.file("cut.npz")).ok()) << bytes;
+  }
+}
+
+TEST(Npz, EveryFlippedByteIsHarmless) {
+  TemporaryFolder folder;
+  std::string whole = *io::readFile(HONE_TEST_INPUTS "/deflated.npz");
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string flipped = whole;
+    flipped[i] = static_cast<char>(~flipped[i]);
+    ASSERT_EQ(messageOf(io::writeFile(folder.file("flipped.npz"), flipped)), "OK");
+    auto reader = io::NpzReader::open(folder.file("flipped.npz"));
+    if (!reader.ok())
+      continue;
+    for (const std::string &name : reader->names())
+      if (absl::StatusOr<Array> array = reader->read(name); array.ok() && name == "ramp") {
+        EXPECT_EQ(array->as<int32_t>()[999], 999) << i;
+      }
+  }
+}
+
+TEST(FileWriters, LeaveNothingWithoutCommit) {
+  TemporaryFolder folder;
+  {
+    ASSERT_EQ(messageOf(io::FileWriter::create(folder.file("a"))->write("half")), "OK");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  EXPECT_THAT(messageOf(io::writeFile(folder.file("no/such/folder"), "text")), HasSubstr("cannot write"));
+}
+
+TEST(Manifests, RoundTrip) {
+  io::Manifest manifest = toyManifest();
+  manifest.fileBytes = {{"program.so", 10}, {"weights.safetensors", 20}};
+  manifest.kernels = {"hone.matmul.f32"};
+  manifest.tokenizer = "tokenizer.json";
+  std::string text = io::manifestText(manifest);
+  auto back = io::parseManifest(text, "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(io::manifestText(*back), text);
+  EXPECT_EQ(back->entry("forward")->state[0].appendAxis, 2);
+  EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
+  EXPECT_EQ(back->entry("nothing"), nullptr);
+}
+
+TEST(Manifests, NameWhatIsWrong) {
+  std::string good = io::manifestText(toyManifest());
+  struct Case {
+    std::string from, to, complaint;
+  } cases[] = {
+      {"\"hone-artefact\"", "\"onnx\"", "expected schema"},
+      {"\"version\": 1", "\"version\": 2", "unsupported artefact version 2; supported: 1"},
+      {"\"version\": 1", "\"version\": 1.5", "unsupported artefact version"},
+      {"\"target\": \"cpu\"", "\"target\": 3", "manifest.target to be a string"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "main.x.dtype to be an element type"},
+      {"\"entries\": [", "\"entries\": 1, \"e\": [", "manifest.entries to be a list"},
+      {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
+      {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": -1}}", "files.program.so.bytes"},
+      {"{", "", "not valid JSON"},
+      {"\"hone\":", "\"version\":", "occurs twice"},
+  };
+  for (const Case &test : cases) {
+    std::string text = good;
+    size_t place = text.find(test.from);
+    ASSERT_NE(place, std::string::npos) << test.from;
+    text.replace(place, test.from.size(), test.to);
+    EXPECT_THAT(messageOf(io::parseManifest(text, "manifest.json")), HasSubstr(test.complaint));
+  }
+}
+
+} // namespace
+} // namespace hone::test

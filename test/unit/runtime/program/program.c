@@ -1,0 +1,109 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program as the compiler would write one, by hand, for tests of the runtime without the compiler.
+//
+//   main     sum = x + y + offset (a weight); fails where x[0][0] is negative; rows = batch
+//   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
+//            padding does not count; fails where a token is negative
+//   count    how often it was called in this session
+
+#include "hone/runtime/program.h"
+
+#include <stddef.h>
+
+#ifndef ABI_VERSION
+#define ABI_VERSION HONE_PROGRAM_ABI_VERSION
+#endif
+#ifndef EXTRA_IMPORT
+#define EXTRA_IMPORT "hone_rt_free"
+#endif
+
+enum { VOCABULARY = 8 };
+
+static void *(*allocate)(uint64_t);
+static void *(*output)(hone_call *, int64_t, int64_t, const int64_t *);
+static void (*fail)(const char *);
+static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tensor *);
+static void (*stateView)(hone_call *, int64_t, hone_tensor *);
+static int64_t (*stateLength)(hone_call *);
+static int64_t (*statePadding)(hone_call *, int64_t);
+static void (*extra)(void);
+
+static void runMain(hone_call *call) {
+  const hone_tensor *x = &call->inputs[0], *y = &call->inputs[1];
+  const float *offset = (const float *)call->weights;
+  int64_t count = x->sizes[0] * 3;
+  float *scratch = allocate((uint64_t)count * sizeof(float)); // left to the runtime, also where the call fails
+  if (count > 0 && ((float *)x->data)[0] < 0)
+    fail("expected x to begin with a positive number");
+  for (int64_t i = 0; i < count; ++i)
+    scratch[i] = ((float *)x->data)[i] + ((float *)y->data)[i];
+  float *sum = output(call, 0, 2, x->sizes);
+  for (int64_t i = 0; i < count; ++i)
+    sum[i] = scratch[i] + offset[i % 3];
+  *(int64_t *)output(call, 1, 0, NULL) = x->sizes[0];
+}
+
+/// Two numbers a position: the token and its position.
+static void appendTokens(hone_call *call, const hone_tensor *tokens, hone_tensor *all) {
+  int64_t batch = tokens->sizes[0], sequence = tokens->sizes[1], length = stateLength(call);
+  float *fresh = allocate((uint64_t)(batch * sequence) * 2 * sizeof(float));
+  for (int64_t i = 0; i < batch * sequence; ++i) {
+    int64_t token = ((int64_t *)tokens->data)[i];
+    fresh[2 * i] = (float)token;
+    fresh[2 * i + 1] = (float)(length + i % sequence);
+  }
+  hone_tensor view = {fresh, HONE_F32, 4, {batch, 1, sequence, 2}, {sequence * 2, sequence * 2, 2, 1}};
+  stateAppend(call, 0, &view, all);
+  for (int64_t i = 0; i < batch * sequence; ++i)
+    if (((int64_t *)tokens->data)[i] < 0)
+      fail("expected tokens to be at least 0");
+}
+
+static void runForward(hone_call *call) {
+  const hone_tensor *tokens = &call->inputs[0];
+  int64_t batch = tokens->sizes[0], sequence = tokens->sizes[1], length = stateLength(call);
+  hone_tensor before, all;
+  stateView(call, 0, &before);
+  if (before.sizes[2] != length)
+    fail("the view before the append does not have the session's length");
+  appendTokens(call, tokens, &all);
+  int64_t sizes[3] = {batch, sequence, VOCABULARY};
+  float *logits = output(call, 0, 3, sizes);
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t s = 0; s < sequence; ++s) {
+      int64_t sum = 0;
+      for (int64_t p = statePadding(call, b); p <= length + s; ++p)
+        sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
+      for (int64_t v = 0; v < VOCABULARY; ++v)
+        logits[(b * sequence + s) * VOCABULARY + v] = v == sum % VOCABULARY ? 1.0f : 0.0f;
+    }
+}
+
+static void runCount(hone_call *call) {
+  hone_tensor before, after;
+  stateView(call, 0, &before);
+  int64_t calls = *(int64_t *)before.data + 1;
+  hone_tensor view = {&calls, HONE_I64, 1, {1}, {1}};
+  stateAppend(call, 0, &view, &after);
+  *(int64_t *)output(call, 0, 0, NULL) = *(int64_t *)after.data;
+}
+
+static const hone_import imports[] = {
+    {"hone_rt_alloc", (void **)&allocate},
+    {"hone_rt_output", (void **)&output},
+    {"hone_rt_fail", (void **)&fail},
+    {"hone_rt_state_append", (void **)&stateAppend},
+    {"hone_rt_state_view", (void **)&stateView},
+    {"hone_rt_state_length", (void **)&stateLength},
+    {"hone_rt_state_padding", (void **)&statePadding},
+    {EXTRA_IMPORT, (void **)&extra},
+};
+
+static const hone_entry entries[] = {{"main", runMain}, {"forward", runForward}, {"count", runCount}};
+
+extern const hone_program hone_program_description __asm__("hone_program");
+const hone_program hone_program_description = {
+    ABI_VERSION, sizeof imports / sizeof imports[0], imports, sizeof entries / sizeof entries[0], 0, entries,
+};

@@ -1,0 +1,157 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sessions: state grows, survives failures, rolls back, and is each session's own.
+
+#include "core/module.h"
+#include "support.h"
+
+#include <thread>
+
+namespace hone::test {
+namespace {
+
+using rt::Module;
+using rt::NamedTensor;
+using rt::Session;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Sessions : public testing::Test {
+protected:
+  void SetUp() override {
+    writeArtefact(folder, HONE_TEST_PROGRAM, toyManifest());
+    auto loaded = Module::load(folder);
+    ASSERT_TRUE(loaded.ok()) << messageOf(loaded);
+    module = *loaded;
+    session = open();
+  }
+
+  std::unique_ptr<Session> open(const char *entry = "forward") {
+    auto created = Session::create(module, entry);
+    EXPECT_TRUE(created.ok()) << messageOf(created);
+    return *std::move(created);
+  }
+
+  absl::StatusOr<std::vector<Array>> forward(Session &target, int64_t batch, std::vector<int64_t> tokens) {
+    int64_t sequence = static_cast<int64_t>(tokens.size()) / batch;
+    Array array = makeArray<int64_t>(HONE_I64, {batch, sequence}, tokens);
+    NamedTensor inputs[] = {{"tokens", array.view()}};
+    return target.forward(inputs);
+  }
+
+  /// The likeliest token after every position.
+  std::vector<int64_t> next(Session &target, std::vector<int64_t> tokens, int64_t batch = 1) {
+    auto outputs = forward(target, batch, tokens);
+    EXPECT_TRUE(outputs.ok()) << messageOf(outputs);
+    std::vector<int64_t> best;
+    std::span<const float> logits = (*outputs)[0].as<float>();
+    for (size_t row = 0; row < logits.size(); row += 8)
+      best.push_back(std::ranges::max_element(logits.subspan(row, 8)) - logits.begin() - static_cast<int64_t>(row));
+    return best;
+  }
+
+  TemporaryFolder temporary;
+  std::string folder = temporary.file("toy.hone");
+  std::shared_ptr<const Module> module;
+  std::unique_ptr<Session> session;
+};
+
+TEST_F(Sessions, StepsChunksAndAllAtOnceAgree) {
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < 300; ++i) // beyond the first buffers, so that they grow
+    tokens.push_back(i * 7 % 8);
+  std::vector<int64_t> whole = next(*session, tokens), steps, chunks;
+  auto one = open(), some = open();
+  for (int64_t token : tokens)
+    steps.push_back(next(*one, {token})[0]);
+  for (size_t i = 0; i < tokens.size(); i += 13)
+    for (int64_t best : next(*some, {tokens.begin() + i, tokens.begin() + std::min(i + 13, tokens.size())}))
+      chunks.push_back(best);
+  EXPECT_EQ(steps, whole);
+  EXPECT_EQ(chunks, whole);
+  EXPECT_EQ(session->state().length(), 300);
+}
+
+TEST_F(Sessions, TruncateForgetsTheEnd) {
+  next(*session, {1, 2, 3});
+  ASSERT_EQ(messageOf(session->state().truncate(1)), "OK");
+  EXPECT_THAT(next(*session, {4}), ElementsAre(5));
+  EXPECT_EQ(session->state().length(), 2);
+  EXPECT_THAT(messageOf(session->state().truncate(3)),
+              HasSubstr("cannot truncate to 3 positions: the session holds 2"));
+  EXPECT_THAT(messageOf(session->state().truncate(-1)), HasSubstr("cannot truncate"));
+  ASSERT_EQ(messageOf(session->state().truncate(0)), "OK");
+  EXPECT_THAT(next(*session, {4}), ElementsAre(4));
+}
+
+TEST_F(Sessions, AFailureLeavesTheStateAsItWas) {
+  next(*session, {1, 2});
+  EXPECT_EQ(messageOf(forward(*session, 1, {3, -1})), "expected tokens to be at least 0");
+  EXPECT_EQ(session->state().length(), 2);
+  EXPECT_THAT(next(*session, {1}), ElementsAre(4));
+}
+
+TEST_F(Sessions, AFailureAtTheBeginningFixesNothing) {
+  EXPECT_FALSE(forward(*session, 2, {3, -1}).ok());
+  EXPECT_THAT(next(*session, {1}), ElementsAre(1)) << "another batch size is fine";
+}
+
+TEST_F(Sessions, TheBatchSizeStays) {
+  EXPECT_THAT(next(*session, {1, 2, 3, 4}, 2), ElementsAre(1, 3, 3, 7));
+  EXPECT_THAT(messageOf(forward(*session, 1, {1})), HasSubstr("batch is 2 in the session's state"));
+  session->state().reset();
+  EXPECT_THAT(next(*session, {1}), ElementsAre(1));
+}
+
+TEST_F(Sessions, PaddingIsPerSequence) {
+  ASSERT_EQ(messageOf(session->state().setPadding({2, 0})), "OK");
+  EXPECT_THAT(next(*session, {5, 5, 1, 5, 5, 1}, 2), ElementsAre(0, 0, 1, 5, 2, 3));
+  EXPECT_THAT(messageOf(session->state().setPadding({1})), HasSubstr("cannot set padding after 3 positions"));
+  session->state().reset();
+  EXPECT_THAT(messageOf(session->state().setPadding({-1})), HasSubstr("at least 0"));
+  EXPECT_EQ(session->state().padding(0), 0);
+}
+
+TEST_F(Sessions, PaddingSurvivesAFailedFirstCall) {
+  ASSERT_EQ(messageOf(session->state().setPadding({1})), "OK");
+  EXPECT_FALSE(forward(*session, 1, {-1}).ok());
+  EXPECT_THAT(next(*session, {3, 4}), ElementsAre(0, 4));
+}
+
+TEST_F(Sessions, ReplacedStateHasNoHistory) {
+  auto counting = open("count");
+  for (int64_t call = 1; call <= 3; ++call)
+    EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(call));
+  counting->state().reset();
+  EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(1));
+}
+
+TEST_F(Sessions, RunInParallelThreads) {
+  std::vector<std::vector<int64_t>> results(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] {
+      auto own = open();
+      own->setThreads(1);
+      for (int64_t step = 0; step < 100; ++step)
+        results[i].push_back(next(*own, {static_cast<int64_t>(i)})[0]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t i = 0; i < results.size(); ++i)
+    for (size_t step = 0; step < 100; ++step)
+      ASSERT_EQ(results[i][step], static_cast<int64_t>(i * (step + 1) % 8));
+}
+
+TEST_F(Sessions, KeepTheModuleAlive) {
+  module.reset();
+  EXPECT_THAT(next(*session, {3}), ElementsAre(3));
+}
+
+TEST_F(Sessions, NeedAnEntryThatExists) {
+  EXPECT_THAT(messageOf(Session::create(module, "backward")), HasSubstr("no entry 'backward'"));
+}
+
+} // namespace
+} // namespace hone::test

@@ -1,0 +1,108 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the runtime's tests share: temporary folders, arrays from lists, and a small artefact around program/program.c.
+
+#ifndef HONE_TEST_UNIT_RUNTIME_SUPPORT_H
+#define HONE_TEST_UNIT_RUNTIME_SUPPORT_H
+
+#include "hone/io/file.h"
+#include "hone/io/manifest.h"
+#include "hone/io/npy.h"
+#include "hone/io/safetensors.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace hone::test {
+
+using io::Array;
+
+/// A folder that is removed with the object.
+class TemporaryFolder {
+public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hone-test-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+
+  std::string file(const std::string &name) const { return (path / name).string(); }
+
+  std::filesystem::path path;
+};
+
+/// "path: reason", or "OK".
+template <typename Result>
+std::string messageOf(const Result &result) {
+  absl::Status status;
+  if constexpr (std::is_same_v<Result, absl::Status>)
+    status = result;
+  else
+    status = result.status();
+  return status.ok() ? "OK" : std::string(status.message());
+}
+
+template <typename Element>
+Array makeArray(hone_dtype dtype, std::vector<int64_t> shape, const std::vector<Element> &elements) {
+  absl::StatusOr<Array> array = Array::create(dtype, std::move(shape));
+  EXPECT_TRUE(array.ok()) << messageOf(array);
+  EXPECT_EQ(array->count(), static_cast<int64_t>(elements.size()));
+  std::ranges::copy(elements, array->template as<Element>().begin());
+  return *std::move(array);
+}
+
+template <typename Element>
+std::vector<Element> elementsOf(const Array &array) {
+  std::span<const Element> elements = array.as<Element>();
+  return {elements.begin(), elements.end()};
+}
+
+inline void shorten(const std::string &path, uint64_t bytes) { std::filesystem::resize_file(path, bytes); }
+
+/// What program/program.c offers.
+inline io::Manifest toyManifest() {
+  using io::Dim;
+  Dim batch = Dim::symbolic("batch"), sequence = Dim::symbolic("sequence");
+  io::Manifest manifest;
+  manifest.honeVersion = "0.1.0";
+  manifest.target = "cpu";
+  manifest.cpuName = "x86-64-v2";
+  manifest.cpuFeatures = {"sse4.2", "popcnt"};
+  manifest.sourceName = "toy.onnx";
+  manifest.endTokens = {7};
+  io::EntryInfo main, forward, count;
+  main.name = "main";
+  main.inputs = {{"x", HONE_F32, {batch, Dim::fixed(3)}, {}}, {"y", HONE_F32, {batch, Dim::fixed(3)}, {}}};
+  main.outputs = {{"sum", HONE_F32, {batch, Dim::fixed(3)}, {}}, {"rows", HONE_I64, {}, {}}};
+  forward.name = "forward";
+  forward.inputs = {{"tokens", HONE_I64, {batch, sequence}, {}}};
+  forward.outputs = {{"logits", HONE_F32, {batch, sequence, Dim::fixed(8)}, {}}};
+  forward.state = {{"history", HONE_F32, {batch, Dim::fixed(1), Dim::fixed(0), Dim::fixed(2)}, 2}};
+  count.name = "count";
+  count.outputs = {{"calls", HONE_I64, {}, {}}};
+  count.state = {{"counter", HONE_I64, {Dim::fixed(1)}, {}}};
+  manifest.entries = {main, forward, count};
+  return manifest;
+}
+
+/// Writes an artefact around a program; `weights` has one tensor "offset" of 3 f32: 100, 200, 300.
+inline void writeArtefact(const std::string &folder, const std::string &program, io::Manifest manifest) {
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(program, folder + "/program.so", std::filesystem::copy_options::overwrite_existing);
+  auto writer = io::SafetensorsWriter::create(folder + "/weights.safetensors", {{"offset", HONE_F32, {3}}});
+  ASSERT_TRUE(writer.ok()) << messageOf(writer);
+  Array offset = makeArray<float>(HONE_F32, {3}, {100, 200, 300});
+  ASSERT_EQ(messageOf(writer->append({offset.data(), static_cast<size_t>(offset.bytes())})), "OK");
+  ASSERT_EQ(messageOf(writer->commit()), "OK");
+  for (const char *file : {"program.so", "weights.safetensors"})
+    manifest.fileBytes[file] = std::filesystem::file_size(folder + "/" + file);
+  ASSERT_EQ(messageOf(io::writeFile(folder + "/manifest.json", io::manifestText(manifest))), "OK");
+}
+
+} // namespace hone::test
+
+#endif // HONE_TEST_UNIT_RUNTIME_SUPPORT_H
