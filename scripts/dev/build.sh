@@ -4,8 +4,6 @@
 #
 # ./dev build, demo, bench and clean.
 
-export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
-
 # configure PRESET FOLDER: runs CMake where the folder has not been configured from these presets yet.
 configure() {
   local stamp=$2/.configured
