@@ -12,6 +12,7 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
@@ -28,4 +29,5 @@ void hone::registerAllDialects(mlir::DialectRegistry &registry) {
 void hone::registerAllPasses() {
   mlir::registerAllPasses();
   registerHoneConversionPasses();
+  registerHoneTransformsPasses();
 }

@@ -1,0 +1,29 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes over the hone dialect: rewrites of it, and its meaning in linalg.
+
+#ifndef HONE_TRANSFORMS_PASSES_TD
+#define HONE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Decompose : Pass<"hone-decompose"> {
+  let summary = "Rewrite hone operations into linalg, tensor, arith and math";
+  let description = [{
+    Replaces each operation by the computation that defines it: every constraint of its description holds for what comes
+    out, sums of f16 and bf16 are made in f32, and results are rounded where the description says so. Operations of
+    parameters and of a session's state have no parts and stay.
+
+    A kernel is right if it agrees with this; an operation that has no kernel for a target runs as this.
+  }];
+  let options = [
+    ListOption<"ops", "ops", "std::string",
+               "operations to decompose, by name without 'hone.'; all that can be if none is given">
+  ];
+  let statistics = [Statistic<"numDecomposed", "num-ops-decomposed", "Number of operations decomposed">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif // HONE_TRANSFORMS_PASSES_TD

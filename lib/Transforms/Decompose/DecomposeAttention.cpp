@@ -1,0 +1,232 @@
+//===- DecomposeAttention.cpp - decomposition of attention ------------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products, logits, softmax and weighted sum, each one computation; the query heads are [Hk, G], G to a key head.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "Decompositions.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace hone;
+
+namespace {
+
+/// Loops of the logits `[B, Hk, G, Sq, Sk]`; the last is in their place that of the result `[B, Hk, G, Sq, Dv]`.
+enum : int64_t { Batch, Head, Group, Query, Key, Inner };
+
+class AttentionBuilder {
+public:
+  AttentionBuilder(LocBuilder &builder, AttentionOp op);
+  Value build();
+
+private:
+  Value expandHeads(Value tensor, int64_t dim);
+  Value collapseHeads(Value tensor);
+  Operand expandBias();
+  Value buildProducts();
+  Value buildLogits();
+  Value buildLogit(LocBuilder &b, ValueRange args);
+  Value buildIsVisible(LocBuilder &b, ValueRange args);
+  Value buildShifts(Value logits);
+  Value buildWeights(Value logits);
+
+  /// Makes `tensor` an operand of the logits' step, which finds its element as `get(args, tensor)`.
+  void addOperand(Value tensor, ArrayRef<int64_t> loops) {
+    position[tensor] = operands.size();
+    operands.push_back({tensor, SmallVector<int64_t>(loops)});
+  }
+  Value get(ValueRange args, Value tensor) const { return tensor ? args[position.lookup(tensor)] : Value(); }
+
+  LocBuilder &builder;
+  AttentionOp op;
+  Type f32;
+  /// Operands with the query heads as two dimensions; null where the operation has none.
+  Value query, alibi, sinks, bias;
+  /// The position of query 0.
+  Value firstPosition;
+  Sizes logitSizes;
+  SmallVector<Operand> operands;
+  llvm::DenseMap<Value, unsigned> position;
+};
+
+} // namespace
+
+AttentionBuilder::AttentionBuilder(LocBuilder &builder, AttentionOp op)
+    : builder(builder), op(op), f32(builder.getF32Type()) {
+  query = expandHeads(op.getQuery(), 1);
+  alibi = op.getAlibi() ? expandHeads(op.getAlibi(), 0) : Value();
+  sinks = op.getSinks() ? expandHeads(op.getSinks(), 0) : Value();
+  logitSizes = tensor::getMixedSizes(builder, builder.getLoc(), query);
+  logitSizes[Key] = getSize(builder, op.getKey(), 2);
+  firstPosition =
+      arith::SubIOp::create(builder, asIndex(builder, logitSizes[Key]), asIndex(builder, logitSizes[Query]));
+}
+
+//===- Heads ------------------------------------------------------------------------------------------------------===//
+
+static OpFoldResult divide(LocBuilder &builder, OpFoldResult a, OpFoldResult b) {
+  std::optional<int64_t> knownA = getConstantIntValue(a), knownB = getConstantIntValue(b);
+  if (knownA && knownB)
+    return builder.getIndexAttr(*knownA / *knownB);
+  return arith::DivUIOp::create(builder, asIndex(builder, a), asIndex(builder, b)).getResult();
+}
+
+/// `tensor` with dimension `dim`, of size Hq, as two of Hk and G.
+Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), tensor);
+  OpFoldResult heads = getSize(builder, op.getKey(), 1);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0, rank = sizes.size(); i < rank; ++i)
+    groups.push_back(i < dim ? ReassociationIndices{i} : i == dim ? ReassociationIndices{i, i + 1}
+                                                                  : ReassociationIndices{i + 1});
+  OpFoldResult group = divide(builder, sizes[dim], heads);
+  sizes[dim] = heads;
+  sizes.insert(sizes.begin() + dim + 1, group);
+  Type elements = cast<RankedTensorType>(tensor.getType()).getElementType();
+  auto type = RankedTensorType::get(decomposeMixedValues(sizes).first, elements);
+  return tensor::ExpandShapeOp::create(builder, type, tensor, groups, sizes);
+}
+
+Value AttentionBuilder::collapseHeads(Value tensor) {
+  return tensor::CollapseShapeOp::create(builder, tensor, ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3}, {4}});
+}
+
+/// The bias with the loop of each dimension; one of size 1 is repeated.
+Operand AttentionBuilder::expandBias() {
+  ArrayRef<int64_t> shape = op.getBias().getType().getShape();
+  auto loop = [&](int64_t dim, int64_t loop) { return shape[dim] == 1 ? Repeated : loop; };
+  if (shape[1] == 1)
+    return {op.getBias(), {loop(0, Batch), Repeated, loop(2, Query), loop(3, Key)}};
+  return {expandHeads(op.getBias(), 1), {loop(0, Batch), Head, Group, loop(2, Query), loop(3, Key)}};
+}
+
+//===- Logits -----------------------------------------------------------------------------------------------------===//
+
+Value AttentionBuilder::buildProducts() {
+  return buildContraction(builder, logitSizes, {query, {Batch, Head, Group, Query, Inner}},
+                          {op.getKey(), {Batch, Head, Key, Inner}});
+}
+
+Value AttentionBuilder::buildLogits() {
+  addOperand(buildProducts(), loopRange(0, 5));
+  if (alibi)
+    addOperand(alibi, {Head, Group});
+  if (op.getBias()) {
+    Operand expanded = expandBias();
+    bias = expanded.tensor;
+    addOperand(bias, expanded.loops);
+  }
+  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()})
+    if (perSequence)
+      addOperand(perSequence, {Batch});
+  return buildMap(builder, logitSizes, f32, operands, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value hidden = constantF32(b, -std::numeric_limits<float>::infinity());
+    Value logit = buildLogit(b, args), visible = buildIsVisible(b, args);
+    return visible ? arith::SelectOp::create(b, visible, logit, hidden).getResult() : logit;
+  });
+}
+
+static Value indexOf(LocBuilder &builder, int64_t loop) { return linalg::IndexOp::create(builder, loop); }
+
+/// The logit of a key that is visible.
+Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args) {
+  Value logit = arith::MulFOp::create(b, args[0], constantF32(b, op.getScale().convertToFloat()));
+  if (std::optional<APFloat> softcap = op.getSoftcap()) {
+    Value cap = constantF32(b, softcap->convertToFloat());
+    logit = arith::MulFOp::create(b, cap, math::TanhOp::create(b, arith::DivFOp::create(b, logit, cap)));
+  }
+  if (Value slope = get(args, alibi)) {
+    Value distance = arith::SubIOp::create(b, indexOf(b, Key), indexOf(b, Query));
+    distance = arith::SubIOp::create(b, distance, firstPosition);
+    logit = arith::AddFOp::create(b, logit, arith::MulFOp::create(b, slope, asF32(b, distance)));
+  }
+  if (Value addend = get(args, bias))
+    logit = arith::AddFOp::create(b, logit, addend);
+  return logit;
+}
+
+/// Whether the key is visible, or null where every key is.
+Value AttentionBuilder::buildIsVisible(LocBuilder &b, ValueRange args) {
+  auto position = [&](Value operand) -> Value {
+    return operand ? arith::IndexCastOp::create(b, b.getIndexType(), get(args, operand)).getResult() : Value();
+  };
+  AttentionPoint<Value> point{
+      indexOf(b, Batch),
+      arith::AddIOp::create(b, arith::MulIOp::create(b, indexOf(b, Head), asIndex(b, logitSizes[Group])),
+                            indexOf(b, Group)),
+      arith::AddIOp::create(b, firstPosition, indexOf(b, Query)), indexOf(b, Key), position(op.getPrefix())};
+  Value visible = op.getPattern().buildIsVisible(b, b.getLoc(), point);
+  auto require = [&](arith::CmpIPredicate predicate, Value bound) {
+    if (!bound)
+      return;
+    Value holds = arith::CmpIOp::create(b, predicate, point.key, bound);
+    visible = visible ? arith::AndIOp::create(b, visible, holds).getResult() : holds;
+  };
+  require(arith::CmpIPredicate::sge, position(op.getKeyBegin()));
+  require(arith::CmpIPredicate::slt, position(op.getKeyEnd()));
+  return visible;
+}
+
+//===- Softmax ----------------------------------------------------------------------------------------------------===//
+
+/// What is subtracted from the logits of each row: the greatest of them and of the sink, or 0 if none is visible.
+Value AttentionBuilder::buildShifts(Value logits) {
+  ArrayRef<OpFoldResult> sizes = ArrayRef(logitSizes).drop_back();
+  Value maxima = buildReduce(builder, Reduction::Max, sizes, {{logits, loopRange(0, 5)}},
+                             [](LocBuilder &, ValueRange args) { return args[0]; });
+  SmallVector<Operand> rows{{maxima, loopRange(0, 4)}};
+  if (sinks)
+    rows.push_back({sinks, {Head, Group}});
+  return buildMap(builder, sizes, f32, rows, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value greatest = args.size() == 2 ? arith::MaximumFOp::create(b, args[0], args[1]).getResult() : args[0];
+    Value lowest = constantF32(b, -std::numeric_limits<float>::infinity());
+    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, lowest);
+    return arith::SelectOp::create(b, none, constantF32(b, 0.0f), greatest);
+  });
+}
+
+Value AttentionBuilder::buildWeights(Value logits) {
+  SmallVector<int64_t> all = loopRange(0, 5), row = loopRange(0, 4);
+  Value shifts = buildShifts(logits);
+  auto shiftedExp = [](LocBuilder &b, Value logit, Value shift) -> Value {
+    return math::ExpOp::create(b, arith::SubFOp::create(b, logit, shift));
+  };
+  Value exps = buildMap(builder, logitSizes, f32, {{logits, all}, {shifts, row}},
+                        [&](LocBuilder &b, ValueRange args) { return shiftedExp(b, args[0], args[1]); });
+  Value sums = buildReduce(builder, Reduction::Sum, ArrayRef(logitSizes).drop_back(), {{exps, all}},
+                           [](LocBuilder &, ValueRange args) { return args[0]; });
+  SmallVector<Operand> parts{{exps, all}, {sums, row}};
+  if (sinks)
+    parts.append({{shifts, row}, {sinks, {Head, Group}}});
+  return buildMap(builder, logitSizes, f32, parts, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value total = args[1];
+    if (sinks)
+      total = arith::AddFOp::create(b, total, shiftedExp(b, args[3], args[2]));
+    Value zero = constantF32(b, 0.0f);
+    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, zero);
+    return arith::SelectOp::create(b, none, zero, arith::DivFOp::create(b, args[0], total));
+  });
+}
+
+Value AttentionBuilder::build() {
+  Value weights = buildWeights(buildLogits());
+  Sizes sizes = logitSizes;
+  sizes.back() = getSize(builder, op.getValue(), 3);
+  Value sum = buildContraction(builder, sizes, {weights, {Batch, Head, Group, Query, Inner}},
+                               {op.getValue(), {Batch, Head, Inner, Key}});
+  return roundTo(builder, collapseHeads(sum), op.getType().getElementType());
+}
+
+static Value decomposeAttention(LocBuilder &builder, AttentionOp op) { return AttentionBuilder(builder, op).build(); }
+
+void hone::addAttentionDecomposition(RewritePatternSet &patterns) {
+  addDecomposition<AttentionOp>(patterns, decomposeAttention);
+}

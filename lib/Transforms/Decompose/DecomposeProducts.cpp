@@ -1,0 +1,84 @@
+//===- DecomposeProducts.cpp - decompositions of linear, matmul and embedding -----------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "Decompositions.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace hone;
+
+static int64_t rankOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getRank(); }
+
+static Type elementsOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+//===- linear -----------------------------------------------------------------------------------------------------===//
+
+Value hone::buildLinear(LocBuilder &builder, Value x, Value weight, Value bias) {
+  int64_t leading = rankOf(x) - 1, row = leading, inner = leading + 1;
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), x);
+  sizes.back() = getSize(builder, weight, 0);
+  Value sum = buildContraction(builder, sizes, {x, with(loopRange(0, leading), {inner})}, {weight, {row, inner}});
+  if (!bias)
+    return sum;
+  return buildMap(builder, sizes, builder.getF32Type(), {{sum, loopRange(0, sizes.size())}, {bias, {row}}},
+                  [](LocBuilder &b, ValueRange args) -> Value { return arith::AddFOp::create(b, args[0], args[1]); });
+}
+
+static Value decomposeLinear(LocBuilder &builder, LinearOp op) {
+  Value sum = buildLinear(builder, op.getX(), getPlain(builder, op.getWeight()), op.getBias());
+  return roundTo(builder, sum, elementsOf(op.getX()));
+}
+
+//===- matmul -----------------------------------------------------------------------------------------------------===//
+
+/// The loops of the leading dimensions of an operand of a product with `batchCount` leading dimensions: aligned from the
+/// right, one of size 1 repeated unless the result has that size too.
+static SmallVector<int64_t> getBatchLoops(Value tensor, ArrayRef<OpFoldResult> resultSizes, int64_t batchCount) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape().drop_back(2);
+  SmallVector<int64_t> loops;
+  for (auto [i, size] : llvm::enumerate(shape)) {
+    int64_t loop = batchCount - static_cast<int64_t>(shape.size()) + static_cast<int64_t>(i);
+    loops.push_back(size == 1 && getConstantIntValue(resultSizes[loop]) != 1 ? Repeated : loop);
+  }
+  return loops;
+}
+
+static Value decomposeMatmul(LocBuilder &builder, MatmulOp op) {
+  Sizes sizes = getResultSizes(builder, op);
+  int64_t batch = sizes.size() - 2, row = batch, column = batch + 1, inner = batch + 2;
+  Operand a{op.getA(), with(getBatchLoops(op.getA(), sizes, batch), {row, inner})};
+  Operand b{op.getB(), with(getBatchLoops(op.getB(), sizes, batch), {inner, column})};
+  return roundTo(builder, buildContraction(builder, sizes, a, b), elementsOf(op.getA()));
+}
+
+//===- embedding --------------------------------------------------------------------------------------------------===//
+
+static Value decomposeEmbedding(LocBuilder &builder, EmbeddingOp op) {
+  Sizes sizes = getResultSizes(builder, op);
+  Value table = getPlain(builder, op.getTable());
+  Value last = arith::SubIOp::create(builder, asIndex(builder, getSize(builder, table, 0)),
+                                     arith::ConstantIndexOp::create(builder, 1));
+  int64_t column = sizes.size() - 1;
+  auto step = [&](LocBuilder &b, ValueRange args) -> Value {
+    Value id = arith::IndexCastOp::create(b, b.getIndexType(), args[0]);
+    // Unsigned: a negative id is a very large one.
+    Value row = arith::MinUIOp::create(b, id, last);
+    Value element = extractF32(b, table, {row, linalg::IndexOp::create(b, column)});
+    Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, id);
+    return arith::SelectOp::create(b, isRow, element, constantF32(b, std::numeric_limits<float>::quiet_NaN()));
+  };
+  return buildMap(builder, sizes, elementsOf(table), {{op.getIds(), loopRange(0, column)}}, step);
+}
+
+void hone::addProductDecompositions(RewritePatternSet &patterns) {
+  addDecomposition<LinearOp>(patterns, decomposeLinear);
+  addDecomposition<MatmulOp>(patterns, decomposeMatmul);
+  addDecomposition<EmbeddingOp>(patterns, decomposeEmbedding);
+}

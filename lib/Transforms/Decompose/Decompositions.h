@@ -1,0 +1,64 @@
+//===- Decompositions.h - the decompositions, one function a family -----------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each function adds the patterns of its family, labelled with the operations' names, so that a pass can choose.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H
+#define HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H
+
+#include "Loops.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace hone {
+
+/// Replaces an operation by what `build` makes of it: a tensor of the operation's type but for sizes it may know or not.
+template <typename Op>
+struct DecomposePattern : mlir::OpRewritePattern<Op> {
+  using Build = mlir::Value (*)(LocBuilder &, Op);
+
+  DecomposePattern(mlir::MLIRContext *context, Build build) : mlir::OpRewritePattern<Op>(context), build(build) {}
+
+  llvm::LogicalResult matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
+    LocBuilder builder(op.getLoc(), rewriter);
+    mlir::Value value = build(builder, op);
+    if (value.getType() != op.getType())
+      value = mlir::tensor::CastOp::create(builder, op.getType(), value);
+    rewriter.replaceOp(op, value);
+    return llvm::success();
+  }
+
+  Build build;
+};
+
+template <typename Op>
+void addDecomposition(mlir::RewritePatternSet &patterns, mlir::Value (*build)(LocBuilder &, Op)) {
+  patterns.addWithLabel<DecomposePattern<Op>>({Op::getOperationName()}, patterns.getContext(), build);
+}
+
+void addAttentionDecomposition(mlir::RewritePatternSet &patterns);
+void addMlpDecompositions(mlir::RewritePatternSet &patterns);
+void addNormDecompositions(mlir::RewritePatternSet &patterns);
+void addParamDecompositions(mlir::RewritePatternSet &patterns);
+void addProductDecompositions(mlir::RewritePatternSet &patterns);
+void addRopeDecomposition(mlir::RewritePatternSet &patterns);
+
+/// `tensor` without encoding: unpacked if it has one.
+mlir::Value getPlain(LocBuilder &builder, mlir::Value tensor);
+
+/// The f32 products of the rows of x `[…, K]` with those of the plain weight `[N, K]`, plus the bias `[N]` unless it is null.
+mlir::Value buildLinear(LocBuilder &builder, mlir::Value x, mlir::Value weight, mlir::Value bias);
+
+/// The f32 value `x` after the activation.
+mlir::Value buildActivation(LocBuilder &builder, Activation activation, mlir::Value x);
+
+} // namespace hone
+
+#endif // HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H
