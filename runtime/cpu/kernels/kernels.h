@@ -5,7 +5,7 @@
 // generated code and kernels.
 //
 // All take strided operands, inputs before outputs; an output overlaps no input unless the kernel says it may. "Absent"
-// is a tensor with no elements. Kernels run in OpenMP threads and do not fail: the compiler has checked shapes.
+// is a tensor with no elements, or of rank 0. Kernels run in OpenMP threads and do not fail: the compiler has checked shapes.
 //
 // A kernel's source includes no header of the C++ library. Templates and inline functions have one body in the whole
 // program, and the linker might pick one compiled for a higher level than the machine's.
@@ -14,8 +14,28 @@
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 
-/// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; floats {epsilon}. y may be x.
-/// y = x / sqrt(mean(x²) + epsilon) · weight (Zhang and Sennrich, 2019).
+/// hone.matmul.f32: a[..., M, K], b[..., K, N] → c[..., M, N]. Ranks are at least 2. Leading axes of a and b are aligned
+/// from the right with those of c, and repeated where they are absent or of size 1. c = a · b.
+void matmulF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.linear.f32: x[..., K], weight[K, N] or [N, K], bias[N] or absent → y[..., N]; ints {transposed}: 1 for a weight
+/// [N, K]. y = x · weight + bias.
+void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
+/// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent
+/// → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none.
+///
+/// Query head h reads key head h / (Hq / Hk). Query i is at position p = Sk - Sq + i, key j at position j.
+///   logit = cap(scale · query · key) + alibi[h] · (j - p) + bias,  cap(l) = softcap · tanh(l / softcap)
+///   key j is visible iff key_begin[b] <= j < key_end[b], and where causal j <= p or j < prefix[b], and where windowed
+///   j > p - window
+///   out = sum of exp(logit) · value / (exp(sinks[h]) + sum of exp(logit)), over the visible keys
+/// A query that sees no key, or only keys with a logit of -inf, gives 0.
+void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.
+/// y = x / sqrt(mean(x²) + epsilon) · weight, or · (1 + weight) with unit_offset (Zhang and Sennrich, 2019).
 void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.layer_norm.f32: x[..., N], weight[N] or absent, bias[N] or absent → y[..., N]; floats {epsilon}. y may be x.

@@ -25,7 +25,8 @@ template <typename Body> void forRows(const hone_tensor &x, const hone_tensor &y
   }
 }
 
-float scaleAt(Row weight, int64_t i) { return weight.data ? weight[i] : 1.0f; }
+/// The factor of element i: weight[i] + offset, 1 without a weight.
+float scaleAt(Row weight, int64_t i, float offset = 0) { return weight.data ? weight[i] + offset : 1.0f; }
 float shiftAt(Row bias, int64_t i) { return bias.data ? bias[i] : 0.0f; }
 
 float sumOf(Row x, int64_t size) {
@@ -64,13 +65,14 @@ float largestOf(Row x, int64_t size) {
 
 } // namespace
 
-void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *attributes) {
+void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *attributes) {
   Row weight = vectorOf(operands[1]);
+  float offset = ints[0] ? 1.0f : 0.0f;
   float epsilon = static_cast<float>(attributes[0]);
   forRows(operands[0], operands[2], [=](Row x, Row y, int64_t size) {
     float factor = 1.0f / sqrtf(squaresOf(x, size, 0) / static_cast<float>(size) + epsilon);
     for (int64_t i = 0; i < size; ++i)
-      y[i] = x[i] * factor * scaleAt(weight, i);
+      y[i] = x[i] * factor * scaleAt(weight, i, offset);
   });
 }
 

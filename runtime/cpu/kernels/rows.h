@@ -16,7 +16,10 @@ namespace {
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/// True for a tensor without elements; an operand of rank 0 is absent too, as no kernel takes scalars.
 inline bool isAbsent(const hone_tensor &tensor) {
+  if (tensor.rank == 0)
+    return true;
   for (int32_t axis = 0; axis < tensor.rank; ++axis)
     if (tensor.sizes[axis] == 0)
       return true;
@@ -58,7 +61,7 @@ inline Row rowOf(const hone_tensor &tensor, int64_t row) {
 inline Row vectorOf(const hone_tensor &tensor) {
   if (isAbsent(tensor))
     return {nullptr, 0};
-  return {floats(tensor), tensor.rank > 0 ? tensor.strides[tensor.rank - 1] : 0};
+  return {floats(tensor), tensor.strides[tensor.rank - 1]};
 }
 
 /// e^x to 2 units in the last place; exact 0 below -87.34 and infinity above 88.73, NaN for NaN. Range reduction by

@@ -1,0 +1,241 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products of matrices. A few rows, as in decoding, are bound by reading the second operand once and have loops of their
+// own; the rest goes to a dense product after copying what is strided along both axes.
+
+#include "kernels.h"
+
+#include "../sgemm.h"
+#include "rows.h"
+#include "vector.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace {
+
+constexpr int64_t kFewRows = 4;         // rows of the loops for decoding
+constexpr int64_t kSmallWork = 1 << 15; // multiply-adds that are not worth a second thread
+
+struct Matrix {
+  float *data;
+  int64_t rows, columns, rowStride, columnStride;
+
+  float &at(int64_t i, int64_t j) const { return data[i * rowStride + j * columnStride]; }
+  bool isRowMajor() const { return (columnStride == 1 || columns == 1) && (rowStride >= columns || rows == 1); }
+  Matrix transposed() const { return {data, columns, rows, columnStride, rowStride}; }
+};
+
+/// A matrix as the dense product takes it, copied where neither axis has stride 1.
+class Packed {
+public:
+  explicit Packed(const Matrix &matrix) {
+    if (matrix.isRowMajor())
+      dense = {matrix.data, false, larger(matrix.rows == 1 ? 1 : matrix.rowStride, matrix.columns)};
+    else if (matrix.transposed().isRowMajor())
+      dense = {matrix.data, true, larger(matrix.columns == 1 ? 1 : matrix.columnStride, matrix.rows)};
+    else
+      copy(matrix);
+  }
+  ~Packed() { freeScratch(owned); }
+  Packed(const Packed &) = delete;
+  Packed &operator=(const Packed &) = delete;
+
+  DenseMatrix dense;
+
+private:
+  void copy(const Matrix &matrix) {
+    owned = allocateScratch(matrix.rows * matrix.columns);
+    for (int64_t i = 0; i < matrix.rows; ++i)
+      for (int64_t j = 0; j < matrix.columns; ++j)
+        owned[i * matrix.columns + j] = matrix.at(i, j);
+    dense = {owned, false, matrix.columns};
+  }
+
+  float *owned = nullptr;
+};
+
+void fillRows(const Matrix &c, Row bias) {
+  for (int64_t i = 0; i < c.rows; ++i)
+    for (int64_t j = 0; j < c.columns; ++j)
+      c.at(i, j) = bias.data ? bias[j] : 0.0f;
+}
+
+/// Columns [begin, begin + kLanes * VECTORS) of up to kFewRows rows of a·b, b row-major.
+template <int ROWS, int VECTORS>
+void fewRowsBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+  Vector sums[ROWS][VECTORS] = {};
+  for (int64_t k = 0; k < a.columns; ++k) {
+    const float *row = b.data + k * b.rowStride + begin;
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < VECTORS; ++v)
+        sums[r][v] += a.at(r, k) * load(row + v * kLanes);
+  }
+  for (int r = 0; r < ROWS; ++r)
+    for (int64_t j = 0; j < VECTORS * kLanes; ++j)
+      c.at(r, begin + j) = sums[r][j / kLanes][j % kLanes] + (bias.data ? bias[begin + j] : 0.0f);
+}
+
+void fewRowsTail(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+  for (int64_t i = 0; i < c.rows; ++i)
+    for (int64_t j = begin; j < c.columns; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < a.columns; ++k)
+        sum += a.at(i, k) * b.at(k, j);
+      c.at(i, j) = sum + (bias.data ? bias[j] : 0.0f);
+    }
+}
+
+template <int ROWS>
+void fewRowsByColumns(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+  constexpr int64_t width = 4 * kLanes;
+  int64_t blocks = c.columns / width;
+#pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
+  for (int64_t block = 0; block <= blocks; ++block)
+    if (block < blocks)
+      fewRowsBlock<ROWS, 4>(a, b, c, bias, block * width);
+    else
+      fewRowsTail(a, b, c, bias, blocks * width);
+}
+
+/// b is column-major: every element is a dot product of two dense rows.
+void fewRowsByDots(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+#pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
+  for (int64_t j = 0; j < c.columns; ++j)
+    for (int64_t i = 0; i < c.rows; ++i)
+      c.at(i, j) = dot(a.data + i * a.rowStride, b.data + j * b.columnStride, a.columns) + (bias.data ? bias[j] : 0.0f);
+}
+
+/// True where the loops for few rows did the product.
+bool multiplyFewRows(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+  if (a.rows > kFewRows)
+    return false;
+  if (b.rowStride == 1 && a.columnStride == 1 && b.columnStride != 1) {
+    fewRowsByDots(a, b, c, bias);
+    return true;
+  }
+  if (b.columnStride != 1)
+    return false;
+  switch (a.rows) {
+  case 1:
+    fewRowsByColumns<1>(a, b, c, bias);
+    break;
+  case 2:
+    fewRowsByColumns<2>(a, b, c, bias);
+    break;
+  case 3:
+    fewRowsByColumns<3>(a, b, c, bias);
+    break;
+  default:
+    fewRowsByColumns<4>(a, b, c, bias);
+  }
+  return true;
+}
+
+void multiplyDense(const Matrix &a, const Matrix &b, const Matrix &c, float beta) {
+  Packed packedA(a), packedB(b), packedC(c);
+  if (packedC.dense.transposed) {
+    multiplyDense(b.transposed(), a.transposed(), c.transposed(), beta);
+    return;
+  }
+  sgemm(c.rows, c.columns, a.columns, packedA.dense, packedB.dense, beta, packedC.dense);
+  if (packedC.dense.data == c.data)
+    return;
+  for (int64_t i = 0; i < c.rows; ++i)
+    for (int64_t j = 0; j < c.columns; ++j)
+      c.at(i, j) = packedC.dense.data[i * c.columns + j];
+}
+
+/// c = a · b + bias, the bias along c's rows or absent.
+void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+  if (c.rows == 0 || c.columns == 0)
+    return;
+  if (a.columns == 0)
+    return fillRows(c, bias);
+  if (multiplyFewRows(a, b, c, bias))
+    return;
+  if (bias.data)
+    fillRows(c, bias);
+  multiplyDense(a, b, c, bias.data ? 1.0f : 0.0f);
+}
+
+Matrix matrixAt(const hone_tensor &tensor, int64_t offset) {
+  int32_t r = tensor.rank;
+  return {floats(tensor) + offset, tensor.sizes[r - 2], tensor.sizes[r - 1], tensor.strides[r - 2],
+          tensor.strides[r - 1]};
+}
+
+/// Offset of the matrix that belongs to matrix `index` of `output`, with sizes of 1 and absent axes repeated.
+int64_t batchOffset(const hone_tensor &tensor, const hone_tensor &output, int64_t index) {
+  int64_t offset = 0;
+  for (int32_t axis = output.rank - 2; axis-- > 0;) {
+    int64_t position = index % output.sizes[axis];
+    index /= output.sizes[axis];
+    int32_t own = axis + tensor.rank - output.rank;
+    if (own >= 0 && tensor.sizes[own] != 1)
+      offset += position * tensor.strides[own];
+  }
+  return offset;
+}
+
+/// Merges the leading axes of a tensor into the rows of one matrix; false where their strides do not allow it.
+bool collapseRows(const hone_tensor &tensor, Matrix &matrix) {
+  matrix = matrixAt(tensor, 0);
+  for (int32_t axis = tensor.rank - 2; axis-- > 0;) {
+    if (tensor.sizes[axis] == 1)
+      continue;
+    if (matrix.rows == 1)
+      matrix.rowStride = tensor.strides[axis];
+    else if (tensor.strides[axis] != matrix.rows * matrix.rowStride)
+      return false;
+    matrix.rows *= tensor.sizes[axis];
+  }
+  return true;
+}
+
+bool isOneMatrix(const hone_tensor &tensor) { return countRows(tensor, 2) == 1; }
+
+void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tensor &c, Row bias) {
+  Matrix wideA, wideC;
+  if (isOneMatrix(b) && collapseRows(a, wideA) && collapseRows(c, wideC) && wideA.rows == wideC.rows)
+    return multiply(wideA, matrixAt(b, 0), wideC, bias);
+  int64_t batches = countRows(c, 2);
+  auto multiplyOne = [&](int64_t index) {
+    multiply(matrixAt(a, batchOffset(a, c, index)), matrixAt(b, batchOffset(b, c, index)),
+             matrixAt(c, batchOffset(c, c, index)), bias);
+  };
+  // Many products share the threads, few products have all threads each.
+  constexpr int64_t many = 8;
+#pragma omp parallel for schedule(static) if (batches >= many)
+  for (int64_t index = 0; index < batches; ++index)
+    multiplyOne(index);
+}
+
+/// A vector as a matrix of one row.
+hone_tensor withRowAxis(hone_tensor tensor) {
+  if (tensor.rank != 1)
+    return tensor;
+  tensor.rank = 2;
+  tensor.sizes[1] = tensor.sizes[0];
+  tensor.strides[1] = tensor.strides[0];
+  tensor.sizes[0] = 1;
+  return tensor;
+}
+
+} // namespace
+
+void matmulF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *) {
+  multiplyBatches(operands[0], operands[1], operands[2], {nullptr, 0});
+}
+
+void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  hone_tensor weight = operands[1];
+  if (ints[0]) {
+    weight.sizes[0] = operands[1].sizes[1];
+    weight.sizes[1] = operands[1].sizes[0];
+    weight.strides[0] = operands[1].strides[1];
+    weight.strides[1] = operands[1].strides[0];
+  }
+  multiplyBatches(withRowAxis(operands[0]), weight, withRowAxis(operands[3]), vectorOf(operands[2]));
+}
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -1,0 +1,51 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sixteen floats at once; the compiler splits them where registers are shorter. Static, as everything a level has.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_VECTOR_H
+#define HONE_RUNTIME_CPU_KERNELS_VECTOR_H
+
+#include <stdint.h>
+
+namespace {
+
+constexpr int64_t kLanes = 16;
+
+typedef float Vector __attribute__((ext_vector_type(16)));
+
+inline Vector load(const float *from) {
+  Vector vector;
+  __builtin_memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+inline void store(float *to, Vector vector) { __builtin_memcpy(to, &vector, sizeof vector); }
+
+inline float sumLanes(Vector vector) {
+  float sum = 0;
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane)
+      vector[lane] += vector[lane + half];
+  return sum + vector[0];
+}
+
+/// Dot product of two rows of stride 1.
+inline float dot(const float *a, const float *b, int64_t size) {
+  Vector first = 0, second = 0;
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
+    first += load(a + i) * load(b + i);
+    second += load(a + i + kLanes) * load(b + i + kLanes);
+  }
+  for (; i + kLanes <= size; i += kLanes)
+    first += load(a + i) * load(b + i);
+  float sum = sumLanes(first + second);
+  for (; i < size; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_VECTOR_H

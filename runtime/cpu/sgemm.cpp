@@ -1,0 +1,37 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix products by oneDNN, which has code for each level of its own.
+
+#include "cpu/sgemm.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dnnl.h>
+
+namespace hone::cpu {
+
+void sgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMatrix &b, float beta,
+           const DenseMatrix &c) {
+  dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
+                                    a.leading, b.data, b.leading, beta, c.data, c.leading);
+  if (status == dnnl_success)
+    return;
+  std::fprintf(stderr, "hone: oneDNN refused a product of %lld x %lld x %lld (status %d)\n", static_cast<long long>(m),
+               static_cast<long long>(n), static_cast<long long>(k), status);
+  std::abort();
+}
+
+float *allocateScratch(int64_t count) {
+  constexpr uint64_t alignment = 64;
+  uint64_t bytes = (static_cast<uint64_t>(count) * sizeof(float) / alignment + 1) * alignment;
+  if (void *memory = std::aligned_alloc(alignment, bytes))
+    return static_cast<float *>(memory);
+  std::fprintf(stderr, "hone: cannot allocate %llu bytes for a kernel: out of memory\n",
+               static_cast<unsigned long long>(bytes));
+  std::abort();
+}
+
+void freeScratch(float *memory) { std::free(memory); }
+
+} // namespace hone::cpu
