@@ -10,6 +10,7 @@ import struct
 import sys
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 
 def npy(array, fortran=False):
@@ -48,6 +49,70 @@ def manifest():
     }).encode()
 
 
+def value(name, shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def model(nodes, inputs, outputs, initializers=(), functions=(), opset=18):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(a, n) for n, a in initializers])
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("f", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=9).SerializeToString()
+
+
+def branches():
+    def graph(operator):
+        return helper.make_graph([helper.make_node(operator, ["x"], ["r"])], operator, [], [value("r", ["n"])])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=graph("Relu"), else_branch=graph("Neg"))
+    return model([node], [value("c", [], TensorProto.BOOL), value("x", ["n"])], [value("y", ["n"])])
+
+
+def loop():
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Add", ["a", "a"], ["b"])], "body",
+        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("a", [2])],
+        [value("d", [], TensorProto.BOOL), value("b", [2])])
+    return model([helper.make_node("Loop", ["m", "", "x"], ["y"], body=body)],
+                 [value("m", [], TensorProto.INT64), value("x", [2])], [value("y", [2])])
+
+
+def function():
+    twice = helper.make_function("f", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])],
+                                 [helper.make_opsetid("", 18)])
+    return model([helper.make_node("Twice", ["x"], ["y"], domain="f")], [value("x", ["n"])], [value("y", ["n"])],
+                 functions=[twice])
+
+
+def external():
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    for key, text in (("location", "w.bin"), ("offset", "0"), ("length", "8")):
+        entry = weight.external_data.add()
+        entry.key, entry.value = key, text
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", [2])], [value("y", [2])],
+                              [weight])
+    return helper.make_model(graph, ir_version=9).SerializeToString()
+
+
+def onnx_models():
+    weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+    yield "dense", model([helper.make_node("MatMul", ["x", "w"], ["h"], name="dense"),
+                          helper.make_node("Softmax", ["h"], ["y"], axis=-1)],
+                         [value("x", ["batch", 2])], [value("y", ["batch", 3])], [("w", weight)])
+    yield "reshape", model([helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"])],
+                           [value("x", ["a", "b"])], [value("y", None)])
+    yield "types", model([helper.make_node("Cast", ["w"], ["y"], to=TensorProto.BFLOAT16)],
+                         [], [value("y", [3], TensorProto.BFLOAT16)], [("w", np.array([1, -1, 0], np.int8))])
+    yield "norm", model([helper.make_node("SkipSimplifiedLayerNormalization", ["x", "x", "w"], ["y"],
+                                          domain="com.microsoft", epsilon=1e-6)],
+                        [value("x", ["b", "s", 3])], [value("y", ["b", "s", 3])], [("w", weight[0])])
+    yield "attention", model([helper.make_node("Attention", ["x", "x", "x"], ["y"], is_causal=1, q_num_heads=2,
+                                               kv_num_heads=2)],
+                             [value("x", ["b", "s", 8])], [value("y", ["b", "s", 8])], opset=23)
+    yield "if", branches()
+    yield "loop", loop()
+    yield "function", function()
+    yield "external", external()
+
+
 def seeds():
     f32 = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield "manifest/full", manifest()
@@ -58,6 +123,7 @@ def seeds():
     yield "npy/complex", npy(f32.astype(np.complex64))
     yield "npz/stored", npz(np.savez, x=f32, y=np.array([True, False]))
     yield "npz/deflated", npz(np.savez_compressed, x=np.zeros((4, 64), np.int32))
+    yield from ((f"onnx/{name}", content) for name, content in onnx_models())
     yield "safetensors/two", safetensors(
         {"a": ("F32", [2, 2], bytes(16)), "b": ("BF16", [3], bytes(6))}, {"format": "pt"})
     yield "safetensors/none", safetensors({})
