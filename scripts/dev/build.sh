@@ -28,3 +28,8 @@ command_build() {
 command_clean() {
   rm -rf build build-debug build-asan build-fuzz
 }
+
+command_bench() {
+  command_build
+  "$(build_folder)/benchmarks/hone-kernel-benchmarks" "$@"
+}
