@@ -1,0 +1,117 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hone-tokenize: text on standard input to token ids on standard output, or back.
+
+#include "text/tokenizer.h"
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+namespace {
+
+constexpr const char *kUsage = "usage: hone-tokenize TOKENIZER.json [--decode] [--no-special] [--stats] < INPUT\n"
+                               "  Reads documents separated by NUL and prints the ids of each on a line.\n"
+                               "  --decode      reads lines of ids and prints their texts, separated by NUL\n"
+                               "  --no-special  adds no special tokens; with --decode, leaves them out\n"
+                               "  --stats       prints documents, bytes, tokens and time on standard error\n";
+
+struct Options {
+  std::string file;
+  bool decode = false, noSpecial = false, stats = false;
+};
+
+bool parseOptions(int argc, char **argv, Options &options) {
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--decode")
+      options.decode = true;
+    else if (argument == "--no-special")
+      options.noSpecial = true;
+    else if (argument == "--stats")
+      options.stats = true;
+    else if (argument.starts_with("-") || !options.file.empty())
+      return false;
+    else
+      options.file = argument;
+  }
+  return !options.file.empty();
+}
+
+int fail(const absl::Status &status) {
+  std::cerr << "hone-tokenize: error: " << status.message() << "\n";
+  return 1;
+}
+
+absl::StatusOr<std::vector<int32_t>> parseIds(std::string_view line) {
+  std::vector<int32_t> ids;
+  size_t position = 0;
+  while ((position = line.find_first_not_of(' ', position)) != std::string_view::npos) {
+    std::string_view word = line.substr(position, line.find(' ', position) - position);
+    int64_t value = 0;
+    for (char digit : word) {
+      if (digit < '0' || digit > '9' || value > INT32_MAX)
+        return hone::io::invalid("expected token ids from 0 to ", INT32_MAX, ", but got '", word, "'");
+      value = value * 10 + (digit - '0');
+    }
+    if (value > INT32_MAX)
+      return hone::io::invalid("expected token ids from 0 to ", INT32_MAX, ", but got '", word, "'");
+    ids.push_back(static_cast<int32_t>(value));
+    position += word.size();
+  }
+  return ids;
+}
+
+/// The output for one document; adds its tokens to `tokens`.
+absl::StatusOr<std::string> process(const hone::text::Tokenizer &tokenizer, const Options &options,
+                                    std::string_view record, size_t &tokens) {
+  if (options.decode) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int32_t> ids, parseIds(record));
+    tokens += ids.size();
+    return tokenizer.decode(ids, /*skipSpecialTokens=*/options.noSpecial);
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.encode(record, !options.noSpecial));
+  tokens += ids.size();
+  std::string line;
+  for (int32_t id : ids)
+    line += line.empty() ? std::to_string(id) : ' ' + std::to_string(id);
+  return line;
+}
+
+int run(const Options &options, const std::string &input) {
+  auto tokenizer = hone::text::Tokenizer::fromFile(options.file);
+  if (!tokenizer.ok())
+    return fail(tokenizer.status());
+  const char inputEnd = options.decode ? '\n' : '\0', outputEnd = options.decode ? '\0' : '\n';
+  size_t documents = 0, tokens = 0;
+  std::chrono::duration<double> seconds{0};
+  for (size_t begin = 0; begin < input.size() || documents == 0;) {
+    size_t end = std::min(input.find(inputEnd, begin), input.size());
+    auto start = std::chrono::steady_clock::now();
+    auto output = process(*tokenizer, options, std::string_view(input).substr(begin, end - begin), tokens);
+    seconds += std::chrono::steady_clock::now() - start;
+    ++documents;
+    if (!output.ok())
+      return fail(absl::InvalidArgumentError(hone::io::cat("document ", documents, ": ", output.status().message())));
+    std::cout << *output << outputEnd;
+    begin = end + 1;
+  }
+  if (options.stats)
+    std::fprintf(stderr, "%zu documents, %zu bytes, %zu tokens, %.3f s, %.1f MB/s\n", documents, input.size(), tokens,
+                 seconds.count(), static_cast<double>(input.size()) / 1e6 / seconds.count());
+  return std::cout.flush() ? 0 : fail(absl::DataLossError("cannot write standard output"));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  if (!parseOptions(argc, argv, options)) {
+    std::cerr << kUsage;
+    return 1;
+  }
+  std::ios::sync_with_stdio(false);
+  return run(options, std::string(std::istreambuf_iterator<char>(std::cin), {}));
+}
