@@ -7,7 +7,9 @@
 #include "Lowering.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -30,6 +32,28 @@ Value Node::filled(ArrayRef<Size> sizes, Value scalar) {
   Value tensor = linalg::FillOp::create(b, scalar, empty(sizes, scalar.getType())).getResult(0);
   lowerer.setSizes(tensor, sizes);
   return tensor;
+}
+
+static RankedTensorType getType(ArrayRef<Size> sizes, Value like) {
+  SmallVector<int64_t> shape;
+  for (Size size : sizes)
+    shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
+  return RankedTensorType::get(shape, getElementTypeOrSelf(like));
+}
+
+int64_t linearize(ArrayRef<int64_t> index, ArrayRef<int64_t> shape) {
+  int64_t position = 0;
+  for (auto [at, size] : llvm::zip(index, shape))
+    position = position * size + at;
+  return position;
+}
+
+Value Node::fromIndices(ArrayRef<int64_t> shape, Value like, Pick pick) {
+  SmallVector<Value> values;
+  SmallVector<int64_t> strides = computeStrides(shape);
+  for (int64_t i = 0, e = ShapedType::getNumElements(shape); i < e; ++i)
+    values.push_back(pick(delinearize(i, strides)));
+  return fromScalars(RankedTensorType::get(shape, getElementTypeOrSelf(like)), values);
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,6 +99,16 @@ struct Access {
 
 } // namespace
 
+/// Checks at run time that a dimension of `size` reads as `to`, and returns whether its size is 1.
+static Value checkBroadcast(Node &node, Size size, Size to) {
+  Builder &b = node.b;
+  Value own = node.math.value(size), one = arith::ConstantIndexOp::create(b, 1);
+  Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, one);
+  Value isSame = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, node.math.value(to));
+  node.check(b.createOrFold<arith::OrIOp>(isOne, isSame), "cannot broadcast: two sizes differ and neither is 1");
+  return isOne;
+}
+
 static Access getAccess(Node &node, Value tensor, ArrayRef<Size> sizes) {
   Builder &b = node.b;
   Access access{tensor, {}, {}};
@@ -89,8 +123,7 @@ static Access getAccess(Node &node, Value tensor, ArrayRef<Size> sizes) {
     } else if (IndexMath::getConstant(size) == 1) {
       exprs.push_back(b.getAffineConstantExpr(0));
     } else {
-      Value one = arith::ConstantIndexOp::create(b, 1);
-      access.isOne.back() = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, node.math.value(size), one);
+      access.isOne.back() = checkBroadcast(node, size, sizes[offset + i]);
       exprs.push_back(b.getAffineDimExpr(offset + i));
       known = false;
     }
@@ -129,6 +162,7 @@ Value Node::elementwiseOver(ArrayRef<Size> sizes, ValueRange tensors, Type eleme
   auto generic = linalg::GenericOp::create(
       b, init.getType(), inputs, init, maps, iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         Builder inner(loc, nested);
+        IndexMath::RegionScope scope(math);
         SmallVector<Value> elements;
         unsigned next = 0;
         for (const Access &access : accesses)
@@ -161,7 +195,8 @@ Value Node::elementwise(ValueRange tensors, Type element, Body body) {
   SmallVector<int64_t> shape;
   for (Size size : sizes)
     shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
-  bool fixed = !llvm::is_contained(shape, ShapedType::kDynamic) && element.isSignlessInteger();
+  bool fixed = !llvm::is_contained(shape, ShapedType::kDynamic) &&
+               isScalarShape(RankedTensorType::get(shape, element));
   if (!fixed || scalars.size() != tensors.size() || tensors.empty())
     return elementwiseOver(sizes, tensors, element, body);
   SmallVector<Value> results;
@@ -191,13 +226,16 @@ Value Node::reduce(Value tensor, ArrayRef<int64_t> axes, bool keep, Value initia
   SmallVector<Size> sizes = this->sizes(tensor), kept;
   SmallVector<AffineExpr> exprs;
   SmallVector<utils::IteratorType> iterators;
+  SmallVector<Size> withOnes = sizes;
   for (auto [dim, size] : llvm::enumerate(sizes)) {
     bool reduced = llvm::is_contained(axes, static_cast<int64_t>(dim));
     iterators.push_back(reduced ? utils::IteratorType::reduction : utils::IteratorType::parallel);
-    if (reduced && !keep)
+    if (reduced) {
+      withOnes[dim] = b.getIndexAttr(1);
       continue;
-    kept.push_back(reduced ? Size(b.getIndexAttr(1)) : size);
-    exprs.push_back(reduced ? b.getAffineConstantExpr(0) : b.getAffineDimExpr(dim));
+    }
+    kept.push_back(size);
+    exprs.push_back(b.getAffineDimExpr(dim));
   }
   Value init = filled(kept, initial);
   AffineMap in = b.getMultiDimIdentityMap(sizes.size()), out = AffineMap::get(sizes.size(), 0, exprs, b.getContext());
@@ -205,10 +243,11 @@ Value Node::reduce(Value tensor, ArrayRef<int64_t> axes, bool keep, Value initia
       b, init.getType(), tensor, init, ArrayRef<AffineMap>{in, out}, iterators,
       [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         Builder inner(loc, nested);
+        IndexMath::RegionScope scope(math);
         linalg::YieldOp::create(inner, body(inner, arguments[0], arguments[1]));
       });
   lowerer.setSizes(generic.getResult(0), kept);
-  return generic.getResult(0);
+  return keep ? reshape(generic.getResult(0), withOnes) : generic.getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,142 +258,178 @@ Value Node::transpose(Value tensor, ArrayRef<int64_t> permutation) {
   SmallVector<Size> from = sizes(tensor), to;
   for (int64_t dim : permutation)
     to.push_back(from[dim]);
-  Value init = empty(to, cast<RankedTensorType>(tensor.getType()).getElementType());
+  if (auto values = scalars(tensor)) {
+    auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
+    return fromIndices(getType(to, tensor).getShape(), tensor, [&](ArrayRef<int64_t> index) {
+      SmallVector<int64_t> at(index.size());
+      for (auto [i, dim] : llvm::enumerate(permutation))
+        at[dim] = index[i];
+      return (*values)[linearize(at, shape)];
+    });
+  }
+  if (llvm::is_sorted(permutation))
+    return tensor;
+  Value init = empty(to, getElementTypeOrSelf(tensor));
   Value result = linalg::TransposeOp::create(b, tensor, init, permutation).getResult()[0];
   lowerer.setSizes(result, to);
   return result;
 }
 
+/// The scalars of a slice with fixed offsets, sizes and strides; null otherwise.
+static Value sliceScalars(Node &node, Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, ArrayRef<Size> strides) {
+  auto values = node.scalars(tensor);
+  auto first = getConstantIntValues(offsets), count = getConstantIntValues(sizes), step = getConstantIntValues(strides);
+  if (!values || !first || !count || !step)
+    return {};
+  auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
+  return node.fromIndices(*count, tensor, [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> at;
+    for (size_t i = 0; i < index.size(); ++i)
+      at.push_back((*first)[i] + index[i] * (*step)[i]);
+    return (*values)[linearize(at, shape)];
+  });
+}
+
 Value Node::slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, ArrayRef<Size> strides) {
+  auto isConstant = [](ArrayRef<Size> values, int64_t constant) {
+    return llvm::all_of(values, [&](Size value) { return IndexMath::getConstant(value) == constant; });
+  };
+  if (isConstant(offsets, 0) && isConstant(strides, 1) &&
+      llvm::all_of(llvm::zip(sizes, this->sizes(tensor)), [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
+    return tensor;
+  if (Value folded = sliceScalars(*this, tensor, offsets, sizes, strides))
+    return folded;
+  if (llvm::any_of(sizes, [](Size size) { return IndexMath::getConstant(size) == 0; }))
+    return empty(sizes, getElementTypeOrSelf(tensor)); // an offset at the very end is not one of extract_slice
   Value result = tensor::ExtractSliceOp::create(b, tensor, offsets, sizes, strides);
   lowerer.setSizes(result, sizes);
   return result;
 }
 
-/// The groups of dimensions by which `from` and `to` have equal products, scanning both from the front.
-static std::optional<SmallVector<std::pair<ReassociationIndices, ReassociationIndices>>>
-matchGroups(IndexMath &math, ArrayRef<Size> from, ArrayRef<Size> to) {
-  SmallVector<std::pair<ReassociationIndices, ReassociationIndices>> groups;
-  size_t i = 0, j = 0;
-  while (i < from.size() && j < to.size()) {
-    auto &[left, right] = groups.emplace_back();
-    Size l = from[i], r = to[j];
-    left.push_back(i++);
-    right.push_back(j++);
-    while (!math.equal(l, r)) {
-      // Take from the side that has fewer factors left to explain; sizes that never meet are not comparable.
-      bool leftNext = i < from.size() && (j >= to.size() || left.size() <= right.size());
-      auto gap = math.difference(l, r);
-      if (gap)
-        leftNext = *gap < 0;
-      else if (math.equal(math.mul(math.floorDiv(r, l), l), r))
-        leftNext = true;
-      else if (math.equal(math.mul(math.floorDiv(l, r), r), l))
-        leftNext = false;
-      if (leftNext ? i >= from.size() : j >= to.size())
-        return std::nullopt;
-      if (leftNext) {
-        l = math.mul(l, from[i]);
-        left.push_back(i++);
-      } else {
-        r = math.mul(r, to[j]);
-        right.push_back(j++);
-      }
-    }
+using Groups = SmallVector<std::pair<ReassociationIndices, ReassociationIndices>>;
+
+/// Takes one group of dimensions with equal products off the front of from[i...] and to[j...], or leaves both as they are.
+static bool matchGroup(IndexMath &math, ArrayRef<Size> from, ArrayRef<Size> to, size_t &i, size_t &j, Groups &groups) {
+  size_t nextLeft = i, nextRight = j;
+  ReassociationIndices left, right;
+  auto take = [](ArrayRef<Size> sizes, size_t &next, ReassociationIndices &group) {
+    group.push_back(next);
+    return sizes[next++];
+  };
+  Size l = take(from, nextLeft, left), r = take(to, nextRight, right);
+  while (!math.equal(l, r)) {
+    auto gap = math.difference(l, r);
+    bool leftDivides = gap ? *gap < 0 : math.divide(r, l).has_value();
+    bool rightDivides = gap ? *gap > 0 : math.divide(l, r).has_value();
+    if (leftDivides && nextLeft < from.size())
+      l = math.mul(l, take(from, nextLeft, left));
+    else if (rightDivides && nextRight < to.size())
+      r = math.mul(r, take(to, nextRight, right));
+    else
+      return false;
   }
-  if (groups.empty())
-    return std::nullopt;
-  for (; i < from.size(); ++i) { // what is left has size 1
-    if (IndexMath::getConstant(from[i]) != 1)
-      return std::nullopt;
-    groups.back().first.push_back(i);
+  groups.emplace_back(left, right);
+  i = nextLeft;
+  j = nextRight;
+  return true;
+}
+
+/// Groups of dimensions by which `from` and `to` have equal products. What cannot be told apart is one group in the middle.
+static Groups matchGroups(IndexMath &math, ArrayRef<Size> from, ArrayRef<Size> to) {
+  Groups groups, tail;
+  size_t i = 0, j = 0, leftEnd = from.size(), rightEnd = to.size();
+  while (i < leftEnd && j < rightEnd && matchGroup(math, from, to, i, j, groups))
+    continue;
+  while (i < leftEnd && j < rightEnd && math.equal(from[leftEnd - 1], to[rightEnd - 1])) {
+    --leftEnd;
+    --rightEnd;
+    tail.emplace_back(ReassociationIndices{int64_t(leftEnd)}, ReassociationIndices{int64_t(rightEnd)});
   }
-  for (; j < to.size(); ++j) {
-    if (IndexMath::getConstant(to[j]) != 1)
-      return std::nullopt;
-    groups.back().second.push_back(j);
+  auto left = llvm::seq<int64_t>(i, leftEnd), right = llvm::seq<int64_t>(j, rightEnd);
+  if (!left.empty() && !right.empty()) {
+    groups.emplace_back(llvm::to_vector<2>(left), llvm::to_vector<2>(right));
+  } else if (!groups.empty()) { // one side is left over: sizes of 1
+    groups.back().first.append(left.begin(), left.end());
+    groups.back().second.append(right.begin(), right.end());
+  } else if (!tail.empty()) {
+    tail.back().first.insert(tail.back().first.begin(), left.begin(), left.end());
+    tail.back().second.insert(tail.back().second.begin(), right.begin(), right.end());
   }
+  groups.append(tail.rbegin(), tail.rend());
   return groups;
 }
 
-static RankedTensorType getType(ArrayRef<Size> sizes, Type element) {
-  SmallVector<int64_t> shape;
-  for (Size size : sizes)
-    shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
-  return RankedTensorType::get(shape, element);
+static int64_t countElements(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  int64_t product = 1;
+  for (int64_t dim : dims)
+    product = ShapedType::isDynamic(shape[dim]) || ShapedType::isDynamic(product) ? ShapedType::kDynamic : product * shape[dim];
+  return product;
 }
 
-static Value collapse(Node &node, Value tensor, ArrayRef<ReassociationIndices> groups) {
-  SmallVector<Size> from = node.sizes(tensor), to;
-  bool trivial = true;
-  for (const ReassociationIndices &group : groups) {
-    Size product = node.b.getIndexAttr(1);
-    for (int64_t dim : group)
-      product = node.math.mul(product, from[dim]);
-    to.push_back(product);
-    trivial &= group.size() == 1;
-  }
-  if (trivial)
-    return tensor;
-  Value result = tensor::CollapseShapeOp::create(node.b, tensor, groups);
-  node.lowerer.setSizes(result, to);
-  return result;
+/// True if some group has fixed sizes on both sides that disagree: only as a whole can the two shapes be equal.
+static bool contradicts(const Groups &groups, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return llvm::any_of(groups, [&](const auto &group) {
+    int64_t left = countElements(from, group.first), right = countElements(to, group.second);
+    return !ShapedType::isDynamic(left) && !ShapedType::isDynamic(right) && left != right;
+  });
 }
 
-/// A dimension is fixed exactly where all of its group are: expand_shape wants both sides to agree.
-static Value matchFixedSizes(Node &node, Value tensor, ArrayRef<ReassociationIndices> groups, ArrayRef<int64_t> to) {
+/// `tensor` with another static knowledge of the same sizes.
+static Value refine(Node &node, Value tensor, ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<int64_t> shape;
-  for (const ReassociationIndices &group : groups) {
-    int64_t product = 1;
-    for (int64_t dim : group)
-      product = ShapedType::isDynamic(to[dim]) || ShapedType::isDynamic(product) ? ShapedType::kDynamic : product * to[dim];
-    shape.push_back(product);
-  }
   auto wanted = RankedTensorType::get(shape, type.getElementType());
-  return groups.empty() || wanted == type ? tensor : tensor::CastOp::create(node.b, wanted, tensor).getResult();
+  return wanted == type ? tensor : tensor::CastOp::create(node.b, wanted, tensor).getResult();
 }
 
-static Value expand(Node &node, Value tensor, ArrayRef<ReassociationIndices> groups, ArrayRef<Size> to) {
-  if (groups.size() == to.size())
-    return tensor;
-  auto element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  tensor = matchFixedSizes(node, tensor, groups, getType(to, element).getShape());
-  Value result = tensor::ExpandShapeOp::create(node.b, getType(to, element), tensor, groups, to);
-  node.lowerer.setSizes(result, to);
-  return result;
+/// Collapses and expands; a dimension is fixed exactly where all of its group are, which expand_shape asks for.
+static Value regroup(Node &node, Value tensor, const Groups &groups, ArrayRef<Size> to) {
+  SmallVector<ReassociationIndices> left, right;
+  SmallVector<int64_t> middle;
+  RankedTensorType wanted = getType(to, tensor);
+  for (const auto &[l, r] : groups) {
+    left.push_back(l);
+    right.push_back(r);
+    middle.push_back(countElements(wanted.getShape(), r));
+  }
+  auto from = cast<RankedTensorType>(tensor.getType());
+  if (left.size() != static_cast<size_t>(from.getRank()))
+    tensor = tensor::CollapseShapeOp::create(node.b, tensor, left);
+  if (right.size() != to.size())
+    tensor = tensor::ExpandShapeOp::create(node.b, wanted, refine(node, tensor, middle), right, to);
+  return tensor;
 }
 
 Value Node::reshape(Value tensor, ArrayRef<Size> to) {
   SmallVector<Size> from = sizes(tensor);
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
   if (from.size() == to.size() && llvm::all_of(llvm::zip(from, to), [&](auto pair) {
         return math.equal(std::get<0>(pair), std::get<1>(pair));
       }))
     return tensor;
-  if (auto values = scalars(tensor); values && getType(to, element).hasStaticShape())
-    return fromScalars(getType(to, element), *values);
-  SmallVector<ReassociationIndices> left, right;
-  if (auto groups = matchGroups(math, from, to)) {
-    for (auto &[l, r] : *groups) {
-      left.push_back(l);
-      right.push_back(r);
-    }
+  RankedTensorType wanted = getType(to, tensor);
+  ArrayRef<int64_t> before = getType(from, tensor).getShape(), after = wanted.getShape();
+  int64_t count = countElements(before, llvm::to_vector(llvm::seq<int64_t>(0, from.size())));
+  int64_t newCount = countElements(after, llvm::to_vector(llvm::seq<int64_t>(0, to.size())));
+  if (auto values = scalars(tensor); values && newCount == static_cast<int64_t>(values->size()))
+    return fromScalars(wanted, *values);
+  bool impossible = !ShapedType::isDynamic(count) && !ShapedType::isDynamic(newCount) && count != newCount;
+  if (impossible || llvm::is_contained(before, 0) || llvm::is_contained(after, 0))
+    return empty(to, wanted.getElementType()); // no elements to keep
+  Value result;
+  if (from.empty() || to.empty()) {
+    SmallVector<int64_t> ones(from.size(), 1);
+    SmallVector<Size> allOnes(to.size(), b.getIndexAttr(1));
+    result = from.empty() ? tensor::ExpandShapeOp::create(b, getType(allOnes, tensor), tensor, ArrayRef<ReassociationIndices>(), allOnes).getResult()
+                          : tensor::CollapseShapeOp::create(b, refine(*this, tensor, ones), ArrayRef<ReassociationIndices>()).getResult();
   } else {
-    // Through one dimension: collapse everything, then expand.
-    if (!from.empty())
-      left.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())));
-    if (!to.empty())
-      right.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size())));
+    Groups groups = matchGroups(math, from, to);
+    if (contradicts(groups, before, after))
+      groups = {{llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())), llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size()))}};
+    result = regroup(*this, tensor, groups, to);
   }
-  if (from.empty()) {
-    SmallVector<Size> ones(to.size(), b.getIndexAttr(1));
-    return expand(*this, tensor, {}, ones);
-  }
-  if (to.empty())
-    left.clear();
-  Value flat = collapse(*this, tensor, left);
-  return expand(*this, flat, right, to);
+  if (result.getType() != wanted || result == tensor)
+    result = tensor::CastOp::create(b, wanted, result); // a value of its own, to which the new sizes belong
+  lowerer.setSizes(result, to);
+  return result;
 }
 
 void Node::check(Value condition, const Twine &message) {

@@ -8,53 +8,90 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace hone::lowering {
 
 /// Scalars of shape arithmetic are short chains; deeper ones are taken as they are.
-static constexpr unsigned kMaxScalarDepth = 16;
+static constexpr unsigned kMaxScalarDepth = 32;
 
 std::optional<int64_t> IndexMath::getConstant(Size size) { return getConstantIntValue(size); }
 
-IndexMath::Monomial IndexMath::getAtom(Value value) {
-  auto [it, isNew] = atomNumbers.try_emplace(value, atoms.size());
-  if (isNew)
-    atoms.push_back(value);
-  return {it->second};
+//===----------------------------------------------------------------------===//
+// Polynomials
+//===----------------------------------------------------------------------===//
+
+/// Sums and products wrap: a file may say sizes that no tensor has, and they must not be undefined behaviour here.
+static int64_t wrapAdd(int64_t lhs, int64_t rhs) {
+  return static_cast<int64_t>(static_cast<uint64_t>(lhs) + static_cast<uint64_t>(rhs));
+}
+static int64_t wrapMul(int64_t lhs, int64_t rhs) {
+  return static_cast<int64_t>(static_cast<uint64_t>(lhs) * static_cast<uint64_t>(rhs));
 }
 
-IndexMath::Polynomial IndexMath::getScalar(Value value, unsigned depth) {
-  if (auto it = known.find(value); it != known.end())
-    return it->second;
-  IntegerAttr constant;
-  if (matchPattern(value, m_Constant(&constant)))
-    return constant.getInt() == 0 ? Polynomial() : Polynomial{{{}, constant.getInt()}};
-  if (depth < kMaxScalarDepth) {
-    if (auto cast = value.getDefiningOp<arith::IndexCastOp>())
-      return getScalar(cast.getIn(), depth + 1);
-    if (auto cast = value.getDefiningOp<arith::ExtSIOp>(); cast && !cast.getIn().getType().isInteger(1))
-      return getScalar(cast.getIn(), depth + 1);
-    auto fold = [&](auto op, auto combine) {
-      return get(combine(build(getScalar(op.getLhs(), depth + 1)), build(getScalar(op.getRhs(), depth + 1))));
-    };
-    if (auto op = value.getDefiningOp<arith::AddIOp>())
-      return fold(op, [&](Size l, Size r) { return add(l, r); });
-    if (auto op = value.getDefiningOp<arith::SubIOp>())
-      return fold(op, [&](Size l, Size r) { return sub(l, r); });
-    if (auto op = value.getDefiningOp<arith::MulIOp>())
-      return fold(op, [&](Size l, Size r) { return mul(l, r); });
+static void addScaled(std::map<std::vector<unsigned>, int64_t> &into, const std::vector<unsigned> &monomial, int64_t by) {
+  int64_t &coefficient = into[monomial];
+  coefficient = wrapAdd(coefficient, by);
+  if (coefficient == 0)
+    into.erase(monomial);
+}
+
+IndexMath::Polynomial IndexMath::getConstantPolynomial(int64_t value) {
+  return value == 0 ? Polynomial() : Polynomial{{{}, value}};
+}
+
+std::optional<int64_t> IndexMath::getConstant(const Polynomial &polynomial) {
+  if (polynomial.empty())
+    return 0;
+  if (polynomial.size() == 1 && polynomial.begin()->first.empty())
+    return polynomial.begin()->second;
+  return std::nullopt;
+}
+
+IndexMath::Polynomial IndexMath::plus(Polynomial lhs, const Polynomial &rhs, int64_t factor) {
+  for (const auto &[monomial, coefficient] : rhs)
+    addScaled(lhs, monomial, wrapMul(coefficient, factor));
+  return lhs;
+}
+
+static std::vector<unsigned> multiply(const std::vector<unsigned> &lhs, const std::vector<unsigned> &rhs) {
+  std::vector<unsigned> product(lhs);
+  product.insert(product.end(), rhs.begin(), rhs.end());
+  llvm::sort(product);
+  return product;
+}
+
+IndexMath::Polynomial IndexMath::times(const Polynomial &lhs, const Polynomial &rhs) {
+  Polynomial product;
+  for (const auto &[left, a] : lhs)
+    for (const auto &[right, c] : rhs)
+      addScaled(product, multiply(left, right), wrapMul(a, c));
+  return product;
+}
+
+std::optional<IndexMath::Polynomial> IndexMath::divideExactly(Polynomial lhs, const Polynomial &rhs) {
+  if (rhs.empty())
+    return std::nullopt;
+  // By degree first: an order that products keep, so that every step removes the leading term for good.
+  auto less = [](const auto &x, const auto &y) {
+    return std::pair(x.first.size(), x.first) < std::pair(y.first.size(), y.first);
+  };
+  auto [divisor, factor] = *std::max_element(rhs.begin(), rhs.end(), less);
+  Polynomial quotient;
+  while (!lhs.empty()) {
+    auto [lead, coefficient] = *std::max_element(lhs.begin(), lhs.end(), less);
+    bool divides = factor != -1 ? coefficient % factor == 0 : coefficient != std::numeric_limits<int64_t>::min();
+    if (!divides || !std::includes(lead.begin(), lead.end(), divisor.begin(), divisor.end()))
+      return std::nullopt;
+    Monomial rest;
+    std::set_difference(lead.begin(), lead.end(), divisor.begin(), divisor.end(), std::back_inserter(rest));
+    Polynomial term{{rest, coefficient / factor}};
+    quotient = plus(std::move(quotient), term, 1);
+    lhs = plus(std::move(lhs), times(term, rhs), -1);
   }
-  if (!value.getType().isIndex())
-    value = b.createOrFold<arith::IndexCastOp>(b.getIndexType(), value);
-  return {{getAtom(value), 1}};
-}
-
-IndexMath::Polynomial IndexMath::get(Size size) {
-  if (auto constant = getConstant(size))
-    return *constant == 0 ? Polynomial() : Polynomial{{{}, *constant}};
-  return getScalar(cast<Value>(size), 0);
+  return quotient;
 }
 
 std::string IndexMath::getKey(const Polynomial &polynomial) {
@@ -67,10 +104,127 @@ std::string IndexMath::getKey(const Polynomial &polynomial) {
   return key;
 }
 
+bool IndexMath::isAtLeast(const Polynomial &polynomial, int64_t least) const {
+  int64_t constant = 0;
+  for (const auto &[monomial, coefficient] : polynomial) {
+    if (monomial.empty())
+      constant = coefficient;
+    else if (coefficient < 0 || llvm::any_of(monomial, [&](unsigned atom) { return !nonNegative.contains(atoms[atom]); }))
+      return false;
+  }
+  return constant >= least;
+}
+
+//===----------------------------------------------------------------------===//
+// From values to polynomials. Nothing is built here: a value may be seen from inside a region first, and again outside.
+//===----------------------------------------------------------------------===//
+
+unsigned IndexMath::getAtom(Value value) {
+  auto [it, isNew] = atomNumbers.try_emplace(value, atoms.size());
+  if (isNew)
+    atoms.push_back(value);
+  return it->second;
+}
+
+void IndexMath::markNonNegative(Value value) {
+  Polynomial polynomial = getScalar(value, 0);
+  if (polynomial.size() == 1 && polynomial.begin()->first.size() == 1 && polynomial.begin()->second == 1)
+    nonNegative.insert(atoms[polynomial.begin()->first.front()]);
+}
+
+/// Types in which shape arithmetic is done.
+static bool isSizeType(Type type) { return type.isIndex() || type.isInteger(64) || type.isInteger(32); }
+
+/// The quotient of two constants as `op` rounds it.
+static std::optional<int64_t> divideConstants(Operation *op, int64_t lhs, int64_t rhs) {
+  if (rhs == 0 || (lhs == std::numeric_limits<int64_t>::min() && rhs == -1))
+    return std::nullopt;
+  if (isa<arith::FloorDivSIOp>(op))
+    return llvm::divideFloorSigned(lhs, rhs);
+  return isa<arith::CeilDivSIOp>(op) ? llvm::divideCeilSigned(lhs, rhs) : lhs / rhs;
+}
+
+/// Minima, maxima, quotients and selections: what they come to if it can be known, else one atom for equal ones.
+std::optional<IndexMath::Polynomial> IndexMath::seeThroughChoice(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!isa<arith::MaxSIOp, arith::MinSIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::SelectOp>(op))
+    return std::nullopt;
+  bool isSelect = isa<arith::SelectOp>(op);
+  if (auto taken = isSelect ? decide(op->getOperand(0)) : std::nullopt)
+    return getScalar(op->getOperand(*taken ? 1 : 2), depth + 1);
+  Polynomial lhs = getScalar(op->getOperand(isSelect), depth + 1), rhs = getScalar(op->getOperand(isSelect + 1), depth + 1);
+  if (isSelect && lhs == rhs)
+    return lhs;
+  if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
+    if (isAtLeast(plus(rhs, lhs, -1), 0))
+      return isa<arith::MaxSIOp>(op) ? rhs : lhs;
+    if (isAtLeast(plus(lhs, rhs, -1), 0))
+      return isa<arith::MaxSIOp>(op) ? lhs : rhs;
+  } else if (!isSelect) {
+    if (auto quotient = divideExactly(lhs, rhs))
+      return quotient;
+    if (getConstant(lhs) && getConstant(rhs))
+      if (auto quotient = divideConstants(op, *getConstant(lhs), *getConstant(rhs)))
+        return getConstantPolynomial(*quotient);
+  }
+  bool bothPositive = isAtLeast(lhs, 0) && isAtLeast(rhs, 0);
+  if (bothPositive || (isa<arith::MaxSIOp>(op) && (isAtLeast(lhs, 0) || isAtLeast(rhs, 0))))
+    nonNegative.insert(value);
+  std::string key = op->getName().getStringRef().str() + getKey(lhs) + "," + getKey(rhs);
+  if (isSelect)
+    key += "?" + std::to_string(getAtom(op->getOperand(0)));
+  Value same = values.try_emplace(key, value).first->second;
+  bool visible = same.getParentRegion()->isAncestor(value.getParentRegion());
+  return Polynomial{{{getAtom(visible ? same : value)}, 1}};
+}
+
+std::optional<IndexMath::Polynomial> IndexMath::seeThrough(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth >= kMaxScalarDepth || !isSizeType(value.getType()))
+    return std::nullopt;
+  if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) && !op->getOperand(0).getType().isInteger(1))
+    return getScalar(op->getOperand(0), depth + 1);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+    Polynomial lhs = getScalar(op->getOperand(0), depth + 1), rhs = getScalar(op->getOperand(1), depth + 1);
+    return isa<arith::MulIOp>(op) ? times(lhs, rhs) : plus(std::move(lhs), rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  }
+  return seeThroughChoice(value, depth);
+}
+
+IndexMath::Polynomial IndexMath::getScalar(Value value, unsigned depth) {
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return getConstantPolynomial(constant.getSExtValue());
+  std::optional<Polynomial> seen = seeThrough(value, depth);
+  Polynomial polynomial = seen ? std::move(*seen) : Polynomial{{{getAtom(value)}, 1}};
+  return known[value] = polynomial;
+}
+
+IndexMath::Polynomial IndexMath::get(Size size) {
+  if (auto constant = getConstant(size))
+    return getConstantPolynomial(*constant);
+  return getScalar(cast<Value>(size), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// From polynomials to values
+//===----------------------------------------------------------------------===//
+
+Value IndexMath::getIndex(unsigned atom) {
+  if (atoms[atom].getType().isIndex())
+    return atoms[atom];
+  std::string key = "index" + std::to_string(atom);
+  if (auto it = values.find(key); it != values.end())
+    return it->second;
+  return values[key] = b.createOrFold<arith::IndexCastOp>(b.getIndexType(), atoms[atom]);
+}
+
 Value IndexMath::buildMonomial(const Monomial &monomial, int64_t coefficient) {
   Value product;
   for (unsigned atom : monomial)
-    product = product ? arith::MulIOp::create(b, product, atoms[atom]) : atoms[atom];
+    product = product ? arith::MulIOp::create(b, product, getIndex(atom)) : getIndex(atom);
   if (!product)
     return arith::ConstantIndexOp::create(b, coefficient);
   if (coefficient == 1)
@@ -79,13 +233,11 @@ Value IndexMath::buildMonomial(const Monomial &monomial, int64_t coefficient) {
 }
 
 Size IndexMath::build(const Polynomial &polynomial) {
-  if (polynomial.empty())
-    return constant(0);
+  if (auto constant = getConstant(polynomial))
+    return this->constant(*constant);
   const auto &[first, coefficient] = *polynomial.begin();
-  if (polynomial.size() == 1 && first.empty())
-    return constant(coefficient);
   if (polynomial.size() == 1 && first.size() == 1 && coefficient == 1)
-    return atoms[first.front()];
+    return getIndex(first.front());
   std::string key = getKey(polynomial);
   if (auto it = values.find(key); it != values.end())
     return it->second;
@@ -98,137 +250,77 @@ Size IndexMath::build(const Polynomial &polynomial) {
   return values[key] = sum;
 }
 
-static void addScaled(std::map<std::vector<unsigned>, int64_t> &into, const std::vector<unsigned> &monomial, int64_t by) {
-  int64_t &coefficient = into[monomial];
-  coefficient += by;
-  if (coefficient == 0)
-    into.erase(monomial);
-}
+Size IndexMath::add(Size lhs, Size rhs) { return build(plus(get(lhs), get(rhs), 1)); }
+Size IndexMath::sub(Size lhs, Size rhs) { return build(plus(get(lhs), get(rhs), -1)); }
+Size IndexMath::mul(Size lhs, Size rhs) { return build(times(get(lhs), get(rhs))); }
 
-Size IndexMath::add(Size lhs, Size rhs) {
-  Polynomial sum = get(lhs);
-  for (const auto &[monomial, coefficient] : get(rhs))
-    addScaled(sum, monomial, coefficient);
-  return build(sum);
-}
-
-Size IndexMath::sub(Size lhs, Size rhs) {
-  Polynomial difference = get(lhs);
-  for (const auto &[monomial, coefficient] : get(rhs))
-    addScaled(difference, monomial, -coefficient);
-  return build(difference);
-}
-
-Size IndexMath::mul(Size lhs, Size rhs) {
-  Polynomial product, right = get(rhs);
-  for (const auto &[a, ca] : get(lhs))
-    for (const auto &[c, cc] : right) {
-      Monomial both(a);
-      both.insert(both.end(), c.begin(), c.end());
-      llvm::sort(both);
-      addScaled(product, both, ca * cc);
-    }
-  return build(product);
-}
-
-std::optional<IndexMath::Polynomial> IndexMath::divideExactly(const Polynomial &lhs, const Polynomial &rhs) {
-  if (rhs.size() != 1)
-    return lhs == rhs ? std::optional(Polynomial{{Monomial(), 1}}) : std::nullopt;
-  const auto &[divisor, factor] = *rhs.begin();
-  Polynomial quotient;
-  for (const auto &[monomial, coefficient] : lhs) {
-    if (coefficient % factor != 0 || !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end()))
-      return std::nullopt;
-    Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(rest));
-    quotient[rest] = coefficient / factor;
-  }
-  return quotient;
+std::optional<Size> IndexMath::divide(Size lhs, Size rhs) {
+  auto quotient = divideExactly(get(lhs), get(rhs));
+  return quotient ? std::optional(build(*quotient)) : std::nullopt;
 }
 
 template <typename Op>
-Size IndexMath::buildBinary(const char *name, Size lhs, Size rhs) {
+Size IndexMath::buildBinary(const char *name, Size lhs, Size rhs, bool nonNegative) {
   std::string key = name + getKey(get(lhs)) + "," + getKey(get(rhs));
-  Value &result = values[key];
-  if (!result)
-    result = b.createOrFold<Op>(value(lhs), value(rhs));
+  auto it = values.find(key);
+  Value result = it != values.end() ? it->second : b.createOrFold<Op>(value(lhs), value(rhs));
+  values[key] = result;
   if (auto constant = getConstantIntValue(result))
     return this->constant(*constant);
-  if (isAtLeast(lhs, 0) && isAtLeast(rhs, 0))
+  if (nonNegative)
     markNonNegative(result);
   return result;
 }
 
 Size IndexMath::floorDiv(Size lhs, Size rhs) {
-  Polynomial left = get(lhs), right = get(rhs);
-  if (right.empty())
-    return constant(0);
-  if (auto quotient = divideExactly(left, right))
-    return build(*quotient);
-  return buildBinary<arith::FloorDivSIOp>("floordiv", lhs, rhs);
+  if (auto quotient = divide(lhs, rhs))
+    return *quotient;
+  bool nonNegative = isAtLeast(lhs, 0);
+  Size divisor = max(rhs, constant(1)); // a run-time size may be 0
+  return nonNegative ? buildBinary<arith::DivUIOp>("floordiv", lhs, divisor, true)
+                     : buildBinary<arith::FloorDivSIOp>("floordiv", lhs, divisor, false);
 }
 
 Size IndexMath::ceilDiv(Size lhs, Size rhs) {
-  Polynomial right = get(rhs);
-  if (auto quotient = right.empty() ? std::nullopt : divideExactly(get(lhs), right))
-    return build(*quotient);
-  return buildBinary<arith::CeilDivSIOp>("ceildiv", lhs, rhs);
+  if (auto quotient = divide(lhs, rhs))
+    return *quotient;
+  bool nonNegative = isAtLeast(lhs, 0);
+  return buildBinary<arith::CeilDivSIOp>("ceildiv", lhs, max(rhs, constant(1)), nonNegative);
 }
 
 Size IndexMath::min(Size lhs, Size rhs) {
-  if (auto gap = difference(lhs, rhs))
-    return *gap <= 0 ? lhs : rhs;
-  if (getConstant(lhs) && isAtLeast(rhs, *getConstant(lhs)))
+  if (isLessOrEqual(lhs, rhs))
     return lhs;
-  if (getConstant(rhs) && isAtLeast(lhs, *getConstant(rhs)))
+  if (isLessOrEqual(rhs, lhs))
     return rhs;
-  return buildBinary<arith::MinSIOp>("min", lhs, rhs);
+  return buildBinary<arith::MinSIOp>("min", lhs, rhs, isAtLeast(lhs, 0) && isAtLeast(rhs, 0));
 }
 
 Size IndexMath::max(Size lhs, Size rhs) {
-  if (auto gap = difference(lhs, rhs))
-    return *gap >= 0 ? lhs : rhs;
-  if (getConstant(lhs) && isAtLeast(rhs, *getConstant(lhs)))
+  if (isLessOrEqual(lhs, rhs))
     return rhs;
-  if (getConstant(rhs) && isAtLeast(lhs, *getConstant(rhs)))
+  if (isLessOrEqual(rhs, lhs))
     return lhs;
-  return buildBinary<arith::MaxSIOp>("max", lhs, rhs);
+  return buildBinary<arith::MaxSIOp>("max", lhs, rhs, isAtLeast(lhs, 0) || isAtLeast(rhs, 0));
 }
 
 Size IndexMath::select(Value condition, Size ifTrue, Size ifFalse) {
-  APInt constant;
-  if (matchPattern(condition, m_ConstantInt(&constant)))
-    return constant.isZero() ? ifFalse : ifTrue;
+  if (auto taken = decide(condition))
+    return *taken ? ifTrue : ifFalse;
   if (equal(ifTrue, ifFalse))
     return ifTrue;
-  Value result = arith::SelectOp::create(b, condition, value(ifTrue), value(ifFalse));
-  if (isAtLeast(ifTrue, 0) && isAtLeast(ifFalse, 0))
-    markNonNegative(result);
-  return result;
+  return fromScalar(arith::SelectOp::create(b, condition, value(ifTrue), value(ifFalse)));
 }
 
 bool IndexMath::equal(Size lhs, Size rhs) { return get(lhs) == get(rhs); }
 
-std::optional<int64_t> IndexMath::difference(Size lhs, Size rhs) {
-  Polynomial difference = get(lhs);
-  for (const auto &[monomial, coefficient] : get(rhs))
-    addScaled(difference, monomial, -coefficient);
-  if (difference.empty())
-    return 0;
-  if (difference.size() == 1 && difference.begin()->first.empty())
-    return difference.begin()->second;
-  return std::nullopt;
-}
+std::optional<int64_t> IndexMath::difference(Size lhs, Size rhs) { return getConstant(plus(get(lhs), get(rhs), -1)); }
 
-bool IndexMath::isAtLeast(Size size, int64_t least) {
-  int64_t known = 0;
-  for (const auto &[monomial, coefficient] : get(size)) {
-    if (monomial.empty())
-      known = coefficient;
-    else if (coefficient < 0 || llvm::any_of(monomial, [&](unsigned atom) { return !nonNegative.contains(atoms[atom]); }))
-      return false;
-  }
-  return known >= least;
+bool IndexMath::isAtLeast(Size size, int64_t least) { return isAtLeast(get(size), least); }
+
+bool IndexMath::isLessOrEqual(Size lhs, Size rhs) {
+  auto left = getConstant(lhs), right = getConstant(rhs);
+  return left && right ? *left <= *right : isAtLeast(plus(get(rhs), get(lhs), -1), 0);
 }
 
 Value IndexMath::value(Size size) {
@@ -241,10 +333,84 @@ Value IndexMath::scalar(Size size, Type type) {
   if (type.isIndex())
     return value(size);
   if (auto constant = getConstant(size))
-    return arith::ConstantOp::create(b, IntegerAttr::get(type, *constant));
-  return b.createOrFold<arith::IndexCastOp>(type, cast<Value>(size));
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, *constant));
+  auto cast = mlir::cast<Value>(size).getDefiningOp<arith::IndexCastOp>();
+  if (cast && cast.getIn().getType() == type)
+    return cast.getIn();
+  return b.createOrFold<arith::IndexCastOp>(type, mlir::cast<Value>(size));
 }
 
 Size IndexMath::fromScalar(Value value) { return build(getScalar(value, 0)); }
+
+std::optional<Size> IndexMath::hoist(Size size, Operation *scope) {
+  Polynomial polynomial = get(size);
+  for (const auto &[monomial, coefficient] : polynomial)
+    for (unsigned atom : monomial)
+      if (scope->isAncestor(atoms[atom].getParentRegion()->getParentOp()))
+        return std::nullopt;
+  return build(polynomial);
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+std::optional<bool> IndexMath::decideComparison(arith::CmpIOp compare) {
+  if (!isSizeType(compare.getLhs().getType()))
+    return std::nullopt;
+  Polynomial lhs = getScalar(compare.getLhs(), 0), rhs = getScalar(compare.getRhs(), 0);
+  Polynomial up = plus(rhs, lhs, -1), down = plus(lhs, rhs, -1);
+  bool less = isAtLeast(up, 1), greater = isAtLeast(down, 1), same = lhs == rhs;
+  bool atMost = isAtLeast(up, 0), atLeast = isAtLeast(down, 0);
+  auto pick = [](bool yes, bool no) { return yes ? std::optional(true) : no ? std::optional(false) : std::nullopt; };
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::eq:
+    return pick(same, less || greater);
+  case arith::CmpIPredicate::ne:
+    return pick(less || greater, same);
+  case arith::CmpIPredicate::slt:
+    return pick(less, atLeast);
+  case arith::CmpIPredicate::sle:
+    return pick(atMost, greater);
+  case arith::CmpIPredicate::sgt:
+    return pick(greater, atMost);
+  case arith::CmpIPredicate::sge:
+    return pick(atLeast, less);
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<bool> IndexMath::decide(Value condition) {
+  APInt constant;
+  if (matchPattern(condition, m_ConstantInt(&constant)))
+    return !constant.isZero();
+  Operation *op = condition.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    return decideComparison(compare);
+  if (!isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
+    return std::nullopt;
+  std::optional<bool> lhs = decide(op->getOperand(0)), rhs = decide(op->getOperand(1));
+  if (isa<arith::XOrIOp>(op))
+    return lhs && rhs ? std::optional(*lhs != *rhs) : std::nullopt;
+  bool decisive = isa<arith::OrIOp>(op);
+  if (lhs == decisive || rhs == decisive)
+    return decisive;
+  return lhs && rhs ? std::optional(!decisive) : std::nullopt;
+}
+
+Value IndexMath::simplify(Value scalar) {
+  Type type = scalar.getType();
+  if (isa_and_nonnull<arith::ConstantOp>(scalar.getDefiningOp()))
+    return scalar;
+  if (type.isInteger(1)) {
+    auto decided = decide(scalar);
+    return decided ? arith::ConstantOp::create(b, b.getBoolAttr(*decided)).getResult() : scalar;
+  }
+  auto constant = isSizeType(type) ? getConstant(getScalar(scalar, 0)) : std::nullopt;
+  return constant ? arith::ConstantOp::create(b, b.getIntegerAttr(type, *constant)).getResult() : scalar;
+}
 
 } // namespace hone::lowering

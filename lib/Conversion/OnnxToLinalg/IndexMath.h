@@ -12,6 +12,10 @@
 
 #include <map>
 
+namespace mlir::arith {
+class CmpIOp;
+} // namespace mlir::arith
+
 namespace hone::lowering {
 
 /// A size: a constant (IntegerAttr) or an `index` value.
@@ -25,9 +29,11 @@ public:
   Size add(Size lhs, Size rhs);
   Size sub(Size lhs, Size rhs);
   Size mul(Size lhs, Size rhs);
-  /// Quotient rounded down; exact where the division of the polynomials is. `rhs` is positive.
+  /// Quotient rounded down; exact where the division of the polynomials is. A divisor below 1 counts as 1.
   Size floorDiv(Size lhs, Size rhs);
   Size ceilDiv(Size lhs, Size rhs);
+  /// lhs / rhs if the division of the polynomials is exact. Builds no operation otherwise.
+  std::optional<Size> divide(Size lhs, Size rhs);
   Size min(Size lhs, Size rhs);
   Size max(Size lhs, Size rhs);
 
@@ -40,15 +46,24 @@ public:
   std::optional<int64_t> difference(Size lhs, Size rhs);
   /// True if the value is at least `least` whatever the run-time sizes, which are never negative.
   bool isAtLeast(Size size, int64_t least);
+  /// True if lhs <= rhs whatever the run-time sizes.
+  bool isLessOrEqual(Size lhs, Size rhs);
+  /// What an i1 is whatever the run-time sizes: comparisons of sizes, and logic over them.
+  std::optional<bool> decide(mlir::Value condition);
+  /// The constant that a scalar is whatever the run-time sizes, else the scalar itself.
+  mlir::Value simplify(mlir::Value scalar);
 
   /// The size as an `index` value.
   mlir::Value value(Size size);
   /// The size as a value of an integer type.
   mlir::Value scalar(Size size, mlir::Type type);
-  /// The size that an integer or index value stands for, seen through casts and arithmetic.
+  /// The size that an integer or index value stands for, seen through casts and arithmetic. Sizes fit 32 bits wherever
+  /// the model says they do: a narrowing of sizes is taken to lose nothing.
   Size fromScalar(mlir::Value value);
+  /// The same size built from values that are defined outside `scope`; none if it is made of something inside.
+  std::optional<Size> hoist(Size size, mlir::Operation *scope);
   /// Declares that an index value is never negative (a dimension).
-  void markNonNegative(mlir::Value value) { nonNegative.insert(value); }
+  void markNonNegative(mlir::Value value);
 
   /// What was built inside a region cannot be used after it.
   class RegionScope {
@@ -69,15 +84,26 @@ private:
 
   Polynomial get(Size size);
   Polynomial getScalar(mlir::Value value, unsigned depth);
+  std::optional<Polynomial> seeThrough(mlir::Value value, unsigned depth);
+  std::optional<Polynomial> seeThroughChoice(mlir::Value value, unsigned depth);
+  std::optional<bool> decideComparison(mlir::arith::CmpIOp compare);
   Size build(const Polynomial &polynomial);
   mlir::Value buildMonomial(const Monomial &monomial, int64_t coefficient);
-  Monomial getAtom(mlir::Value value);
-  static std::string getKey(const Polynomial &polynomial);
-  static std::optional<Polynomial> divideExactly(const Polynomial &lhs, const Polynomial &rhs);
+  mlir::Value getIndex(unsigned atom);
+  unsigned getAtom(mlir::Value value);
+  bool isAtLeast(const Polynomial &polynomial, int64_t least) const;
   template <typename Op>
-  Size buildBinary(const char *name, Size lhs, Size rhs);
+  Size buildBinary(const char *name, Size lhs, Size rhs, bool nonNegative);
+
+  static Polynomial getConstantPolynomial(int64_t value);
+  static Polynomial plus(Polynomial lhs, const Polynomial &rhs, int64_t factor);
+  static Polynomial times(const Polynomial &lhs, const Polynomial &rhs);
+  static std::optional<int64_t> getConstant(const Polynomial &polynomial);
+  static std::string getKey(const Polynomial &polynomial);
+  static std::optional<Polynomial> divideExactly(Polynomial lhs, const Polynomial &rhs);
 
   mlir::ImplicitLocOpBuilder &b;
+  /// Integer and index values that are taken as they are.
   std::vector<mlir::Value> atoms;
   llvm::DenseMap<mlir::Value, unsigned> atomNumbers;
   llvm::DenseMap<mlir::Value, Polynomial> known;

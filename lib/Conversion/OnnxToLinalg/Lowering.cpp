@@ -15,8 +15,10 @@ using namespace mlir;
 
 namespace hone::lowering {
 
-/// Integer tensors up to this many elements are computed element by element, so that they fold.
+/// Integer tensors up to this many elements are computed element by element, so that they fold: a shape is far smaller.
 static constexpr int64_t kMaxScalars = 64;
+/// Floats take part in shape arithmetic as single numbers (scales, bounds of ranges), not as weights.
+static constexpr int64_t kMaxFloatScalars = 4;
 
 Type withoutSign(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
@@ -100,12 +102,10 @@ FailureOr<SmallVector<Value>> Lowerer::inlineRegion(Region &region, ValueRange a
   for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
     map(argument, value);
   IndexMath::RegionScope scope(math);
-  llvm::DenseMap<Value, SmallVector<Size>> outer = knownSizes;
   LogicalResult lowered = lowerBlock(block);
   SmallVector<Value> values;
   for (Value value : block.back().getOperands())
     values.push_back(lookUp(value));
-  knownSizes = std::move(outer);
   if (failed(lowered))
     return failure();
   return values;
@@ -205,10 +205,15 @@ InFlightDiagnostic Node::fail() const { return op->emitOpError(); }
 // Node: constants and shape arithmetic
 //===----------------------------------------------------------------------===//
 
+bool isScalarShape(RankedTensorType type) {
+  Type element = type.getElementType();
+  int64_t most = element.isSignlessInteger() ? kMaxScalars : isa<FloatType>(element) ? kMaxFloatScalars : -1;
+  return type.hasStaticShape() && type.getNumElements() <= most;
+}
+
 std::optional<SmallVector<Value>> Node::scalars(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  bool small = type.hasStaticShape() && type.getNumElements() <= kMaxScalars;
-  if (!small || !type.getElementType().isSignlessInteger())
+  if (!isScalarShape(type))
     return std::nullopt;
   if (auto elements = tensor.getDefiningOp<tensor::FromElementsOp>())
     return llvm::to_vector(elements.getElements());
@@ -216,13 +221,13 @@ std::optional<SmallVector<Value>> Node::scalars(Value tensor) {
   if (!matchPattern(tensor, m_Constant(&dense)))
     return std::nullopt;
   SmallVector<Value> values;
-  for (const APInt &value : dense.getValues<APInt>())
-    values.push_back(arith::ConstantOp::create(b, IntegerAttr::get(type.getElementType(), value)));
+  for (Attribute value : dense.getValues<Attribute>())
+    values.push_back(arith::ConstantOp::create(b, cast<TypedAttr>(value)));
   return values;
 }
 
 std::optional<SmallVector<int64_t>> Node::constants(unsigned index) {
-  auto values = scalars(in(index));
+  auto values = element(index).isSignlessInteger() ? scalars(in(index)) : std::nullopt;
   if (!values) {
     DenseElementsAttr dense;
     if (!matchPattern(in(index), m_Constant(&dense)) || !dense.getElementType().isSignlessInteger())
@@ -273,16 +278,17 @@ FailureOr<SmallVector<int64_t>> Node::constantIntegers(StringRef attribute, unsi
 }
 
 Value Node::fromScalars(RankedTensorType type, ValueRange values) {
+  SmallVector<Value> elements;
   SmallVector<Attribute> constants;
   for (Value value : values) {
+    elements.push_back(math.simplify(value));
     Attribute constant;
-    if (!matchPattern(value, m_Constant(&constant)))
-      break;
-    constants.push_back(constant);
+    if (matchPattern(elements.back(), m_Constant(&constant)))
+      constants.push_back(constant);
   }
   if (constants.size() == values.size())
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constants));
-  return tensor::FromElementsOp::create(b, type, values);
+  return tensor::FromElementsOp::create(b, type, elements);
 }
 
 } // namespace hone::lowering

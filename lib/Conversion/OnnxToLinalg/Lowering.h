@@ -15,6 +15,7 @@
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -58,6 +59,9 @@ public:
   /// Sizes of a lowered tensor, one a dimension; the run-time ones are the values the tensor was made with.
   SmallVector<Size> sizes(Value tensor);
   void setSizes(Value tensor, ArrayRef<Size> sizes);
+  /// `value` as a tensor of type `declared`, with a run-time check of each size that only becomes fixed now; `value` itself
+  /// if the two types contradict each other. `what` begins the check's message.
+  Value castTo(Value value, Type declared, const llvm::Twine &what);
 
   Builder b;
   IndexMath math;
@@ -113,7 +117,7 @@ public:
   // Constants and shape arithmetic.
   /// All elements of input `index` if they are compile-time integers.
   std::optional<SmallVector<int64_t>> constants(unsigned index);
-  /// The elements of a small integer tensor as scalars, if it was built from scalars or is a constant.
+  /// The elements of a small tensor as scalars, if it was built from scalars or is a constant.
   std::optional<SmallVector<Value>> scalars(Value tensor);
   /// The elements of a one-dimensional integer tensor of fixed length (a shape, axes, pads, …) as sizes; failure with a
   /// diagnostic if the length is not fixed.
@@ -122,6 +126,9 @@ public:
   FailureOr<SmallVector<int64_t>> constantIntegers(StringRef attribute, unsigned input, bool &given);
   /// A tensor of `type` built from scalars, row-major.
   Value fromScalars(RankedTensorType type, ValueRange values);
+  using Pick = llvm::function_ref<Value(ArrayRef<int64_t> index)>;
+  /// A tensor with the element type of `like` whose scalar at each index is what `pick` returns.
+  Value fromIndices(ArrayRef<int64_t> shape, Value like, Pick pick);
 
   // Building.
   Value constant(double value, Type element);
@@ -147,7 +154,7 @@ public:
   Value reduce(Value tensor, ArrayRef<int64_t> axes, bool keep, Value initial, ReduceBody body);
 
   Value transpose(Value tensor, ArrayRef<int64_t> permutation);
-  /// `tensor` with the same elements in row-major order and other sizes.
+  /// `tensor` with the same elements in row-major order and other sizes, of the same product at run time.
   Value reshape(Value tensor, ArrayRef<Size> sizes);
   Value slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, ArrayRef<Size> strides);
   /// Element conversion with ONNX's meaning of Cast.
@@ -168,13 +175,27 @@ public:
 /// `type` without the signs of its integers: what arith and linalg compute with.
 Type withoutSign(Type type);
 
+/// True if tensors of this type are computed element by element where their elements are scalars.
+bool isScalarShape(RankedTensorType type);
+/// Row-major position of `index` in a tensor of `shape`.
+int64_t linearize(ArrayRef<int64_t> index, ArrayRef<int64_t> shape);
+
 // The families.
 void addMathLowerings(LoweringTable &table);
 void addLogicLowerings(LoweringTable &table);
 void addShapeLowerings(LoweringTable &table);
+void addAssembleLowerings(LoweringTable &table);
+void addControlLowerings(LoweringTable &table);
 void addIndexingLowerings(LoweringTable &table);
+void addScatterLowerings(LoweringTable &table);
+void addSelectLowerings(LoweringTable &table);
 void addReduceLowerings(LoweringTable &table);
 void addLinearLowerings(LoweringTable &table);
+
+/// Gives `into` the arguments of the function's old body `from`, with sizes by the names of their dimensions.
+void lowerArguments(mlir::func::FuncOp function, mlir::Block &from, mlir::Block &into, Lowerer &lowerer);
+/// Ends the new body with the lowered operands of the old one's terminator.
+void lowerResults(mlir::func::FuncOp function, Operation *terminator, Lowerer &lowerer);
 
 /// Every lowering there is, by operation name.
 const LoweringTable &getLoweringTable();

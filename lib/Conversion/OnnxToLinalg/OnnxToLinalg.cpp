@@ -60,56 +60,21 @@ static void dropParameterSigns(ModuleOp module) {
   }
 }
 
-/// Puts `value`, whose type may have become more static, back to the type that the function declares.
-static Value castTo(OpBuilder &b, Location loc, Value value, Type type) {
-  if (value.getType() == type || !isa<RankedTensorType>(type))
-    return value;
-  return tensor::CastOp::create(b, loc, type, value);
-}
-
 static LogicalResult lowerFunction(func::FuncOp function) {
   Block &from = function.getBody().front();
   auto *into = new Block();
   function.getBody().push_back(into);
   Lowerer lowerer(function, getLoweringTable());
-  SmallVector<Type> inputs, outputs;
-  lowerer.b.setInsertionPointToStart(into);
-  llvm::StringMap<Size> symbols;
-  for (BlockArgument argument : from.getArguments()) {
-    Value lowered = into->addArgument(withoutSign(argument.getType()), argument.getLoc());
-    inputs.push_back(lowered.getType());
-    lowerer.map(argument, lowered);
-    auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), onnxir::kDimsAttr);
-    auto type = dyn_cast<RankedTensorType>(lowered.getType());
-    function.setArgAttr(argument.getArgNumber(), onnxir::kSourceTypeAttr, TypeAttr::get(argument.getType()));
-    if (!names || !type)
-      continue;
-    // Dimensions of one name are one size: the runtime checks that callers keep to it.
-    SmallVector<Size> sizes = lowerer.sizes(lowered);
-    for (auto [name, size, dim] : llvm::zip(names.getAsRange<StringAttr>(), sizes, type.getShape()))
-      if (ShapedType::isDynamic(dim) && !name.getValue().empty())
-        size = symbols.try_emplace(name.getValue(), size).first->second;
-    lowerer.setSizes(lowered, sizes);
-  }
+  lowerArguments(function, from, *into, lowerer);
   if (failed(lowerer.lowerBlock(from)))
     return failure();
-  Operation *terminator = from.getTerminator();
-  SmallVector<Value> values;
-  for (auto [i, operand] : llvm::enumerate(terminator->getOperands())) {
-    Value value = lowerer.lookUp(operand);
-    Type declared = withoutSign(operand.getType());
-    auto ranked = dyn_cast<RankedTensorType>(declared);
-    bool usable = ranked && ranked.getElementType() == cast<RankedTensorType>(value.getType()).getElementType();
-    values.push_back(usable ? castTo(lowerer.b, terminator->getLoc(), value, declared) : value);
-    outputs.push_back(values.back().getType());
-    function.setResultAttr(i, onnxir::kSourceTypeAttr, TypeAttr::get(operand.getType()));
-  }
-  func::ReturnOp::create(lowerer.b, terminator->getLoc(), values);
+  lowerResults(function, from.getTerminator(), lowerer);
   into->moveBefore(&from);
   from.dropAllReferences();
   from.dropAllUses();
   from.erase();
-  function.setFunctionType(FunctionType::get(function.getContext(), inputs, outputs));
+  function.setFunctionType(FunctionType::get(function.getContext(), into->getArgumentTypes(),
+                                             into->getTerminator()->getOperandTypes()));
   return success();
 }
 
