@@ -20,71 +20,8 @@ using ::onnx::TensorProto;
 
 namespace hone {
 
-Type importElementType(int32_t dataType, MLIRContext *context) {
-  Builder b(context);
-  auto integer = [&](unsigned width, bool isUnsigned) -> Type {
-    return isUnsigned ? IntegerType::get(context, width, IntegerType::Unsigned) : b.getIntegerType(width);
-  };
-  switch (dataType) {
-  case TensorProto::FLOAT:
-    return b.getF32Type();
-  case TensorProto::FLOAT16:
-    return b.getF16Type();
-  case TensorProto::BFLOAT16:
-    return b.getBF16Type();
-  case TensorProto::DOUBLE:
-    return b.getF64Type();
-  case TensorProto::INT2:
-    return integer(2, false);
-  case TensorProto::UINT2:
-    return integer(2, true);
-  case TensorProto::INT4:
-    return integer(4, false);
-  case TensorProto::UINT4:
-    return integer(4, true);
-  case TensorProto::INT8:
-    return integer(8, false);
-  case TensorProto::UINT8:
-    return integer(8, true);
-  case TensorProto::INT16:
-    return integer(16, false);
-  case TensorProto::UINT16:
-    return integer(16, true);
-  case TensorProto::INT32:
-    return integer(32, false);
-  case TensorProto::UINT32:
-    return integer(32, true);
-  case TensorProto::INT64:
-    return integer(64, false);
-  case TensorProto::UINT64:
-    return integer(64, true);
-  case TensorProto::BOOL:
-    return b.getI1Type();
-  case TensorProto::FLOAT8E4M3FN:
-    return Float8E4M3FNType::get(context);
-  case TensorProto::FLOAT8E4M3FNUZ:
-    return Float8E4M3FNUZType::get(context);
-  case TensorProto::FLOAT8E5M2:
-    return Float8E5M2Type::get(context);
-  case TensorProto::FLOAT8E5M2FNUZ:
-    return Float8E5M2FNUZType::get(context);
-  case TensorProto::FLOAT8E8M0:
-    return Float8E8M0FNUType::get(context);
-  case TensorProto::FLOAT4E2M1:
-    return Float4E2M1FNType::get(context);
-  case TensorProto::COMPLEX64:
-    return ComplexType::get(b.getF32Type());
-  case TensorProto::COMPLEX128:
-    return ComplexType::get(b.getF64Type());
-  case TensorProto::STRING:
-    return onnxir::getStringType(context);
-  default:
-    return {};
-  }
-}
-
 static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext *context) {
-  Type element = importElementType(type.elem_type(), context);
+  Type element = onnxir::getElementType(type.elem_type(), context);
   if (!element)
     element = onnxir::getUnknownType(context);
   if (!type.has_shape())
@@ -122,7 +59,7 @@ ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, MLIRContext *conte
 }
 
 RankedTensorType importTensorType(const TensorProto &tensor, Location loc) {
-  Type element = importElementType(tensor.data_type(), loc.getContext());
+  Type element = onnxir::getElementType(tensor.data_type(), loc.getContext());
   if (!element) {
     emitError(loc) << "unsupported data type " << tensor.data_type() << " of tensor '" << tensor.name() << "'";
     return {};

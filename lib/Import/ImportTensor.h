@@ -15,9 +15,6 @@
 
 namespace hone {
 
-/// Element type for a TensorProto data type; unsigned types keep their sign. Null if there is none.
-mlir::Type importElementType(int32_t dataType, mlir::MLIRContext *context);
-
 /// Type of a value: ranked or unranked tensor, sequence, optional; the unknown type where the file says nothing.
 mlir::Type importType(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
 

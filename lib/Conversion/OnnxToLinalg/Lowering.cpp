@@ -7,6 +7,7 @@
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "onnx/defs/schema.h"
@@ -20,12 +21,37 @@ static constexpr int64_t kMaxScalars = 64;
 /// Floats take part in shape arithmetic as single numbers (scales, bounds of ranges), not as weights.
 static constexpr int64_t kMaxFloatScalars = 4;
 
+/// 4- and 2-bit integers and floats of 8 bits and less: memory holds one in a byte.
+static bool isHeldInByte(Type type) {
+  return type.isIntOrFloat() && !type.isInteger(1) &&
+         (type.getIntOrFloatBitWidth() < 8 || (isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8));
+}
+
 Type withoutSign(Type type) {
+  if (isHeldInByte(type))
+    return IntegerType::get(type.getContext(), 8);
   if (auto integer = dyn_cast<IntegerType>(type))
     return IntegerType::get(type.getContext(), integer.getWidth());
   if (auto ranked = dyn_cast<RankedTensorType>(type))
     return RankedTensorType::get(ranked.getShape(), withoutSign(ranked.getElementType()), ranked.getEncoding());
   return type;
+}
+
+ElementsAttr withoutSign(ElementsAttr value) {
+  auto type = cast<RankedTensorType>(withoutSign(value.getShapedType()));
+  Type element = value.getElementType();
+  if (type == value.getShapedType())
+    return value;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+    return DenseResourceElementsAttr::get(type, resource.getRawHandle());
+  bool isUnsigned = !element.isSignlessInteger();
+  auto hold = [&](const APInt &bits) { return isUnsigned ? bits.zextOrTrunc(8) : bits.sextOrTrunc(8); };
+  auto dense = cast<DenseElementsAttr>(value);
+  if (!isHeldInByte(element))
+    return dense.bitcast(type.getElementType());
+  if (isa<FloatType>(element))
+    return dense.mapValues(type.getElementType(), [&](const APFloat &v) { return hold(v.bitcastToAPInt()); });
+  return dense.mapValues(type.getElementType(), hold);
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,6 +154,14 @@ static bool isUnsignedTensor(Type type) {
 
 bool Node::isUnsigned(unsigned index) const { return isUnsignedTensor(op->getOperand(index).getType()); }
 bool Node::isResultUnsigned(unsigned index) const { return isUnsignedTensor(op->getResult(index).getType()); }
+
+static Type getDeclaredElement(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  return tensor ? tensor.getElementType() : Type();
+}
+
+Type Node::declared(unsigned index) const { return getDeclaredElement(op->getOperand(index).getType()); }
+Type Node::declaredResult(unsigned index) const { return getDeclaredElement(op->getResult(index).getType()); }
 
 bool Node::wants(unsigned index) const {
   return index < op->getNumResults() && !isa<NoneType>(op->getResult(index).getType());

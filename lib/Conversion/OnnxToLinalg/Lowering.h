@@ -87,8 +87,9 @@ public:
   RankedTensorType type(unsigned index) const { return mlir::cast<RankedTensorType>(in(index).getType()); }
   int64_t rank(unsigned index) const { return type(index).getRank(); }
   Type element(unsigned index) const { return type(index).getElementType(); }
-  /// Lowered integers have no sign; the operator's own types say it.
+  /// Lowered integers have no sign, and narrow types are bytes; the operator's own types say what they are.
   bool isUnsigned(unsigned index) const;
+  Type declared(unsigned index) const;
   SmallVector<Size> sizes(Value tensor) { return lowerer.sizes(tensor); }
   Size size(Value tensor, int64_t dim) { return lowerer.sizes(tensor)[dim]; }
 
@@ -98,6 +99,8 @@ public:
   /// Declared element type of a result, without sign. Null if the file leaves it open.
   Type resultElement(unsigned index) const;
   bool isResultUnsigned(unsigned index) const;
+  /// The same as the file says it: with its sign, and before a narrow type becomes a byte.
+  Type declaredResult(unsigned index) const;
   /// Declared type of a result if ranked, else null.
   RankedTensorType resultType(unsigned index) const;
   void set(unsigned index, Value value);
@@ -172,8 +175,11 @@ public:
   IndexMath &math;
 };
 
-/// `type` without the signs of its integers: what arith and linalg compute with.
+/// `type` as arith and linalg compute with it: integers have no sign; 4- and 2-bit integers and floats of 8 bits and
+/// less are the byte that holds them (sign-extended for signed integers).
 Type withoutSign(Type type);
+/// The same elements with the element type of withoutSign.
+mlir::ElementsAttr withoutSign(mlir::ElementsAttr value);
 
 /// True if tensors of this type are computed element by element where their elements are scalars.
 bool isScalarShape(RankedTensorType type);
@@ -183,6 +189,11 @@ int64_t linearize(ArrayRef<int64_t> index, ArrayRef<int64_t> shape);
 // The families.
 void addMathLowerings(LoweringTable &table);
 void addLogicLowerings(LoweringTable &table);
+void addCastLowerings(LoweringTable &table);
+void addActivationLowerings(LoweringTable &table);
+void addNormalizeLowerings(LoweringTable &table);
+void addQuantizeLowerings(LoweringTable &table);
+void addSortLowerings(LoweringTable &table);
 void addShapeLowerings(LoweringTable &table);
 void addAssembleLowerings(LoweringTable &table);
 void addControlLowerings(LoweringTable &table);
@@ -191,10 +202,6 @@ void addScatterLowerings(LoweringTable &table);
 void addSelectLowerings(LoweringTable &table);
 void addReduceLowerings(LoweringTable &table);
 void addLinearLowerings(LoweringTable &table);
-void addEinsumLowerings(LoweringTable &table);
-void addBlockQuantizedLowerings(LoweringTable &table);
-void addConvLowerings(LoweringTable &table);
-void addPoolLowerings(LoweringTable &table);
 
 /// Gives `into` the arguments of the function's old body `from`, with sizes by the names of their dimensions.
 void lowerArguments(mlir::func::FuncOp function, mlir::Block &from, mlir::Block &into, Lowerer &lowerer);

@@ -27,11 +27,9 @@ const LoweringTable &getLoweringTable() {
   static const LoweringTable table = [] {
     LoweringTable rows;
     addMathLowerings(rows);
-    addLinearLowerings(rows);
-    addEinsumLowerings(rows);
-    addBlockQuantizedLowerings(rows);
-    addConvLowerings(rows);
-    addPoolLowerings(rows);
+    addLogicLowerings(rows);
+    addCastLowerings(rows);
+    addActivationLowerings(rows);
     return rows;
   }();
   return table;
@@ -59,8 +57,8 @@ static void dropParameterSigns(ModuleOp module) {
     if (!type || withoutSign(type) == type)
       continue;
     auto unsignedType = cast<RankedTensorType>(withoutSign(type));
-    if (auto resource = dyn_cast<DenseResourceElementsAttr>(param.getStorage()))
-      param.setStorageAttr(DenseResourceElementsAttr::get(unsignedType, resource.getRawHandle()));
+    if (auto elements = dyn_cast<ElementsAttr>(param.getStorage()))
+      param.setStorageAttr(withoutSign(elements));
     param.setType(unsignedType);
   }
 }

@@ -65,6 +65,9 @@ const ::onnx::OpSchema *getSchema(mlir::Operation *op);
 /// True if `value` stands for an optional input that is not given.
 bool isAbsent(mlir::Value value);
 
+/// Element type for a number of TensorProto::DataType; unsigned types keep their sign. Null if there is none.
+mlir::Type getElementType(int64_t dataType, mlir::MLIRContext *context);
+
 /// Element type of a string tensor, of a value whose type the file leaves open, and sequence/optional/map types.
 mlir::Type getStringType(mlir::MLIRContext *context);
 mlir::Type getUnknownType(mlir::MLIRContext *context);
