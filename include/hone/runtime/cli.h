@@ -1,0 +1,23 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The commands that run artefacts, for hone-run and for the driver, which offers the same ones.
+
+#ifndef HONE_RUNTIME_CLI_H
+#define HONE_RUNTIME_CLI_H
+
+#include <string>
+#include <vector>
+
+namespace hone::cli {
+
+/// True for a command of this library: run, eval, bench, inspect.
+bool isRunCommand(const std::string &command);
+
+/// Runs `program command arguments…`, where `arguments` begins with the command. Returns the exit code: 0, 1 for a fault
+/// of the caller or of a file, 2 for one of Hone. Messages begin with `program`.
+int runMain(const std::string &program, const std::vector<std::string> &arguments);
+
+} // namespace hone::cli
+
+#endif // HONE_RUNTIME_CLI_H

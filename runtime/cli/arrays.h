@@ -1,0 +1,44 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Arrays of .npz files as inputs and as expectations of entries.
+
+#ifndef HONE_RUNTIME_CLI_ARRAYS_H
+#define HONE_RUNTIME_CLI_ARRAYS_H
+
+#include "hone/io/manifest.h"
+#include "hone/io/npy.h"
+
+#include <map>
+
+namespace hone::cli {
+
+using NamedArrays = std::map<std::string, io::Array>;
+
+/// The arrays whose names begin with `prefix`, by what follows it.
+absl::StatusOr<NamedArrays> readArrays(const io::NpzReader &file, std::string_view prefix = "");
+
+/// Gives arrays the types of `infos` that numpy cannot say: u16 read as bf16, u8 as an 8-bit float.
+void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos);
+
+struct Tolerance {
+  double relative = 1e-4, absolute = 1e-4;
+};
+
+/// How an output compares with what was expected. Elements equal where both are NaN or the same infinity.
+struct Comparison {
+  bool equal = true;
+  int64_t worst = -1; // element whose |Δ| is the largest part of what it may be; -1 for no elements
+  double actual = 0, expected = 0;
+};
+
+/// Fails where types or shapes differ.
+absl::StatusOr<Comparison> compare(const std::string &name, const io::Array &actual, const io::Array &expected,
+                                   const Tolerance &tolerance);
+
+/// The index of an element, as "[0, 3]".
+std::string indexText(std::span<const int64_t> shape, int64_t element);
+
+} // namespace hone::cli
+
+#endif // HONE_RUNTIME_CLI_ARRAYS_H

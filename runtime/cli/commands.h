@@ -1,0 +1,36 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The commands, one file each, and what they share.
+
+#ifndef HONE_RUNTIME_CLI_COMMANDS_H
+#define HONE_RUNTIME_CLI_COMMANDS_H
+
+#include "cli/options.h"
+#include "core/language_model.h"
+
+namespace hone::cli {
+
+/// A command: what help says about it, and its body, which gets the arguments after its name.
+struct Command {
+  const char *name;
+  const char *help;
+  absl::Status (*run)(std::span<const std::string> arguments);
+  /// Adds the command's options to a parser, for checking that help names them all.
+  std::vector<std::string> (*optionNames)();
+};
+
+extern const Command kRunCommand, kEvalCommand, kBenchCommand, kInspectCommand;
+
+/// Most threads that --threads takes.
+constexpr int64_t kMostThreads = 4096;
+
+/// The one positional argument, the artefact.
+absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals);
+
+/// Token ids of a .npy of uint16, int32 or int64: one row of a vector, or the rows of a matrix.
+absl::StatusOr<std::vector<std::vector<int64_t>>> readTokens(const std::string &path);
+
+} // namespace hone::cli
+
+#endif // HONE_RUNTIME_CLI_COMMANDS_H

@@ -1,0 +1,113 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// `eval`: perplexity in disjoint windows.
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace hone::cli {
+namespace {
+
+using io::invalid;
+
+constexpr const char *kHelp = R"(usage: {program} eval MODEL.hone --tokens FILE.npy [OPTIONS]
+
+Measures how well a language model predicts tokens. The file is cut into windows that do not overlap; each window of N
+tokens predicts the N tokens that begin one later, from nothing but the window. What is left at the end is not used.
+
+options
+  --tokens FILE.npy   token ids: uint16, int32 or int64, of shape [n]
+  --window N          tokens a window (default 512)
+  --threads N         threads (default: one for each processor)
+  --json              print one JSON object: {"perplexity": …, "loss": …, "tokens": …}
+
+The loss is the mean of -log p(token), in nats; the perplexity is its exponential.
+)";
+
+struct EvalOptions {
+  std::optional<std::string> tokens;
+  int64_t window = 512, threads = 0;
+  bool json = false;
+};
+
+OptionParser parserFor(EvalOptions &options) {
+  OptionParser parser;
+  parser.text("tokens", options.tokens);
+  parser.integer("window", options.window, 1);
+  parser.integer("threads", options.threads, 1, kMostThreads);
+  parser.flag("json", options.json);
+  return parser;
+}
+
+/// -log of the softmax at `target`, summed in double: windows are long and their sums are compared.
+double lossOf(std::span<const float> logits, int64_t target) {
+  double largest = -INFINITY, sum = 0;
+  for (float logit : logits)
+    largest = std::max(largest, static_cast<double>(logit));
+  for (float logit : logits)
+    sum += std::exp(logit - largest);
+  return largest + std::log(sum) - logits[static_cast<size_t>(target)];
+}
+
+/// Sum of losses of the tokens after each of `window`; the last element is only predicted.
+absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int64_t> window) {
+  model.session().state().reset();
+  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(window.first(window.size() - 1)));
+  size_t vocabulary = static_cast<size_t>(logits.shape().back());
+  double loss = 0;
+  for (size_t i = 0; i + 1 < window.size(); ++i) {
+    if (window[i + 1] < 0 || window[i + 1] >= static_cast<int64_t>(vocabulary))
+      return invalid("token ", window[i + 1], " is outside the vocabulary of ", vocabulary);
+    loss += lossOf(logits.as<float>().subspan(i * vocabulary, vocabulary), window[i + 1]);
+  }
+  return loss;
+}
+
+absl::Status evaluate(rt::LanguageModel &model, std::span<const int64_t> tokens, const EvalOptions &options) {
+  int64_t windows = (static_cast<int64_t>(tokens.size()) - 1) / options.window;
+  if (windows < 1)
+    return invalid(*options.tokens, ": expected at least ", options.window, " tokens and one more, but got ",
+                   tokens.size());
+  Progress progress("evaluating windows", windows);
+  double loss = 0;
+  for (int64_t i = 0; i < windows; ++i) {
+    HONE_ASSIGN_OR_RETURN(double sum, windowLoss(model, tokens.subspan(static_cast<size_t>(i * options.window),
+                                                                       static_cast<size_t>(options.window + 1))));
+    loss += sum;
+    progress.update(i + 1);
+  }
+  int64_t count = windows * options.window;
+  double mean = loss / static_cast<double>(count);
+  const char *format = options.json ? "{\"perplexity\": %.6f, \"loss\": %.6f, \"tokens\": %lld}\n"
+                                    : "perplexity %.6f, loss %.6f on %lld tokens\n";
+  std::printf(format, std::exp(mean), mean, static_cast<long long>(count));
+  return absl::OkStatus();
+}
+
+absl::Status runEval(std::span<const std::string> arguments) {
+  EvalOptions options;
+  std::vector<std::string> positionals;
+  HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
+  HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
+  if (!options.tokens)
+    return invalid("expected --tokens FILE.npy");
+  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(*options.tokens));
+  if (rows.size() != 1)
+    return invalid(*options.tokens, ": expected one row of tokens, but got ", rows.size());
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::open(module, static_cast<int>(options.threads)));
+  return evaluate(model, rows[0], options);
+}
+
+} // namespace
+
+const Command kEvalCommand = {"eval", kHelp, runEval, [] {
+                                EvalOptions options;
+                                return parserFor(options).names();
+                              }};
+
+} // namespace hone::cli

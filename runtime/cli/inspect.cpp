@@ -1,0 +1,102 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// `inspect`: what an artefact holds. It reads the manifest and the weights' header only, so that an artefact for another
+// CPU can be looked at too.
+
+#include "cli/commands.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+namespace hone::cli {
+namespace {
+
+constexpr const char *kHelp = R"(usage: {program} inspect MODEL.hone [OPTIONS]
+
+Prints what an artefact was made from and for, its entries with their inputs, outputs and state, the kernels it calls, and
+how many bytes its weights take by type.
+
+options
+  --weights           also list every weight: name, type, shape, bytes
+)";
+
+struct InspectOptions {
+  bool weights = false;
+};
+
+OptionParser parserFor(InspectOptions &options) {
+  OptionParser parser;
+  parser.flag("weights", options.weights);
+  return parser;
+}
+
+std::string joined(const std::vector<std::string> &words) {
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : " ") + word;
+  return text.empty() ? "(none)" : text;
+}
+
+void printTensors(const char *title, const std::vector<io::TensorInfo> &tensors) {
+  for (const io::TensorInfo &tensor : tensors) {
+    std::string growth = tensor.appendAxis ? io::cat(", grows along axis ", *tensor.appendAxis) : "";
+    std::printf("  %-7s %s: %s %s%s\n", title, tensor.name.c_str(), std::string(io::dtypeName(tensor.dtype)).c_str(),
+                io::shapeText(tensor.shape).c_str(), growth.c_str());
+  }
+}
+
+void printManifest(const io::Manifest &manifest) {
+  std::printf("source: %s\nbuilt by: hone %s for %s, %s (%s)\n", manifest.sourceName.c_str(),
+              manifest.honeVersion.c_str(), manifest.target.c_str(), manifest.cpuName.c_str(),
+              joined(manifest.cpuFeatures).c_str());
+  std::printf("tokenizer: %s\n", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer.c_str());
+  for (const io::EntryInfo &entry : manifest.entries) {
+    std::printf("entry %s\n", entry.name.c_str());
+    printTensors("input", entry.inputs);
+    printTensors("output", entry.outputs);
+    printTensors("state", entry.state);
+  }
+  std::printf("kernels: %s\n", joined(manifest.kernels).c_str());
+}
+
+void printWeights(const io::SafetensorsReader &weights, bool each) {
+  std::map<std::string, std::pair<int64_t, uint64_t>> byType; // tensors, bytes
+  for (const io::StoredTensor &tensor : weights.tensors()) {
+    auto &[count, bytes] = byType[std::string(io::dtypeName(tensor.dtype))];
+    ++count;
+    bytes += tensor.bytes;
+    if (each)
+      std::printf("  weight  %s: %s %s, %llu bytes\n", tensor.name.c_str(),
+                  std::string(io::dtypeName(tensor.dtype)).c_str(), io::shapeText(tensor.shape).c_str(),
+                  static_cast<unsigned long long>(tensor.bytes));
+  }
+  for (const auto &[type, sum] : byType)
+    std::printf("weights %s: %lld tensors, %llu bytes\n", type.c_str(), static_cast<long long>(sum.first),
+                static_cast<unsigned long long>(sum.second));
+}
+
+absl::Status runInspect(std::span<const std::string> arguments) {
+  InspectOptions options;
+  std::vector<std::string> positionals;
+  HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
+  HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
+  std::filesystem::path folder = path;
+  HONE_ASSIGN_OR_RETURN(io::Manifest manifest, io::readManifest((folder / "manifest.json").string()));
+  HONE_ASSIGN_OR_RETURN(io::SafetensorsReader weights,
+                        io::SafetensorsReader::open((folder / "weights.safetensors").string()));
+  printManifest(manifest);
+  printWeights(weights, options.weights);
+  return absl::OkStatus();
+}
+
+} // namespace
+
+const Command kInspectCommand = {"inspect", kHelp, runInspect, [] {
+                                   InspectOptions options;
+                                   return parserFor(options).names();
+                                 }};
+
+} // namespace hone::cli

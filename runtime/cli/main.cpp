@@ -1,0 +1,112 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finding the command, help, exit codes.
+
+#include "hone/runtime/cli.h"
+
+#include "cli/commands.h"
+#include "hone/io/npy.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hone::cli {
+namespace {
+
+constexpr int kFault = 1, kBug = 2;
+
+const Command *const kCommands[] = {&kRunCommand, &kEvalCommand, &kBenchCommand, &kInspectCommand};
+
+constexpr const char *kOverview = R"(usage: {program} COMMAND MODEL.hone [OPTIONS]
+
+commands
+  run       write text or tokens with a language model, or call an entry with tensors
+  eval      perplexity of a language model on tokens
+  bench     speed of a language model
+  inspect   what is in an artefact
+
+'{program} COMMAND --help' lists a command's options.
+)";
+
+const Command *findCommand(const std::string &name) {
+  auto found = std::ranges::find_if(kCommands, [&](const Command *command) { return name == command->name; });
+  return found == std::end(kCommands) ? nullptr : *found;
+}
+
+/// Prints `text` with "{program}" replaced.
+void printHelp(std::FILE *stream, std::string text, const std::string &program) {
+  constexpr std::string_view placeholder = "{program}";
+  for (size_t place; (place = text.find(placeholder)) != std::string::npos;)
+    text.replace(place, placeholder.size(), program);
+  std::fputs(text.c_str(), stream);
+}
+
+bool asksForHelp(const std::vector<std::string> &arguments) {
+  return std::ranges::any_of(arguments, [](const std::string &word) { return word == "--help" || word == "-h"; });
+}
+
+int report(const std::string &program, const absl::Status &status) {
+  if (status.ok())
+    return 0;
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), std::string(status.message()).c_str());
+  if (status.code() != absl::StatusCode::kInternal)
+    return kFault;
+  std::fprintf(stderr, "%s: this is a bug in Hone; please report it with the command and the model\n", program.c_str());
+  return kBug;
+}
+
+} // namespace
+
+bool isRunCommand(const std::string &command) { return findCommand(command) != nullptr; }
+
+int runMain(const std::string &program, const std::vector<std::string> &arguments) {
+  const Command *command = arguments.empty() ? nullptr : findCommand(arguments[0]);
+  if (!command) {
+    bool helps = asksForHelp(arguments);
+    if (!arguments.empty() && !helps)
+      std::fprintf(stderr, "%s: unknown command '%s'\n", program.c_str(), arguments[0].c_str());
+    printHelp(helps ? stdout : stderr, kOverview, program);
+    return helps ? 0 : kFault;
+  }
+  if (asksForHelp(arguments)) {
+    printHelp(stdout, command->help, program);
+    return 0;
+  }
+  return report(program, command->run(std::span(arguments).subspan(1)));
+}
+
+absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals) {
+  if (positionals.size() != 1)
+    return io::invalid("expected one MODEL.hone, but got ", positionals.size());
+  return positionals[0];
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> readTokens(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(io::Array array, io::readNpy(path));
+  std::vector<int64_t> all;
+  auto take = [&](auto elements) { all.assign(elements.begin(), elements.end()); };
+  switch (array.dtype()) {
+  case HONE_U16:
+    take(array.as<uint16_t>());
+    break;
+  case HONE_I32:
+    take(array.as<int32_t>());
+    break;
+  case HONE_I64:
+    take(array.as<int64_t>());
+    break;
+  default:
+    return io::invalid(path, ": unsupported type of tokens ", io::dtypeName(array.dtype()),
+                       "; supported: u16, i32, i64");
+  }
+  if (array.rank() != 1 && array.rank() != 2)
+    return io::invalid(path, ": expected tokens of shape [n] or [rows, n], but got ", io::shapeText(array.shape()));
+  int64_t rows = array.rank() == 2 ? array.shape()[0] : 1, size = array.shape().back();
+  std::vector<std::vector<int64_t>> split;
+  for (int64_t row = 0; row < rows; ++row)
+    split.emplace_back(all.begin() + row * size, all.begin() + (row + 1) * size);
+  return split;
+}
+
+} // namespace hone::cli

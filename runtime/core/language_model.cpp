@@ -1,0 +1,124 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Feeding tokens and generating them.
+
+#include "core/language_model.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hone::rt {
+namespace {
+
+using io::cat;
+using io::invalid;
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::span<const float> lastRow(const io::Array &logits) {
+  return logits.as<float>().last(static_cast<size_t>(logits.shape().back()));
+}
+
+/// Feeds a prompt in pieces; returns the logits of the last.
+absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t> prompt, int64_t chunk) {
+  size_t piece = chunk > 0 ? static_cast<size_t>(chunk) : prompt.size();
+  while (prompt.size() > piece) {
+    HONE_RETURN_IF_ERROR(model.feed(prompt.first(piece)).status());
+    prompt = prompt.subspan(piece);
+  }
+  return model.feed(prompt);
+}
+
+} // namespace
+
+absl::StatusOr<LanguageModel> LanguageModel::open(std::shared_ptr<const Module> module, int threads) {
+  if (!module->manifest().entry("forward"))
+    return invalid(module->folder(), ": not a language model: it has no entry 'forward'");
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(std::move(module)));
+  session->setThreads(threads);
+  LanguageModel model(std::move(session));
+  HONE_RETURN_IF_ERROR(model.checkSignature());
+  return model;
+}
+
+absl::Status LanguageModel::checkSignature() const {
+  const io::EntryInfo &entry = memory->entry();
+  bool takesTokens = entry.inputs.size() == 1 && entry.inputs[0].shape.size() == 2 &&
+                     (entry.inputs[0].dtype == HONE_I64 || entry.inputs[0].dtype == HONE_I32);
+  if (!takesTokens)
+    return invalid(memory->module().folder(),
+                   ": expected entry 'forward' to take tokens (i64 or i32, [batch, sequence])", " and nothing else");
+  bool givesLogits = !entry.outputs.empty() && entry.outputs[0].dtype == HONE_F32 && entry.outputs[0].shape.size() == 3;
+  if (!givesLogits)
+    return invalid(memory->module().folder(),
+                   ": expected entry 'forward' to give logits (f32, [batch, sequence, vocabulary]) first");
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> LanguageModel::vocabulary() const {
+  const io::Dim &dim = memory->entry().outputs[0].shape[2];
+  return dim.isFixed() ? std::optional(dim.size) : std::nullopt;
+}
+
+absl::Status LanguageModel::checkTokens(std::span<const int64_t> tokens) const {
+  if (tokens.empty())
+    return invalid("expected at least one token");
+  int64_t end = vocabulary().value_or(std::numeric_limits<int32_t>::max());
+  auto wrong = std::ranges::find_if(tokens, [end](int64_t token) { return token < 0 || token >= end; });
+  if (wrong == tokens.end())
+    return absl::OkStatus();
+  return invalid("token ", *wrong, " at position ", length() + (wrong - tokens.begin()),
+                 " is outside the vocabulary of ", end);
+}
+
+absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> tokens) const {
+  HONE_ASSIGN_OR_RETURN(
+      io::Array array,
+      io::Array::create(memory->entry().inputs[0].dtype, std::vector{int64_t{1}, static_cast<int64_t>(tokens.size())}));
+  if (array.dtype() == HONE_I64)
+    std::ranges::copy(tokens, array.as<int64_t>().begin());
+  else
+    std::ranges::transform(tokens, array.as<int32_t>().begin(),
+                           [](int64_t token) { return static_cast<int32_t>(token); });
+  return array;
+}
+
+absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens) {
+  HONE_RETURN_IF_ERROR(checkTokens(tokens));
+  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
+  NamedTensor input = {memory->entry().inputs[0].name, array.view()};
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
+  std::span<const int64_t> shape = outputs[0].shape();
+  if (shape[0] != 1 || shape[1] != static_cast<int64_t>(tokens.size()) || shape[2] == 0)
+    return absl::InternalError(
+        cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
+  return std::move(outputs[0]);
+}
+
+int64_t likeliestToken(std::span<const float> logits) { return std::ranges::max_element(logits) - logits.begin(); }
+
+absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
+                                              const GenerationOptions &options, const TokenChooser &choose,
+                                              const TokenReceiver &receive) {
+  GenerationStatistics statistics;
+  statistics.promptTokens = static_cast<int64_t>(prompt.size());
+  auto start = std::chrono::steady_clock::now();
+  HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options.prefillChunk));
+  while (statistics.newTokens < options.maximalNewTokens) {
+    HONE_ASSIGN_OR_RETURN(int64_t token, choose(lastRow(logits)));
+    if (statistics.newTokens++ == 0)
+      statistics.firstTokenSeconds = secondsSince(start);
+    HONE_ASSIGN_OR_RETURN(bool goOn, receive(token));
+    bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
+    if (!goOn || atEnd || statistics.newTokens == options.maximalNewTokens)
+      break;
+    HONE_ASSIGN_OR_RETURN(logits, model.feed({&token, 1}));
+  }
+  statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
+  return statistics;
+}
+
+} // namespace hone::rt

@@ -1,0 +1,68 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A session whose entry maps tokens to logits, and the loop that writes with it.
+
+#ifndef HONE_RUNTIME_CORE_LANGUAGE_MODEL_H
+#define HONE_RUNTIME_CORE_LANGUAGE_MODEL_H
+
+#include "core/module.h"
+
+#include <functional>
+
+namespace hone::rt {
+
+/// One sequence. Its entry `forward` takes tokens (i64 or i32 [batch, sequence]) and gives logits (f32 [batch, sequence,
+/// vocabulary]) first; both are checked when it is opened.
+class LanguageModel {
+public:
+  /// `threads` 0 leaves the number to OpenMP.
+  static absl::StatusOr<LanguageModel> open(std::shared_ptr<const Module> module, int threads = 0);
+
+  Session &session() { return *memory; }
+  int64_t length() const { return memory->state().length(); }
+
+  /// Size of the vocabulary, or nothing where the manifest does not fix it.
+  std::optional<int64_t> vocabulary() const;
+
+  /// Appends tokens; returns logits [tokens, vocabulary], a row for the token after each.
+  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
+
+private:
+  explicit LanguageModel(std::unique_ptr<Session> session) : memory(std::move(session)) {}
+  absl::Status checkSignature() const;
+  absl::Status checkTokens(std::span<const int64_t> tokens) const;
+  absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens) const;
+
+  std::unique_ptr<Session> memory;
+};
+
+struct GenerationOptions {
+  int64_t maximalNewTokens = 128;
+  std::vector<int64_t> endTokens; // generation ends after one of these
+  int64_t prefillChunk = 0;       // most prompt tokens fed at a time; 0: all at once
+};
+
+struct GenerationStatistics {
+  int64_t promptTokens = 0, newTokens = 0;
+  double firstTokenSeconds = 0; // from the start to the choice of the first new token
+  double decodeSeconds = 0;     // from there to the end
+};
+
+/// Chooses a token from logits.
+using TokenChooser = std::function<absl::StatusOr<int64_t>(std::span<const float> logits)>;
+
+/// Receives a new token; false ends the generation.
+using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;
+
+/// Feeds the prompt (at least one token, or a session that holds some) and then token after token.
+absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
+                                              const GenerationOptions &options, const TokenChooser &choose,
+                                              const TokenReceiver &receive);
+
+/// The first of the largest logits.
+int64_t likeliestToken(std::span<const float> logits);
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_LANGUAGE_MODEL_H

@@ -1,0 +1,8 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hone-run: runs artefacts, without LLVM.
+
+#include "hone/runtime/cli.h"
+
+int main(int argc, char **argv) { return hone::cli::runMain("hone-run", {argv + 1, argv + argc}); }
