@@ -17,10 +17,21 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
 
     Operators that have no lowering are all reported, grouped by name with their number, before the pass fails.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::complex::ComplexDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numLowered", "num-operators-lowered", "Number of ONNX operators lowered">];
+}
+
+def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp"> {
+  let summary = "Replace onnx operations that have no lowering by the functions their schemas define";
+  let description = [{
+    ONNX defines many operators as functions of others, some depending on attributes and operand types. An operation that
+    `hone-convert-onnx-to-linalg` does not lower is replaced by the body of its function at the opset of the module, and so
+    are the operations of that body. Operations without a function stay, for the lowering to report.
+  }];
+  let dependentDialects = ["::hone::HoneDialect"];
+  let statistics = [Statistic<"numExpanded", "num-functions-expanded", "Number of operations replaced by their functions">];
 }
 
 #endif // HONE_CONVERSION_PASSES_TD

@@ -101,7 +101,7 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments]> {
     - C1. x has at least one dimension, and its last is K.
     - C2. expert_ids and expert_weights have the same shape, and the leading dimensions of x.
     - C3. gate has the shape of up.
-    - C4. down has E experts, and its last dimension is I.
+    - C4. There is at least one expert; down has E, and its last dimension is I.
     - C5. gate_bias and up_bias are `[E, I]`, down_bias is `[E, N]`; gate_bias is given only with gate.
     - C6. The weights' elements are those of x.
 

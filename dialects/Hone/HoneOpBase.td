@@ -34,16 +34,16 @@ class Hone_TensorOf<Type element, list<int> ranks, Pred encoding, string what> :
          !if(!empty(ranks), CPred<"true">, HasAnyRankOfPred<ranks>), encoding]>,
     what, "::mlir::RankedTensorType">;
 
-def Hone_Tensor : Hone_TensorOf<Hone_Float, [], honeNoEncoding, "tensor of f32, f16 or bf16">;
+def Hone_Tensor : Hone_TensorOf<Hone_Float, [], honeNoEncoding, "plain tensor of f32, f16 or bf16">;
 class Hone_TensorOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], honeNoEncoding,
-    rank # "D tensor of f32, f16 or bf16">;
-class Hone_F32TensorOfRank<int rank> : Hone_TensorOf<F32, [rank], honeNoEncoding, rank # "D tensor of f32">;
+    rank # "D plain tensor of f32, f16 or bf16">;
+class Hone_F32TensorOfRank<int rank> : Hone_TensorOf<F32, [rank], honeNoEncoding, rank # "D plain tensor of f32">;
 class Hone_WeightOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], honeWeightEncoding,
     rank # "D tensor of f32, f16 or bf16, plain or with a weight encoding">;
 
 def Hone_Index : AnyTypeOf<[I32, I64]>;
-def Hone_IndexTensor : Hone_TensorOf<Hone_Index, [], honeNoEncoding, "tensor of i32 or i64">;
-def Hone_PerSequence : Hone_TensorOf<Hone_Index, [1], honeNoEncoding, "1D tensor of i32 or i64">;
+def Hone_IndexTensor : Hone_TensorOf<Hone_Index, [], honeNoEncoding, "plain tensor of i32 or i64">;
+def Hone_PerSequence : Hone_TensorOf<Hone_Index, [1], honeNoEncoding, "1D plain tensor of i32 or i64">;
 
 //===- Attributes -------------------------------------------------------------------------------------------------===//
 

@@ -75,6 +75,9 @@ def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [], /*elementOperand=*/1> {
     *Meaning.* For ids `[…]` and table `[V, N]`: result `[…, N]` with `result[…, n] = table[ids[…], n]`. An id outside
     `[0, V)` gives a row of NaN; a target that can fail the call may do that instead.
 
+    *Constraints.*
+    - C1. The table has at least one row.
+
     *Example.*
     ```mlir
     func.func @embedding(%ids: tensor<?x?xi64>, %t: tensor<512x64xf32>) -> tensor<?x?x64xf32> {
@@ -86,7 +89,6 @@ def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [], /*elementOperand=*/1> {
   let arguments = (ins Hone_IndexTensor:$ids, Hone_WeightOfRank<2>:$table);
   let results = (outs Hone_Tensor:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 0;
 }
 
 #endif // HONE_PRODUCT_OPS_TD

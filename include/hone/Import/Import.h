@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace hone {
@@ -17,6 +18,11 @@ namespace hone {
 /// `onnx.Constant`s); external data is referenced by file, offset and size and never read.
 /// Failures are diagnostics at the node concerned, and a null module.
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context);
+
+/// Replaces `op`, an operator without a subgraph, by the function body that its schema defines for its opset, attributes
+/// and operand types, and operators in that body by theirs, except where `isPrimitive` says of an operation's name that it
+/// stays. False, and nothing changed, if there is no such function; failure after a diagnostic.
+mlir::FailureOr<bool> expandFunction(mlir::Operation *op, llvm::function_ref<bool(llvm::StringRef)> isPrimitive);
 
 } // namespace hone
 

@@ -202,6 +202,10 @@ void addScatterLowerings(LoweringTable &table);
 void addSelectLowerings(LoweringTable &table);
 void addReduceLowerings(LoweringTable &table);
 void addLinearLowerings(LoweringTable &table);
+void addEinsumLowerings(LoweringTable &table);
+void addBlockQuantizedLowerings(LoweringTable &table);
+void addConvLowerings(LoweringTable &table);
+void addPoolLowerings(LoweringTable &table);
 
 /// Gives `into` the arguments of the function's old body `from`, with sizes by the names of their dimensions.
 void lowerArguments(mlir::func::FuncOp function, mlir::Block &from, mlir::Block &into, Lowerer &lowerer);

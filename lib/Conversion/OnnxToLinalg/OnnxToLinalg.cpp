@@ -27,6 +27,11 @@ const LoweringTable &getLoweringTable() {
   static const LoweringTable table = [] {
     LoweringTable rows;
     addMathLowerings(rows);
+    addLinearLowerings(rows);
+    addEinsumLowerings(rows);
+    addBlockQuantizedLowerings(rows);
+    addConvLowerings(rows);
+    addPoolLowerings(rows);
     addLogicLowerings(rows);
     addCastLowerings(rows);
     addActivationLowerings(rows);

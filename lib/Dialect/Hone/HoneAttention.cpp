@@ -15,7 +15,9 @@ using namespace hone;
 
 //===- attention --------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> AttentionOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{2, 3}); }
+FailureOr<ResultDims> AttentionOp::getResultDims(TypeRange operands) {
+  return getRowDims(operands, 0, /*last=*/{2, 3});
+}
 
 static LogicalResult verifyOperandShapes(AttentionOp op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());

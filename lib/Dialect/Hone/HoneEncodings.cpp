@@ -101,8 +101,8 @@ LogicalResult StoredAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 LogicalResult StoredAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (elementType != getType() && !elementType.isF32()) // stored C2
-    return emitError() << "expected the elements of a tensor stored as " << getType() << " to be " << getType()
-                       << " or f32, but got " << elementType;
+    return emitError() << "expected the elements of a tensor stored as " << getType() << " to be f32"
+                       << (getType().isF32() ? "" : " or the same") << ", but got " << elementType;
   if (getTransposed() && shape.size() < 2) // stored C3
     return emitError() << "expected a tensor that is stored transposed to have at least 2 dimensions, but got "
                        << shape.size();
@@ -129,21 +129,18 @@ static void forEachElement(ArrayRef<int64_t> shape, bool transposed, llvm::funct
 }
 
 LogicalResult StoredAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
-                               ArrayRef<MutableArrayRef<char>> planes,
-                               llvm::function_ref<InFlightDiagnostic()>) const {
+                               ArrayRef<MutableArrayRef<char>> planes, llvm::function_ref<InFlightDiagnostic()>) const {
   PlainElements from(elementType), to(getType());
-  forEachElement(shape, getTransposed(), [&](int64_t logical, int64_t stored) {
-    to.store(planes[0], stored, from.load(dense, logical));
-  });
+  forEachElement(shape, getTransposed(),
+                 [&](int64_t logical, int64_t stored) { to.store(planes[0], stored, from.load(dense, logical)); });
   return success();
 }
 
 void StoredAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
   PlainElements from(getType()), to(elementType);
-  forEachElement(shape, getTransposed(), [&](int64_t logical, int64_t stored) {
-    to.store(dense, logical, from.load(planes[0], stored));
-  });
+  forEachElement(shape, getTransposed(),
+                 [&](int64_t logical, int64_t stored) { to.store(dense, logical, from.load(planes[0], stored)); });
 }
 
 Value StoredAttr::buildUnpack(OpBuilder &builder, Location loc, RankedTensorType type, ValueRange planes) const {
@@ -159,15 +156,14 @@ Value StoredAttr::buildUnpack(OpBuilder &builder, Location loc, RankedTensorType
     sizes.push_back(linalg::createFoldedDimOp(builder, loc, plane, order[i]));
   Value init = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(
-      builder, loc, init.getType(), plane, init,
-      ArrayRef<AffineMap>{AffineMap::getPermutationMap(order, context), identity}, iterators,
-      [&](OpBuilder &b, Location l, ValueRange args) {
-        Value element = args[0];
-        if (element.getType() != type.getElementType())
-          element = arith::ExtFOp::create(b, l, type.getElementType(), element);
-        linalg::YieldOp::create(b, l, element);
-      });
+  auto generic = linalg::GenericOp::create(builder, loc, init.getType(), plane, init,
+                                           ArrayRef<AffineMap>{AffineMap::getPermutationMap(order, context), identity},
+                                           iterators, [&](OpBuilder &b, Location l, ValueRange args) {
+                                             Value element = args[0];
+                                             if (element.getType() != type.getElementType())
+                                               element = arith::ExtFOp::create(b, l, type.getElementType(), element);
+                                             linalg::YieldOp::create(b, l, element);
+                                           });
   return generic.getResult(0);
 }
 

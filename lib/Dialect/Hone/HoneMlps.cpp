@@ -13,23 +13,23 @@
 using namespace mlir;
 using namespace hone;
 
-/// The last dimension of x is the last of the weight that reads it.
+/// x has rows as long as those of the weight that reads it.
 static LogicalResult verifyRow(Operation *op, Value x, Value weight) {
+  if (failed(verifyRank(op, "x", x, 1)))
+    return failure();
   return verifySize(op, "the last dimension of x", shapeOf(x).back(), shapeOf(weight).back());
 }
 
 //===- gated_mlp --------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> GatedMlpOp::getResultDims(TypeRange operands) { // gated_mlp C1
-  return getRowDims(operands, 0, /*last=*/{3, 0});
-}
+FailureOr<ResultDims> GatedMlpOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{3, 0}); }
 
 LogicalResult GatedMlpOp::verify() {
   ArrayRef<int64_t> gate = shapeOf(getGate()), down = shapeOf(getDown());
-  if (failed(verifyRow(*this, getX(), getGate())) ||                                 // gated_mlp C1
-      failed(verifyShape(*this, "up", shapeOf(getUp()), gate)) ||                    // gated_mlp C2
-      failed(verifySize(*this, "the last dimension of down", down[1], gate[0])) ||   // gated_mlp C3
-      failed(verifyCount(*this, "gate_bias", getGateBias(), gate[0])) ||             // gated_mlp C4
+  if (failed(verifyRow(*this, getX(), getGate())) ||                               // gated_mlp C1
+      failed(verifyShape(*this, "up", shapeOf(getUp()), gate)) ||                  // gated_mlp C2
+      failed(verifySize(*this, "the last dimension of down", down[1], gate[0])) || // gated_mlp C3
+      failed(verifyCount(*this, "gate_bias", getGateBias(), gate[0])) ||           // gated_mlp C4
       failed(verifyCount(*this, "up_bias", getUpBias(), gate[0])) ||
       failed(verifyCount(*this, "down_bias", getDownBias(), down[0])) ||
       failed(verifyElements(*this, "gate", getGate(), getX())) || // gated_mlp C5
@@ -40,9 +40,7 @@ LogicalResult GatedMlpOp::verify() {
 
 //===- mlp --------------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> MlpOp::getResultDims(TypeRange operands) { // mlp C1
-  return getRowDims(operands, 0, /*last=*/{2, 0});
-}
+FailureOr<ResultDims> MlpOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{2, 0}); }
 
 LogicalResult MlpOp::verify() {
   ArrayRef<int64_t> up = shapeOf(getUp()), down = shapeOf(getDown());
@@ -57,9 +55,7 @@ LogicalResult MlpOp::verify() {
 
 //===- moe --------------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) { // moe C1
-  return getRowDims(operands, 0, /*last=*/{4, 1});
-}
+FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{4, 1}); }
 
 static LogicalResult verifyRouting(MoeOp op) {
   ArrayRef<int64_t> ids = shapeOf(op.getExpertIds()), leading = shapeOf(op.getX()).drop_back();
@@ -87,7 +83,8 @@ LogicalResult MoeOp::verify() {
     return failure();
   if (getGate() && failed(verifyShape(*this, "gate", shapeOf(getGate()), up))) // moe C3
     return failure();
-  if (failed(verifySize(*this, "the experts of down", down[0], up[0])) || // moe C4
+  if (failed(verifyNotEmpty(*this, "experts", up[0])) || // moe C4
+      failed(verifySize(*this, "the experts of down", down[0], up[0])) ||
       failed(verifySize(*this, "the last dimension of down", down[2], up[1])) || failed(verifyExpertBiases(*this)) ||
       failed(verifyElements(*this, "up", getUp(), getX())) || // moe C6
       failed(verifyElements(*this, "gate", getGate(), getX())))

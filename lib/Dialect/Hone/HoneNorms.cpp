@@ -22,8 +22,8 @@ static LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
 FailureOr<ResultDims> RmsNormOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
 
 LogicalResult RmsNormOp::verify() {
-  if (failed(verifyHasRow(*this, "x", getX())) ||                                        // rms_norm C1
-      failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back())))         // rms_norm C2
+  if (failed(verifyRank(*this, "x", getX(), 1)) ||                               // rms_norm C1
+      failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back()))) // rms_norm C2
     return failure();
   return verifyEpsilon(*this, getEpsilon()); // rms_norm C3
 }
@@ -31,8 +31,8 @@ LogicalResult RmsNormOp::verify() {
 FailureOr<ResultDims> LayerNormOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
 
 LogicalResult LayerNormOp::verify() {
-  if (failed(verifyHasRow(*this, "x", getX())) ||                                        // layer_norm C1
-      failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back())) ||       // layer_norm C2
+  if (failed(verifyRank(*this, "x", getX(), 1)) ||                                 // layer_norm C1
+      failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back())) || // layer_norm C2
       failed(verifyCount(*this, "bias", getBias(), shapeOf(getX()).back())))
     return failure();
   return verifyEpsilon(*this, getEpsilon()); // layer_norm C3

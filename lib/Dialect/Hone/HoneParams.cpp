@@ -42,9 +42,12 @@ static LogicalResult verifyPlaneStorage(ParamOp op, const EncodingPlane &plane, 
     return op.emitOpError() << "expected the storage of plane '" << plane.name
                             << "' to be dense elements, a resource or #hone.external";
   std::optional<int64_t> bytes = getDenseBytes(plane.type);
-  if (!bytes || *bytes != external.getBytes()) // param C4
-    return op.emitOpError() << "expected the size of plane '" << plane.name << "' to be "
-                            << (bytes ? Twine(*bytes) : Twine("known")) << " bytes, but got " << external.getBytes();
+  if (!bytes)
+    return op.emitOpError() << "unsupported type " << plane.type << " of plane '" << plane.name
+                            << "'; supported: sizes of less than 2^63 bytes";
+  if (*bytes != external.getBytes()) // param C4
+    return op.emitOpError() << "expected the size of plane '" << plane.name << "' to be " << *bytes
+                            << " bytes, but got " << external.getBytes();
   return success();
 }
 

@@ -15,11 +15,11 @@ using namespace hone;
 
 //===- linear -----------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> LinearOp::getResultDims(TypeRange operands) { // linear C1
-  return getRowDims(operands, 0, /*last=*/{1, 0});
-}
+FailureOr<ResultDims> LinearOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{1, 0}); }
 
 LogicalResult LinearOp::verify() {
+  if (failed(verifyRank(*this, "x", getX(), 1))) // linear C1
+    return failure();
   ArrayRef<int64_t> x = shapeOf(getX()), weight = shapeOf(getWeight());
   if (failed(verifySize(*this, "the last dimension of x", x.back(), weight[1])) || // linear C2
       failed(verifyCount(*this, "bias", getBias(), weight[0])))                    // linear C3
@@ -42,7 +42,7 @@ static ResultDim getBatchDim(RankedTensorType a, RankedTensorType b, int64_t fro
 
 FailureOr<ResultDims> MatmulOp::getResultDims(TypeRange operands) {
   auto a = cast<RankedTensorType>(operands[0]), b = cast<RankedTensorType>(operands[1]);
-  if (a.getRank() < 2 || b.getRank() < 2) // matmul C1
+  if (a.getRank() < 2 || b.getRank() < 2)
     return failure();
   ResultDims dims;
   for (int64_t i = std::max(a.getRank(), b.getRank()) - 3; i >= 0; --i)
@@ -53,6 +53,8 @@ FailureOr<ResultDims> MatmulOp::getResultDims(TypeRange operands) {
 }
 
 LogicalResult MatmulOp::verify() {
+  if (failed(verifyRank(*this, "a", getA(), 2)) || failed(verifyRank(*this, "b", getB(), 2))) // matmul C1
+    return failure();
   ArrayRef<int64_t> a = shapeOf(getA()), b = shapeOf(getB());
   if (failed(verifySize(*this, "the last but one dimension of b", b[b.size() - 2], a.back()))) // matmul C2
     return failure();
@@ -69,4 +71,8 @@ FailureOr<ResultDims> EmbeddingOp::getResultDims(TypeRange operands) {
   ResultDims dims = getSameDims(operands, 0);
   dims.push_back({1, 1});
   return dims;
+}
+
+LogicalResult EmbeddingOp::verify() {
+  return verifyNotEmpty(*this, "rows of the table", shapeOf(getTable())[0]); // embedding C1
 }

@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace hone;
 
 LogicalResult hone::detail::inferType(StringRef op, std::optional<Location> location, TypeRange operands,
-                                const FailureOr<ResultDims> &dims, unsigned elementOperand,
-                                SmallVectorImpl<Type> &types) {
+                                      const FailureOr<ResultDims> &dims, unsigned elementOperand,
+                                      SmallVectorImpl<Type> &types) {
   if (failed(dims))
     return emitOptionalError(location, "'", op, "' op cannot infer the result's shape from operands ", operands);
   SmallVector<int64_t> shape;
@@ -35,7 +35,7 @@ bool hone::detail::areCompatible(TypeRange inferred, TypeRange actual) {
 }
 
 LogicalResult hone::detail::reifyShape(OpBuilder &builder, Operation *op, const FailureOr<ResultDims> &dims,
-                                 ReifiedRankedShapedTypeDims &shapes) {
+                                       ReifiedRankedShapedTypeDims &shapes) {
   if (failed(dims))
     return failure();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());

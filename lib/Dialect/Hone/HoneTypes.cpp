@@ -38,8 +38,8 @@ void HoneDialect::registerAttributes() {
       >();
 }
 
-LogicalResult SlotAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name, RankedTensorType type,
-                               int64_t axis) {
+LogicalResult SlotAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                               RankedTensorType type, int64_t axis) {
   if (name.empty()) // slot C1
     return emitError() << "expected the name of a slot not to be empty";
   if (axis < 0 || axis >= type.getRank()) // slot C2

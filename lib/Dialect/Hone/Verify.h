@@ -41,7 +41,8 @@ inline llvm::LogicalResult verifySize(mlir::Operation *op, const llvm::Twine &wh
 }
 
 /// A 1D operand that may be absent.
-inline llvm::LogicalResult verifyCount(mlir::Operation *op, llvm::StringRef name, mlir::Value vector, int64_t expected) {
+inline llvm::LogicalResult verifyCount(mlir::Operation *op, llvm::StringRef name, mlir::Value vector,
+                                       int64_t expected) {
   return vector ? verifySize(op, "the size of " + name, shapeOf(vector)[0], expected) : llvm::success();
 }
 
@@ -72,10 +73,18 @@ inline llvm::LogicalResult verifyElements(mlir::Operation *op, llvm::StringRef n
                            << elementsOf(tensor);
 }
 
-inline llvm::LogicalResult verifyHasRow(mlir::Operation *op, llvm::StringRef name, mlir::Value tensor) {
-  if (!shapeOf(tensor).empty())
+inline llvm::LogicalResult verifyRank(mlir::Operation *op, llvm::StringRef name, mlir::Value tensor, size_t least) {
+  if (shapeOf(tensor).size() >= least)
     return llvm::success();
-  return op->emitOpError() << "expected " << name << " to have at least 1 dimension, but got 0";
+  return op->emitOpError() << "expected the dimensions of " << name << " to be at least " << least << ", but got "
+                           << shapeOf(tensor).size();
+}
+
+/// A count of things that must not be zero where it is known.
+inline llvm::LogicalResult verifyNotEmpty(mlir::Operation *op, llvm::StringRef what, int64_t count) {
+  if (count != 0)
+    return llvm::success();
+  return op->emitOpError() << "expected the number of " << what << " to be at least 1, but got 0";
 }
 
 } // namespace hone

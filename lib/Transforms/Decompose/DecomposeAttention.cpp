@@ -85,8 +85,9 @@ Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
   OpFoldResult heads = getSize(builder, op.getKey(), 1);
   SmallVector<ReassociationIndices> groups;
   for (int64_t i = 0, rank = sizes.size(); i < rank; ++i)
-    groups.push_back(i < dim ? ReassociationIndices{i} : i == dim ? ReassociationIndices{i, i + 1}
-                                                                  : ReassociationIndices{i + 1});
+    groups.push_back(i < dim    ? ReassociationIndices{i}
+                     : i == dim ? ReassociationIndices{i, i + 1}
+                                : ReassociationIndices{i + 1});
   OpFoldResult group = divide(builder, sizes[dim], heads);
   sizes[dim] = heads;
   sizes.insert(sizes.begin() + dim + 1, group);

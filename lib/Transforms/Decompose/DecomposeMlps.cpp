@@ -18,7 +18,8 @@ using namespace hone;
 //===- Activations ------------------------------------------------------------------------------------------------===//
 
 static Value buildSilu(LocBuilder &b, Value x) {
-  Value denominator = arith::AddFOp::create(b, constantF32(b, 1.0f), math::ExpOp::create(b, arith::NegFOp::create(b, x)));
+  Value denominator =
+      arith::AddFOp::create(b, constantF32(b, 1.0f), math::ExpOp::create(b, arith::NegFOp::create(b, x)));
   return arith::DivFOp::create(b, x, denominator);
 }
 
@@ -150,9 +151,8 @@ Value MoeBuilder::buildSum(Value blocks) {
   int64_t leading = row - 1, result = leading, choice = row;
   Sizes resultSizes = getResultSizes(builder, op);
   SmallVector<int64_t> perChoice = with(loopRange(0, leading), {choice});
-  SmallVector<Operand> operands{{blocks, with(perChoice, {result})},
-                                {op.getExpertWeights(), perChoice},
-                                {op.getExpertIds(), perChoice}};
+  SmallVector<Operand> operands{
+      {blocks, with(perChoice, {result})}, {op.getExpertWeights(), perChoice}, {op.getExpertIds(), perChoice}};
   return buildReduce(builder, Reduction::Sum, resultSizes, operands, [&](LocBuilder &b, ValueRange args) -> Value {
     Value id = arith::IndexCastOp::create(b, b.getIndexType(), args[2]);
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, id, lastExpert);

@@ -37,9 +37,8 @@ static Value buildRowMean(LocBuilder &builder, const Rows &rows, ArrayRef<Operan
   operands.append(more.begin(), more.end());
   Value sum = buildReduce(builder, Reduction::Sum, sizes, operands, step);
   Value count = asF32(builder, rows.sizes.back());
-  return buildMap(builder, sizes, builder.getF32Type(), {{sum, rows.leading}}, [&](LocBuilder &b, ValueRange args) {
-    return finish(b, arith::DivFOp::create(b, args[0], count));
-  });
+  return buildMap(builder, sizes, builder.getF32Type(), {{sum, rows.leading}},
+                  [&](LocBuilder &b, ValueRange args) { return finish(b, arith::DivFOp::create(b, args[0], count)); });
 }
 
 /// The square root of a mean of squares with epsilon added.
@@ -66,7 +65,8 @@ static Value decomposeRmsNorm(LocBuilder &builder, RmsNormOp op) {
 static Value decomposeLayerNorm(LocBuilder &builder, LayerNormOp op) {
   Rows rows(builder, op.getX());
   Value mean = buildRowMean(
-      builder, rows, {}, [](LocBuilder &, ValueRange args) { return args[0]; }, [](LocBuilder &, Value m) { return m; });
+      builder, rows, {}, [](LocBuilder &, ValueRange args) { return args[0]; },
+      [](LocBuilder &, Value m) { return m; });
   Operand meanOperand{mean, rows.leading};
   auto shift = [](LocBuilder &b, ValueRange args) { return arith::SubFOp::create(b, args[0], args[1]); };
   Value root = buildRowMean(

@@ -21,4 +21,6 @@ Value hone::getPlain(LocBuilder &builder, Value tensor) {
 
 static Value decomposeUnpack(LocBuilder &builder, UnpackOp op) { return getPlain(builder, op.getTensor()); }
 
-void hone::addParamDecompositions(RewritePatternSet &patterns) { addDecomposition<UnpackOp>(patterns, decomposeUnpack); }
+void hone::addParamDecompositions(RewritePatternSet &patterns) {
+  addDecomposition<UnpackOp>(patterns, decomposeUnpack);
+}

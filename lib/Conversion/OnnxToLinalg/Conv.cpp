@@ -1,0 +1,288 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Convolutions: Conv, ConvTranspose and the quantized ConvInteger and QLinearConv.
+
+#include "Window.h"
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+static Size one(Node &node) { return node.b.getIndexAttr(1); }
+static Size nothing(Node &node) { return node.b.getIndexAttr(0); }
+
+/// Sizes of the dimensions from `first` on.
+static SmallVector<Size> getTrailing(Node &node, Value tensor, size_t first) {
+  SmallVector<Size> sizes = node.sizes(tensor);
+  return SmallVector<Size>(sizes.begin() + first, sizes.end());
+}
+
+/// The tensor with dimension `dim` of size G * n as two, [G, n].
+static Value splitGroups(Node &node, Value tensor, size_t dim, int64_t groups) {
+  SmallVector<Size> sizes = node.sizes(tensor);
+  Size count = node.b.getIndexAttr(groups), each = node.math.floorDiv(sizes[dim], count);
+  sizes[dim] = each;
+  sizes.insert(sizes.begin() + dim, count);
+  return node.reshape(tensor, sizes);
+}
+
+/// Correlation of padded `x[N, G, C, spatial...]` with `weight[G, M, C, kernel...]` (`isOutputSecond`) or
+/// `weight[G, C, M, kernel...]`: `[N, G * M, output...]`.
+static Value correlate(Node &node, Value x, Value weight, const Window &window, bool isOutputSecond) {
+  SmallVector<Size> from = node.sizes(x), kernel = node.sizes(weight);
+  unsigned rank = window.rank(), channel = 3 + rank, loops = channel + 1 + rank;
+  auto dim = [&](unsigned loop) { return node.b.getAffineDimExpr(loop); };
+  SmallVector<AffineExpr> inputs = {dim(0), dim(1), dim(channel)}, weights = {dim(1), dim(2), dim(channel)};
+  if (!isOutputSecond)
+    std::swap(weights[1], weights[2]);
+  llvm::append_range(inputs, window.positions(node, 3, channel + 1));
+  for (unsigned i = 0; i < rank; ++i)
+    weights.push_back(dim(channel + 1 + i));
+  SmallVector<Size> sizes = {from[0], from[1], kernel[isOutputSecond ? 1 : 2]}, reduced = {from[2]};
+  llvm::append_range(sizes, window.output);
+  llvm::append_range(reduced, window.kernel);
+  MLIRContext *context = node.b.getContext();
+  Value sum = sumProducts(node, sizes, reduced, {x, AffineMap::get(loops, 0, inputs, context)},
+                          {weight, AffineMap::get(loops, 0, weights, context)});
+  SmallVector<Size> merged = {sizes[0], node.math.mul(sizes[1], sizes[2])};
+  llvm::append_range(merged, window.output);
+  return node.reshape(sum, merged);
+}
+
+/// `tensor[N, M, spatial...]` plus `bias[M]`.
+static Value addBias(Node &node, Value tensor, Value bias) {
+  if (!bias)
+    return tensor;
+  SmallVector<Size> sizes = node.sizes(tensor), column(sizes.size() - 1, one(node));
+  column[0] = sizes[1];
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return node.elementwiseOver(sizes, {tensor, node.reshape(bias, column)}, element,
+                              [](Builder &b, ValueRange v) { return addScalars(b, v[0], v[1]); });
+}
+
+static LogicalResult checkGroups(Node &node, Value x, Value weight, int64_t groups, size_t outputs) {
+  auto channels = IndexMath::getConstant(node.size(x, 1)), features = IndexMath::getConstant(node.size(weight, outputs));
+  if (groups < 1 || (channels && *channels % groups) || (features && *features % groups))
+    return node.fail() << "expected 'group' to divide the channels of the input and of the weight, but got " << groups;
+  return success();
+}
+
+static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
+  int64_t groups = node.integer("group", 1);
+  if (node.sizes(weight).size() < 3 || failed(checkGroups(node, x, weight, groups, 0)))
+    return failure();
+  auto window = getWindow(node, x, getTrailing(node, weight, 2));
+  if (failed(window))
+    return failure();
+  Size perGroup = node.math.floorDiv(node.size(x, 1), node.b.getIndexAttr(groups));
+  if (failed(requireEqual(node, perGroup, node.size(weight, 1), "the channels of a group and of the weight")))
+    return failure();
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  Value padded = splitGroups(node, window->pad(node, x, node.zero(element)), 1, groups);
+  return correlate(node, padded, splitGroups(node, weight, 0, groups), *window, /*isOutputSecond=*/true);
+}
+
+static LogicalResult lowerConv(Node &node) {
+  auto result = convolve(node, node.in(0), node.in(1));
+  if (failed(result))
+    return failure();
+  node.set(0, addBias(node, *result, node.in(2)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Quantized convolutions
+//===----------------------------------------------------------------------===//
+
+/// Integer elements as i32, less the zero point, which is one value or one a slice of dimension `dim`.
+static FailureOr<Value> subtractZero(Node &node, unsigned input, unsigned zero, size_t dim) {
+  bool isUnsigned = node.isUnsigned(input);
+  auto widen = [=](Builder &b, Value x) -> Value {
+    if (isUnsigned)
+      return arith::ExtUIOp::create(b, b.getI32Type(), x);
+    return arith::ExtSIOp::create(b, b.getI32Type(), x);
+  };
+  Value x = node.in(input);
+  SmallVector<Value> operands = {x};
+  if (Value point = node.in(zero)) {
+    if (node.rank(zero) == 1 && IndexMath::getConstant(node.size(point, 0)) != 1) {
+      if (failed(requireEqual(node, node.size(point, 0), node.size(x, dim), "the zero points and the slices they belong to")))
+        return failure();
+      SmallVector<Size> column(node.rank(input) - dim, one(node));
+      column[0] = node.size(x, dim);
+      point = node.reshape(point, column);
+    }
+    operands.push_back(point);
+  }
+  return node.elementwiseOver(node.sizes(x), operands, node.b.getI32Type(), [&](Builder &b, ValueRange v) -> Value {
+    return v.size() == 1 ? widen(b, v[0]) : Value(arith::SubIOp::create(b, widen(b, v[0]), widen(b, v[1])));
+  });
+}
+
+static LogicalResult lowerConvInteger(Node &node) {
+  auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 1, 3, 0);
+  if (failed(x) || failed(weight))
+    return failure();
+  auto result = convolve(node, *x, *weight);
+  if (failed(result))
+    return failure();
+  node.set(0, *result);
+  return success();
+}
+
+/// `sum * (x_scale * w_scale / y_scale)`, rounded to even, plus the zero point, clamped to the result's type.
+static Value requantize(Node &node, Value sum) {
+  Type f32 = node.b.getF32Type(), element = node.element(7);
+  bool isUnsigned = node.isUnsigned(7);
+  int64_t bits = element.getIntOrFloatBitWidth(), least = isUnsigned ? 0 : -(1ll << (bits - 1));
+  Value low = node.constant(static_cast<double>(least), f32);
+  Value high = node.constant(static_cast<double>(least + (1ll << bits) - 1), f32);
+  Value weightScale = node.in(4);
+  if (node.rank(4) == 1 && IndexMath::getConstant(node.size(weightScale, 0)) != 1) {
+    SmallVector<Size> column(node.sizes(sum).size() - 1, one(node));
+    column[0] = node.size(weightScale, 0);
+    weightScale = node.reshape(weightScale, column);
+  }
+  return node.elementwiseOver(
+      node.sizes(sum), {sum, node.in(1), weightScale, node.in(6), node.in(7)}, element, [&](Builder &b, ValueRange v) -> Value {
+        Value scale = arith::DivFOp::create(b, arith::MulFOp::create(b, v[1], v[2]), v[3]);
+        Value real = arith::MulFOp::create(b, arith::SIToFPOp::create(b, f32, v[0]), scale);
+        Value zero = isUnsigned ? Value(arith::UIToFPOp::create(b, f32, v[4])) : arith::SIToFPOp::create(b, f32, v[4]);
+        real = arith::AddFOp::create(b, math::RoundEvenOp::create(b, real), zero);
+        real = arith::MinimumFOp::create(b, arith::MaximumFOp::create(b, real, low), high);
+        return arith::TruncIOp::create(b, element, arith::FPToSIOp::create(b, b.getI32Type(), real));
+      });
+}
+
+static LogicalResult lowerQLinearConv(Node &node) {
+  auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 3, 5, 0);
+  if (failed(x) || failed(weight))
+    return failure();
+  auto sum = convolve(node, *x, *weight);
+  if (failed(sum))
+    return failure();
+  node.set(0, requantize(node, addBias(node, *sum, node.in(8))));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Transposed convolution
+//===----------------------------------------------------------------------===//
+
+/// The tensor with `low` and `high` zeros around each dimension, or with that many elements less where they are negative.
+static Value padOrCut(Node &node, Value tensor, ArrayRef<Size> low, ArrayRef<Size> high) {
+  SmallVector<Size> sizes = node.sizes(tensor), offsets, kept, before, after;
+  SmallVector<Size> ones(sizes.size(), one(node));
+  auto positive = [&](Size size) { return node.math.max(size, nothing(node)); };
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Size cutLow = positive(node.math.sub(nothing(node), low[i])), cutHigh = positive(node.math.sub(nothing(node), high[i]));
+    offsets.push_back(cutLow);
+    kept.push_back(node.math.sub(sizes[i], node.math.add(cutLow, cutHigh)));
+    before.push_back(positive(low[i]));
+    after.push_back(positive(high[i]));
+  }
+  bool cuts = !llvm::all_of(llvm::zip(sizes, kept), [&](auto p) { return node.math.equal(std::get<0>(p), std::get<1>(p)); });
+  if (cuts)
+    tensor = node.slice(tensor, offsets, kept, ones);
+  return surround(node, tensor, before, after, node.zero(cast<RankedTensorType>(tensor.getType()).getElementType()));
+}
+
+/// The tensor with stride - 1 zeros between neighbours in each spatial dimension.
+static Value spread(Node &node, Value x, ArrayRef<int64_t> strides) {
+  if (llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
+    return x;
+  SmallVector<Size> from = node.sizes(x), to = from, steps(2, one(node)), offsets(from.size(), nothing(node));
+  for (auto [i, stride] : llvm::enumerate(strides)) {
+    Size gaps = node.math.sub(from[2 + i], one(node));
+    to[2 + i] = node.math.add(node.math.mul(gaps, node.b.getIndexAttr(stride)), one(node));
+    steps.push_back(node.b.getIndexAttr(stride));
+  }
+  Value zeros = node.filled(to, node.zero(cast<RankedTensorType>(x.getType()).getElementType()));
+  Value result = tensor::InsertSliceOp::create(node.b, x, zeros, offsets, from, steps);
+  node.lowerer.setSizes(result, to);
+  return result;
+}
+
+/// The weight with each kernel dimension reversed.
+static Value flip(Node &node, Value weight) {
+  SmallVector<Size> sizes = node.sizes(weight);
+  SmallVector<Value> last;
+  for (Size size : ArrayRef(sizes).drop_front(2))
+    last.push_back(node.math.value(node.math.sub(size, one(node))));
+  return node.generate(sizes, cast<RankedTensorType>(weight.getType()).getElementType(), [&](Builder &b, ValueRange at) {
+    SmallVector<Value> from(at.take_front(2));
+    for (auto [index, end] : llvm::zip(at.drop_front(2), last))
+      from.push_back(arith::SubIOp::create(b, end, index));
+    return Value(tensor::ExtractOp::create(b, weight, from));
+  });
+}
+
+/// Result sizes and the padding before, from attributes output_shape, pads and auto_pad.
+static LogicalResult placeTransposed(Node &node, Window &window, ArrayRef<Size> spatial) {
+  size_t rank = window.rank();
+  auto extra = getPerDimension(node, "output_padding", rank, 0);
+  auto pads = getPerDimension(node, "pads", 2 * rank, 0), shape = getPerDimension(node, "output_shape", rank, 0);
+  if (failed(extra) || failed(pads) || failed(shape))
+    return failure();
+  StringRef automatic = node.string("auto_pad", "NOTSET");
+  bool same = automatic.starts_with("SAME_"), given = node.hasAttribute("output_shape");
+  for (size_t i = 0; i < rank; ++i) {
+    Size stride = node.b.getIndexAttr(window.strides[i]);
+    Size full = node.math.add(node.math.mul(node.math.sub(spatial[i], one(node)), stride), window.extent(node, i));
+    full = node.math.add(full, node.b.getIndexAttr((*extra)[i]));
+    if (same || given) {
+      Size output = given ? Size(node.b.getIndexAttr((*shape)[i])) : node.math.mul(spatial[i], stride);
+      Size total = node.math.max(node.math.sub(full, output), nothing(node));
+      Size half = node.math.floorDiv(total, node.b.getIndexAttr(2));
+      window.low.push_back(automatic == "SAME_UPPER" ? half : node.math.sub(total, half));
+      window.output.push_back(output);
+    } else {
+      int64_t low = automatic == "VALID" ? 0 : (*pads)[i], high = automatic == "VALID" ? 0 : (*pads)[rank + i];
+      window.low.push_back(node.b.getIndexAttr(low));
+      window.output.push_back(node.math.sub(full, node.b.getIndexAttr(low + high)));
+    }
+  }
+  return success();
+}
+
+/// `[N, C, spatial...]` and `weight[C, M / groups, kernel...]`: the correlation of the spread input with the flipped kernel.
+static LogicalResult lowerConvTranspose(Node &node) {
+  Value x = node.in(0), weight = node.in(1);
+  size_t rank = node.rank(0) - 2;
+  int64_t groups = node.integer("group", 1);
+  if (node.rank(0) < 3 || node.rank(0) != node.rank(1))
+    return node.fail() << "expected X and W to have the same rank of at least 3, but got " << x.getType() << " and "
+                       << weight.getType();
+  if (failed(checkGroups(node, x, weight, groups, 0)) ||
+      failed(requireEqual(node, node.size(x, 1), node.size(weight, 0), "the channels of X and W")))
+    return failure();
+  auto strides = getPerDimension(node, "strides", rank, 1), dilations = getPerDimension(node, "dilations", rank, 1);
+  if (failed(strides) || failed(dilations))
+    return failure();
+  Window window{getTrailing(node, weight, 2), *strides, *dilations, {}, {}, {}};
+  if (failed(placeTransposed(node, window, getTrailing(node, x, 2))))
+    return failure();
+  Value wide = spread(node, x, *strides);
+  SmallVector<Size> before(2, nothing(node)), after = before, sizes = node.sizes(wide);
+  for (size_t i = 0; i < rank; ++i) {
+    Size reach = node.math.sub(window.extent(node, i), one(node));
+    before.push_back(node.math.sub(reach, window.low[i]));
+    Size needed = node.math.add(window.output[i], reach);
+    after.push_back(node.math.sub(needed, node.math.add(before.back(), sizes[2 + i])));
+  }
+  wide = splitGroups(node, padOrCut(node, wide, before, after), 1, groups);
+  window.strides.assign(rank, 1);
+  Value result = correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false);
+  node.set(0, addBias(node, result, node.in(2)));
+  return success();
+}
+
+void addConvLowerings(LoweringTable &table) {
+  table["onnx.Conv"] = lowerConv;
+  table["onnx.ConvInteger"] = lowerConvInteger;
+  table["onnx.QLinearConv"] = lowerQLinearConv;
+  table["onnx.ConvTranspose"] = lowerConvTranspose;
+}
+
+} // namespace hone::lowering

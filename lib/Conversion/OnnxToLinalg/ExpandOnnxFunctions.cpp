@@ -1,0 +1,39 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass: what has no lowering of its own but is a function of other operators becomes those.
+
+#include "Lowering.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Import/Import.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace hone {
+#define GEN_PASS_DEF_EXPANDONNXFUNCTIONS
+#include "hone/Conversion/Passes.h.inc"
+
+namespace {
+
+struct ExpandOnnxFunctions : impl::ExpandOnnxFunctionsBase<ExpandOnnxFunctions> {
+  void runOnOperation() override {
+    llvm::SmallVector<mlir::Operation *> candidates;
+    getOperation().walk([&](mlir::Operation *op) {
+      if (onnxir::isOnnxOp(op) && !hasLowering(op->getName().getStringRef()))
+        candidates.push_back(op);
+    });
+    for (mlir::Operation *op : candidates) {
+      mlir::FailureOr<bool> expanded = expandFunction(op, hasLowering);
+      if (mlir::failed(expanded))
+        return signalPassFailure();
+      numExpanded += *expanded;
+    }
+  }
+
+  static bool hasLowering(llvm::StringRef name) { return lowering::getLoweringTable().contains(name); }
+};
+
+} // namespace
+} // namespace hone

@@ -1,0 +1,91 @@
+// RUN: hone-opt %s -split-input-file -verify-diagnostics
+
+// @slot_c1_name
+// expected-error @below {{expected the name of a slot not to be empty}}
+module attributes {hone.slots = [#hone.slot<"", tensor<?xf32>, axis = 0>]} {}
+
+// -----
+
+// @slot_c2_axis
+// expected-error @below {{expected the axis of slot 'k' to be a dimension of 'tensor<?xf32>', but got 1}}
+module attributes {hone.slots = [#hone.slot<"k", tensor<?xf32>, axis = 1>]} {}
+
+// -----
+
+// @slot_c3_dynamic
+// expected-error @below {{expected dimension 0 of slot 'k' to be dynamic, but got 'tensor<4x?xf32>'}}
+module attributes {hone.slots = [#hone.slot<"k", tensor<4x?xf32>, axis = 0>]} {}
+
+// -----
+
+// expected-error @below {{expected the names of 'hone.slots' to be unique, but got 'k' twice}}
+module attributes {hone.slots = [#hone.slot<"k", tensor<?xf32>, axis = 0>, #hone.slot<"k", tensor<?xf32>, axis = 0>]} {}
+
+// -----
+
+// expected-error @below {{expected 'hone.slots' to be an array of #hone.slot on a module}}
+module attributes {hone.slots = [1]} {}
+
+// -----
+
+// expected-error @below {{expected 'hone.slots' to be an array of #hone.slot on a module}}
+func.func private @f() attributes {hone.slots = []}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.slots}}
+func.func private @f() attributes {hone.other}
+
+// -----
+
+// @stored_c1_type
+// expected-error @below {{unsupported type of stored elements 'f64'; supported: f32, f16, bf16}}
+func.func private @f() -> tensor<4x8xf32, #hone.stored<f64>>
+
+// -----
+
+// @stored_c2_elements
+// expected-error @below {{expected the elements of a tensor stored as 'f32' to be f32, but got 'f16'}}
+func.func private @f() -> tensor<4x8xf16, #hone.stored<f32>>
+
+// -----
+
+// @stored_c2_not_the_same
+// expected-error @below {{expected the elements of a tensor stored as 'bf16' to be f32 or the same, but got 'f16'}}
+func.func private @f() -> tensor<4x8xf16, #hone.stored<bf16>>
+
+// -----
+
+// @stored_c3_dimensions
+// expected-error @below {{expected a tensor that is stored transposed to have at least 2 dimensions, but got 1}}
+func.func private @f() -> tensor<8xf32, #hone.stored<f32, transposed>>
+
+// -----
+
+// @external_c1_file
+// expected-error @below {{expected the name of the file not to be empty}}
+hone.param @p : tensor<1xf32> = #hone.external<"", 0, 4>
+
+// -----
+
+// @external_c2_offset
+// expected-error @below {{expected the offset to be 0 or more, but got -4}}
+hone.param @p : tensor<1xf32> = #hone.external<"f", -4, 4>
+
+// -----
+
+// @external_c3_bytes
+// expected-error @below {{expected the number of bytes to be 0 or more, but got -4}}
+hone.param @p : tensor<1xf32> = #hone.external<"f", 0, -4>
+
+// -----
+
+// @sliding_c1_window
+// expected-error @below {{expected the window to be positive, but got 0}}
+func.func private @f() attributes {pattern = #hone.sliding<window = 0>}
+
+// -----
+
+// @all_of_c1_patterns
+// expected-error @below {{expected at least 2 patterns, but got 1}}
+func.func private @f() attributes {pattern = #hone.all_of<#hone.full>}

@@ -1,0 +1,19 @@
+// RUN: hone-opt %s | hone-opt | FileCheck %s
+
+// CHECK: #hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>
+// CHECK-SAME: #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>
+module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>,
+                                 #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>]} {
+  // CHECK: tensor<4x8xf32, #hone.stored<f32>>
+  func.func private @plain() -> tensor<4x8xf32, #hone.stored<f32>>
+  // CHECK: tensor<2x4x8xf32, #hone.stored<bf16, transposed>>
+  func.func private @swapped() -> tensor<2x4x8xf32, #hone.stored<bf16, transposed>>
+  // CHECK: tensor<4x8xf16, #hone.stored<f16, transposed>>
+  func.func private @half() -> tensor<4x8xf16, #hone.stored<f16, transposed>>
+  // CHECK: #hone.external<"a \22quoted\22 name", 0, 0>
+  func.func private @nowhere() attributes {where = #hone.external<"a \22quoted\22 name", 0, 0>}
+  // CHECK: #hone.all_of<#hone.full, #hone.causal, #hone.sliding<window = 8>, #hone.prefix_causal>
+  func.func private @pattern() attributes {
+    pattern = #hone.all_of<#hone.full, #hone.causal, #hone.sliding<window = 8>, #hone.prefix_causal>
+  }
+}

@@ -1,0 +1,23 @@
+// RUN: hone-opt %s | hone-opt | FileCheck %s
+
+!x = tensor<?x?x4xf32>
+!ids = tensor<?x?x2xi64>
+!p = tensor<?x?x2xf32>
+!up = tensor<8x6x4xf32>
+!down = tensor<8x4x6xf32>
+
+// CHECK-LABEL: @gated
+func.func @gated(%x: !x, %ids: !ids, %p: !p, %u: !up, %d: !down, %bi: tensor<8x6xf32>, %bn: tensor<8x4xf32>) -> !x {
+  // CHECK: hone.moe silu %{{.*}}, experts(%{{.*}}, %{{.*}}), up(%{{.*}}, %{{.*}}), down(%{{.*}}, %{{.*}}) gate(%{{.*}}) gate_bias(%{{.*}}) : (
+  %0 = hone.moe silu %x, experts(%ids, %p), up(%u, %bi), down(%d, %bn) gate(%u) gate_bias(%bi)
+     : (!x, !ids, !p, !up, !down, !up, tensor<8x6xf32>, tensor<8x4xf32>, tensor<8x6xf32>) -> !x
+  return %0 : !x
+}
+
+// CHECK-LABEL: @plain
+func.func @plain(%x: tensor<?x4xf32>, %ids: tensor<?x1xi32>, %p: tensor<?x1xf32>, %u: !up, %d: !down) -> tensor<?x4xf32> {
+  // CHECK: hone.moe relu %{{.*}}, experts(%{{.*}}, %{{.*}}), up(%{{.*}}), down(%{{.*}}) : (
+  %0 = hone.moe relu %x, experts(%ids, %p), up(%u), down(%d)
+     : (tensor<?x4xf32>, tensor<?x1xi32>, tensor<?x1xf32>, !up, !down) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
