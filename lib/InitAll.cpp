@@ -11,6 +11,7 @@
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/Passes.h"
 
@@ -23,6 +24,8 @@ void hone::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<HoneDialect>();
+  registry.insert<hrt::HrtDialect>();
+  hrt::registerBufferizableOpInterfaceExternalModels(registry);
   onnxir::registerDialect(registry);
 }
 

@@ -23,6 +23,7 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
   let statistics = [Statistic<"numLowered", "num-operators-lowered", "Number of ONNX operators lowered">];
 }
 
+
 def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp"> {
   let summary = "Replace onnx operations that have no lowering by the functions their schemas define";
   let description = [{
@@ -32,6 +33,31 @@ def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp">
   }];
   let dependentDialects = ["::hone::HoneDialect"];
   let statistics = [Statistic<"numExpanded", "num-functions-expanded", "Number of operations replaced by their functions">];
+}
+
+def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
+  let summary = "Turn functions on tensors into entry points of one call each, for the CPU";
+  let description = [{
+    Every function with a body becomes `(!hrt.call) -> ()`: arguments are read from the call's inputs, results are written
+    to its outputs, parameters are read from the mapped weights, and operations on `!hone.kv` become those on the session's
+    state. Parameters get the offset of their bytes (`hrt.offset`); those that nothing reads are erased.
+
+    Operations that have a kernel become `hrt.kernel`; the others must have been decomposed.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numKernels", "num-kernels-selected", "Number of operations given to a kernel">,
+                    Statistic<"numParameters", "num-parameters-placed", "Number of parameters placed">];
+}
+
+def ConvertHrtToLLVM : Pass<"hone-convert-hrt-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Lower bufferized entry points to the LLVM dialect and to the program's table of imports";
+  let description = [{
+    The last step on the CPU: memref, arith, math, cf and hrt become LLVM; what the program needs of the runtime becomes a
+    slot of its import table, which the loader fills; `hone_program` describes imports and entries
+    (include/hone/runtime/program.h).
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // HONE_CONVERSION_PASSES_TD

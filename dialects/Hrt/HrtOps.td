@@ -1,0 +1,134 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The `hrt` dialect: what the machine does. Its operations are the services and kernels of the runtime
+// (include/hone/runtime/program.h); they take tensors until bufferization and memrefs after it.
+
+#ifndef HRT_OPS_TD
+#define HRT_OPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Hrt_Dialect : Dialect {
+  let name = "hrt";
+  let cppNamespace = "::hone::hrt";
+  let summary = "what the machine does: buffers, kernels and state of one call";
+  let useDefaultTypePrinterParser = 1;
+}
+
+def Hrt_CallType : TypeDef<Hrt_Dialect, "Call"> {
+  let mnemonic = "call";
+  let summary = "one call of an entry point (hone_call)";
+}
+
+class Hrt_Op<string mnemonic, list<Trait> traits = []> : Op<Hrt_Dialect, mnemonic, traits>;
+
+def Hrt_Buffer : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef]>;
+
+def Hrt_InputOp : Hrt_Op<"input", [Pure]> {
+  let summary = "an input of the call";
+  let description = [{
+    *Meaning.* Memory of input number `index`, dense and row-major; the runtime has checked its type and fixed sizes.
+
+    *Example.* `%0 = hrt.input %call[0] : memref<?x4xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$index);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$call `[` $index `]` attr-dict `:` type($result)";
+}
+
+def Hrt_OutputOp : Hrt_Op<"output", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "memory for an output of the call";
+  let description = [{
+    *Meaning.* Asks the caller for memory of output number `index` with the run-time `sizes`, one for each dynamic dimension
+    of the result, dense and row-major. Each output is asked for once.
+
+    *Example.* `%0 = hrt.output %call[0](%n) : memref<?x4xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$index, Variadic<Index>:$sizes);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$call `[` $index `]` `(` $sizes `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hrt_WeightOp : Hrt_Op<"weight", [Pure]> {
+  let summary = "the mapped bytes of a parameter";
+  let description = [{
+    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors.
+
+    *Example.* `%0 = hrt.weight %call[4096] : memref<8x4xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$offset);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$call `[` $offset `]` attr-dict `:` type($result)";
+}
+
+def Hrt_KernelOp : Hrt_Op<"kernel", [AttrSizedOperandSegments, DestinationStyleOpInterface,
+                                     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "a call of a kernel of the runtime";
+  let description = [{
+    *Meaning.* Calls the kernel `name` with the inputs, then the outputs, as its operands, and `ints` and `floats` as its
+    attributes; the loader picks the variant for the machine. The kernel overwrites its outputs and reads nothing of them.
+
+    *Example.*
+    ```mlir
+    %y = hrt.kernel "hone.matmul.f32" %call ins(%a, %b : tensor<?x4xf32>, tensor<4x8xf32>)
+        outs(%init : tensor<?x8xf32>) -> tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins Hrt_CallType:$call, StrAttr:$name, Variadic<Hrt_Buffer>:$inputs, Variadic<Hrt_Buffer>:$outputs,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$ints, DefaultValuedAttr<DenseF64ArrayAttr, "{}">:$floats);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $name $call (`ints` $ints^)? (`floats` $floats^)? `ins` `(` ($inputs^ `:` type($inputs))? `)`
+    `outs` `(` $outputs `:` type($outputs) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
+  }];
+}
+
+class Hrt_StateOp<string mnemonic> : Hrt_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]>;
+
+def Hrt_StateAppendOp : Hrt_StateOp<"state_append"> {
+  let summary = "extends a slot of the session's state";
+  let description = [{
+    *Meaning.* Appends `fresh` to slot number `slot` along its axis; the result views all that the slot then holds.
+
+    *Example.* `%all = hrt.state_append %call[0], %fresh : tensor<1x4x?x32xf32> -> tensor<1x4x?x32xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$slot, Hrt_Buffer:$fresh);
+  let results = (outs Hrt_Buffer:$all);
+  let assemblyFormat = "$call `[` $slot `]` `,` $fresh attr-dict `:` type($fresh) `->` type($all)";
+}
+
+def Hrt_StateViewOp : Hrt_StateOp<"state_view"> {
+  let summary = "what a slot of the session's state holds";
+  let description = [{
+    *Meaning.* Views slot number `slot` as it was before this call.
+
+    *Example.* `%past = hrt.state_view %call[0] : tensor<1x4x?x32xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$slot);
+  let results = (outs Hrt_Buffer:$all);
+  let assemblyFormat = "$call `[` $slot `]` attr-dict `:` type($all)";
+}
+
+def Hrt_StateLengthOp : Hrt_Op<"state_length", [Pure]> {
+  let summary = "positions that the session holds before this call";
+  let arguments = (ins Hrt_CallType:$call);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$call attr-dict";
+}
+
+def Hrt_StatePaddingOp : Hrt_Op<"state_padding", [Pure]> {
+  let summary = "positions at the left of a sequence that are padding";
+  let arguments = (ins Hrt_CallType:$call, Index:$sequence);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$call `[` $sequence `]` attr-dict";
+}
+
+#endif // HRT_OPS_TD

@@ -1,0 +1,36 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The `hrt` dialect: buffers, kernels and state of one call, as the runtime offers them.
+
+#ifndef HONE_DIALECT_HRT_HRTDIALECT_H
+#define HONE_DIALECT_HRT_HRTDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "hone/Dialect/Hrt/HrtDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "hone/Dialect/Hrt/HrtTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "hone/Dialect/Hrt/HrtOps.h.inc"
+
+namespace hone::hrt {
+
+/// Attribute of a parameter: where its bytes begin in the tensor data of weights.safetensors.
+inline constexpr llvm::StringLiteral kOffsetAttr = "hrt.offset";
+/// Unit attribute of a function that takes one !hrt.call and is an entry point of the program.
+inline constexpr llvm::StringLiteral kEntryAttr = "hrt.entry";
+
+/// How the operations of hrt become operations on memrefs.
+void registerBufferizableOpInterfaceExternalModels(mlir::DialectRegistry &registry);
+
+} // namespace hone::hrt
+
+#endif // HONE_DIALECT_HRT_HRTDIALECT_H

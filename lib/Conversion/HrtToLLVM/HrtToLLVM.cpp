@@ -1,0 +1,338 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hrt operations on memrefs as loads from hone_call and calls of the runtime's services and kernels; the offsets are those
+// of the structs in include/hone/runtime/program.h.
+
+#include "ProgramTable.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/runtime/program.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <cstddef>
+
+namespace hone {
+#define GEN_PASS_DEF_CONVERTHRTTOLLVM
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+namespace {
+
+/// Builders for the memory layout of program.h.
+class Abi {
+public:
+  Abi(OpBuilder &b, Location loc) : b(b), loc(loc), pointer(LLVM::LLVMPointerType::get(b.getContext())) {}
+
+  Value integer(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(value)); }
+  Value at(Value base, int64_t bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+  }
+  Value atDynamic(Value base, Value bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
+  }
+  Value load(Type type, Value base, int64_t bytes) { return LLVM::LoadOp::create(b, loc, type, at(base, bytes)); }
+  void store(Value value, Value base, int64_t bytes) { LLVM::StoreOp::create(b, loc, value, at(base, bytes)); }
+  /// Memory of this function's frame, given back by `release`.
+  Value allocate(int64_t bytes) {
+    return LLVM::AllocaOp::create(b, loc, pointer, b.getI8Type(), integer(bytes), /*alignment=*/16);
+  }
+  Value mark() { return LLVM::StackSaveOp::create(b, loc, pointer); }
+  void release(Value mark) { LLVM::StackRestoreOp::create(b, loc, mark); }
+
+  OpBuilder &b;
+  Location loc;
+  Type pointer;
+};
+
+template <typename Op>
+struct HrtPattern : ConvertOpToLLVMPattern<Op> {
+  using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
+
+  Value call(Abi &abi, Operation *at, StringRef name, Type result, ValueRange operands) const {
+    auto module = at->getParentOfType<ModuleOp>();
+    LLVM::LLVMFuncOp callee = declareImport(abi.b, module, name, llvm::to_vector(operands.getTypes()), result);
+    auto call = LLVM::CallOp::create(abi.b, abi.loc, callee, operands);
+    return call.getNumResults() ? call.getResult() : Value();
+  }
+
+  /// A dense row-major descriptor over `data`.
+  Value describe(Abi &abi, MemRefType type, Value data, ArrayRef<Value> sizes) const {
+    auto descriptor = MemRefDescriptor::poison(abi.b, abi.loc, this->getTypeConverter()->convertType(type));
+    descriptor.setAllocatedPtr(abi.b, abi.loc, data);
+    descriptor.setAlignedPtr(abi.b, abi.loc, data);
+    descriptor.setConstantOffset(abi.b, abi.loc, 0);
+    Value stride = abi.integer(1);
+    for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+      descriptor.setSize(abi.b, abi.loc, dim, sizes[dim]);
+      descriptor.setStride(abi.b, abi.loc, dim, stride);
+      if (dim > 0)
+        stride = LLVM::MulOp::create(abi.b, abi.loc, stride, sizes[dim]);
+    }
+    return descriptor;
+  }
+};
+
+constexpr int64_t kSizes = offsetof(hone_tensor, sizes), kStrides = offsetof(hone_tensor, strides);
+
+struct InputPattern : HrtPattern<hrt::InputOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::InputOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    auto type = cast<MemRefType>(op.getType());
+    Value inputs = abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, inputs));
+    Value tensor = abi.at(inputs, op.getIndex() * sizeof(hone_tensor));
+    SmallVector<Value> sizes;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      sizes.push_back(type.isDynamicDim(dim) ? abi.load(rewriter.getI64Type(), tensor, kSizes + 8 * dim)
+                                             : abi.integer(type.getDimSize(dim)));
+    Value data = abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
+    rewriter.replaceOp(op, describe(abi, type, data, sizes));
+    return success();
+  }
+};
+
+struct OutputPattern : HrtPattern<hrt::OutputOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::OutputOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    auto type = cast<MemRefType>(op.getType());
+    Value mark = abi.mark(), array = abi.allocate(8 * std::max<int64_t>(type.getRank(), 1));
+    SmallVector<Value> sizes;
+    unsigned next = 0;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      sizes.push_back(type.isDynamicDim(dim) ? adaptor.getSizes()[next++] : abi.integer(type.getDimSize(dim)));
+      abi.store(sizes.back(), array, 8 * dim);
+    }
+    Value data = call(abi, op, "hone_rt_output", abi.pointer,
+                      {adaptor.getCall(), abi.integer(op.getIndex()), abi.integer(type.getRank()), array});
+    abi.release(mark);
+    rewriter.replaceOp(op, describe(abi, type, data, sizes));
+    return success();
+  }
+};
+
+struct WeightPattern : HrtPattern<hrt::WeightOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::WeightOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    auto type = cast<MemRefType>(op.getType());
+    SmallVector<Value> sizes;
+    for (int64_t size : type.getShape())
+      sizes.push_back(abi.integer(size));
+    Value weights = abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
+    Value data = abi.atDynamic(weights, abi.integer(op.getOffset()));
+    rewriter.replaceOp(op, describe(abi, type, data, sizes));
+    return success();
+  }
+};
+
+/// hone_dtype of an element type; signs are gone by now, and kernels that care take it as an attribute.
+int32_t getDtype(Type type) {
+  if (type.isF32())
+    return HONE_F32;
+  if (type.isF16())
+    return HONE_F16;
+  if (type.isBF16())
+    return HONE_BF16;
+  if (type.isF64())
+    return HONE_F64;
+  if (type.isInteger(1))
+    return HONE_BOOL;
+  if (type.isInteger(8))
+    return HONE_I8;
+  if (type.isInteger(16))
+    return HONE_I16;
+  return type.isInteger(32) ? HONE_I32 : HONE_I64;
+}
+
+/// Writes the hone_tensor of a memref at `base + bytes`.
+void writeTensor(Abi &abi, MemRefType type, Value value, Value base, int64_t bytes) {
+  MemRefDescriptor descriptor(value);
+  OpBuilder &b = abi.b;
+  Value data = descriptor.alignedPtr(b, abi.loc), offset = descriptor.offset(b, abi.loc);
+  Value width = abi.integer(llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
+  abi.store(abi.atDynamic(data, LLVM::MulOp::create(b, abi.loc, offset, width)), base, bytes);
+  auto word = [&](int32_t value) { return LLVM::ConstantOp::create(b, abi.loc, b.getI32Type(), b.getI32IntegerAttr(value)); };
+  abi.store(word(getDtype(type.getElementType())), base, bytes + offsetof(hone_tensor, dtype));
+  abi.store(word(type.getRank()), base, bytes + offsetof(hone_tensor, rank));
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    abi.store(descriptor.size(b, abi.loc, dim), base, bytes + kSizes + 8 * dim);
+    abi.store(descriptor.stride(b, abi.loc, dim), base, bytes + kStrides + 8 * dim);
+  }
+}
+
+struct KernelPattern : HrtPattern<hrt::KernelOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::KernelOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    Value mark = abi.mark();
+    auto originals = llvm::to_vector(llvm::concat<Value>(op.getInputs(), op.getOutputs()));
+    auto values = llvm::to_vector(llvm::concat<Value>(adaptor.getInputs(), adaptor.getOutputs()));
+    Value operands = abi.allocate(sizeof(hone_tensor) * std::max<size_t>(values.size(), 1));
+    for (size_t i = 0; i < values.size(); ++i)
+      writeTensor(abi, cast<MemRefType>(originals[i].getType()), values[i], operands, i * sizeof(hone_tensor));
+    Value ints = abi.allocate(8 * std::max<size_t>(op.getInts().size(), 1));
+    for (auto [i, value] : llvm::enumerate(op.getInts()))
+      abi.store(abi.integer(value), ints, 8 * i);
+    Value floats = abi.allocate(8 * std::max<size_t>(op.getFloats().size(), 1));
+    for (auto [i, value] : llvm::enumerate(op.getFloats()))
+      abi.store(LLVM::ConstantOp::create(rewriter, op.getLoc(), rewriter.getF64Type(), rewriter.getF64FloatAttr(value)),
+                floats, 8 * i);
+    call(abi, op, op.getName(), Type(), {adaptor.getCall(), operands, ints, floats});
+    abi.release(mark);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// A descriptor of the strided view that the runtime wrote at `base`.
+template <typename Op>
+struct StatePattern : HrtPattern<Op> {
+  using HrtPattern<Op>::HrtPattern;
+
+  Value readTensor(Abi &abi, MemRefType type, Value base) const {
+    OpBuilder &b = abi.b;
+    auto descriptor = MemRefDescriptor::poison(b, abi.loc, this->getTypeConverter()->convertType(type));
+    Value data = abi.load(abi.pointer, base, offsetof(hone_tensor, data));
+    descriptor.setAllocatedPtr(b, abi.loc, data);
+    descriptor.setAlignedPtr(b, abi.loc, data);
+    descriptor.setConstantOffset(b, abi.loc, 0);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      descriptor.setSize(b, abi.loc, dim, abi.load(b.getI64Type(), base, kSizes + 8 * dim));
+      descriptor.setStride(b, abi.loc, dim, abi.load(b.getI64Type(), base, kStrides + 8 * dim));
+    }
+    return descriptor;
+  }
+};
+
+struct AppendPattern : StatePattern<hrt::StateAppendOp> {
+  using StatePattern::StatePattern;
+  LogicalResult matchAndRewrite(hrt::StateAppendOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    Value mark = abi.mark(), fresh = abi.allocate(sizeof(hone_tensor)), all = abi.allocate(sizeof(hone_tensor));
+    writeTensor(abi, cast<MemRefType>(op.getFresh().getType()), adaptor.getFresh(), fresh, 0);
+    call(abi, op, "hone_rt_state_append", Type(), {adaptor.getCall(), abi.integer(op.getSlot()), fresh, all});
+    Value view = readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
+    abi.release(mark);
+    rewriter.replaceOp(op, view);
+    return success();
+  }
+};
+
+struct ViewPattern : StatePattern<hrt::StateViewOp> {
+  using StatePattern::StatePattern;
+  LogicalResult matchAndRewrite(hrt::StateViewOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    Value mark = abi.mark(), all = abi.allocate(sizeof(hone_tensor));
+    call(abi, op, "hone_rt_state_view", Type(), {adaptor.getCall(), abi.integer(op.getSlot()), all});
+    Value view = readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
+    abi.release(mark);
+    rewriter.replaceOp(op, view);
+    return success();
+  }
+};
+
+struct LengthPattern : HrtPattern<hrt::StateLengthOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::StateLengthOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    rewriter.replaceOp(op, call(abi, op, "hone_rt_state_length", rewriter.getI64Type(), {adaptor.getCall()}));
+    return success();
+  }
+};
+
+struct PaddingPattern : HrtPattern<hrt::StatePaddingOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::StatePaddingOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    rewriter.replaceOp(op, call(abi, op, "hone_rt_state_padding", rewriter.getI64Type(),
+                                {adaptor.getCall(), adaptor.getSequence()}));
+    return success();
+  }
+};
+
+/// A failed run-time check ends the call with its message instead of aborting the process.
+struct AssertPattern : HrtPattern<cf::AssertOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Block *before = rewriter.getInsertionBlock();
+    Block *after = rewriter.splitBlock(before, std::next(rewriter.getInsertionPoint()));
+    Block *fail = rewriter.createBlock(after);
+    rewriter.setInsertionPointToStart(fail);
+    Abi abi(rewriter, loc);
+    Value message = getString(rewriter, loc, op->getParentOfType<ModuleOp>(), op.getMsg());
+    call(abi, op, "hone_rt_fail", Type(), {message});
+    LLVM::UnreachableOp::create(rewriter, loc);
+    rewriter.setInsertionPointToEnd(before);
+    LLVM::CondBrOp::create(rewriter, loc, adaptor.getArg(), after, fail);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<std::string> entries;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(hrt::kEntryAttr))
+        entries.push_back(function.getName().str());
+    LowerToLLVMOptions options(&getContext());
+    options.useGenericFunctions = true;
+    LLVMTypeConverter types(&getContext(), options);
+    types.addConversion([&](hrt::CallType type) { return LLVM::LLVMPointerType::get(type.getContext()); });
+    RewritePatternSet patterns(&getContext());
+    populate(types, patterns);
+    LLVMConversionTarget target(getContext());
+    target.addLegalOp<ModuleOp>();
+    if (failed(applyFullConversion(module, target, std::move(patterns))) || failed(addProgramTable(module, entries)))
+      signalPassFailure();
+  }
+
+private:
+  static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
+    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, LengthPattern,
+                 PaddingPattern, AssertPattern>(types);
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    index::populateIndexToLLVMConversionPatterns(types, patterns);
+    populateComplexToLLVMConversionPatterns(types, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+    populateFuncToLLVMConversionPatterns(types, patterns);
+    populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false);
+    populateMathToLibmConversionPatterns(patterns);
+    populateVectorToLLVMConversionPatterns(types, patterns);
+    ub::populateUBToLLVMConversionPatterns(types, patterns);
+  }
+};
+
+} // namespace
+
+} // namespace hone

@@ -1,0 +1,94 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How hrt's operations on tensors become operations on memrefs.
+
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+using namespace hone::hrt;
+
+namespace {
+
+struct KernelModel : DstBufferizableOpInterfaceExternalModel<KernelModel, KernelOp> {
+  /// A kernel overwrites its outputs without reading them.
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
+    return !cast<KernelOp>(op).isDpsInit(&operand);
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto kernel = cast<KernelOp>(op);
+    SmallVector<Value> inputs, outputs;
+    for (auto [from, to] : {std::pair(kernel.getInputs(), &inputs), std::pair(kernel.getOutputs(), &outputs)})
+      for (Value value : from) {
+        if (isa<TensorType>(value.getType())) {
+          FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+          if (failed(buffer))
+            return failure();
+          value = *buffer;
+        }
+        to->push_back(value);
+      }
+    KernelOp::create(rewriter, op->getLoc(), TypeRange(), kernel.getCall(), kernel.getNameAttr(), inputs, outputs,
+                     kernel.getIntsAttr(), kernel.getFloatsAttr());
+    replaceOpWithBufferizedValues(rewriter, op, outputs);
+    return success();
+  }
+};
+
+/// State is the runtime's memory: its views alias nothing of the program and are never written.
+MemRefType getViewType(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  return getMemRefTypeWithFullyDynamicLayout(type) ? cast<MemRefType>(getMemRefTypeWithFullyDynamicLayout(type))
+                                                   : MemRefType();
+}
+
+template <typename ConcreteModel, typename OpType>
+struct StateModel : BufferizableOpInterface::ExternalModel<ConcreteModel, OpType> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const { return true; }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const { return false; }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &, const AnalysisState &) const { return {}; }
+  bool isWritable(Operation *, Value, const AnalysisState &) const { return false; }
+  FailureOr<BufferLikeType> getBufferType(Operation *, Value value, const BufferizationOptions &,
+                                          const BufferizationState &, SmallVector<Value> &) const {
+    return cast<BufferLikeType>(getViewType(value));
+  }
+};
+
+struct AppendModel : StateModel<AppendModel, StateAppendOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto append = cast<StateAppendOp>(op);
+    FailureOr<Value> fresh = getBuffer(rewriter, append.getFresh(), options, state);
+    if (failed(fresh))
+      return failure();
+    replaceOpWithNewBufferizedOp<StateAppendOp>(rewriter, op, getViewType(append.getAll()), append.getCall(),
+                                                append.getSlot(), *fresh);
+    return success();
+  }
+};
+
+struct ViewModel : StateModel<ViewModel, StateViewOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &,
+                          BufferizationState &) const {
+    auto view = cast<StateViewOp>(op);
+    replaceOpWithNewBufferizedOp<StateViewOp>(rewriter, op, getViewType(view.getAll()), view.getCall(), view.getSlot());
+    return success();
+  }
+};
+
+} // namespace
+
+void hone::hrt::registerBufferizableOpInterfaceExternalModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HrtDialect *) {
+    KernelOp::attachInterface<KernelModel>(*context);
+    StateAppendOp::attachInterface<AppendModel>(*context);
+    StateViewOp::attachInterface<ViewModel>(*context);
+  });
+}
