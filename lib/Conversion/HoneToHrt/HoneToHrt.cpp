@@ -51,11 +51,12 @@ static int64_t placeParameters(ModuleOp module) {
     else
       param.erase();
   }
-  auto rank = [](ParamOp param) {
+  llvm::DenseMap<Operation *, std::tuple<bool, int64_t, size_t>> ranks;
+  for (auto [i, param] : llvm::enumerate(params)) {
     bool whole = getBytes(param) % kWeightAlignment == 0;
-    return std::pair(!whole, whole ? 0 : -getElementBytes(param.getTensorType().getElementType()));
-  };
-  llvm::stable_sort(params, [&](ParamOp a, ParamOp b) { return rank(a) < rank(b); });
+    ranks[param] = {!whole, whole ? 0 : -getElementBytes(param.getTensorType().getElementType()), i};
+  }
+  llvm::sort(params, [&](ParamOp a, ParamOp b) { return ranks[a] < ranks[b]; });
   int64_t offset = 0;
   Builder builder(module.getContext());
   for (ParamOp param : params) {

@@ -1,0 +1,41 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The CPU target: the phases of compilation below the hone dialect, and machine code.
+
+#ifndef HONE_TARGET_CPU_H
+#define HONE_TARGET_CPU_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace hone {
+
+/// A CPU that code is made for.
+struct CpuTarget {
+  /// LLVM's name of the CPU, resolved: never "native".
+  std::string name;
+  /// Features that code for it may use, by LLVM's names.
+  std::vector<std::string> features;
+
+  /// The CPU called `name` ("native" is the one of this machine); failure with the reason in `error`.
+  static llvm::FailureOr<CpuTarget> get(llvm::StringRef name, std::string &error);
+};
+
+/// From tensors to entry points: decomposition, kernel selection, fusion.
+void buildTensorPipeline(mlir::OpPassManager &pm);
+/// From tensors to memrefs and loops.
+void buildBufferPipeline(mlir::OpPassManager &pm);
+/// From loops to the LLVM dialect.
+void buildLLVMPipeline(mlir::OpPassManager &pm);
+
+/// Translates a module of the LLVM dialect, optimises it for `target`, and links it into the shared object `path`.
+llvm::LogicalResult emitProgram(mlir::ModuleOp module, const CpuTarget &target, llvm::StringRef path);
+
+} // namespace hone
+
+#endif // HONE_TARGET_CPU_H

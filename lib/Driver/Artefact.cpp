@@ -1,0 +1,313 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes artefacts. Weights are streamed in pieces, so that memory holds neither the model nor the file.
+
+#include "Artefact.h"
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/io/file.h"
+#include "hone/io/safetensors.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+#include <sys/mman.h>
+
+using namespace mlir;
+
+namespace hone {
+
+/// Bytes copied before their pages are given back.
+static constexpr uint64_t kPiece = uint64_t(16) << 20;
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+static std::optional<hone_dtype> getDtype(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    bool isUnsigned = integer.isUnsigned();
+    switch (integer.getWidth()) {
+    case 1:
+      return HONE_BOOL;
+    case 4:
+      return isUnsigned ? HONE_U4 : HONE_I4;
+    case 8:
+      return isUnsigned ? HONE_U8 : HONE_I8;
+    case 16:
+      return isUnsigned ? HONE_U16 : HONE_I16;
+    case 32:
+      return isUnsigned ? HONE_U32 : HONE_I32;
+    case 64:
+      return isUnsigned ? HONE_U64 : HONE_I64;
+    default:
+      return std::nullopt;
+    }
+  }
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return complex.getElementType().isF32() ? HONE_C64 : HONE_C128;
+  return llvm::TypeSwitch<Type, std::optional<hone_dtype>>(type)
+      .Case<Float32Type>([](auto) { return HONE_F32; })
+      .Case<Float16Type>([](auto) { return HONE_F16; })
+      .Case<BFloat16Type>([](auto) { return HONE_BF16; })
+      .Case<Float64Type>([](auto) { return HONE_F64; })
+      .Case<Float8E4M3FNType>([](auto) { return HONE_F8E4M3FN; })
+      .Case<Float8E4M3FNUZType>([](auto) { return HONE_F8E4M3FNUZ; })
+      .Case<Float8E5M2Type>([](auto) { return HONE_F8E5M2; })
+      .Case<Float8E5M2FNUZType>([](auto) { return HONE_F8E5M2FNUZ; })
+      .Case<Float8E8M0FNUType>([](auto) { return HONE_F8E8M0; })
+      .Default([](Type) { return std::nullopt; });
+}
+
+/// `attrs` are the function's about this value; without them the type speaks for itself.
+static FailureOr<io::TensorInfo> describe(func::FuncOp function, RankedTensorType type, DictionaryAttr attrs,
+                                          std::string name) {
+  io::TensorInfo info;
+  info.name = std::move(name);
+  ArrayAttr dims;
+  if (attrs) {
+    if (auto given = attrs.getAs<StringAttr>(onnxir::kNameAttr))
+      info.name = given.str();
+    if (auto source = attrs.getAs<TypeAttr>(onnxir::kSourceTypeAttr))
+      if (auto ranked = dyn_cast<RankedTensorType>(source.getValue()); ranked && ranked.getRank() == type.getRank())
+        type = RankedTensorType::get(type.getShape(), ranked.getElementType());
+    dims = attrs.getAs<ArrayAttr>(onnxir::kDimsAttr);
+  }
+  std::optional<hone_dtype> dtype = getDtype(type.getElementType());
+  if (!dtype)
+    return function.emitError() << "unsupported element type " << type.getElementType() << " of '" << info.name << "'";
+  info.dtype = *dtype;
+  bool named = dims && static_cast<int64_t>(dims.size()) == type.getRank();
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!type.isDynamicDim(dim))
+      info.shape.push_back(io::Dim::fixed(type.getDimSize(dim)));
+    else
+      info.shape.push_back(io::Dim::symbolic(named ? cast<StringAttr>(dims[dim]).str() : std::string()));
+  }
+  return info;
+}
+
+static LogicalResult describeState(ModuleOp module, io::EntryInfo &entry) {
+  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  if (!slots)
+    return success();
+  for (SlotAttr slot : slots.getAsRange<SlotAttr>()) {
+    auto type = cast<RankedTensorType>(slot.getType());
+    io::TensorInfo info;
+    info.name = slot.getName().str();
+    info.dtype = getDtype(type.getElementType()).value_or(HONE_F32);
+    info.appendAxis = slot.getAxis();
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
+      info.shape.push_back(static_cast<int64_t>(dim) == slot.getAxis() ? io::Dim::fixed(0)
+                           : ShapedType::isDynamic(size)               ? io::Dim::symbolic("batch")
+                                                                       : io::Dim::fixed(size));
+    entry.state.push_back(std::move(info));
+  }
+  return success();
+}
+
+static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
+  io::EntryInfo entry;
+  entry.name = function.getName().str();
+  bool stateful = false;
+  auto add = [&](Type type, DictionaryAttr attrs, std::string name, std::vector<io::TensorInfo> &into) -> LogicalResult {
+    if (isa<KvType>(type)) {
+      stateful = true;
+      return success();
+    }
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return function.emitError() << "unsupported type " << type << " of '" << name
+                                  << "'; supported: tensors of known rank";
+    FailureOr<io::TensorInfo> info = describe(function, tensor, attrs, name);
+    if (succeeded(info))
+      into.push_back(std::move(*info));
+    return info;
+  };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (failed(add(type, function.getArgAttrDict(i), "input" + std::to_string(i), entry.inputs)))
+      return failure();
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
+      return failure();
+  if (stateful && failed(describeState(function->getParentOfType<ModuleOp>(), entry)))
+    return failure();
+  return entry;
+}
+
+FailureOr<std::vector<io::EntryInfo>> describeEntries(ModuleOp module) {
+  std::vector<io::EntryInfo> entries;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal() || function.isPrivate())
+      continue;
+    FailureOr<io::EntryInfo> entry = describeEntry(function);
+    if (failed(entry))
+      return failure();
+    entries.push_back(std::move(*entry));
+  }
+  if (entries.empty())
+    return module.emitError() << "expected a function to compile, but the module has none";
+  return entries;
+}
+
+std::vector<std::string> listKernels(ModuleOp module) {
+  llvm::StringSet<> names;
+  module.walk([&](hrt::KernelOp kernel) { names.insert(kernel.getName()); });
+  std::vector<std::string> kernels;
+  for (const auto &name : names)
+    kernels.push_back(name.first().str());
+  llvm::sort(kernels);
+  return kernels;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+static LogicalResult report(Location loc, const absl::Status &status) {
+  if (status.ok())
+    return success();
+  return emitError(loc) << std::string(status.message());
+}
+
+static LogicalResult appendExternal(io::SafetensorsWriter &writer, ExternalAttr external, Location loc) {
+  auto file = io::MappedFile::open(external.getFile().str());
+  if (!file.ok())
+    return report(loc, file.status());
+  uint64_t begin = external.getOffset(), end = begin + external.getBytes();
+  if (end > file->size())
+    return emitError(loc) << "expected '" << external.getFile() << "' to hold " << external.getBytes()
+                          << " bytes at offset " << begin << ", but it ends at " << file->size();
+  for (uint64_t at = begin; at < end; at += kPiece) {
+    uint64_t count = std::min(kPiece, end - at);
+    absl::Status status = writer.append(file->text().substr(at, count));
+    if (!status.ok())
+      return report(loc, status);
+    uint64_t page = llvm::sys::Process::getPageSizeEstimate(), first = llvm::alignDown(at, page);
+    madvise(const_cast<uint8_t *>(file->data()) + first, at + count - first, MADV_DONTNEED);
+  }
+  return success();
+}
+
+/// Elements as the program reads them: one byte for i1, little-endian otherwise.
+static std::string getBytes(DenseElementsAttr value) {
+  std::string bytes;
+  if (value.getElementType().isInteger(1)) {
+    for (bool bit : value.getValues<bool>())
+      bytes.push_back(bit);
+    return bytes;
+  }
+  ArrayRef<char> raw = value.getRawData();
+  int64_t copies = value.isSplat() ? value.getNumElements() : 1;
+  for (int64_t i = 0; i < copies; ++i)
+    bytes.append(raw.data(), raw.size());
+  return bytes;
+}
+
+static LogicalResult appendParameter(io::SafetensorsWriter &writer, ParamOp param) {
+  Attribute storage = param.getStorage();
+  if (auto external = dyn_cast<ExternalAttr>(storage))
+    return appendExternal(writer, external, param.getLoc());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob)
+      return param.emitError() << "expected the bytes of resource '" << resource.getRawHandle().getKey()
+                               << "', but the file has none";
+    return report(param.getLoc(), writer.append({blob->getData().data(), blob->getData().size()}));
+  }
+  if (auto dense = dyn_cast<DenseElementsAttr>(storage))
+    return report(param.getLoc(), writer.append(getBytes(dense)));
+  return param.emitError() << "unsupported storage " << storage << " of a parameter";
+}
+
+LogicalResult ArtefactWriter::writeWeights(ModuleOp module) {
+  SmallVector<ParamOp> params;
+  for (auto param : module.getOps<ParamOp>())
+    if (param->hasAttr(hrt::kOffsetAttr))
+      params.push_back(param);
+  llvm::sort(params, [](ParamOp a, ParamOp b) {
+    auto at = [](ParamOp param) { return param->getAttrOfType<IntegerAttr>(hrt::kOffsetAttr).getInt(); };
+    return std::pair(at(a), a.getSymName()) < std::pair(at(b), b.getSymName());
+  });
+  std::vector<io::StoredTensor> tensors;
+  for (ParamOp param : params) {
+    RankedTensorType type = param.getTensorType();
+    std::optional<hone_dtype> dtype = getDtype(type.getElementType());
+    if (!dtype)
+      return param.emitError() << "unsupported element type " << type.getElementType() << " of a parameter";
+    tensors.push_back({param.getSymName().str(), *dtype, type.getShape().vec()});
+  }
+  auto writer = io::SafetensorsWriter::create(getFile("weights.safetensors"), std::move(tensors));
+  if (!writer.ok())
+    return report(loc, writer.status());
+  for (ParamOp param : params)
+    if (failed(appendParameter(*writer, param)))
+      return failure();
+  return report(loc, writer->commit());
+}
+
+//===----------------------------------------------------------------------===//
+// The folder
+//===----------------------------------------------------------------------===//
+
+static bool isArtefact(const Twine &path) { return llvm::sys::fs::exists(path + "/manifest.json"); }
+
+FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
+  std::string clean = path.rtrim('/').str();
+  if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
+    return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
+  std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
+  if (std::error_code error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false))
+    return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
+  return ArtefactWriter(clean, temporary, loc);
+}
+
+ArtefactWriter::~ArtefactWriter() {
+  if (!temporary.empty())
+    llvm::sys::fs::remove_directories(temporary);
+}
+
+std::string ArtefactWriter::getFile(StringRef name) const { return temporary + "/" + name.str(); }
+
+LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
+  auto text = io::readFile(file.str());
+  if (!text.ok())
+    return report(loc, text.status());
+  return report(loc, io::writeFile(getFile("tokenizer.json"), *text));
+}
+
+LogicalResult ArtefactWriter::commit(io::Manifest manifest) {
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(temporary, error), end; it != end && !error; it.increment(error)) {
+    uint64_t size = 0;
+    if ((error = llvm::sys::fs::file_size(it->path(), size)))
+      break;
+    manifest.fileBytes[llvm::sys::path::filename(it->path()).str()] = size;
+  }
+  if (error)
+    return emitError(loc) << "cannot read '" << temporary << "': " << error.message();
+  if (failed(report(loc, io::writeFile(getFile("manifest.json"), io::manifestText(manifest)))))
+    return failure();
+  // An artefact of before makes way only once the new one is whole.
+  std::string old = temporary + ".old";
+  bool replaces = llvm::sys::fs::exists(path);
+  if (replaces && (error = llvm::sys::fs::rename(path, old)))
+    return emitError(loc) << "cannot replace '" << path << "': " << error.message();
+  if ((error = llvm::sys::fs::rename(temporary, path)))
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  temporary.clear();
+  if (replaces)
+    llvm::sys::fs::remove_directories(old);
+  return success();
+}
+
+} // namespace hone

@@ -1,0 +1,47 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The folder that a compilation makes: program.so, weights.safetensors, manifest.json (docs/artefact.md).
+
+#ifndef HONE_LIB_DRIVER_ARTEFACT_H
+#define HONE_LIB_DRIVER_ARTEFACT_H
+
+#include "hone/Target/CPU.h"
+#include "hone/io/manifest.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace hone {
+
+/// What the manifest says of the functions of `module`: names, types and symbolic sizes of inputs, outputs and state.
+/// Read before the functions become entry points.
+llvm::FailureOr<std::vector<io::EntryInfo>> describeEntries(mlir::ModuleOp module);
+
+/// Names of the kernels that the program calls.
+std::vector<std::string> listKernels(mlir::ModuleOp module);
+
+/// An artefact under construction, in a folder beside its place; it appears by rename, or not at all.
+class ArtefactWriter {
+public:
+  static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, mlir::Location loc);
+  ArtefactWriter(ArtefactWriter &&) = default;
+  ~ArtefactWriter();
+
+  /// Streams the bytes of every placed parameter of `module` into weights.safetensors.
+  llvm::LogicalResult writeWeights(mlir::ModuleOp module);
+  llvm::LogicalResult copyTokenizer(llvm::StringRef file);
+  std::string getFile(llvm::StringRef name) const;
+  /// Writes the manifest with the sizes of the files, and puts the folder into place.
+  llvm::LogicalResult commit(io::Manifest manifest);
+
+private:
+  ArtefactWriter(llvm::StringRef path, std::string temporary, mlir::Location loc)
+      : path(path), temporary(std::move(temporary)), loc(loc) {}
+
+  std::string path, temporary;
+  mlir::Location loc;
+};
+
+} // namespace hone
+
+#endif // HONE_LIB_DRIVER_ARTEFACT_H

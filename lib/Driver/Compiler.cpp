@@ -1,0 +1,190 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the phases of a compilation and writes what each leaves.
+
+#include "Compiler.h"
+
+#include "Artefact.h"
+#include "hone/Conversion/Passes.h"
+#include "hone/Import/Import.h"
+#include "hone/Target/CPU.h"
+#include "cpu/cpu_features.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace hone {
+
+static void buildRaisePhase(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+static void buildLowerPhase(OpPassManager &pm) {
+  pm.addPass(createConvertOnnxToLinalg());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+llvm::ArrayRef<Phase> getPhases() {
+  static const Phase phases[] = {
+      {"import", "the file as it is, in the onnx dialect", nullptr},
+      {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
+      {"rewrite", "rewrites that were asked for", [](OpPassManager &) {}},
+      {"lower", "everything else in linalg", buildLowerPhase},
+      {"tensor", "entry points, kernels selected, loops fused", buildTensorPipeline},
+      {"buffer", "memory instead of values", buildBufferPipeline},
+      {"llvm", "the LLVM dialect", buildLLVMPipeline},
+  };
+  return phases;
+}
+
+static LogicalResult checkPhase(StringRef name, Location loc) {
+  SmallVector<StringRef> names;
+  for (const Phase &phase : getPhases())
+    names.push_back(phase.name);
+  if (name.empty() || llvm::is_contained(names, name))
+    return success();
+  return emitError(loc) << "unsupported phase '" << name << "'; supported: " << llvm::join(names, ", ");
+}
+
+OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
+  if (path.ends_with(".mlir") || path.ends_with(".mlirbc")) {
+    auto sources = std::make_shared<llvm::SourceMgr>();
+    std::string error;
+    auto file = llvm::MemoryBuffer::getFile(path);
+    if (!file) {
+      emitError(FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0))
+          << "cannot read '" << path << "': " << file.getError().message();
+      return nullptr;
+    }
+    sources->AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+  }
+  return importOnnx(path, context);
+}
+
+LogicalResult writeModule(ModuleOp module, StringRef path) {
+  Location loc = module.getLoc();
+  std::string temporary = path == "-" ? "-" : (path + ".tmp").str();
+  std::error_code error;
+  llvm::ToolOutputFile file(temporary, error, llvm::sys::fs::OF_None);
+  if (error)
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  if (path.ends_with(".mlirbc")) {
+    if (failed(writeBytecodeToFile(module, file.os())))
+      return emitError(loc) << "cannot write '" << path << "' as bytecode";
+  } else {
+    OpPrintingFlags flags;
+    flags.enableDebugInfo(true, /*prettyForm=*/false).useLocalScope();
+    module->print(file.os(), flags);
+    file.os() << '\n';
+  }
+  file.os().flush();
+  if (file.os().has_error()) {
+    error = file.os().error();
+    file.os().clear_error();
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  }
+  file.keep();
+  if (path != "-")
+    if (std::error_code renamed = llvm::sys::fs::rename(temporary, path))
+      return emitError(loc) << "cannot write '" << path << "': " << renamed.message();
+  return success();
+}
+
+/// What the artefact's manifest says; filled on the way, since later phases forget what earlier ones know.
+static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
+  FailureOr<std::vector<io::EntryInfo>> entries = describeEntries(module);
+  if (failed(entries))
+    return failure();
+  manifest.entries = std::move(*entries);
+  return success();
+}
+
+static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+  if (phase.name == "rewrite" && !options.passPipeline.empty()) {
+    std::string error;
+    llvm::raw_string_ostream errors(error);
+    if (failed(parsePassPipeline(options.passPipeline, pm, errors)))
+      return emitError(module.getLoc()) << "cannot read the pass pipeline '" << options.passPipeline << "': " << error;
+  } else if (phase.build) {
+    phase.build(pm);
+  }
+  return pm.run(module);
+}
+
+static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number, ModuleOp module) {
+  if (options.saveIr.empty())
+    return success();
+  if (std::error_code error = llvm::sys::fs::create_directories(options.saveIr))
+    return emitError(module.getLoc()) << "cannot make folder '" << options.saveIr << "': " << error.message();
+  std::string name = options.saveIr + "/" + std::to_string(number) + "-" + phase.name.str() + ".mlir";
+  return writeModule(module, name);
+}
+
+static void fillManifest(const CompileOptions &options, const CpuTarget &target, io::Manifest &manifest) {
+  manifest.honeVersion = HONE_VERSION;
+  manifest.target = "cpu";
+  manifest.cpuName = target.name;
+  for (const std::string &feature : target.features)
+    if (cpu::cpuHasFeature(feature)) // one that the loader knows how to look for
+      manifest.cpuFeatures.push_back(feature);
+  manifest.sourceName = llvm::sys::path::filename(options.input).str();
+  if (!options.tokenizer.empty())
+    manifest.tokenizer = "tokenizer.json";
+}
+
+LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
+  auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
+  if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
+    return failure();
+  std::string error;
+  FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
+  if (failed(target))
+    return emitError(loc) << error;
+  OwningOpRef<ModuleOp> module = readModel(options.input, context);
+  if (!module)
+    return failure();
+  io::Manifest manifest;
+  fillManifest(options, *target, manifest);
+  bool started = options.startFrom.empty();
+  for (auto [number, phase] : llvm::enumerate(getPhases())) {
+    started |= phase.name == options.startFrom;
+    if (!started)
+      continue;
+    if (phase.name == "tensor" && options.stopAfter.empty() && failed(describe(*module, manifest)))
+      return failure();
+    if (failed(runPhase(phase, options, *module)) || failed(saveIr(options, phase, number, *module)))
+      return failure();
+    if (phase.name == "tensor")
+      manifest.kernels = listKernels(*module);
+    if (phase.name == options.stopAfter)
+      return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
+  }
+  if (manifest.entries.empty())
+    return emitError(loc) << "cannot make an artefact from phase '" << options.startFrom
+                          << "': the signature is known up to phase 'tensor'";
+  FailureOr<ArtefactWriter> artefact = ArtefactWriter::create(options.output, loc);
+  if (failed(artefact) || failed(artefact->writeWeights(*module)))
+    return failure();
+  if (!options.tokenizer.empty() && failed(artefact->copyTokenizer(options.tokenizer)))
+    return failure();
+  if (failed(emitProgram(*module, *target, artefact->getFile("program.so"))))
+    return failure();
+  return artefact->commit(std::move(manifest));
+}
+
+} // namespace hone

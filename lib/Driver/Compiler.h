@@ -1,0 +1,50 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One compilation: the phases from a file to an artefact.
+
+#ifndef HONE_LIB_DRIVER_COMPILER_H
+#define HONE_LIB_DRIVER_COMPILER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace hone {
+
+struct CompileOptions {
+  std::string input;         // .onnx, .mlir or .mlirbc
+  std::string output;        // folder of the artefact
+  std::string cpu = "native";
+  std::string tokenizer;     // tokenizer.json to ship, or empty
+  std::string saveIr;        // folder for the IR after every phase, or empty
+  std::string stopAfter;     // phase, or empty
+  std::string startFrom;     // phase, or empty
+  std::string passPipeline;  // replaces the rewrite phase
+};
+
+/// A step of compilation with a name; later phases read what earlier ones wrote.
+struct Phase {
+  llvm::StringRef name;
+  llvm::StringRef summary;
+  void (*build)(mlir::OpPassManager &pm);
+};
+
+/// All phases, in order. The first ("import") has no passes.
+llvm::ArrayRef<Phase> getPhases();
+
+/// Reads a model by the ending of its name; null after a diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context);
+
+/// Runs a whole compilation; errors are diagnostics of `context`.
+llvm::LogicalResult compile(const CompileOptions &options, mlir::MLIRContext *context);
+
+/// Writes a module as text, or as bytecode where the name ends in .mlirbc; the file appears whole or not at all.
+/// "-" is standard output.
+llvm::LogicalResult writeModule(mlir::ModuleOp module, llvm::StringRef path);
+
+} // namespace hone
+
+#endif // HONE_LIB_DRIVER_COMPILER_H

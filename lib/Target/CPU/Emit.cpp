@@ -1,0 +1,159 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM dialect to a shared object: translation, optimisation for the CPU, object code in memory, linked by lld in process.
+
+#include "hone/Target/CPU.h"
+
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+
+LLD_HAS_DRIVER(elf)
+
+using namespace mlir;
+
+namespace hone {
+
+static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+/// Where a C library's mathematical functions are on any Linux: the soname that the program records as needed.
+static constexpr llvm::StringLiteral kMathLibraries[] = {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6",
+                                                         "/usr/lib/libm.so.6"};
+
+static std::vector<std::string> getFeatures(StringRef name) {
+  std::vector<std::string> features;
+  if (name == "native") {
+    for (const auto &feature : llvm::sys::getHostCPUFeatures())
+      if (feature.second)
+        features.push_back(feature.first().str());
+  } else {
+    SmallVector<StringRef> enabled;
+    llvm::X86::getFeaturesForCPU(name, enabled);
+    for (StringRef feature : enabled)
+      features.push_back(feature.str());
+  }
+  llvm::sort(features);
+  return features;
+}
+
+llvm::FailureOr<CpuTarget> CpuTarget::get(StringRef name, std::string &error) {
+  std::vector<std::string> features = getFeatures(name);
+  std::string resolved = name == "native" ? llvm::sys::getHostCPUName().str() : name.str();
+  if (llvm::X86::parseArchX86(resolved, /*Only64Bit=*/true) != llvm::X86::CK_None)
+    return CpuTarget{resolved, features};
+  if (name == "native") // a CPU newer than LLVM: its features still say what it can do
+    return CpuTarget{"x86-64", features};
+  SmallVector<StringRef> known;
+  llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
+  error = "unsupported CPU '" + name.str() + "'; supported: native, " + llvm::join(known, ", ");
+  return failure();
+}
+
+static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuTarget &target, std::string &error) {
+  static bool initialised = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)initialised;
+  llvm::Triple triple(kTriple);
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return nullptr;
+  std::string features;
+  for (const std::string &feature : target.features)
+    features += (features.empty() ? "+" : ",+") + feature;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+}
+
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  bool wide = machine.getTargetFeatureString().contains("+avx512f");
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    if (wide)
+      function.addFnAttr("prefer-vector-width", "512");
+  }
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, StringRef path, Location loc) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (error)
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return emitError(loc) << "cannot emit machine code for " << machine.getTargetCPU();
+  passes.run(module);
+  stream.flush();
+  if (stream.has_error())
+    return emitError(loc) << "cannot write '" << path << "': " << stream.error().message();
+  return success();
+}
+
+static LogicalResult link(StringRef object, StringRef path, Location loc) {
+  std::string objectText = object.str(), pathText = path.str(), output, errors;
+  SmallVector<const char *> arguments = {"ld.lld",  "-shared",          "--gc-sections", "-z",  "now", "--hash-style=gnu",
+                                         "--strip-all", objectText.c_str(), "-o", pathText.c_str()};
+  for (StringRef library : kMathLibraries)
+    if (llvm::sys::fs::exists(library)) {
+      arguments.push_back(library.data());
+      break;
+    }
+  llvm::raw_string_ostream out(output), err(errors);
+  bool linked = lld::elf::link(arguments, out, err, /*exitEarly=*/false, /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  if (!linked)
+    return emitError(loc) << "cannot link '" << path << "': " << StringRef(errors).trim();
+  return success();
+}
+
+LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, StringRef path) {
+  Location loc = module.getLoc();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target, error);
+  if (!machine)
+    return emitError(loc) << "cannot emit code for " << kTriple << ": " << error;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "program");
+  if (!translated)
+    return failure();
+  translated->setTargetTriple(llvm::Triple(kTriple));
+  translated->setDataLayout(machine->createDataLayout());
+  optimise(*translated, *machine);
+  std::string object = (path + ".o").str();
+  llvm::FileRemover remover(object);
+  if (failed(emitObject(*translated, *machine, object, loc)))
+    return failure();
+  return link(object, path, loc);
+}
+
+} // namespace hone

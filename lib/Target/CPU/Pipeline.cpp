@@ -1,0 +1,64 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The passes between the hone dialect and LLVM, in phases that can be stopped after and started from.
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Target/CPU.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hone {
+
+static void simplify(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void buildTensorPipeline(OpPassManager &pm) {
+  pm.addPass(createConvertHoneToHrt());
+  pm.addNestedPass<func::FuncOp>(createDecompose());
+  simplify(pm);
+  pm.addPass(createLinalgElementwiseOpFusionPass());
+  simplify(pm);
+}
+
+void buildBufferPipeline(OpPassManager &pm) {
+  pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
+  pm.addPass(bufferization::createOneShotBufferizePass());
+  simplify(pm);
+  pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
+  pm.addPass(bufferization::createLowerDeallocationsPass());
+  simplify(pm);
+  pm.addPass(createConvertLinalgToLoopsPass());
+}
+
+void buildLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(memref::createExpandOpsPass());
+  pm.addPass(createConvertComplexToStandardPass());
+  simplify(pm);
+  pm.addPass(createConvertHrtToLLVM());
+  simplify(pm);
+}
+
+} // namespace hone
