@@ -32,6 +32,7 @@ static void buildRaisePhase(OpPassManager &pm) {
 }
 
 static void buildLowerPhase(OpPassManager &pm) {
+  pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
