@@ -31,7 +31,7 @@ struct Recorder : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *op, ValueRange) override {
     ++count;
     remark::passed(op->getLoc(), remark::RemarkOpts::name("Decomposed").category("hone-decompose"))
-        << op->getName().getStringRef() << " runs as generated code";
+        << (op->getName().getStringRef() + " runs as generated code").str();
   }
   uint64_t count = 0;
 };

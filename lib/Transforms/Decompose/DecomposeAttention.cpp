@@ -79,20 +79,31 @@ static OpFoldResult divide(LocBuilder &builder, OpFoldResult a, OpFoldResult b) 
   return arith::DivUIOp::create(builder, asIndex(builder, a), asIndex(builder, b)).getResult();
 }
 
+/// `tensor` of the row-major order but of shape `sizes`.
+static Value reshape(LocBuilder &builder, Value tensor, RankedTensorType type, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<Value> shape;
+  for (OpFoldResult size : sizes)
+    shape.push_back(asIndex(builder, size));
+  return tensor::ReshapeOp::create(builder, type, tensor, tensor::FromElementsOp::create(builder, shape));
+}
+
 /// `tensor` with dimension `dim`, of size Hq, as two of Hk and G.
 Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
   Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), tensor);
   OpFoldResult heads = getSize(builder, op.getKey(), 1);
-  SmallVector<ReassociationIndices> groups;
-  for (int64_t i = 0, rank = sizes.size(); i < rank; ++i)
-    groups.push_back(i < dim    ? ReassociationIndices{i}
-                     : i == dim ? ReassociationIndices{i, i + 1}
-                                : ReassociationIndices{i + 1});
   OpFoldResult group = divide(builder, sizes[dim], heads);
   sizes[dim] = heads;
   sizes.insert(sizes.begin() + dim + 1, group);
   Type elements = cast<RankedTensorType>(tensor.getType()).getElementType();
   auto type = RankedTensorType::get(decomposeMixedValues(sizes).first, elements);
+  // What lowers memref.expand_shape knows the strides of one dynamic size of those that a dimension becomes, not of two.
+  if (!getConstantIntValue(heads) && !getConstantIntValue(group))
+    return reshape(builder, tensor, type, sizes);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0, rank = sizes.size() - 1; i < rank; ++i)
+    groups.push_back(i < dim    ? ReassociationIndices{i}
+                     : i == dim ? ReassociationIndices{i, i + 1}
+                                : ReassociationIndices{i + 1});
   return tensor::ExpandShapeOp::create(builder, type, tensor, groups, sizes);
 }
 
