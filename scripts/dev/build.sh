@@ -29,6 +29,20 @@ command_clean() {
   rm -rf build build-debug build-asan build-fuzz
 }
 
+# The main job from end to end on the model in examples/: compile it, look at it, let it write.
+command_demo() {
+  command_build
+  local model=examples/python-lm/model.onnx artefact=build/demo/python-lm.hone bin
+  bin=$(build_folder)/bin
+  mkdir -p build/demo
+  if [ ! -e "$artefact" ] || [ "$model" -nt "$artefact" ] || [ "$bin/hone" -nt "$artefact" ]; then
+    logged demo-compile "hone compile $model --tokenizer=examples/python-lm/tokenizer.json -o $artefact" \
+      "$bin/hone" compile "$model" --tokenizer=examples/python-lm/tokenizer.json -o "$artefact"
+  fi
+  echo "==> hone run $artefact --prompt 'class Parser:' --max-new-tokens 120" >&2
+  "$bin/hone" run "$artefact" --prompt 'class Parser:' --max-new-tokens 120
+}
+
 command_bench() {
   command_build
   "$(build_folder)/benchmarks/hone-kernel-benchmarks" "$@"
