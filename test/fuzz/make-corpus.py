@@ -49,6 +49,28 @@ def manifest():
     }).encode()
 
 
+def tokenizer(model, **parts):
+    return json.dumps({"version": "1.0", "added_tokens": [{"id": 0, "content": "<s>", "special": True}], **parts,
+                       "model": model}).encode()
+
+
+def tokenizers():
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    vocabulary = {token: index for index, token in enumerate(["<s>", "a", "b", "c", "ab", "\u2581", "<0x41>", "<unk>"])}
+    bpe = {"type": "BPE", "vocab": vocabulary, "merges": [["a", "b"]]}
+    yield "byte-level", tokenizer(bpe, pre_tokenizer=byte_level, decoder=byte_level)
+    yield "sentencepiece", tokenizer(
+        {**bpe, "unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True},
+        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, {"type": "NFKC"}]},
+        decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})
+    yield "split", tokenizer(bpe, pre_tokenizer={
+        "type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+(?!\\S)"}, "behavior": "Isolated", "invert": False})
+    yield "template", tokenizer(bpe, post_processor={
+        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                                                 {"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}})
+
+
 def value(name, shape, dtype=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -124,6 +146,9 @@ def seeds():
     yield "npz/stored", npz(np.savez, x=f32, y=np.array([True, False]))
     yield "npz/deflated", npz(np.savez_compressed, x=np.zeros((4, 64), np.int32))
     yield from ((f"onnx/{name}", content) for name, content in onnx_models())
+    yield from ((f"tokenizer/{name}", content) for name, content in tokenizers())
+    yield "text/source", "def f(x):\n    return 'é😀'  # 1234".encode()
+    yield "text/special", "<|file|>日本語<|pad|>".encode()
     yield "safetensors/two", safetensors(
         {"a": ("F32", [2, 2], bytes(16)), "b": ("BF16", [3], bytes(6))}, {"format": "pt"})
     yield "safetensors/none", safetensors({})
