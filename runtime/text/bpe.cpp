@@ -88,13 +88,13 @@ absl::Status BpeModel::readOptions(const JsonObject &object) {
 
 void BpeModel::indexCharacters() {
   characterIds.assign(kBasicPlane, kNoId);
-  std::string text;
-  for (char32_t c = 0; c < kBasicPlane; ++c) {
-    if (c >= 0xd800 && c <= 0xdfff) // surrogates are no characters
+  for (const std::string &token : vocabulary().all()) {
+    size_t position = 0;
+    if (token.empty() || sequenceLength(token[0]) != token.size())
       continue;
-    text.clear();
-    appendCodePoint(text, c);
-    characterIds[c] = vocabulary().idOf(text).value_or(kNoId);
+    char32_t character = decodeCodePoint(token, position);
+    if (character < kBasicPlane)
+      characterIds[character] = *vocabulary().idOf(token);
   }
 }
 

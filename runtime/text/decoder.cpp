@@ -196,7 +196,7 @@ private:
     HONE_RETURN_IF_ERROR(options.pattern->segments(whole, scratch, [&](Range range, bool isMatch) {
       result += isMatch ? std::string_view(options.content)
                         : std::string_view(whole).substr(range.begin, range.end - range.begin);
-      return absl::OkStatus();
+      return checkLength(result.size());
     }));
     return emit(result);
   }

@@ -208,7 +208,7 @@ public:
       if (isMatch && range.begin == 0 && !segment.empty())
         text.atStart &= !content.empty() && countCodePoints(segment) == 1;
       result += isMatch ? std::string_view(content) : segment;
-      return absl::OkStatus();
+      return checkLength(result.size());
     }));
     text.text = std::move(result);
     return absl::OkStatus();
@@ -225,7 +225,7 @@ public:
     std::string result;
     appendByteLevel(result, text.text);
     text.text = std::move(result);
-    return absl::OkStatus();
+    return checkLength(text.text.size());
   }
 };
 

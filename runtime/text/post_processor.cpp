@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<int32_t>> readSpecialToken(const JsonObject &specials
 
 absl::StatusOr<PostProcessor> PostProcessor::readTemplate(const JsonObject &object) {
   PostProcessor result;
-  result.runs = {{}};
+  int texts = 0;
   HONE_ASSIGN_OR_RETURN(auto pieces, object.objects("single"));
   HONE_ASSIGN_OR_RETURN(JsonObject specials, object.object("special_tokens"));
   for (const JsonObject &piece : pieces) {
@@ -41,26 +41,29 @@ absl::StatusOr<PostProcessor> PostProcessor::readTemplate(const JsonObject &obje
       HONE_ASSIGN_OR_RETURN(std::string name, sequence.string("id"));
       if (name != "A")
         return sequence.unsupported(sequence.pathOf("id"), name, "A (a template for one text has no second)");
-      result.runs.emplace_back();
+      ++texts;
       continue;
     }
     HONE_ASSIGN_OR_RETURN(JsonObject special, piece.object("SpecialToken"));
     HONE_ASSIGN_OR_RETURN(std::string name, special.string("id"));
     HONE_ASSIGN_OR_RETURN(std::vector<int32_t> ids, readSpecialToken(specials, name));
-    result.runs.back().insert(result.runs.back().end(), ids.begin(), ids.end());
+    std::vector<int32_t> &side = texts == 0 ? result.before : result.after;
+    side.insert(side.end(), ids.begin(), ids.end());
   }
+  if (texts != 1)
+    return io::invalid("expected ", object.pathOf("single"), " to hold the text once, but it holds it ", texts,
+                       " times");
   return result;
 }
 
 /// BertProcessing and RobertaProcessing: "cls" before the text, "sep" after it, each [token, id].
 absl::StatusOr<PostProcessor> PostProcessor::readPair(const JsonObject &object) {
   PostProcessor result;
-  const char *keys[] = {"cls", "sep"};
-  for (int i = 0; i < 2; ++i) {
-    HONE_ASSIGN_OR_RETURN(const Json *pair, object.array(keys[i]));
+  for (auto [key, side] : {std::pair("cls", &result.before), std::pair("sep", &result.after)}) {
+    HONE_ASSIGN_OR_RETURN(const Json *pair, object.array(key));
     if (pair->size() != 2 || !(*pair)[0].is_string())
-      return io::invalid("expected ", object.pathOf(keys[i]), " to be a token and its id, but got ", pair->dump());
-    HONE_ASSIGN_OR_RETURN(result.runs[i].emplace_back(), readId((*pair)[1], object.pathOf(keys[i])));
+      return io::invalid("expected ", object.pathOf(key), " to be a token and its id, but got ", pair->dump());
+    HONE_ASSIGN_OR_RETURN(side->emplace_back(), readId((*pair)[1], object.pathOf(key)));
   }
   return result;
 }
@@ -94,16 +97,11 @@ absl::StatusOr<PostProcessor> PostProcessor::read(const JsonObject &object) {
 }
 
 std::vector<int32_t> PostProcessor::apply(std::vector<int32_t> ids, bool addSpecialTokens) const {
-  if (isPlain() || (!addSpecialTokens && runs.size() == 2))
+  if (!addSpecialTokens)
     return ids;
-  std::vector<int32_t> result;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (i > 0)
-      result.insert(result.end(), ids.begin(), ids.end());
-    if (addSpecialTokens)
-      result.insert(result.end(), runs[i].begin(), runs[i].end());
-  }
-  return result;
+  ids.insert(ids.begin(), before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
+  return ids;
 }
 
 } // namespace hone::text

@@ -10,7 +10,7 @@
 
 namespace hone::text {
 
-/// A template for one text: runs of fixed ids, with the text at each place between two runs.
+/// Ids that stand before a text and ids that stand after it.
 class PostProcessor {
 public:
   /// Reads ByteLevel (no ids), TemplateProcessing (its "single"), BertProcessing, RobertaProcessing and a Sequence of
@@ -23,9 +23,9 @@ private:
   static absl::StatusOr<PostProcessor> readTemplate(const JsonObject &object);
   static absl::StatusOr<PostProcessor> readPair(const JsonObject &object);
   static absl::StatusOr<PostProcessor> readSequence(const JsonObject &object);
-  bool isPlain() const { return runs.size() == 2 && runs[0].empty() && runs[1].empty(); }
+  bool isPlain() const { return before.empty() && after.empty(); }
 
-  std::vector<std::vector<int32_t>> runs = {{}, {}};
+  std::vector<int32_t> before, after;
 };
 
 } // namespace hone::text

@@ -80,6 +80,7 @@ private:
   static absl::Status map(Piece piece, std::string &mapped, Sink sink) {
     mapped.clear();
     appendByteLevel(mapped, piece.text);
+    HONE_RETURN_IF_ERROR(checkLength(mapped.size()));
     return sink({mapped, piece.atStart});
   }
 

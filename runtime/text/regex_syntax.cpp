@@ -388,11 +388,4 @@ absl::StatusOr<std::string> translateRegex(std::string_view pattern) {
   return Translator(pattern).run();
 }
 
-std::string quoteForRegex(std::string_view text) {
-  std::string quoted;
-  for (size_t position = 0; position < text.size();)
-    quoted += literalCharacter(decodeCodePoint(text, position));
-  return quoted;
-}
-
 } // namespace hone::text

@@ -20,9 +20,6 @@ namespace hone::text {
 /// Fails for an unclosed class, a dangling backslash and escapes that have no counterpart.
 absl::StatusOr<std::string> translateRegex(std::string_view pattern);
 
-/// A pattern that matches exactly `text`.
-std::string quoteForRegex(std::string_view text);
-
 } // namespace hone::text
 
 #endif // HONE_RUNTIME_TEXT_REGEX_SYNTAX_H

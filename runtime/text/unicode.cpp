@@ -117,6 +117,14 @@ size_t findInvalidUtf8(std::string_view text) {
 
 bool isAscii(std::string_view text) { return asciiPrefix(text, 0) == text.size(); }
 
+absl::Status checkLength(size_t bytes) {
+  constexpr size_t kMaximalBytes = 1 << 30;
+  if (bytes <= kMaximalBytes)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      io::cat("cannot tokenize: the text grows to more than ", kMaximalBytes, " bytes"));
+}
+
 size_t countCodePoints(std::string_view text) {
   size_t count = 0;
   for (char c : text)

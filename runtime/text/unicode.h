@@ -7,6 +7,8 @@
 #ifndef HONE_RUNTIME_TEXT_UNICODE_H
 #define HONE_RUNTIME_TEXT_UNICODE_H
 
+#include "hone/io/status.h"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,6 +30,9 @@ void appendCodePoint(std::string &text, char32_t codePoint);
 size_t findInvalidUtf8(std::string_view text);
 
 bool isAscii(std::string_view text);
+
+/// Fails for text beyond a gigabyte: the stages of a tokenizer.json can multiply the length of a text again and again.
+absl::Status checkLength(size_t bytes);
 
 size_t countCodePoints(std::string_view text);
 

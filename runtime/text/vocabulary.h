@@ -34,6 +34,7 @@ public:
   /// Null where no token has this id.
   const std::string *tokenOf(int32_t id) const;
   size_t size() const { return tokens.size(); }
+  const std::vector<std::string> &all() const { return tokens; }
   bool idsAreUnique() const { return byId.size() == tokens.size(); }
 
 private:

@@ -49,28 +49,6 @@ def manifest():
     }).encode()
 
 
-def tokenizer(model, **parts):
-    return json.dumps({"version": "1.0", "added_tokens": [{"id": 0, "content": "<s>", "special": True}], **parts,
-                       "model": model}).encode()
-
-
-def tokenizers():
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    vocabulary = {token: index for index, token in enumerate(["<s>", "a", "b", "c", "ab", "\u2581", "<0x41>", "<unk>"])}
-    bpe = {"type": "BPE", "vocab": vocabulary, "merges": [["a", "b"]]}
-    yield "byte-level", tokenizer(bpe, pre_tokenizer=byte_level, decoder=byte_level)
-    yield "sentencepiece", tokenizer(
-        {**bpe, "unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True},
-        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, {"type": "NFKC"}]},
-        decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})
-    yield "split", tokenizer(bpe, pre_tokenizer={
-        "type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+(?!\\S)"}, "behavior": "Isolated", "invert": False})
-    yield "template", tokenizer(bpe, post_processor={
-        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
-                                                 {"Sequence": {"id": "A", "type_id": 0}}],
-        "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}})
-
-
 def value(name, shape, dtype=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -135,6 +113,57 @@ def onnx_models():
     yield "external", external()
 
 
+def tokenizers():
+    """Each a tokenizer.json, a NUL and a text."""
+    def bpe(tokens, merges, **fields):
+        return {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": merges, **fields}
+
+    def stages(kind, *parts):
+        return {"type": "Sequence", kind: list(parts)}
+
+    def added(content, **fields):
+        return {"id": 0, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
+                "normalized": False, "special": False, **fields}
+
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    letters = r"(?i:'s|'t)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}&&[^\p{Han}]]+|\s+(?!\S)|\s+"
+    split = {"type": "Split", "pattern": {"Regex": letters}, "behavior": "Isolated", "invert": False}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}
+    yield "byte-level", {
+        "model": bpe(["a", "b", "ab", "Ġ", "Ġab", "Ã", "©"], ["a b", "Ġ ab"], ignore_merges=True),
+        "added_tokens": [added("<s>", special=True, lstrip=True), added("Word", single_word=True, normalized=True)],
+        "normalizer": {"type": "NFC"}, "pre_tokenizer": stages("pretokenizers", split, byte_level),
+        "decoder": {"type": "ByteLevel"},
+        "post_processor": {"type": "TemplateProcessing", "special_tokens": {"x": {"id": "x", "ids": [1], "tokens": ["b"]}},
+                           "single": [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]},
+    }, "ab é<s>Word 123 漢"
+    yield "sentence-piece", {
+        "model": bpe(["<unk>", "▁", "a", "▁a", "<0xC3>", "<0xA9>"], [["▁", "a"]], byte_fallback=True, fuse_unk=True,
+                     unk_token="<unk>"),
+        "normalizer": stages("normalizers", {"type": "Prepend", "prepend": "▁"}, replace),
+        "decoder": stages("decoders", {**replace, "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+                          {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}),
+    }, "a aéxy" + " a" * 60
+    yield "metaspace", {
+        "model": bpe(["▁", "a", "##a", "a</w>"], [], continuing_subword_prefix="##", end_of_word_suffix="</w>"),
+        "normalizer": stages("normalizers", {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "Nmt"},
+                             {"type": "StripAccents"}, {"type": "Lowercase"}),
+        "pre_tokenizer": stages("pretokenizers", {"type": "Digits", "individual_digits": True},
+                                {"type": "Punctuation", "behavior": "MergedWithNext"},
+                                {"type": "FixedLength", "length": 9},
+                                {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}),
+        "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True},
+    }, " aa a, A1 aA"
+    yield "word-piece", {
+        "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "##b": 2}, "unk_token": "[UNK]",
+                  "continuing_subword_prefix": "##", "max_input_chars_per_word": 10},
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+                       "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "post_processor": {"type": "BertProcessing", "sep": ["a", 1], "cls": ["a", 1]},
+    }, "Ab áb 漢! a"
+
+
 def seeds():
     f32 = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield "manifest/full", manifest()
@@ -146,12 +175,13 @@ def seeds():
     yield "npz/stored", npz(np.savez, x=f32, y=np.array([True, False]))
     yield "npz/deflated", npz(np.savez_compressed, x=np.zeros((4, 64), np.int32))
     yield from ((f"onnx/{name}", content) for name, content in onnx_models())
-    yield from ((f"tokenizer/{name}", content) for name, content in tokenizers())
     yield "text/source", "def f(x):\n    return 'é😀'  # 1234".encode()
     yield "text/special", "<|file|>日本語<|pad|>".encode()
     yield "safetensors/two", safetensors(
         {"a": ("F32", [2, 2], bytes(16)), "b": ("BF16", [3], bytes(6))}, {"format": "pt"})
     yield "safetensors/none", safetensors({})
+    for name, document, text in tokenizers():
+        yield f"tokenizer/{name}", json.dumps(document, ensure_ascii=False).encode() + b"\0" + text.encode()
 
 
 for name, content in seeds():
