@@ -1,0 +1,152 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A trained language model: greedy continuations token for token and perplexity, against onnxruntime.
+
+The model of examples/ is compared on its own source of truth, onnxruntime over the same file. Where the shared folder
+exists, every exporter's file of the models in it is compared with the stored continuations and perplexities.
+"""
+
+import functools
+import json
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import onnxruntime
+
+import suite
+
+EXAMPLE = suite.ROOT / "examples" / "python-lm" / "model.onnx"
+PROMPTS, PROMPT_LENGTH, NEW_TOKENS = 4, 32, 64
+WINDOW = 512
+PERPLEXITY_TOLERANCE = 1e-3
+# A continuation is not held against us where the reference's two best tokens are closer than f32 sums can tell.
+LEAST_MARGIN = 1e-4
+CHUNKS = {"at once": [], "in chunks": ["--prefill-chunk", 7], "one by one": ["--prefill-chunk", 1]}
+
+
+class Reference:
+    """onnxruntime over an optimum export with past and present."""
+
+    def __init__(self, path):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.past = [i for i in self.session.get_inputs() if i.name.startswith("past_key_values.")]
+
+    def empty_past(self):
+        return [np.zeros((1, i.shape[1], 0, i.shape[3]), np.float32) for i in self.past]
+
+    def step(self, ids, past):
+        length = past[0].shape[2] + len(ids)
+        feeds = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, length), np.int64),
+                 "position_ids": np.arange(length - len(ids), length, dtype=np.int64)[None]}
+        known = {i.name for i in self.session.get_inputs()}
+        feeds = {name: array for name, array in feeds.items() if name in known}
+        logits, *present = self.session.run(None, feeds | {i.name: array for i, array in zip(self.past, past)})
+        return logits[0], present
+
+    def continuation(self, prompt, count):
+        """The greedy continuation, cut before the first token whose margin is too small to hold against anyone."""
+        logits, past = self.step(list(prompt), self.empty_past())
+        ids = []
+        for _ in range(count):
+            second, first = np.partition(logits[-1], -2)[-2:]
+            if first - second < LEAST_MARGIN:
+                break
+            ids.append(int(logits[-1].argmax()))
+            logits, past = self.step(ids[-1:], past)
+        return ids
+
+    def perplexity(self, tokens):
+        losses = []
+        for begin in range(0, len(tokens) - WINDOW, WINDOW):
+            window = tokens[begin:begin + WINDOW + 1].astype(np.int64)
+            logits = self.step(list(window[:-1]), self.empty_past())[0].astype(np.float64)
+            logits -= logits.max(axis=-1, keepdims=True)
+            chosen = logits[np.arange(WINDOW), window[1:]]
+            losses.append(np.log(np.exp(logits).sum(axis=-1)) - chosen)
+        return float(np.exp(np.mean(losses)))
+
+
+class Compiled:
+    def __init__(self, path, tools, folder):
+        self.tools, self.folder = tools, pathlib.Path(folder)
+        self.artefact = self.folder / "model.hone"
+        suite.run_tool([tools / "hone", "compile", path, "-o", self.artefact])
+
+    def continuation(self, prompt, count, flags):
+        np.save(self.folder / "prompt.npy", np.asarray(prompt, np.int64))
+        suite.run_tool([self.tools / "hone-run", "run", self.artefact, "--tokens", self.folder / "prompt.npy",
+                        "--output-tokens", self.folder / "new.npy", "--max-new-tokens", count, "--ignore-end", *flags])
+        return np.load(self.folder / "new.npy").tolist()
+
+    def perplexity(self, tokens):
+        np.save(self.folder / "tokens.npy", tokens)
+        output = suite.run_tool([self.tools / "hone-run", "eval", self.artefact, "--tokens", self.folder / "tokens.npy",
+                                 "--window", WINDOW, "--json"])
+        return json.loads(output)["perplexity"]
+
+
+def example_tokens():
+    """Source text that every checkout has: this folder, through the example's tokenizer."""
+    from tokenizers import Tokenizer
+    tokenizer = Tokenizer.from_file(str(EXAMPLE.with_name("tokenizer.json")))
+    text = "\n".join(path.read_text() for path in sorted(pathlib.Path(__file__).parent.glob("*.py")))
+    return np.array(tokenizer.encode(text).ids[:4 * WINDOW + 1], np.int32)
+
+
+def expected_of_example():
+    reference, tokens = Reference(EXAMPLE), example_tokens()
+    starts = np.linspace(0, len(tokens) - PROMPT_LENGTH, PROMPTS).astype(int)
+    prompts = [tokens[start:start + PROMPT_LENGTH] for start in starts]
+    pairs = [(prompt, reference.continuation(prompt, NEW_TOKENS)) for prompt in prompts]
+    return pairs, tokens, reference.perplexity(tokens)
+
+
+def stored_expectation(lm, name):
+    """PyTorch's continuations and perplexity, in f32; a continuation is cut where it was a close call."""
+    prompts = json.loads((lm / "prompts.json").read_text())["prompts"]
+    pairs = [(prompt["ids"], prompt[name]["ids"]) for prompt in prompts
+             if prompt[name]["smallest_margin"] >= LEAST_MARGIN]
+    perplexity = json.loads((lm / "reference.json").read_text())["models"][name]["perplexity"]
+    return pairs, np.load(lm / "eval_tokens.npy"), perplexity
+
+
+def check(path, expected, tools):
+    pairs, tokens, perplexity = expected()
+    with tempfile.TemporaryDirectory() as folder:
+        model = Compiled(path, tools, folder)
+        for manner, flags in CHUNKS.items():
+            for number, (prompt, ids) in enumerate(pairs):
+                got = model.continuation(prompt, len(ids), flags) if ids else []
+                if got != ids:
+                    at = next((i for i, (a, b) in enumerate(zip(got, ids)) if a != b), min(len(got), len(ids)))
+                    raise suite.Failure(f"prompt {number} {manner}: token {at} is {got[at:at + 1]}, expected {ids[at]}")
+        got = model.perplexity(tokens)
+        if abs(got / perplexity - 1) > PERPLEXITY_TOLERANCE:
+            raise suite.Failure(f"expected perplexity {perplexity:.4f}, but got {got:.4f}")
+
+
+def cases():
+    yield "examples/python-lm", (EXAMPLE, expected_of_example)
+    if shared := suite.shared_models():
+        lm = shared / "lm"
+        for path in sorted(lm.glob("*/*/model.onnx")):
+            model, exporter = path.parent.parent.name, path.parent.name
+            if "int4" not in exporter:  # other weights than the reference's
+                yield f"{model}/{exporter}", (path, functools.partial(stored_expectation, lm, model))
+
+
+def main():
+    options = suite.parser(__doc__).parse_args()
+    passed = failed = 0
+    chosen = [(name, case) for name, case in cases() if options.only in name]
+    for name, reason in suite.run_cases(chosen, lambda case: check(*case, options.build / "bin"), options.jobs):
+        print(f"{name}: {reason or 'same continuations and perplexity'}", flush=True)
+        passed, failed = passed + (reason is None), failed + (reason is not None)
+    return suite.finish(passed, failed)
+
+
+sys.exit(main())

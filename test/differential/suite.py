@@ -1,0 +1,73 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What differential suites share: options, running the tools, cases in parallel, and the last line."""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMEOUT_SECONDS = 300
+
+
+class Failure(Exception):
+    """A case that went wrong, with its reason in a line."""
+
+
+def parser(description):
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--only", default="", help="cases whose name contains this")
+    return options
+
+
+def shared_models():
+    """The folder of the larger models, or None where there is none."""
+    path = pathlib.Path(os.environ.get("HONE_SHARED") or ROOT.parent / "shared") / "models"
+    return path if path.is_dir() else None
+
+
+def one_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:300] if lines else "no message"
+
+
+def run_tool(command, threads=1):
+    """Runs a tool of the build; anything but exit 0 is a Failure with its first message."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    command = [str(word) for word in command]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment,
+                                timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{' '.join(command[:2])} did not end in {TIMEOUT_SECONDS} s") from None
+    if result.returncode not in (0, 1):
+        raise Failure(f"{' '.join(command[:2])} crashed (exit {result.returncode}): {one_line(result.stderr)}")
+    if result.returncode:
+        raise Failure(one_line(result.stderr or result.stdout))
+    return result.stdout
+
+
+def run_cases(cases, check, jobs):
+    """Calls check(case) for each (name, case), and yields (name, reason of the failure or None) in their order."""
+
+    def outcome(case):
+        try:
+            check(case)
+            return None
+        except Failure as failure:
+            return str(failure)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        pending = [(name, pool.submit(outcome, case)) for name, case in cases]
+        for name, job in pending:
+            yield name, job.result()
+
+
+def finish(passed, failed, skipped=0):
+    """Prints the summary that `./dev test` adds up, and gives the exit code."""
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed or not passed + skipped else 0
