@@ -72,7 +72,7 @@ double readBandwidth(int threads) {
   double best = 0;
   for (int pass = 0; pass < passes; ++pass) {
     auto start = Clock::now();
-#pragma omp parallel for simd reduction(+ : total) num_threads(threads) schedule(static)
+#pragma omp parallel for reduction(+ : total) num_threads(threads) schedule(static)
     for (size_t i = 0; i < words; ++i)
       total += memory[i];
     best = std::max(best, static_cast<double>(words * sizeof(uint64_t)) / secondsSince(start));
@@ -120,7 +120,7 @@ int64_t weightBytes(const rt::Module &module) {
   });
 }
 
-void print(const rt::LanguageModel &, const rt::Module &module, const io::EntryInfo &entry, const BenchOptions &options,
+void print(const rt::Module &module, const io::EntryInfo &entry, const BenchOptions &options,
            const Measurement &measured, double bandwidth, int threads) {
   double decode = static_cast<double>(options.newTokens) / medianOf(measured.decodeSeconds);
   double prefill = static_cast<double>(options.promptLength) / medianOf(measured.prefillSeconds);
@@ -155,7 +155,9 @@ absl::Status runBench(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::open(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
+                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   std::vector<int64_t> prompt = spreadPrompt(options.promptLength, model.vocabulary().value_or(1));
   Progress progress("measuring", options.repeat + 1);
   Measurement warmUp, measured;
@@ -165,7 +167,7 @@ absl::Status runBench(std::span<const std::string> arguments) {
     HONE_RETURN_IF_ERROR(measure(model, prompt, options.newTokens, measured));
   }
   int threads = options.threads > 0 ? static_cast<int>(options.threads) : omp_get_max_threads();
-  print(model, *module, model.session().entry(), options, measured, readBandwidth(threads), threads);
+  print(*module, session->entry(), options, measured, readBandwidth(threads), threads);
   return absl::OkStatus();
 }
 

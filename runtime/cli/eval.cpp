@@ -99,7 +99,9 @@ absl::Status runEval(std::span<const std::string> arguments) {
   if (rows.size() != 1)
     return invalid(*options.tokens, ": expected one row of tokens, but got ", rows.size());
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::open(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
+                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   return evaluate(model, rows[0], options);
 }
 

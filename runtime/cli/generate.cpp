@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Generation at the command line: prompts in, tokens out.
+// Generation at the command line: prompts in, text or tokens out.
 
 #include "cli/generate.h"
 
@@ -48,44 +48,86 @@ void printStatistics(const rt::GenerationStatistics &statistics) {
                statistics.decodeSeconds > 0 ? static_cast<double>(steps) / statistics.decodeSeconds : 0.0);
 }
 
-absl::StatusOr<std::vector<int64_t>> continuePrompt(rt::LanguageModel &model, const std::vector<int64_t> &prompt,
-                                                    const GenerateOptions &options,
-                                                    const rt::GenerationOptions &generation) {
-  model.session().state().reset();
-  std::vector<int64_t> written;
-  auto choose = [](std::span<const float> logits) -> absl::StatusOr<int64_t> { return rt::likeliestToken(logits); };
-  auto receive = [&](int64_t token) -> absl::StatusOr<bool> {
-    written.push_back(token);
-    return true;
-  };
-  HONE_ASSIGN_OR_RETURN(rt::GenerationStatistics statistics, rt::generate(model, prompt, generation, choose, receive));
-  if (options.statistics)
-    printStatistics(statistics);
-  return written;
+/// One prompt, and what becomes of its continuation.
+class Continuation {
+public:
+  Continuation(rt::LanguageModel &model, const text::Tokenizer *tokenizer, const GenerateOptions &options)
+      : model(model), tokenizer(tokenizer), options(options) {}
+
+  absl::StatusOr<std::vector<int64_t>> write(const std::vector<int64_t> &prompt) {
+    model.session().state().reset();
+    std::vector<int64_t> written;
+    auto receive = [&](int64_t token, std::string_view piece) -> absl::StatusOr<bool> {
+      if (token != rt::kNoToken)
+        written.push_back(token);
+      if (printsText())
+        print(piece);
+      return true;
+    };
+    HONE_ASSIGN_OR_RETURN(rt::GenerationStatistics statistics,
+                          rt::writeText(model, tokenizer, prompt, options.writing, receive));
+    if (printsText())
+      print("\n");
+    else if (!options.outputTokens)
+      printTokens(written);
+    if (options.statistics)
+      printStatistics(statistics);
+    return written;
+  }
+
+private:
+  /// Text goes in as text and comes out as text, tokens as tokens.
+  bool printsText() const { return !options.tokens; }
+
+  static void print(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+
+  rt::LanguageModel &model;
+  const text::Tokenizer *tokenizer;
+  const GenerateOptions &options;
+};
+
+absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer *tokenizer,
+                                 const GenerateOptions &options) {
+  if (options.tokens)
+    return readTokens(*options.tokens);
+  if (!tokenizer)
+    return invalid(module.folder(), ": has no tokenizer, so that a prompt must be given by --tokens");
+  std::string prompt = options.prompt.value_or("");
+  if (options.promptFile) {
+    HONE_ASSIGN_OR_RETURN(prompt, io::readFile(*options.promptFile));
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, rt::encodePrompt(*tokenizer, prompt));
+  // A text that begins with nothing begins as texts do.
+  if (tokens.empty() && module.manifest().beginToken)
+    tokens.push_back(*module.manifest().beginToken);
+  return Rows{tokens};
 }
 
 } // namespace
 
-absl::Status generateText(std::shared_ptr<const rt::Module> module, const GenerateOptions &options) {
-  const io::Manifest &manifest = module->manifest();
-  rt::GenerationOptions generation;
-  generation.maximalNewTokens = options.maximalNewTokens;
-  generation.prefillChunk = options.prefillChunk;
+absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
+  const std::vector<int64_t> &endTokens = module->manifest().endTokens;
   if (!options.ignoreEnd)
-    generation.endTokens = manifest.endTokens;
-  int64_t filler = manifest.endTokens.empty() ? 0 : manifest.endTokens[0];
-  HONE_ASSIGN_OR_RETURN(Rows prompts, readTokens(*options.tokens));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::open(module, static_cast<int>(options.threads)));
+    options.writing.generation.endTokens = endTokens;
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const text::Tokenizer> tokenizer, rt::loadTokenizer(*module));
+  HONE_ASSIGN_OR_RETURN(Rows prompts, readPrompts(*module, tokenizer.get(), options));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
+                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
+  Continuation continuation(model, tokenizer.get(), options);
   Progress progress("prompts", static_cast<int64_t>(prompts.size()));
   Rows written;
   for (const std::vector<int64_t> &prompt : prompts) {
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuePrompt(model, prompt, options, generation));
-    if (!options.outputTokens)
-      printTokens(row);
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuation.write(prompt));
     written.push_back(std::move(row));
-    progress.update(static_cast<int64_t>(written.size()));
+    if (prompts.size() > 1)
+      progress.update(static_cast<int64_t>(written.size()));
   }
-  return options.outputTokens ? writeTokens(*options.outputTokens, written, filler) : absl::OkStatus();
+  return options.outputTokens ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0])
+                              : absl::OkStatus();
 }
 
 } // namespace hone::cli

@@ -1,24 +1,25 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `run` with a language model: tokens go on where a prompt ends.
+// `run` with a language model: text or tokens go on where a prompt ends.
 
 #ifndef HONE_RUNTIME_CLI_GENERATE_H
 #define HONE_RUNTIME_CLI_GENERATE_H
 
-#include "core/language_model.h"
+#include "generate/text_writer.h"
 
 #include <optional>
 
 namespace hone::cli {
 
 struct GenerateOptions {
-  std::optional<std::string> tokens, outputTokens;
-  int64_t maximalNewTokens = 128, prefillChunk = 0, threads = 0;
+  std::optional<std::string> prompt, promptFile, tokens, outputTokens;
+  rt::WritingOptions writing;
+  int64_t threads = 0;
   bool ignoreEnd = false, statistics = false;
 };
 
-absl::Status generateText(std::shared_ptr<const rt::Module> module, const GenerateOptions &options);
+absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options);
 
 } // namespace hone::cli
 

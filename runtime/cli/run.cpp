@@ -12,19 +12,32 @@ namespace {
 
 using io::invalid;
 
-constexpr const char *kHelp = R"(usage: {program} run MODEL.hone --tokens FILE.npy [OPTIONS]
+constexpr const char *kHelp =
+    R"(usage: {program} run MODEL.hone --prompt TEXT | --prompt-file FILE | --tokens FILE.npy [OPTIONS]
        {program} run MODEL.hone --inputs FILE.npz [OPTIONS]
        {program} run MODEL.hone --cases FILE.npz [OPTIONS]
 
-With tokens, goes on where the prompt ends, one token at a time, until a token that ends the text or --max-new-tokens. With
-inputs, calls the model as the ONNX file had it, tensors in and tensors out.
+With a prompt, goes on where it ends, one token at a time, until a token that ends a text, a stop string, or
+--max-new-tokens. With inputs, calls the model as the ONNX file had it, tensors in and tensors out.
+
+prompt
+  --prompt TEXT             the prompt, which the artefact's tokenizer cuts into tokens; the new text is printed as it comes
+  --prompt-file FILE        the prompt, as a file of UTF-8 text
+  --tokens FILE.npy         the prompt as token ids: uint16, int32 or int64, of shape [n], or [rows, n] for several prompts;
+                            the new ids are printed
+  --output-tokens FILE.npy  write the new ids (int64, [n] or [rows, n]); rows that end early are filled up with the token
+                            that ends a text
 
 generation
-  --tokens FILE.npy         the prompt as token ids: uint16, int32 or int64, of shape [n], or [rows, n] for several prompts
-  --output-tokens FILE.npy  write the new ids (int64, [n] or [rows, n]) instead of printing them; rows that end early are
-                            filled up with the token that ends a text
   --max-new-tokens N        most tokens to write (default 128)
-  --ignore-end              go on after a token that ends the text
+  --temperature T           0 always takes the likeliest token (default 0); else logits are divided by T and a token is drawn
+  --top-k K                 draw from the K likeliest tokens (default 0: from all)
+  --top-p P                 draw from the likeliest tokens that add up to probability P (default 1: from all)
+  --min-p P                 draw from tokens at least P times as probable as the likeliest (default 0: from all)
+  --repetition-penalty R    divide positive and multiply negative logits of tokens that occurred before (default 1: no change)
+  --seed S                  seed of the draws; the same seed gives the same text (default 0)
+  --stop TEXT               end before this text; may be given several times
+  --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default: all at once)
   --stats                   print counts and times on stderr
 
@@ -43,17 +56,28 @@ both
 struct RunOptions {
   CallOptions call;
   GenerateOptions generate;
-  int64_t threads = 0;
+  int64_t threads = 0, seed = 0;
 };
 
 OptionParser parserFor(RunOptions &options) {
   constexpr double anyTolerance = 1e30;
   OptionParser parser;
+  rt::GenerationOptions &generation = options.generate.writing.generation;
+  text::SamplingOptions &sampling = options.generate.writing.sampling;
+  parser.text("prompt", options.generate.prompt);
+  parser.text("prompt-file", options.generate.promptFile);
   parser.text("tokens", options.generate.tokens);
   parser.text("output-tokens", options.generate.outputTokens);
-  parser.integer("max-new-tokens", options.generate.maximalNewTokens, 1);
+  parser.integer("max-new-tokens", generation.maximalNewTokens, 1);
+  parser.number("temperature", sampling.temperature, 0, 1e6);
+  parser.integer("top-k", sampling.topK, 0);
+  parser.number("top-p", sampling.topP, 0, 1);
+  parser.number("min-p", sampling.minP, 0, 1);
+  parser.number("repetition-penalty", sampling.repetitionPenalty, 0, 1e6);
+  parser.integer("seed", options.seed, 0);
+  parser.texts("stop", options.generate.writing.stop);
   parser.flag("ignore-end", options.generate.ignoreEnd);
-  parser.integer("prefill-chunk", options.generate.prefillChunk, 1);
+  parser.integer("prefill-chunk", generation.prefillChunk, 1);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -69,11 +93,14 @@ OptionParser parserFor(RunOptions &options) {
 /// Exactly one of the three things to do.
 absl::Status checkMode(const RunOptions &options) {
   const CallOptions &call = options.call;
+  const GenerateOptions &generate = options.generate;
   bool callsOnce = call.inputs || call.outputs || call.expect; // an entry may have no inputs
-  int modes = options.generate.tokens.has_value() + callsOnce + call.cases.has_value();
+  int modes = generate.prompt.has_value() + generate.promptFile.has_value() + generate.tokens.has_value() + callsOnce +
+              call.cases.has_value();
   if (modes == 1)
     return absl::OkStatus();
-  return invalid("expected one of --tokens, --inputs and --cases, but got ", modes ? "several" : "none");
+  return invalid("expected one of --prompt, --prompt-file, --tokens, --inputs and --cases, but got ",
+                 modes ? "several" : "none");
 }
 
 absl::Status runRun(std::span<const std::string> arguments) {
@@ -84,9 +111,9 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(checkMode(options));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
   options.call.threads = options.generate.threads = options.threads;
-  if (options.generate.tokens)
-    return generateText(module, options.generate);
-  return callWithTensors(*module, options.call);
+  options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
+  bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;
+  return calls ? callWithTensors(*module, options.call) : generateText(module, options.generate);
 }
 
 } // namespace

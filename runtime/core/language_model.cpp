@@ -34,12 +34,16 @@ absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t>
 
 } // namespace
 
-absl::StatusOr<LanguageModel> LanguageModel::open(std::shared_ptr<const Module> module, int threads) {
+absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads) {
   if (!module->manifest().entry("forward"))
     return invalid(module->folder(), ": not a language model: it has no entry 'forward'");
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(std::move(module)));
   session->setThreads(threads);
-  LanguageModel model(std::move(session));
+  return session;
+}
+
+absl::StatusOr<LanguageModel> LanguageModel::over(Session &session) {
+  LanguageModel model(session);
   HONE_RETURN_IF_ERROR(model.checkSignature());
   return model;
 }
@@ -49,12 +53,12 @@ absl::Status LanguageModel::checkSignature() const {
   bool takesTokens = entry.inputs.size() == 1 && entry.inputs[0].shape.size() == 2 &&
                      (entry.inputs[0].dtype == HONE_I64 || entry.inputs[0].dtype == HONE_I32);
   if (!takesTokens)
-    return invalid(memory->module().folder(),
-                   ": expected entry 'forward' to take tokens (i64 or i32, [batch, sequence])", " and nothing else");
+    return invalid(memory->module().folder(), ": expected entry '", entry.name,
+                   "' to take tokens (i64 or i32, [batch, sequence])", " and nothing else");
   bool givesLogits = !entry.outputs.empty() && entry.outputs[0].dtype == HONE_F32 && entry.outputs[0].shape.size() == 3;
   if (!givesLogits)
-    return invalid(memory->module().folder(),
-                   ": expected entry 'forward' to give logits (f32, [batch, sequence, vocabulary]) first");
+    return invalid(memory->module().folder(), ": expected entry '", entry.name,
+                   "' to give logits (f32, [batch, sequence, vocabulary]) first");
   return absl::OkStatus();
 }
 

@@ -12,14 +12,14 @@
 
 namespace hone::rt {
 
-/// One sequence. Its entry `forward` takes tokens (i64 or i32 [batch, sequence]) and gives logits (f32 [batch, sequence,
-/// vocabulary]) first; both are checked when it is opened.
+/// A session as a language model of one sequence: its entry takes tokens (i64 or i32 [batch, sequence]) and gives logits
+/// (f32 [batch, sequence, vocabulary]) first. The session outlives it.
 class LanguageModel {
 public:
-  /// `threads` 0 leaves the number to OpenMP.
-  static absl::StatusOr<LanguageModel> open(std::shared_ptr<const Module> module, int threads = 0);
+  /// Fails where the session's entry has another signature.
+  static absl::StatusOr<LanguageModel> over(Session &session);
 
-  Session &session() { return *memory; }
+  Session &session() const { return *memory; }
   int64_t length() const { return memory->state().length(); }
 
   /// Size of the vocabulary, or nothing where the manifest does not fix it.
@@ -29,13 +29,16 @@ public:
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
 
 private:
-  explicit LanguageModel(std::unique_ptr<Session> session) : memory(std::move(session)) {}
+  explicit LanguageModel(Session &session) : memory(&session) {}
   absl::Status checkSignature() const;
   absl::Status checkTokens(std::span<const int64_t> tokens) const;
   absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens) const;
 
-  std::unique_ptr<Session> memory;
+  Session *memory;
 };
+
+/// A session of the entry `forward` of a module. `threads` 0 leaves the number to OpenMP.
+absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads = 0);
 
 struct GenerationOptions {
   int64_t maximalNewTokens = 128;
@@ -55,7 +58,7 @@ using TokenChooser = std::function<absl::StatusOr<int64_t>(std::span<const float
 /// Receives a new token; false ends the generation.
 using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;
 
-/// Feeds the prompt (at least one token, or a session that holds some) and then token after token.
+/// Feeds the prompt, at least one token, and then token after token.
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
                                               const GenerationOptions &options, const TokenChooser &choose,
                                               const TokenReceiver &receive);

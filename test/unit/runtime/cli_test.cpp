@@ -42,6 +42,17 @@ protected:
     return outcome.err;
   }
 
+  /// Letters a to h are the tokens 0 to 7.
+  void addTokenizer() {
+    io::Manifest manifest = toyManifest();
+    manifest.tokenizer = "tokenizer.json";
+    writeArtefact(model, HONE_TEST_PROGRAM, manifest);
+    std::string json =
+        R"({"version":"1.0","added_tokens":[],"decoder":{"type":"ByteLevel"},"model":{"type":"BPE","merges":[],"vocab":)"
+        R"({"a":0,"b":1,"c":2,"d":3,"e":4,"f":5,"g":6,"h":7}}})";
+    ASSERT_EQ(messageOf(io::writeFile(model + "/tokenizer.json", json)), "OK");
+  }
+
   std::string writeNpz(const std::string &name, std::vector<std::pair<std::string, Array>> arrays) {
     std::string path = temporary.file(name);
     auto writer = io::NpzWriter::create(path);
@@ -103,7 +114,7 @@ TEST_F(Cli, WrongOptionsAreNamed) {
   EXPECT_THAT(complaint({"run", model, "--threads=2x"}), HasSubstr("but got '2x'"));
   EXPECT_THAT(complaint({"run", model, "--rtol=nan"}), HasSubstr("--rtol to be a number"));
   EXPECT_THAT(complaint({"run"}), HasSubstr("expected one MODEL.hone, but got 0"));
-  EXPECT_THAT(complaint({"run", model}), HasSubstr("expected one of --tokens, --inputs and --cases, but got none"));
+  EXPECT_THAT(complaint({"run", model}), HasSubstr("--inputs and --cases, but got none"));
   EXPECT_THAT(complaint({"run", model, "--tokens=a", "--cases=b"}), HasSubstr("but got several"));
   EXPECT_THAT(complaint({"eval", model}), HasSubstr("expected --tokens"));
   EXPECT_THAT(complaint({"bench", temporary.file("none")}), HasSubstr("not a folder"));
@@ -179,6 +190,35 @@ TEST_F(Cli, PrefillInPiecesGivesTheSame) {
   for (std::string chunk : {"1", "2", "3", "100"})
     EXPECT_EQ(run({"run", model, "--tokens", tokens, "--max-new-tokens=4", "--prefill-chunk", chunk}).out, whole);
   EXPECT_THAT(run({"run", model, "--tokens", tokens, "--stats"}).err, HasSubstr("prompt: 7 tokens"));
+}
+
+TEST_F(Cli, TextGoesOn) {
+  addTokenizer();
+  // "b" is token 1; sums modulo 8 are 1 2 4 0 0; letters name tokens.
+  EXPECT_EQ(run({"run", model, "--prompt", "b", "--max-new-tokens=5"}).out, "bceaa\n");
+  EXPECT_EQ(run({"run", model, "--prompt", "b", "--max-new-tokens=5", "--stop", "ea"}).out, "bc\n");
+  EXPECT_EQ(run({"run", model, "--prompt", "b", "--max-new-tokens=3", "--stop", "eaf"}).out, "bce\n");
+  ASSERT_EQ(messageOf(io::writeFile(temporary.file("prompt.txt"), "ab")), "OK");
+  EXPECT_EQ(run({"run", model, "--prompt-file", temporary.file("prompt.txt"), "--max-new-tokens=2"}).out, "bc\n");
+}
+
+TEST_F(Cli, DrawsDependOnTheSeedAlone) {
+  addTokenizer();
+  auto draw = [&](std::string seed) {
+    return run({"run", model, "--prompt", "b", "--temperature=2", "--seed", seed, "--ignore-end"}).out;
+  };
+  EXPECT_EQ(draw("1"), draw("1"));
+  EXPECT_NE(draw("1"), draw("2"));
+  EXPECT_EQ(run({"run", model, "--prompt", "b", "--temperature=2", "--top-k=1", "--max-new-tokens=4"}).out, "bcea\n");
+}
+
+TEST_F(Cli, PromptsNeedATokenizer) {
+  EXPECT_THAT(complaint({"run", model, "--prompt", "b"}), HasSubstr("has no tokenizer"));
+  std::string one = writeTokens<int64_t>(HONE_I64, {1}, {1});
+  EXPECT_THAT(complaint({"run", model, "--tokens", one, "--stop", "x"}), HasSubstr("stop strings need a tokenizer"));
+  addTokenizer();
+  shorten(model + "/tokenizer.json", 30);
+  EXPECT_THAT(complaint({"run", model, "--prompt", "b"}), HasSubstr("tokenizer.json"));
 }
 
 TEST_F(Cli, WrongTokensAreNamed) {

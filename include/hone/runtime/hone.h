@@ -1,0 +1,181 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C interface of libhone_rt: loading artefacts, calling them, sessions, generation. docs/runtime-c-api.md explains it
+// with an example.
+//
+// Every function that can fail returns a hone_status; the message of the last failure in a thread is hone_last_error().
+// Structs whose first member is `struct_size` grow at the end: the caller sets it to sizeof, and members beyond it keep
+// their defaults. Strings are UTF-8. A null pointer where a value is needed is HONE_INVALID, never a crash.
+
+#ifndef HONE_RUNTIME_HONE_H
+#define HONE_RUNTIME_HONE_H
+
+#include "hone/runtime/dlpack.h"
+#include "hone/runtime/program.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(HONE_RT_BUILD)
+#define HONE_API __attribute__((visibility("default")))
+#else
+#define HONE_API
+#endif
+
+#define HONE_API_VERSION 1u
+
+typedef enum hone_status {
+  HONE_OK = 0,
+  HONE_INVALID = 1, // an argument, a file or an input is at fault
+  HONE_OUT_OF_MEMORY = 2,
+  HONE_INTERNAL = 3 // a bug of Hone
+} hone_status;
+
+/// Message of the last failure in this thread; "" before any. Valid until the next failure in this thread.
+HONE_API const char *hone_last_error(void);
+
+/// Version of the library ("0.1.0"), and of this interface (HONE_API_VERSION at its build).
+HONE_API const char *hone_version(void);
+HONE_API uint32_t hone_api_version(void);
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Modules
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// A loaded artefact. Calls may run in several threads at once.
+typedef struct hone_module hone_module;
+
+HONE_API hone_status hone_module_open(const char *folder, hone_module **module);
+
+/// Sessions and outputs that are still open keep what they need. Null is nothing.
+HONE_API void hone_module_close(hone_module *module);
+
+HONE_API size_t hone_module_entry_count(const hone_module *module);
+/// Null beyond the last entry.
+HONE_API const char *hone_module_entry_name(const hone_module *module, size_t index);
+
+typedef enum hone_role { HONE_INPUT = 0, HONE_OUTPUT = 1, HONE_STATE = 2 } hone_role;
+
+/// What the manifest says of an input, output or state slot. Strings live as long as the module.
+typedef struct hone_tensor_info {
+  size_t struct_size;
+  const char *name;
+  int32_t dtype; // hone_dtype
+  int32_t rank;
+  int64_t sizes[HONE_MAX_RANK];       // -1: each call decides
+  const char *symbols[HONE_MAX_RANK]; // the size's name where it is -1, "" for one without; else null
+} hone_tensor_info;
+
+HONE_API hone_status hone_module_tensor_count(const hone_module *module, const char *entry, hone_role role,
+                                              size_t *count);
+HONE_API hone_status hone_module_tensor_info(const hone_module *module, const char *entry, hone_role role, size_t index,
+                                             hone_tensor_info *info);
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Calls
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// An input by its name. The view may have any strides; dense ones are not copied.
+typedef struct hone_named_tensor {
+  const char *name;
+  hone_tensor tensor;
+} hone_named_tensor;
+
+/// What a call returned.
+typedef struct hone_outputs hone_outputs;
+
+/// Calls an entry that keeps no state. `threads` 0: as OpenMP decides.
+HONE_API hone_status hone_module_call(const hone_module *module, const char *entry, const hone_named_tensor *inputs,
+                                      size_t input_count, int32_t threads, hone_outputs **outputs);
+
+HONE_API size_t hone_outputs_count(const hone_outputs *outputs);
+/// Null beyond the last output.
+HONE_API const char *hone_outputs_name(const hone_outputs *outputs, size_t index);
+/// A dense view, valid until the outputs are freed.
+HONE_API hone_status hone_outputs_get(const hone_outputs *outputs, const char *name, hone_tensor *tensor);
+HONE_API void hone_outputs_free(hone_outputs *outputs);
+
+/// A view of a DLPack tensor in host memory; it lives as long as that tensor.
+HONE_API hone_status hone_tensor_from_dlpack(const DLTensor *source, hone_tensor *tensor);
+/// An output as DLPack. It shares the memory, and outlives the outputs until its deleter is called.
+HONE_API hone_status hone_outputs_to_dlpack(const hone_outputs *outputs, const char *name,
+                                            DLManagedTensorVersioned **managed);
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Sessions
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// An entry and its state. One thread at a time; sessions of one module are independent.
+typedef struct hone_session hone_session;
+
+typedef struct hone_session_options {
+  size_t struct_size;
+  const char *entry; // default "forward"
+  int32_t threads;   // default 0: as OpenMP decides
+  int64_t reserve;   // positions to make room for at once; default 0
+} hone_session_options;
+
+/// `options` may be null.
+HONE_API hone_status hone_session_open(const hone_module *module, const hone_session_options *options,
+                                       hone_session **session);
+HONE_API void hone_session_close(hone_session *session);
+
+/// Appends to the state and returns outputs. After a failure the state is as it was before.
+HONE_API hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
+                                          hone_outputs **outputs);
+
+/// Positions that the state holds.
+HONE_API int64_t hone_session_length(const hone_session *session);
+/// Drops all but the first `length` positions.
+HONE_API hone_status hone_session_truncate(hone_session *session, int64_t length);
+/// Forgets everything, the batch size and the padding too.
+HONE_API hone_status hone_session_reset(hone_session *session);
+/// How many positions at the left of each sequence are padding. Only before the first position.
+HONE_API hone_status hone_session_set_padding(hone_session *session, const int64_t *padding, size_t sequences);
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Text
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+typedef struct hone_generation_options {
+  size_t struct_size;
+  int64_t max_new_tokens;    // default 128
+  int64_t prefill_chunk;     // most prompt tokens fed at a time; default 0: all at once
+  double temperature;        // default 0: always the likeliest token
+  int64_t top_k;             // keep this many of the likeliest; default 0: all
+  double top_p;              // keep the likeliest that add up to this; default 1: all
+  double min_p;              // keep those at least this fraction as probable as the likeliest; default 0: all
+  double repetition_penalty; // default 1: none
+  uint64_t seed;             // default 0
+  const char *const *stop;   // strings that end the text and are not part of it
+  size_t stop_count;
+  int32_t ignore_end; // nonzero: go on after tokens that end a text
+} hone_generation_options;
+
+/// Sets all members, `struct_size` too, to their defaults.
+HONE_API void hone_generation_options_init(hone_generation_options *options);
+
+/// Receives a token, and the text that is certain with it: `bytes` bytes, "" while a character is incomplete or a stop
+/// string may have begun. Text that was held back comes with token -1 at the end. Nonzero ends the generation.
+typedef int (*hone_token_callback)(void *user, int64_t token, const char *text, size_t bytes);
+
+/// Feeds the tokens of `prompt` to the session (one sequence) and writes on. `options` and `callback` may be null. `text`
+/// is "" for an artefact without a tokenizer.
+HONE_API hone_status hone_session_generate(hone_session *session, const int64_t *prompt, size_t prompt_count,
+                                           const hone_generation_options *options, hone_token_callback callback,
+                                           void *user);
+
+/// The token ids of a text by the artefact's tokenizer. `count` is how many there are; the first `capacity` of them are
+/// written to `tokens`.
+HONE_API hone_status hone_module_encode(const hone_module *module, const char *text, int64_t *tokens, size_t capacity,
+                                        size_t *count);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // HONE_RUNTIME_HONE_H

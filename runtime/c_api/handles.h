@@ -1,0 +1,62 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What stands behind the C interface's handles, and the way from absl::Status to hone_status.
+
+#ifndef HONE_RUNTIME_C_API_HANDLES_H
+#define HONE_RUNTIME_C_API_HANDLES_H
+
+#include "core/module.h"
+#include "hone/runtime/hone.h"
+#include "text/tokenizer.h"
+
+#include <cstring>
+
+/// Shared, so that DLPack tensors may outlive the handle.
+struct hone_outputs_contents {
+  std::vector<std::string> names;
+  std::vector<hone::io::Array> arrays;
+};
+
+struct hone_module {
+  std::shared_ptr<const hone::rt::Module> module;
+  std::shared_ptr<const hone::text::Tokenizer> tokenizer; // null where the artefact has none
+};
+
+struct hone_outputs {
+  std::shared_ptr<const hone_outputs_contents> contents;
+};
+
+struct hone_session {
+  std::unique_ptr<hone::rt::Session> session;
+  std::shared_ptr<const hone::text::Tokenizer> tokenizer;
+};
+
+namespace hone::capi {
+
+/// Keeps the message for hone_last_error().
+hone_status report(const absl::Status &status);
+
+/// HONE_INVALID for an argument that must not be null.
+hone_status reportNull(const char *argument);
+
+/// The members of a caller's struct that it has, over defaults; fails for a struct_size that is none.
+template <typename Options>
+absl::Status takeOptions(const Options *given, Options &options) {
+  if (!given)
+    return absl::OkStatus();
+  if (given->struct_size < sizeof(size_t))
+    return io::invalid("expected struct_size to be the size of the struct, but got ", given->struct_size);
+  std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
+  return absl::OkStatus();
+}
+
+/// Inputs by name, checked for null names.
+absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor *inputs, size_t count);
+
+/// Makes the handle of a call's results.
+hone_outputs *makeOutputs(const io::EntryInfo &entry, std::vector<io::Array> arrays);
+
+} // namespace hone::capi
+
+#endif // HONE_RUNTIME_C_API_HANDLES_H

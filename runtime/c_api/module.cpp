@@ -1,0 +1,171 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Modules, introspection and calls of the C interface.
+
+#include "c_api/handles.h"
+
+#include "generate/text_writer.h"
+
+#include <algorithm>
+
+namespace hone::capi {
+namespace {
+
+thread_local std::string lastError;
+
+const std::vector<io::TensorInfo> *tensorsOf(const io::EntryInfo &entry, hone_role role) {
+  switch (role) {
+  case HONE_INPUT:
+    return &entry.inputs;
+  case HONE_OUTPUT:
+    return &entry.outputs;
+  case HONE_STATE:
+    return &entry.state;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<const std::vector<io::TensorInfo> *> findTensors(const hone_module *module, const char *name,
+                                                                hone_role role) {
+  const io::EntryInfo *entry = module->module->manifest().entry(name);
+  if (!entry)
+    return io::invalid(module->module->folder(), ": has no entry '", name, "'");
+  const std::vector<io::TensorInfo> *tensors = tensorsOf(*entry, role);
+  if (!tensors)
+    return io::invalid("unknown role ", static_cast<int>(role));
+  return tensors;
+}
+
+hone_tensor_info describe(const io::TensorInfo &tensor) {
+  hone_tensor_info info = {};
+  info.name = tensor.name.c_str();
+  info.dtype = tensor.dtype;
+  info.rank = static_cast<int32_t>(tensor.shape.size());
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    info.sizes[axis] = tensor.shape[axis].isFixed() ? tensor.shape[axis].size : -1;
+    info.symbols[axis] = tensor.shape[axis].isFixed() ? nullptr : tensor.shape[axis].symbol.c_str();
+  }
+  return info;
+}
+
+hone_status statusOf(absl::StatusCode code) {
+  switch (code) {
+  case absl::StatusCode::kInternal:
+    return HONE_INTERNAL;
+  case absl::StatusCode::kResourceExhausted:
+    return HONE_OUT_OF_MEMORY;
+  default:
+    return HONE_INVALID;
+  }
+}
+
+} // namespace
+
+hone_status report(const absl::Status &status) {
+  if (status.ok())
+    return HONE_OK;
+  lastError = std::string(status.message());
+  return statusOf(status.code());
+}
+
+hone_status reportNull(const char *argument) { return report(io::invalid("expected ", argument, " not to be null")); }
+
+absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor *inputs, size_t count) {
+  std::vector<rt::NamedTensor> tensors;
+  for (size_t i = 0; i < count; ++i) {
+    if (!inputs || !inputs[i].name)
+      return io::invalid("expected input ", i, " to have a name");
+    tensors.push_back({inputs[i].name, inputs[i].tensor});
+  }
+  return tensors;
+}
+
+} // namespace hone::capi
+
+using namespace hone;
+using namespace hone::capi;
+
+const char *hone_last_error(void) { return lastError.c_str(); }
+
+const char *hone_version(void) { return HONE_VERSION; }
+
+uint32_t hone_api_version(void) { return HONE_API_VERSION; }
+
+hone_status hone_module_open(const char *folder, hone_module **module) {
+  if (!folder || !module)
+    return reportNull("folder and module");
+  auto loaded = rt::Module::load(folder);
+  if (!loaded.ok())
+    return report(loaded.status());
+  auto tokenizer = rt::loadTokenizer(**loaded);
+  if (!tokenizer.ok())
+    return report(tokenizer.status());
+  *module = new hone_module{*loaded, *tokenizer};
+  return HONE_OK;
+}
+
+void hone_module_close(hone_module *module) { delete module; }
+
+size_t hone_module_entry_count(const hone_module *module) {
+  return module ? module->module->manifest().entries.size() : 0;
+}
+
+const char *hone_module_entry_name(const hone_module *module, size_t index) {
+  return index < hone_module_entry_count(module) ? module->module->manifest().entries[index].name.c_str() : nullptr;
+}
+
+hone_status hone_module_tensor_count(const hone_module *module, const char *entry, hone_role role, size_t *count) {
+  if (!module || !entry || !count)
+    return reportNull("module, entry and count");
+  auto tensors = findTensors(module, entry, role);
+  if (tensors.ok())
+    *count = (*tensors)->size();
+  return report(tensors.status());
+}
+
+hone_status hone_module_tensor_info(const hone_module *module, const char *entry, hone_role role, size_t index,
+                                    hone_tensor_info *info) {
+  if (!module || !entry || !info)
+    return reportNull("module, entry and info");
+  auto tensors = findTensors(module, entry, role);
+  if (!tensors.ok())
+    return report(tensors.status());
+  if (index >= (*tensors)->size())
+    return report(io::invalid("entry '", entry, "' has ", (*tensors)->size(), " tensors of that role, but ", index,
+                              " was asked for"));
+  if (info->struct_size < sizeof(size_t))
+    return report(io::invalid("expected struct_size to be the size of the struct, but got ", info->struct_size));
+  hone_tensor_info full = describe((**tensors)[index]);
+  full.struct_size = std::min(info->struct_size, sizeof full);
+  std::memcpy(info, &full, full.struct_size);
+  return HONE_OK;
+}
+
+hone_status hone_module_call(const hone_module *module, const char *entry, const hone_named_tensor *inputs,
+                             size_t input_count, int32_t threads, hone_outputs **outputs) {
+  if (!module || !entry || !outputs)
+    return reportNull("module, entry and outputs");
+  auto tensors = takeInputs(inputs, input_count);
+  if (!tensors.ok())
+    return report(tensors.status());
+  auto arrays = module->module->call(entry, *tensors, threads);
+  if (!arrays.ok())
+    return report(arrays.status());
+  *outputs = makeOutputs(*module->module->manifest().entry(entry), *std::move(arrays));
+  return HONE_OK;
+}
+
+hone_status hone_module_encode(const hone_module *module, const char *text, int64_t *tokens, size_t capacity,
+                               size_t *count) {
+  if (!module || !text || !count || (!tokens && capacity > 0))
+    return reportNull("module, text, tokens and count");
+  if (!module->tokenizer)
+    return report(io::invalid(module->module->folder(), ": has no tokenizer"));
+  auto ids = rt::encodePrompt(*module->tokenizer, text);
+  if (!ids.ok())
+    return report(ids.status());
+  *count = ids->size();
+  std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
+  return HONE_OK;
+}

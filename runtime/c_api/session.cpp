@@ -1,0 +1,125 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sessions and generation of the C interface.
+
+#include "c_api/handles.h"
+
+#include "generate/text_writer.h"
+
+namespace hone::capi {
+namespace {
+
+absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_options *given,
+                                                      const io::Manifest &manifest) {
+  hone_generation_options options;
+  hone_generation_options_init(&options);
+  HONE_RETURN_IF_ERROR(takeOptions(given, options));
+  rt::WritingOptions writing;
+  if (options.max_new_tokens < 1 || options.prefill_chunk < 0)
+    return io::invalid("expected max_new_tokens to be at least 1 and prefill_chunk at least 0, but got ",
+                       options.max_new_tokens, " and ", options.prefill_chunk);
+  writing.generation.maximalNewTokens = options.max_new_tokens;
+  writing.generation.prefillChunk = options.prefill_chunk;
+  if (!options.ignore_end)
+    writing.generation.endTokens = manifest.endTokens;
+  writing.sampling = {options.temperature,        options.top_k, options.top_p, options.min_p,
+                      options.repetition_penalty, options.seed};
+  for (size_t i = 0; i < options.stop_count; ++i) {
+    if (!options.stop || !options.stop[i])
+      return io::invalid("expected stop string ", i, " not to be null");
+    writing.stop.emplace_back(options.stop[i]);
+  }
+  return writing;
+}
+
+absl::Status generate(hone_session &session, std::span<const int64_t> prompt, const hone_generation_options *options,
+                      hone_token_callback callback, void *user) {
+  HONE_ASSIGN_OR_RETURN(rt::WritingOptions writing, takeWritingOptions(options, session.session->module().manifest()));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session.session));
+  auto receive = [&](int64_t token, std::string_view text) -> absl::StatusOr<bool> {
+    return !callback || callback(user, token, std::string(text).c_str(), text.size()) == 0;
+  };
+  return rt::writeText(model, session.tokenizer.get(), prompt, writing, receive).status();
+}
+
+absl::StatusOr<std::unique_ptr<rt::Session>> openSession(const hone_module &module, const hone_session_options *given) {
+  hone_session_options options = {sizeof options, nullptr, 0, 0};
+  HONE_RETURN_IF_ERROR(takeOptions(given, options));
+  if (options.threads < 0 || options.reserve < 0)
+    return io::invalid("expected threads and reserve to be at least 0, but got ", options.threads, " and ",
+                       options.reserve);
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
+                        rt::Session::create(module.module, options.entry ? options.entry : "forward"));
+  session->setThreads(options.threads);
+  session->state().reserve(options.reserve);
+  return session;
+}
+
+} // namespace
+} // namespace hone::capi
+
+using namespace hone;
+using namespace hone::capi;
+
+hone_status hone_session_open(const hone_module *module, const hone_session_options *options, hone_session **session) {
+  if (!module || !session)
+    return reportNull("module and session");
+  auto opened = openSession(*module, options);
+  if (!opened.ok())
+    return report(opened.status());
+  *session = new hone_session{*std::move(opened), module->tokenizer};
+  return HONE_OK;
+}
+
+void hone_session_close(hone_session *session) { delete session; }
+
+hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
+                                 hone_outputs **outputs) {
+  if (!session || !outputs)
+    return reportNull("session and outputs");
+  auto tensors = takeInputs(inputs, input_count);
+  if (!tensors.ok())
+    return report(tensors.status());
+  auto arrays = session->session->forward(*tensors);
+  if (!arrays.ok())
+    return report(arrays.status());
+  *outputs = makeOutputs(session->session->entry(), *std::move(arrays));
+  return HONE_OK;
+}
+
+int64_t hone_session_length(const hone_session *session) { return session ? session->session->state().length() : 0; }
+
+hone_status hone_session_truncate(hone_session *session, int64_t length) {
+  return session ? report(session->session->state().truncate(length)) : reportNull("session");
+}
+
+hone_status hone_session_reset(hone_session *session) {
+  if (!session)
+    return reportNull("session");
+  session->session->state().reset();
+  return HONE_OK;
+}
+
+hone_status hone_session_set_padding(hone_session *session, const int64_t *padding, size_t sequences) {
+  if (!session || (!padding && sequences > 0))
+    return reportNull("session and padding");
+  return report(session->session->state().setPadding({padding, padding + sequences}));
+}
+
+void hone_generation_options_init(hone_generation_options *options) {
+  if (!options)
+    return;
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->max_new_tokens = 128;
+  options->top_p = 1;
+  options->repetition_penalty = 1;
+}
+
+hone_status hone_session_generate(hone_session *session, const int64_t *prompt, size_t prompt_count,
+                                  const hone_generation_options *options, hone_token_callback callback, void *user) {
+  if (!session || (!prompt && prompt_count > 0))
+    return reportNull("session and prompt");
+  return report(generate(*session, {prompt, prompt_count}, options, callback, user));
+}

@@ -1,0 +1,97 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sampler, detokenizer and stop strings around the generation loop.
+
+#include "generate/text_writer.h"
+
+#include "text/stop_strings.h"
+
+#include <filesystem>
+
+namespace hone::rt {
+namespace {
+
+/// Turns tokens into text that is certain. Without a tokenizer there is no text.
+class Decoder {
+public:
+  static absl::StatusOr<Decoder> create(const text::Tokenizer *tokenizer, const std::vector<std::string> &stop) {
+    if (!tokenizer && !stop.empty())
+      return io::invalid("stop strings need a tokenizer, and the artefact has none");
+    HONE_ASSIGN_OR_RETURN(text::StopStrings strings, text::StopStrings::create(stop));
+    return Decoder(tokenizer, std::move(strings));
+  }
+
+  absl::StatusOr<std::string> push(int64_t token) {
+    if (!detokenizer)
+      return std::string();
+    HONE_ASSIGN_OR_RETURN(std::string piece, detokenizer->push(static_cast<int32_t>(token)));
+    return stop.push(piece);
+  }
+
+  absl::StatusOr<std::string> finish() {
+    if (!detokenizer || stop.stopped())
+      return std::string();
+    HONE_ASSIGN_OR_RETURN(std::string piece, detokenizer->finish());
+    std::string rest = stop.push(piece);
+    return stop.stopped() ? rest : rest + stop.finish();
+  }
+
+  bool stopped() const { return stop.stopped(); }
+
+private:
+  Decoder(const text::Tokenizer *tokenizer, text::StopStrings stop) : stop(std::move(stop)) {
+    if (tokenizer)
+      detokenizer.emplace(*tokenizer);
+  }
+
+  std::optional<text::Detokenizer> detokenizer;
+  text::StopStrings stop;
+};
+
+std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
+  std::vector<int32_t> history;
+  for (int64_t token : tokens)
+    history.push_back(static_cast<int32_t>(token));
+  return history;
+}
+
+} // namespace
+
+absl::StatusOr<std::shared_ptr<const text::Tokenizer>> loadTokenizer(const Module &module) {
+  if (module.manifest().tokenizer.empty())
+    return std::shared_ptr<const text::Tokenizer>();
+  std::string path = (std::filesystem::path(module.folder()) / module.manifest().tokenizer).string();
+  HONE_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, text::Tokenizer::fromFile(path));
+  return std::make_shared<const text::Tokenizer>(std::move(tokenizer));
+}
+
+absl::StatusOr<std::vector<int64_t>> encodePrompt(const text::Tokenizer &tokenizer, std::string_view prompt) {
+  HONE_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.encode(prompt));
+  return std::vector<int64_t>(ids.begin(), ids.end());
+}
+
+absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text::Tokenizer *tokenizer,
+                                               std::span<const int64_t> prompt, const WritingOptions &options,
+                                               const PieceReceiver &receive) {
+  HONE_ASSIGN_OR_RETURN(text::Sampler sampler, text::Sampler::create(options.sampling));
+  HONE_ASSIGN_OR_RETURN(Decoder decoder, Decoder::create(tokenizer, options.stop));
+  std::vector<int32_t> history = asHistory(prompt);
+  auto choose = [&](std::span<const float> logits) -> absl::StatusOr<int64_t> {
+    HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
+    history.push_back(token);
+    return token;
+  };
+  auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
+    HONE_ASSIGN_OR_RETURN(std::string piece, decoder.push(token));
+    HONE_ASSIGN_OR_RETURN(bool goOn, receive(token, piece));
+    return goOn && !decoder.stopped();
+  };
+  HONE_ASSIGN_OR_RETURN(GenerationStatistics statistics, generate(model, prompt, options.generation, choose, pass));
+  HONE_ASSIGN_OR_RETURN(std::string rest, decoder.finish());
+  if (!rest.empty())
+    HONE_RETURN_IF_ERROR(receive(kNoToken, rest).status());
+  return statistics;
+}
+
+} // namespace hone::rt
