@@ -44,7 +44,7 @@ def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
 
     Operations that have a kernel become `hrt.kernel`; the others must have been decomposed.
   }];
-  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::bufferization::BufferizationDialect",
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numKernels", "num-kernels-selected", "Number of operations given to a kernel">,
                     Statistic<"numParameters", "num-parameters-placed", "Number of parameters placed">];
@@ -54,7 +54,8 @@ def ConvertHrtToLLVM : Pass<"hone-convert-hrt-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Lower bufferized entry points to the LLVM dialect and to the program's table of imports";
   let description = [{
     The last step on the CPU: memref, arith, math, cf and hrt become LLVM; what the program needs of the runtime becomes a
-    slot of its import table, which the loader fills; `hone_program` describes imports and entries
+    slot of its import table, which the loader fills; parameters are erased: code refers to their bytes by offset.
+    `hone_program` describes imports and entries
     (include/hone/runtime/program.h).
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

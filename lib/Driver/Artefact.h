@@ -24,7 +24,8 @@ std::vector<std::string> listKernels(mlir::ModuleOp module);
 class ArtefactWriter {
 public:
   static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, mlir::Location loc);
-  ArtefactWriter(ArtefactWriter &&) = default;
+  ArtefactWriter(ArtefactWriter &&other)
+      : path(std::move(other.path)), temporary(std::exchange(other.temporary, std::string())), loc(other.loc) {}
   ~ArtefactWriter();
 
   /// Streams the bytes of every placed parameter of `module` into weights.safetensors.

@@ -148,6 +148,19 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
     manifest.tokenizer = "tokenizer.json";
 }
 
+/// Streams the weights out as soon as their places are known, so that later phases need not hold them.
+static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
+                                   std::optional<ArtefactWriter> &artefact) {
+  manifest.kernels = listKernels(module);
+  FailureOr<ArtefactWriter> created = ArtefactWriter::create(options.output, module.getLoc());
+  if (failed(created))
+    return failure();
+  artefact.emplace(std::move(*created));
+  if (!options.tokenizer.empty() && failed(artefact->copyTokenizer(options.tokenizer)))
+    return failure();
+  return artefact->writeWeights(module);
+}
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
@@ -161,28 +174,25 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     return failure();
   io::Manifest manifest;
   fillManifest(options, *target, manifest);
+  std::optional<ArtefactWriter> artefact;
   bool started = options.startFrom.empty();
   for (auto [number, phase] : llvm::enumerate(getPhases())) {
     started |= phase.name == options.startFrom;
     if (!started)
       continue;
-    if (phase.name == "tensor" && options.stopAfter.empty() && failed(describe(*module, manifest)))
+    bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
+    if (entries && options.stopAfter.empty() && failed(describe(*module, manifest)))
       return failure();
     if (failed(runPhase(phase, options, *module)) || failed(saveIr(options, phase, number, *module)))
       return failure();
-    if (phase.name == "tensor")
-      manifest.kernels = listKernels(*module);
     if (phase.name == options.stopAfter)
       return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
+    if (entries && options.stopAfter.empty() && failed(beginArtefact(options, *module, manifest, artefact)))
+      return failure();
   }
-  if (manifest.entries.empty())
+  if (!artefact)
     return emitError(loc) << "cannot make an artefact from phase '" << options.startFrom
-                          << "': the signature is known up to phase 'tensor'";
-  FailureOr<ArtefactWriter> artefact = ArtefactWriter::create(options.output, loc);
-  if (failed(artefact) || failed(artefact->writeWeights(*module)))
-    return failure();
-  if (!options.tokenizer.empty() && failed(artefact->copyTokenizer(options.tokenizer)))
-    return failure();
+                          << "': parameters and signature are known up to phase 'tensor'";
   if (failed(emitProgram(*module, *target, artefact->getFile("program.so"))))
     return failure();
   return artefact->commit(std::move(manifest));

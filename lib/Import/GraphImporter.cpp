@@ -62,9 +62,7 @@ Value GraphImporter::lookUp(StringRef name) {
 }
 
 Value GraphImporter::getNoValue(Location loc) {
-  OperationState state(loc, onnxir::kNoValueName);
-  state.addTypes(builder.getNoneType());
-  return builder.create(state)->getResult(0);
+  return onnxir::NoValueOp::create(builder, loc, builder.getNoneType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,9 +274,7 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &reg
   SmallVector<Value> values;
   if (failed(importInitializers(graph)) || failed(importNodes(graph)) || failed(yieldOutputs(graph, loc, values)))
     return failure();
-  OperationState state(loc, onnxir::kYieldName);
-  state.addOperands(values);
-  builder.create(state);
+  onnxir::YieldOp::create(builder, loc, values);
   return success();
 }
 

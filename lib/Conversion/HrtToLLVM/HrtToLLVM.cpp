@@ -7,6 +7,8 @@
 #include "ProgramTable.h"
 
 #include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/runtime/program.h"
 
@@ -304,6 +306,9 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
     for (auto function : module.getOps<func::FuncOp>())
       if (function->hasAttr(hrt::kEntryAttr))
         entries.push_back(function.getName().str());
+    // The bytes of parameters are in the weights file; code refers to them by offset.
+    for (auto param : llvm::make_early_inc_range(module.getOps<ParamOp>()))
+      param.erase();
     LowerToLLVMOptions options(&getContext());
     options.useGenericFunctions = true;
     LLVMTypeConverter types(&getContext(), options);

@@ -100,6 +100,8 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
 
 LogicalResult Lowerer::lowerOperation(Operation *op) {
   b.setLoc(op->getLoc());
+  if (isa<onnxir::NoValueOp>(op))
+    return success();
   if (!onnxir::isOnnxOp(op))
     return lowerHone(op);
   auto lowering = table.find(op->getName().getStringRef());
@@ -117,7 +119,7 @@ LogicalResult Lowerer::lowerOperation(Operation *op) {
 
 LogicalResult Lowerer::lowerBlock(Block &from) {
   for (Operation &op : from)
-    if (!op.hasTrait<OpTrait::IsTerminator>() && op.getName().getStringRef() != onnxir::kYieldName)
+    if (!op.hasTrait<OpTrait::IsTerminator>())
       if (failed(lowerOperation(&op)))
         return failure();
   return success();

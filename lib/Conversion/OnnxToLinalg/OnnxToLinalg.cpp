@@ -45,7 +45,7 @@ static LogicalResult checkSupported(Operation *root) {
   llvm::MapVector<StringRef, SmallVector<Operation *>> unsupported;
   root->walk([&](Operation *op) {
     StringRef name = op->getName().getStringRef();
-    bool structural = name == onnxir::kYieldName || !onnxir::isOnnxOp(op);
+    bool structural = isa<onnxir::YieldOp, onnxir::NoValueOp>(op) || !onnxir::isOnnxOp(op);
     if (!structural && !getLoweringTable().contains(name))
       unsupported[name].push_back(op);
   });

@@ -16,6 +16,11 @@
 using namespace mlir;
 using ::onnx::OpSchema;
 
+#include "hone/Dialect/Onnx/OnnxDialect.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "hone/Dialect/Onnx/OnnxOps.cpp.inc"
+
 namespace hone::onnxir {
 
 bool isOnnxOp(Operation *op) { return op->getName().getDialectNamespace() == kDialectName; }
@@ -153,28 +158,30 @@ static void registerType(ExtensibleDialect *dialect, StringRef name, size_t para
       }));
 }
 
-static void populate(MLIRContext *, DynamicDialect *dialect) {
-  // Optional results that nobody asked for have no MLIR result: the file's output list ends earlier or names "".
+void OnnxDialect::registerOperators() {
   llvm::StringSet<> seen;
   for (const OpSchema &schema : ::onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
     std::string name = getOperationName(schema.domain(), schema.Name()).substr(kDialectName.size() + 1);
     if (seen.insert(name).second)
-      registerOperation(dialect, name, verifyWithSchema);
+      registerOperation(this, name, verifyWithSchema);
   }
-  auto accept = [](Operation *) { return success(); };
-  registerOperation(dialect, "NoValue", accept);
-  registerOperation(dialect, "Yield", accept);
-  registerType(dialect, "string", 0);
-  registerType(dialect, "unknown", 0);
+  registerType(this, "string", 0);
+  registerType(this, "unknown", 0);
   for (StringRef container : {"sequence", "optional", "map", "sparse"})
-    registerType(dialect, container, 1);
+    registerType(this, container, 1);
 }
 
-void registerDialect(DialectRegistry &registry) {
+void OnnxDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "hone/Dialect/Onnx/OnnxOps.cpp.inc"
+      >();
   static std::once_flag once;
   std::call_once(once, registerMicrosoftSchemas);
-  registry.insertDynamic(kDialectName, populate);
+  registerOperators();
 }
+
+void registerDialect(DialectRegistry &registry) { registry.insert<OnnxDialect>(); }
 
 static Type getDynamicType(MLIRContext *context, StringRef name, ArrayRef<Attribute> parameters) {
   auto *dialect = cast<ExtensibleDialect>(context->getOrLoadDialect(kDialectName));

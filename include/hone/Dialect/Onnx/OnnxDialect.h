@@ -7,10 +7,21 @@
 #ifndef HONE_DIALECT_ONNX_ONNXDIALECT_H
 #define HONE_DIALECT_ONNX_ONNXDIALECT_H
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/ExtensibleDialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "hone/Dialect/Onnx/OnnxDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "hone/Dialect/Onnx/OnnxOps.h.inc"
 
 namespace mlir {
 class ModuleOp;
@@ -24,10 +35,6 @@ namespace hone::onnxir {
 
 /// Namespace of the dialect. `onnx.Add` is Add of the default domain, `onnx.com.microsoft.MoE` is MoE of com.microsoft.
 inline constexpr llvm::StringLiteral kDialectName = "onnx";
-/// Stands for an optional input that is not given: `() -> none`.
-inline constexpr llvm::StringLiteral kNoValueName = "onnx.NoValue";
-/// Ends the body of a subgraph: `(values...) -> ()`.
-inline constexpr llvm::StringLiteral kYieldName = "onnx.Yield";
 /// Module attribute: dictionary from domain to opset version.
 inline constexpr llvm::StringLiteral kOpsetsAttr = "onnx.opsets";
 /// The default domain's name in that dictionary; everywhere else it is "".
