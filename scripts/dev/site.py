@@ -1,6 +1,7 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""site.py WORK OUT: builds the documentation site in OUT from docs/ and from what TableGen says of dialects and passes.
+"""site.py WORK OUT: builds the documentation site in OUT from docs/, from what TableGen says of dialects and
+passes, and from the help of the tools.
 
 Written pages are copied to WORK, generated ones are added there, and MkDocs makes the site, where a broken link is an
 error. The order of the pages is FIRST, then the folders by name.
@@ -64,6 +65,21 @@ def separate_lists(text):
     return "\n".join(lines)
 
 
+def help_of(*command):
+    text = subprocess.run([ROOT / "build/bin" / command[0], *command[1:], "--help"], capture_output=True, text=True).stdout
+    return text.split("\nGeneric Options:")[0].strip()
+
+
+def command_page(work):
+    """What the command line tools say of themselves, one section a command."""
+    page = "# Commands\n\nWhat the tools print with `--help`. `hone-opt --help` lists the passes.\n\n[TOC]\n"
+    for tool in ("hone", "hone-run"):
+        listing = re.search(r"^(?:SUBCOMMANDS:\n|commands)\n(.+?)\n\n", help_of(tool), re.MULTILINE | re.DOTALL)[1]
+        for command in re.findall(r"^  (\w+) ", listing, re.MULTILINE):
+            page += f"\n## {tool} {command}\n\n```text\n{help_of(tool, command)}\n```\n"
+    write(work / "commands.md", page)
+
+
 def title_of(path):
     match = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
     return match[1].strip() if match else path.stem
@@ -86,6 +102,7 @@ def main():
     pages = work / "pages"
     dialect_pages(pages)
     pass_pages(pages)
+    command_page(pages)
     settings = {
         "site_name": "Hone",
         "docs_dir": str(pages),

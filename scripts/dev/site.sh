@@ -48,7 +48,7 @@ command_format() {
 
 command_docs() {
   local venv
-  command_deps
+  PRESET=release command_build hone hone-run
   venv=$(readlink -f .deps/venv)
   if [ ! -e "$venv/docs-$(hash_of requirements-docs.txt)" ]; then
     logged pip-docs "installing what makes the site" "$venv/bin/pip" install -r requirements-docs.txt

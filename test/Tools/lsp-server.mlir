@@ -2,20 +2,20 @@
 // RUN: %python %S/Inputs/lsp_session.py hone-lsp-server %s | FileCheck %s
 
 // CHECK: capabilities: {{.*}}hoverProvider{{.*}}textDocumentSync
-// CHECK: diagnostic: line [[#@LINE+14]]: {{.*}}'arith.addf' op operand #0 must be floating-point-like
+// CHECK: diagnostic: line [[#@LINE+14]]: {{.*}}expected the size of weight to be 8, but got 4
 // CHECK-NOT: diagnostic:
-// CHECK: hover: {{.*}}arith.addi
+// CHECK: hover: {{.*}}"hone.rms_norm"
 // CHECK: shutdown: None
 // CHECK: exit code: 0
 
-func.func @add(%a: i32, %b: i32) -> i32 {
-  %sum = arith.addi %a, %b : i32
-  return %sum : i32
+func.func @norm(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> tensor<?x8xf32> {
+  %norm = hone.rms_norm %x, %w epsilon(1.0e-6) : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  return %norm : tensor<?x8xf32>
 }
 
 // -----
 
-func.func @wrong(%a: i32) -> i32 {
-  %twice = "arith.addf"(%a, %a) : (i32, i32) -> i32
-  return %twice : i32
+func.func @wrong(%x: tensor<?x8xf32>, %w: tensor<4xf32>) -> tensor<?x8xf32> {
+  %norm = hone.rms_norm %x, %w epsilon(1.0e-6) : (tensor<?x8xf32>, tensor<4xf32>) -> tensor<?x8xf32>
+  return %norm : tensor<?x8xf32>
 }

@@ -1,7 +1,7 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """lsp_session.py SERVER FILE.mlir: what an editor says to a language server when it opens a file, points at the first
-`%sum` and closes again. Prints what the server answered, one line an answer."""
+`%norm` and closes again. Prints what the server answered, one line an answer."""
 
 import json
 import pathlib
@@ -61,7 +61,7 @@ def main():
     for diagnostic in session.notification("textDocument/publishDiagnostics")["diagnostics"]:
         print(f"diagnostic: line {diagnostic['range']['start']['line'] + 1}: {diagnostic['message']}")
 
-    hover = session.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": position_of(text, "%sum")})
+    hover = session.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": position_of(text, "%norm")})
     print("hover:", " ".join(hover["contents"]["value"].split()) if hover else "nothing")
 
     print("shutdown:", session.request("shutdown", None))
