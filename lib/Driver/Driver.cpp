@@ -7,6 +7,7 @@
 
 #include "Compiler.h"
 #include "hone/InitAll.h"
+#include "hone/runtime/cli.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -26,6 +27,10 @@ namespace {
 
 cl::SubCommand importCommand("import", "read an ONNX model and write it as MLIR");
 cl::SubCommand compileCommand("compile", "compile a model into an artefact (a folder, model.hone)");
+// These are the runtime's, which parses their options; here they are listed.
+cl::SubCommand runCommand("run", "write text with an artefact, or call it with tensors");
+cl::SubCommand evalCommand("eval", "perplexity of an artefact on tokens");
+cl::SubCommand benchCommand("bench", "speed of an artefact");
 
 struct ImportFlags {
   cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
@@ -34,15 +39,16 @@ struct ImportFlags {
 };
 
 struct CompileFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx|.mlir|.mlirbc"), cl::sub(compileCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx|.mlir|.mlirbc"),
+                             cl::sub(compileCommand)};
   cl::opt<std::string> output{"o", cl::desc("Folder of the artefact (default: the model's name with .hone)"),
                               cl::value_desc("MODEL.hone"), cl::sub(compileCommand)};
   cl::opt<std::string> cpu{"mcpu", cl::desc("CPU to make code for: native (default) or LLVM's name of one"),
                            cl::value_desc("CPU"), cl::init("native"), cl::sub(compileCommand)};
   cl::opt<std::string> target{"target", cl::desc("Device to make code for: cpu"), cl::value_desc("DEVICE"),
                               cl::init("cpu"), cl::sub(compileCommand)};
-  cl::opt<std::string> tokenizer{"tokenizer", cl::desc("tokenizer.json to ship in the artefact"), cl::value_desc("FILE"),
-                                 cl::sub(compileCommand)};
+  cl::opt<std::string> tokenizer{"tokenizer", cl::desc("tokenizer.json to ship in the artefact"),
+                                 cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> saveIr{"save-ir", cl::desc("Write the IR after every phase into DIR"), cl::value_desc("DIR"),
                               cl::sub(compileCommand)};
   cl::opt<std::string> stopAfter{"stop-after", cl::desc("Write the IR after PHASE (to -o or standard output) and stop"),
@@ -75,7 +81,8 @@ static void printDiagnostic(Diagnostic &diagnostic) {
       loc = name.getChildLoc();
     }
     if (auto file = dyn_cast<FileLineColLoc>(loc)) {
-      std::string line = file.getLine() ? ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) : "";
+      std::string line =
+          file.getLine() ? ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) : "";
       where = file.getFilename().str() + line + ": " + where;
     }
     llvm::errs() << "hone: " << kinds[static_cast<int>(one.getSeverity())] << ": " << where << one.str() << '\n';
@@ -146,8 +153,20 @@ static int runCompile(const CompileFlags &flags) {
   return withContext([&](MLIRContext &context) { return compile(options, &context); });
 }
 
+/// True where the runtime answers: its commands, and `inspect` of an artefact.
+static bool isForRuntime(const std::vector<std::string> &arguments) {
+  if (arguments.empty() || !cli::isRunCommand(arguments[0]))
+    return false;
+  return arguments[0] != "inspect" || llvm::any_of(arguments, [](const std::string &argument) {
+           return StringRef(argument).rtrim('/').ends_with(".hone");
+         });
+}
+
 int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (isForRuntime(arguments))
+    return cli::runMain("hone", arguments);
   registerAllPasses();
   ImportFlags importFlags;
   CompileFlags compileFlags;
