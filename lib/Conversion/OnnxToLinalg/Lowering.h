@@ -192,6 +192,7 @@ void addLogicLowerings(LoweringTable &table);
 void addCastLowerings(LoweringTable &table);
 void addActivationLowerings(LoweringTable &table);
 void addNormalizeLowerings(LoweringTable &table);
+void addSoftmaxLowerings(LoweringTable &table);
 void addQuantizeLowerings(LoweringTable &table);
 void addSortLowerings(LoweringTable &table);
 void addShapeLowerings(LoweringTable &table);

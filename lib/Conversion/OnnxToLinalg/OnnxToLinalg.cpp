@@ -35,6 +35,9 @@ const LoweringTable &getLoweringTable() {
     addLogicLowerings(rows);
     addCastLowerings(rows);
     addActivationLowerings(rows);
+    addReduceLowerings(rows);
+    addNormalizeLowerings(rows);
+    addSoftmaxLowerings(rows);
     return rows;
   }();
   return table;
