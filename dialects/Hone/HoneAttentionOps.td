@@ -32,6 +32,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     `key_begin` is n; with sequences of different lengths in one batch, `key_end` is the length.
 
     *Constraints.*
+
     - C1. query, key and value have the same elements.
     - C2. query, key and value have the same B; key and value have the same Hk and Sk.
     - C3. query and key have the same D.
@@ -78,6 +79,7 @@ def Hone_RopeOp : Hone_ComputeOp<"rope"> {
     known to be 1 is repeated; a dynamic one is B. Scaled variants scale the tables.
 
     *Constraints.*
+
     - C1. cos and sin have the same shape and elements.
     - C2. The first dimension of the tables is 1 or B, the second is S.
     - C3. The last dimension of the tables is at most D/2.

@@ -28,6 +28,7 @@ def Hone_StoredAttr : Hone_Encoding<"Stored", "stored"> {
     as it is.
 
     *Constraints.*
+
     - C1. `type` is f32, f16 or bf16.
     - C2. The tensor's elements are of `type`, or f32.
     - C3. With `transposed`, the tensor has at least two dimensions.
@@ -40,7 +41,7 @@ def Hone_StoredAttr : Hone_Encoding<"Stored", "stored"> {
   let parameters = (ins
     "::mlir::FloatType":$type,
     DefaultValuedParameter<"bool", "false">:$transposed);
-  let builders = [AttrBuilder<(ins "::mlir::FloatType":$type, CArg<"bool", "false">:$transposed), [{
+  let builders = [AttrBuilderWithInferredContext<(ins "::mlir::FloatType":$type, CArg<"bool", "false">:$transposed), [{
     return $_get(type.getContext(), type, transposed);
   }]>];
   let skipDefaultBuilders = 1;
@@ -56,6 +57,7 @@ def Hone_ExternalAttr : AttrDef<Hone_Dialect, "External"> {
     bytes are needed and never copied into the IR. A relative name is looked up beside the file that holds the IR.
 
     *Constraints.*
+
     - C1. `file` is not empty.
     - C2. `offset` is not negative.
     - C3. `bytes` is not negative.

@@ -25,6 +25,7 @@ def Hone_GatedMlpOp : Hone_ComputeOp<"gated_mlp", [AttrSizedOperandSegments]> {
     in f32; hidden is rounded to the elements of x before the second product, and the result is rounded once.
 
     *Constraints.*
+
     - C1. x has at least one dimension, and its last is K.
     - C2. gate and up have the same shape.
     - C3. The last dimension of down is I.
@@ -65,6 +66,7 @@ def Hone_MlpOp : Hone_ComputeOp<"mlp", [AttrSizedOperandSegments]> {
     in f32; hidden is rounded to the elements of x before the second product, and the result is rounded once.
 
     *Constraints.*
+
     - C1. x has at least one dimension, and its last is K.
     - C2. The last dimension of down is I.
     - C3. up_bias has I elements, down_bias has N.
@@ -98,6 +100,7 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments]> {
     expert id outside `[0, E)` adds nothing. The router that makes ids and weights is ordinary code before this operation.
 
     *Constraints.*
+
     - C1. x has at least one dimension, and its last is K.
     - C2. expert_ids and expert_weights have the same shape, and the leading dimensions of x.
     - C3. gate has the shape of up.

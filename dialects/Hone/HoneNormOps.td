@@ -19,6 +19,7 @@ def Hone_RmsNormOp : Hone_ComputeOp<"rms_norm"> {
     with `1 + weight[n]` in place of `weight[n]` where `unit_offset`. Computed in f32 and rounded once.
 
     *Constraints.*
+
     - C1. x has at least one dimension.
     - C2. The weight has N elements.
     - C3. epsilon is finite and not negative.
@@ -48,6 +49,7 @@ def Hone_LayerNormOp : Hone_ComputeOp<"layer_norm"> {
     row, and rounded once.
 
     *Constraints.*
+
     - C1. x has at least one dimension.
     - C2. The weight and the bias have N elements.
     - C3. epsilon is finite and not negative.

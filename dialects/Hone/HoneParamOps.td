@@ -21,6 +21,7 @@ def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisi
     operation reads may be erased.
 
     *Constraints.*
+
     - C1. `type` has a static shape.
     - C2. `storage` is one of the forms above; as a dictionary it has an entry for each plane of `type` and no other.
     - C3. Elements given inline are of the plane's type.
@@ -49,6 +50,7 @@ def Hone_GetParamOp : Hone_Op<"get_param", [Pure, DeclareOpInterfaceMethods<Symb
     *Meaning.* The tensor that the `hone.param` called `name` holds.
 
     *Constraints.*
+
     - C1. `name` is a `hone.param`.
     - C2. The result's type is the parameter's.
 
@@ -73,6 +75,7 @@ def Hone_PlanesOp : Hone_Op<"planes", [Pure, InferTypeOpAdaptor]> {
     its storage: for a parameter it costs nothing.
 
     *Constraints.*
+
     - C1. The type of `tensor` has a weight encoding.
 
     *Example.*
@@ -94,6 +97,7 @@ def Hone_UnpackOp : Hone_Op<"unpack", [Pure, DeclareOpInterfaceMethods<ReifyRank
     *Meaning.* The same tensor, stored element by element. Operations that take no encoded tensor read a weight through this.
 
     *Constraints.*
+
     - C1. The type of `tensor` has a weight encoding.
     - C2. The result has the shape and elements of `tensor`, and no encoding.
 

@@ -31,6 +31,7 @@ def Hone_SlidingAttr : Hone_Pattern<"Sliding", "sliding", ["getKeyRange", "isCau
   let summary = "a query sees itself and the keys shortly before it: q - window < k <= q";
   let description = [{
     *Constraints.*
+
     - C1. `window` is positive.
   }];
   let parameters = (ins "int64_t":$window);
@@ -46,6 +47,7 @@ def Hone_AllOfAttr : Hone_Pattern<"AllOf", "all_of", ["getKeyRange", "isCausal",
   let summary = "a query sees the keys that it sees in each of several patterns";
   let description = [{
     *Constraints.*
+
     - C1. There are at least two patterns.
 
     *Example.*

@@ -20,6 +20,7 @@ def Hone_LinearOp : Hone_ComputeOp<"linear"> {
     a file keeps as `[K, N]` has the encoding `#hone.stored<…, transposed>`.
 
     *Constraints.*
+
     - C1. x has at least one dimension.
     - C2. The last dimension of x is K.
     - C3. The bias has N elements.
@@ -51,6 +52,7 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     other operand's at run time.
 
     *Constraints.*
+
     - C1. a and b have at least two dimensions.
     - C2. The last dimension of a is the last but one of b.
     - C3. Leading dimensions are equal, or one of the two is absent or 1.
@@ -76,6 +78,7 @@ def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [], /*elementOperand=*/1> {
     `[0, V)` gives a row of NaN; a target that can fail the call may do that instead.
 
     *Constraints.*
+
     - C1. The table has at least one row.
 
     *Example.*

@@ -21,6 +21,7 @@ def Hone_KvAppendOp : Hone_StateOp<"kv_append"> {
     `next`. A slot is appended to at most once on each path of a program.
 
     *Constraints.*
+
     - C1. fresh and all have the same elements and rank, and are equal in all dimensions but at most one.
     - C2. If the module lists its slots, `slot` is one of them.
     - C3. If the module lists its slots, fresh and all have the elements and rank of the slot's type and its dimensions, and
@@ -46,6 +47,7 @@ def Hone_KvViewOp : Hone_StateOp<"kv_view"> {
     *Meaning.* Slot number `slot` of `state`.
 
     *Constraints.*
+
     - C1. If the module lists its slots, `slot` is one of them.
     - C2. If the module lists its slots, the result has the elements, rank and dimensions of the slot's type.
 

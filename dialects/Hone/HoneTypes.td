@@ -32,6 +32,7 @@ def Hone_SlotAttr : AttrDef<Hone_Dialect, "Slot"> {
     *Meaning.* A slot called `name` whose tensor has the type `type` and grows along the dimension `axis`.
 
     *Constraints.*
+
     - C1. `name` is not empty.
     - C2. `axis` is a dimension of `type`.
     - C3. The dimension `axis` of `type` is dynamic.

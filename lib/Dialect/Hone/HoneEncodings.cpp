@@ -85,7 +85,7 @@ Attribute StoredAttr::parse(AsmParser &parser, Type) {
   bool transposed = succeeded(parser.parseOptionalComma());
   if ((transposed && parser.parseKeyword("transposed")) || parser.parseGreater())
     return {};
-  return parser.getChecked<StoredAttr>(parser.getContext(), type, transposed);
+  return parser.getChecked<StoredAttr>(type, transposed);
 }
 
 void StoredAttr::print(AsmPrinter &printer) const {
