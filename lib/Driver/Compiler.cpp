@@ -13,14 +13,18 @@
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
+
+#include <chrono>
 
 using namespace mlir;
 
@@ -161,6 +165,53 @@ static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp modul
   return artefact->writeWeights(module);
 }
 
+LogicalResult runPhases(ModuleOp module, StringRef last) {
+  for (const Phase &phase : getPhases()) {
+    if (failed(runPhase(phase, CompileOptions(), module)))
+      return failure();
+    if (phase.name == last)
+      break;
+  }
+  return success();
+}
+
+/// Remarks of every pass go to a file, if one is named.
+static LogicalResult openRemarks(const CompileOptions &options, MLIRContext &context, Location loc) {
+  if (options.remarks.empty())
+    return success();
+  remark::RemarkCategories everything;
+  everything.all = ".*";
+  if (failed(remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarks, llvm::remarks::Format::YAML,
+                                                               std::make_unique<remark::RemarkEmittingPolicyAll>(),
+                                                               everything)))
+    return emitError(loc) << "cannot write remarks to '" << options.remarks << "'";
+  return success();
+}
+
+namespace {
+
+/// One line on standard error for every step that takes a second or more.
+class Progress {
+public:
+  Progress(bool enabled, size_t steps) : enabled(enabled), steps(steps) {}
+
+  LogicalResult step(StringRef what, llvm::function_ref<LogicalResult()> action) {
+    auto begin = std::chrono::steady_clock::now();
+    LogicalResult result = action();
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    ++done;
+    if (enabled && seconds >= 1.0)
+      llvm::errs() << llvm::formatv("[{0}/{1}] {2} ({3:F1} s)\n", done, steps, what, seconds);
+    return result;
+  }
+
+private:
+  bool enabled;
+  size_t steps, done = 0;
+};
+
+} // namespace
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
@@ -169,8 +220,12 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
   if (failed(target))
     return emitError(loc) << error;
-  OwningOpRef<ModuleOp> module = readModel(options.input, context);
-  if (!module)
+  if (failed(openRemarks(options, *context, loc)))
+    return failure();
+  Progress progress(options.progress, getPhases().size() + 3);
+  OwningOpRef<ModuleOp> module;
+  auto read = [&] { return success(bool(module = readModel(options.input, context))); };
+  if (failed(progress.step("model read", read)))
     return failure();
   io::Manifest manifest;
   fillManifest(options, *target, manifest);
@@ -183,17 +238,20 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
     if (entries && options.stopAfter.empty() && failed(describe(*module, manifest)))
       return failure();
-    if (failed(runPhase(phase, options, *module)) || failed(saveIr(options, phase, number, *module)))
+    if (failed(progress.step(phase.summary, [&] { return runPhase(phase, options, *module); })) ||
+        failed(saveIr(options, phase, number, *module)))
       return failure();
     if (phase.name == options.stopAfter)
       return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
-    if (entries && options.stopAfter.empty() && failed(beginArtefact(options, *module, manifest, artefact)))
+    auto begin = [&] { return beginArtefact(options, *module, manifest, artefact); };
+    if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
       return failure();
   }
   if (!artefact)
     return emitError(loc) << "cannot make an artefact from phase '" << options.startFrom
                           << "': parameters and signature are known up to phase 'tensor'";
-  if (failed(emitProgram(*module, *target, artefact->getFile("program.so"))))
+  auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
+  if (failed(progress.step("machine code", emit)))
     return failure();
   return artefact->commit(std::move(manifest));
 }

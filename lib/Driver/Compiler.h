@@ -22,7 +22,9 @@ struct CompileOptions {
   std::string saveIr;        // folder for the IR after every phase, or empty
   std::string stopAfter;     // phase, or empty
   std::string startFrom;     // phase, or empty
-  std::string passPipeline;  // replaces the rewrite phase
+  std::string passPipeline;  // passes of the rewrite phase
+  std::string remarks;       // YAML file for the remarks of all passes, or empty
+  bool progress = false;     // say on standard error what is being done, and how long it took
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.
@@ -37,6 +39,9 @@ llvm::ArrayRef<Phase> getPhases();
 
 /// Reads a model by the ending of its name; null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context);
+
+/// Runs the phases up to and with `last`.
+llvm::LogicalResult runPhases(mlir::ModuleOp module, llvm::StringRef last);
 
 /// Runs a whole compilation; errors are diagnostics of `context`.
 llvm::LogicalResult compile(const CompileOptions &options, mlir::MLIRContext *context);

@@ -6,17 +6,19 @@
 #include "hone/Driver/Driver.h"
 
 #include "Compiler.h"
+#include "Inspect.h"
 #include "hone/InitAll.h"
+#include "hone/runtime/cli.h"
 #include "hone/runtime/cli.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
-
-#include <functional>
+#include "llvm/Support/Process.h"
 
 using namespace mlir;
 namespace cl = llvm::cl;
@@ -27,6 +29,20 @@ namespace {
 
 cl::SubCommand importCommand("import", "read an ONNX model and write it as MLIR");
 cl::SubCommand compileCommand("compile", "compile a model into an artefact (a folder, model.hone)");
+cl::SubCommand inspectCommand("inspect", "what is in a model, what was recognised of it and what was not");
+
+constexpr llvm::StringLiteral kOverview = R"(usage: hone COMMAND [OPTIONS] FILE
+
+commands
+  import    read an ONNX model and write it as MLIR
+  compile   compile a model into an artefact, a folder that runs without LLVM
+  inspect   what is in a model or an artefact
+  run       write text or tokens with an artefact, or call it with tensors
+  eval      perplexity of an artefact on tokens
+  bench     speed of an artefact
+
+'hone COMMAND --help' lists a command's options; hone-run has the last three where LLVM is absent.
+)";
 // These are the runtime's, which parses their options; here they are listed.
 cl::SubCommand runCommand("run", "write text with an artefact, or call it with tensors");
 cl::SubCommand evalCommand("eval", "perplexity of an artefact on tokens");
@@ -36,6 +52,12 @@ struct ImportFlags {
   cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (.mlir or .mlirbc; default: standard output)"),
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
+};
+
+struct InspectFlags {
+  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"),
+                             cl::sub(inspectCommand)};
+  cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::sub(inspectCommand)};
 };
 
 struct CompileFlags {
@@ -57,6 +79,9 @@ struct CompileFlags {
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
+  cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
+                               cl::value_desc("FILE"), cl::sub(compileCommand)};
+  cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(compileCommand)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print the passes of every phase, and stop"),
                               cl::sub(compileCommand)};
 };
@@ -150,6 +175,8 @@ static int runCompile(const CompileFlags &flags) {
   options.stopAfter = flags.stopAfter;
   options.startFrom = flags.startFrom;
   options.passPipeline = flags.passPipeline;
+  options.remarks = flags.remarks;
+  options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   return withContext([&](MLIRContext &context) { return compile(options, &context); });
 }
 
@@ -162,22 +189,59 @@ static bool isForRuntime(const std::vector<std::string> &arguments) {
          });
 }
 
+static int runInspect(const InspectFlags &flags) {
+  return withContext([&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
+}
+
+/// Commands on artefacts are the runtime's own; `inspect` of a folder is too.
+static std::optional<int> runRuntimeCommand(ArrayRef<std::string> words) {
+  if (words.empty() || !cli::isRunCommand(words[0]))
+    return std::nullopt;
+  bool onModel = words[0] == "inspect" && llvm::none_of(words.drop_front(), [](const std::string &word) {
+                   return llvm::sys::fs::is_directory(word) || StringRef(word).ends_with(".hone");
+                 });
+  if (onModel)
+    return std::nullopt;
+  return cli::runMain("hone", words);
+}
+
+/// LLVM's libraries register options of their own, which a user of this command does not want to read.
+static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
+  static cl::OptionCategory category("options");
+  for (cl::SubCommand *command : commands)
+    for (auto &option : command->OptionsMap) {
+      bool ours = command != &cl::SubCommand::getTopLevel() && !llvm::is_contained(option.second->Subs, &cl::SubCommand::getAll());
+      if (!ours && option.first != "help" && option.first != "version")
+        option.second->setHiddenFlag(cl::ReallyHidden);
+    }
+}
+
 int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (isForRuntime(arguments))
-    return cli::runMain("hone", arguments);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (std::optional<int> status = runRuntimeCommand(words))
+    return *status;
+  bool known = !words.empty() && llvm::is_contained({"import", "compile", "inspect", "--version"}, words[0]);
+  bool help = words.empty() || llvm::is_contained({"--help", "-h", "help"}, words[0]);
+  if (!known) {
+    if (!help)
+      llvm::errs() << "hone: error: unknown command '" << words[0] << "'\n";
+    (help && !words.empty() ? llvm::outs() : llvm::errs()) << kOverview;
+    return help && !words.empty() ? 0 : 1;
+  }
   registerAllPasses();
   ImportFlags importFlags;
   CompileFlags compileFlags;
-  cl::HideUnrelatedOptions({&cl::getGeneralCategory()}, importCommand);
-  cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n");
+  InspectFlags inspectFlags;
+  hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &compileCommand, &inspectCommand});
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
+  if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &llvm::errs()))
+    return 1;
   if (importCommand)
     return runImport(importFlags);
-  if (compileCommand)
-    return runCompile(compileFlags);
-  cl::PrintHelpMessage();
-  return 1;
+  if (inspectCommand)
+    return runInspect(inspectFlags);
+  return runCompile(compileFlags);
 }
 
 } // namespace hone

@@ -1,0 +1,180 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collects what a model holds into JSON, which is printed as it is or as a page of text.
+
+#include "Inspect.h"
+
+#include "Compiler.h"
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace hone {
+
+static std::string getText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static std::string getText(Attribute attr) {
+  std::string text;
+  llvm::raw_string_ostream(text) << attr;
+  return text;
+}
+
+static int64_t getBytes(RankedTensorType type) {
+  Type element = type.getElementType();
+  int64_t bits = isa<ComplexType>(element) ? 128 : element.getIntOrFloatBitWidth();
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
+/// Number, bytes and element types of the parameters.
+static json::Object describeParameters(ModuleOp module) {
+  int64_t count = 0, elements = 0, bytes = 0;
+  std::map<std::string, int64_t> byType;
+  for (auto param : module.getOps<ParamOp>()) {
+    RankedTensorType type = param.getTensorType();
+    ++count;
+    elements += type.getNumElements();
+    bytes += getBytes(type);
+    std::string stored = type.getEncoding() ? getText(type.getEncoding()) : getText(type.getElementType());
+    byType[stored] += getBytes(type);
+  }
+  json::Object encodings;
+  for (const auto &[name, size] : byType)
+    encodings[name] = size;
+  return json::Object{{"count", count}, {"elements", elements}, {"bytes", bytes}, {"encodings", std::move(encodings)}};
+}
+
+static json::Array describeValues(TypeRange types, llvm::function_ref<DictionaryAttr(unsigned)> getAttrs) {
+  json::Array values;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    DictionaryAttr attrs = getAttrs(i);
+    auto name = attrs ? attrs.getAs<StringAttr>(onnxir::kNameAttr) : StringAttr();
+    values.push_back(json::Object{{"name", name ? name.getValue() : ""}, {"type", getText(type)}});
+  }
+  return values;
+}
+
+static json::Object describeAttention(AttentionOp op) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType()), key = cast<RankedTensorType>(op.getKey().getType());
+  return json::Object{{"pattern", getText(op.getPattern())},
+                      {"heads", query.getDimSize(1)},
+                      {"kv_heads", key.getDimSize(1)},
+                      {"head_size", query.getDimSize(3)},
+                      {"bias", bool(op.getBias())}};
+}
+
+static json::Object describeFunction(func::FuncOp function) {
+  llvm::MapVector<StringRef, int64_t> raised, left;
+  json::Array attention;
+  function.walk([&](Operation *op) {
+    if (onnxir::isOnnxOp(op) && !isa<onnxir::YieldOp, onnxir::NoValueOp>(op))
+      ++left[op->getName().getStringRef()];
+    else if (isa<HoneDialect>(op->getDialect()) && !isa<GetParamOp>(op))
+      ++raised[op->getName().getStringRef()];
+    if (auto layer = dyn_cast<AttentionOp>(op))
+      attention.push_back(describeAttention(layer));
+  });
+  auto count = [](const llvm::MapVector<StringRef, int64_t> &ops) {
+    json::Object object;
+    for (const auto &[name, number] : ops)
+      object[name] = number;
+    return object;
+  };
+  return json::Object{
+      {"name", function.getName()},
+      {"inputs", describeValues(function.getArgumentTypes(), [&](unsigned i) { return function.getArgAttrDict(i); })},
+      {"outputs", describeValues(function.getResultTypes(), [&](unsigned i) { return function.getResultAttrDict(i); })},
+      {"raised", count(raised)},
+      {"not_raised", count(left)},
+      {"attention", std::move(attention)}};
+}
+
+static json::Object describe(ModuleOp module) {
+  json::Array functions, slots;
+  for (auto function : module.getOps<func::FuncOp>())
+    functions.push_back(describeFunction(function));
+  if (auto list = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName()))
+    for (Attribute slot : list)
+      slots.push_back(getText(slot));
+  return json::Object{{"parameters", describeParameters(module)}, {"functions", std::move(functions)}, {"state", std::move(slots)}};
+}
+
+//===----------------------------------------------------------------------===//
+// As text
+//===----------------------------------------------------------------------===//
+
+static void printCounts(llvm::raw_ostream &os, StringRef title, const json::Object &counts) {
+  if (counts.empty())
+    return;
+  std::vector<std::pair<int64_t, std::string>> rows;
+  for (const auto &[name, count] : counts)
+    rows.emplace_back(-*count.getAsInteger(), name.str());
+  llvm::sort(rows);
+  os << "  " << title << '\n';
+  for (const auto &[count, name] : rows)
+    os << llvm::formatv("    {0,6} {1}\n", -count, name);
+}
+
+static void printValues(llvm::raw_ostream &os, StringRef title, const json::Array &values) {
+  os << "  " << title << '\n';
+  for (const json::Value &value : values)
+    os << "    " << *value.getAsObject()->getString("name") << " : " << *value.getAsObject()->getString("type") << '\n';
+}
+
+static void printFunction(llvm::raw_ostream &os, const json::Object &function) {
+  os << '@' << *function.getString("name") << '\n';
+  printValues(os, "inputs", *function.getArray("inputs"));
+  printValues(os, "outputs", *function.getArray("outputs"));
+  printCounts(os, "recognised", *function.getObject("raised"));
+  const json::Array &attention = *function.getArray("attention");
+  if (!attention.empty())
+    os << "  attention layers\n";
+  for (auto [i, layer] : llvm::enumerate(attention)) {
+    const json::Object &row = *layer.getAsObject();
+    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}\n", i, *row.getString("pattern"),
+                        *row.getInteger("heads"), *row.getInteger("kv_heads"), *row.getInteger("head_size"),
+                        *row.getBoolean("bias") ? ", with a bias" : "");
+  }
+  printCounts(os, "left to generated code", *function.getObject("not_raised"));
+}
+
+static void print(llvm::raw_ostream &os, const json::Object &model) {
+  const json::Object &params = *model.getObject("parameters");
+  os << llvm::formatv("parameters: {0}, {1} elements, {2} bytes\n", *params.getInteger("count"),
+                      *params.getInteger("elements"), *params.getInteger("bytes"));
+  for (const auto &[name, bytes] : *params.getObject("encodings"))
+    os << llvm::formatv("  {0}: {1} bytes\n", name.str(), *bytes.getAsInteger());
+  for (const json::Value &function : *model.getArray("functions"))
+    printFunction(os, *function.getAsObject());
+  const json::Array &state = *model.getArray("state");
+  if (!state.empty())
+    os << "state: " << state.size() << " slots\n";
+  for (const json::Value &slot : state)
+    os << "  " << *slot.getAsString() << '\n';
+}
+
+LogicalResult inspectModel(StringRef path, bool asJson, MLIRContext *context) {
+  OwningOpRef<ModuleOp> module = readModel(path, context);
+  if (!module || failed(runPhases(*module, "raise")))
+    return failure();
+  json::Object model = describe(*module);
+  if (asJson)
+    llvm::outs() << llvm::formatv("{0:2}\n", json::Value(std::move(model)));
+  else
+    print(llvm::outs(), model);
+  return success();
+}
+
+} // namespace hone
