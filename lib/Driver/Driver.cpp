@@ -9,7 +9,6 @@
 #include "Inspect.h"
 #include "hone/InitAll.h"
 #include "hone/runtime/cli.h"
-#include "hone/runtime/cli.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -43,10 +42,6 @@ commands
 
 'hone COMMAND --help' lists a command's options; hone-run has the last three where LLVM is absent.
 )";
-// These are the runtime's, which parses their options; here they are listed.
-cl::SubCommand runCommand("run", "write text with an artefact, or call it with tensors");
-cl::SubCommand evalCommand("eval", "perplexity of an artefact on tokens");
-cl::SubCommand benchCommand("bench", "speed of an artefact");
 
 struct ImportFlags {
   cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
@@ -180,15 +175,6 @@ static int runCompile(const CompileFlags &flags) {
   return withContext([&](MLIRContext &context) { return compile(options, &context); });
 }
 
-/// True where the runtime answers: its commands, and `inspect` of an artefact.
-static bool isForRuntime(const std::vector<std::string> &arguments) {
-  if (arguments.empty() || !cli::isRunCommand(arguments[0]))
-    return false;
-  return arguments[0] != "inspect" || llvm::any_of(arguments, [](const std::string &argument) {
-           return StringRef(argument).rtrim('/').ends_with(".hone");
-         });
-}
-
 static int runInspect(const InspectFlags &flags) {
   return withContext([&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
 }
@@ -207,7 +193,6 @@ static std::optional<int> runRuntimeCommand(ArrayRef<std::string> words) {
 
 /// LLVM's libraries register options of their own, which a user of this command does not want to read.
 static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
-  static cl::OptionCategory category("options");
   for (cl::SubCommand *command : commands)
     for (auto &option : command->OptionsMap) {
       bool ours = command != &cl::SubCommand::getTopLevel() && !llvm::is_contained(option.second->Subs, &cl::SubCommand::getAll());
@@ -221,8 +206,8 @@ int runDriver(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;
-  bool known = !words.empty() && llvm::is_contained({"import", "compile", "inspect", "--version"}, words[0]);
-  bool help = words.empty() || llvm::is_contained({"--help", "-h", "help"}, words[0]);
+  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("compile"), StringRef("inspect"), StringRef("--version")}, words[0]);
+  bool help = words.empty() || llvm::is_contained({StringRef("--help"), StringRef("-h"), StringRef("help")}, words[0]);
   if (!known) {
     if (!help)
       llvm::errs() << "hone: error: unknown command '" << words[0] << "'\n";
