@@ -1,34 +1,25 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The .npz format: a zip archive of .npy files (PKWARE APPNOTE 6.3.9, with zip64). The central directory is believed
+// Reading of .npz, a zip archive of .npy files. The central directory is believed
 // for sizes and offsets after they are checked against the file; every member is checked against its CRC.
 
 #include "hone/io/npy.h"
 
+#include "zip.h"
+
 #include <algorithm>
 #include <cstring>
-#include <zlib.h>
 
 namespace hone::io {
 namespace {
 
-constexpr uint32_t kLocalHeader = 0x04034b50, kDirectoryEntry = 0x02014b50, kDirectoryEnd = 0x06054b50;
-constexpr uint32_t kDirectoryEnd64 = 0x06064b50, kDirectoryEnd64Locator = 0x07064b50;
-constexpr size_t kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46, kDirectoryEndBytes = 22, kLocatorBytes = 20;
-constexpr size_t kDirectoryEnd64Bytes = 56, kLongestComment = 65535;
-constexpr uint16_t kStored = 0, kDeflated = 8, kZip64Extra = 1;
-constexpr uint32_t kInZip64 = 0xffffffff; // "look in the zip64 extra field"
-constexpr uint64_t kBestRatio = 1032;     // deflate cannot shrink further, so a larger claim is a lie
+using namespace zip;
 
 template <typename Number> Number load(std::string_view bytes, size_t offset) {
   Number number;
   std::memcpy(&number, bytes.data() + offset, sizeof number);
   return number;
-}
-
-template <typename Number> void store(std::string &bytes, Number number) {
-  bytes.append(reinterpret_cast<const char *>(&number), sizeof number);
 }
 
 /// The field of header `id` among zip extra fields, or nothing.
@@ -100,12 +91,6 @@ bool inflateTo(std::string_view packed, std::string &bytes) {
   }
   inflateEnd(&stream);
   return status == Z_STREAM_END && written == bytes.size();
-}
-
-uint32_t crcOf(std::string_view bytes, uint32_t crc = 0) {
-  if (bytes.empty()) // zlib takes a null buffer as "start anew"
-    return crc;
-  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
 }
 
 } // namespace
@@ -186,93 +171,6 @@ absl::StatusOr<Array> NpzReader::read(const std::string &name) const {
   if (crcOf(bytes) != member.crc)
     return invalid(label, ": checksum mismatch");
   return parseNpy(bytes, label);
-}
-
-absl::StatusOr<NpzWriter> NpzWriter::create(const std::string &path) {
-  NpzWriter writer;
-  HONE_ASSIGN_OR_RETURN(writer.file, FileWriter::create(path));
-  return writer;
-}
-
-absl::Status NpzWriter::add(const std::string &name, const Array &array) {
-  std::string npy = npyHeader(array.dtype(), array.shape());
-  std::string_view data(array.data(), static_cast<size_t>(array.bytes()));
-  uint32_t crc = crcOf(data, crcOf(npy));
-  uint64_t bytes = npy.size() + data.size(), offset = file.position();
-  std::string fileName = name + ".npy";
-  if (fileName.size() > 0xffff)
-    return invalid("cannot write an array with a name of ", name.size(), " bytes");
-
-  std::string common; // version needed to extract (4.5 knows zip64) … lengths: the same words in both headers
-  store<uint16_t>(common, 45);
-  store<uint16_t>(common, 0x800); // names are UTF-8
-  store<uint16_t>(common, kStored);
-  store<uint32_t>(common, 0x00210000); // 1 January 1980: the output depends on nothing but the arrays
-  store<uint32_t>(common, crc);
-  store<uint32_t>(common, kInZip64);
-  store<uint32_t>(common, kInZip64);
-  store<uint16_t>(common, static_cast<uint16_t>(fileName.size()));
-  std::string sizes;
-  store<uint64_t>(sizes, bytes);
-  store<uint64_t>(sizes, bytes);
-
-  std::string local;
-  store<uint32_t>(local, kLocalHeader);
-  local += common;
-  store<uint16_t>(local, static_cast<uint16_t>(4 + sizes.size()));
-  local += fileName;
-  store<uint16_t>(local, kZip64Extra);
-  store<uint16_t>(local, static_cast<uint16_t>(sizes.size()));
-  local += sizes;
-
-  store<uint32_t>(directory, kDirectoryEntry);
-  store<uint16_t>(directory, 45);
-  directory += common;
-  store<uint16_t>(directory, static_cast<uint16_t>(4 + sizes.size() + sizeof offset));
-  store<uint16_t>(directory, 0); // comment
-  store<uint16_t>(directory, 0); // disk
-  store<uint16_t>(directory, 0); // internal attributes
-  store<uint32_t>(directory, 0); // external attributes
-  store<uint32_t>(directory, kInZip64);
-  directory += fileName;
-  store<uint16_t>(directory, kZip64Extra);
-  store<uint16_t>(directory, static_cast<uint16_t>(sizes.size() + sizeof offset));
-  directory += sizes;
-  store<uint64_t>(directory, offset);
-  ++count;
-
-  HONE_RETURN_IF_ERROR(file.write(local));
-  HONE_RETURN_IF_ERROR(file.write(npy));
-  return file.write(data);
-}
-
-absl::Status NpzWriter::commit() {
-  uint64_t begin = file.position(), end64 = begin + directory.size();
-  std::string tail = std::move(directory);
-  store<uint32_t>(tail, kDirectoryEnd64);
-  store<uint64_t>(tail, kDirectoryEnd64Bytes - 12);
-  store<uint16_t>(tail, 45);
-  store<uint16_t>(tail, 45);
-  store<uint32_t>(tail, 0);
-  store<uint32_t>(tail, 0);
-  store<uint64_t>(tail, count);
-  store<uint64_t>(tail, count);
-  store<uint64_t>(tail, end64 - begin);
-  store<uint64_t>(tail, begin);
-  store<uint32_t>(tail, kDirectoryEnd64Locator);
-  store<uint32_t>(tail, 0);
-  store<uint64_t>(tail, end64);
-  store<uint32_t>(tail, 1);
-  store<uint32_t>(tail, kDirectoryEnd);
-  store<uint16_t>(tail, 0);
-  store<uint16_t>(tail, 0);
-  store<uint16_t>(tail, 0xffff);
-  store<uint16_t>(tail, 0xffff);
-  store<uint32_t>(tail, kInZip64);
-  store<uint32_t>(tail, kInZip64);
-  store<uint16_t>(tail, 0);
-  HONE_RETURN_IF_ERROR(file.write(tail));
-  return file.commit();
 }
 
 } // namespace hone::io
