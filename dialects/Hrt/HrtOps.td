@@ -75,8 +75,12 @@ def Hrt_KernelOp : Hrt_Op<"kernel", [AttrSizedOperandSegments, DestinationStyleO
 
     *Example.*
     ```mlir
-    %y = hrt.kernel "hone.matmul.f32" %call ins(%a, %b : tensor<?x4xf32>, tensor<4x8xf32>)
-        outs(%init : tensor<?x8xf32>) -> tensor<?x8xf32>
+    func.func @matmul(%call: !hrt.call, %a: tensor<?x4xf32>, %b: tensor<4x8xf32>, %init: tensor<?x8xf32>)
+        -> tensor<?x8xf32> {
+      %y = hrt.kernel "hone.matmul.f32" %call ins(%a, %b : tensor<?x4xf32>, tensor<4x8xf32>)
+          outs(%init : tensor<?x8xf32>) -> tensor<?x8xf32>
+      return %y : tensor<?x8xf32>
+    }
     ```
   }];
   let arguments = (ins Hrt_CallType:$call, StrAttr:$name, Variadic<Hrt_Buffer>:$inputs, Variadic<Hrt_Buffer>:$outputs,

@@ -12,7 +12,7 @@ OLDEST = 11  # the first opset that Hone reads
 
 HEADER = """# ONNX operators
 
-Written by `test/python/onnx_node_tests.py --docs` from a run of ONNX's own node tests ({passed} of {total} pass), each
+Written by `test/differential/run-node-tests.py --docs` from a run of ONNX's own node tests ({passed} of {total} pass), each
 compiled and run at its own tolerance. *Versions* are those that the operator has from opset {oldest} on; *cases* are the
 tests of the operator that pass and that there are, among them those of its expansion into other operators.
 
