@@ -5,8 +5,8 @@
 
 #include "text/tokenizer.h"
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <iostream>
 #include <iterator>
 
@@ -16,7 +16,7 @@ constexpr const char *kUsage = "usage: hone-tokenize TOKENIZER.json [--decode] [
                                "  Reads documents separated by NUL and prints the ids of each on a line.\n"
                                "  --decode      reads lines of ids and prints their texts, separated by NUL\n"
                                "  --no-special  adds no special tokens; with --decode, leaves them out\n"
-                               "  --stats       prints documents, bytes, tokens and time on standard error\n";
+                               "  --stats       prints documents, bytes, tokens and processor time on standard error\n";
 
 struct Options {
   std::string file;
@@ -86,21 +86,22 @@ int run(const Options &options, const std::string &input) {
     return fail(tokenizer.status());
   const char inputEnd = options.decode ? '\n' : '\0', outputEnd = options.decode ? '\0' : '\n';
   size_t documents = 0, tokens = 0;
-  std::chrono::duration<double> seconds{0};
+  std::clock_t ticks = 0;
   for (size_t begin = 0; begin < input.size() || documents == 0;) {
     size_t end = std::min(input.find(inputEnd, begin), input.size());
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock();
     auto output = process(*tokenizer, options, std::string_view(input).substr(begin, end - begin), tokens);
-    seconds += std::chrono::steady_clock::now() - start;
+    ticks += std::clock() - start;
     ++documents;
     if (!output.ok())
       return fail(absl::InvalidArgumentError(hone::io::cat("document ", documents, ": ", output.status().message())));
     std::cout << *output << outputEnd;
     begin = end + 1;
   }
+  double seconds = static_cast<double>(ticks) / CLOCKS_PER_SEC;
   if (options.stats)
     std::fprintf(stderr, "%zu documents, %zu bytes, %zu tokens, %.3f s, %.1f MB/s\n", documents, input.size(), tokens,
-                 seconds.count(), static_cast<double>(input.size()) / 1e6 / seconds.count());
+                 seconds, static_cast<double>(input.size()) / 1e6 / seconds);
   return std::cout.flush() ? 0 : fail(absl::DataLossError("cannot write standard output"));
 }
 
@@ -108,6 +109,10 @@ int run(const Options &options, const std::string &input) {
 
 int main(int argc, char **argv) {
   Options options;
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
   if (!parseOptions(argc, argv, options)) {
     std::cerr << kUsage;
     return 1;
