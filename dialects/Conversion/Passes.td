@@ -24,6 +24,16 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
 }
 
 
+def LowerCopies : Pass<"hone-lower-copies"> {
+  let summary = "Turn copies between buffers of which one is strided into loops";
+  let description = [{
+    A `memref.copy` of contiguous buffers becomes one move of memory later on; any other would become a call of a library
+    that an artefact does not have, so it becomes a `linalg.generic` here.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [Statistic<"numLowered", "num-copies-lowered", "Number of copies that became loops">];
+}
+
 def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp"> {
   let summary = "Replace onnx operations that have no lowering by the functions their schemas define";
   let description = [{

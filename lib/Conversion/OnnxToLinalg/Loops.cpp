@@ -80,7 +80,10 @@ Value accumulate(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, Array
       dims.push_back(b.getAffineDimExpr(loop));
     maps.push_back(AffineMap::get(loops, 0, dims, b.getContext()));
   }
-  maps.push_back(AffineMap::getMultiDimIdentityMap(loops, b.getContext()).getMajorSubMap(results));
+  SmallVector<AffineExpr> dims;
+  for (unsigned loop = 0; loop < results; ++loop)
+    dims.push_back(b.getAffineDimExpr(loop));
+  maps.push_back(AffineMap::get(loops, 0, dims, b.getContext()));
   SmallVector<utils::IteratorType> iterators(results, utils::IteratorType::parallel);
   iterators.append(reduced.size(), utils::IteratorType::reduction);
   Value init = node.filled(sizes, initial);

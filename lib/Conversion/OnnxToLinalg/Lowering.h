@@ -207,6 +207,10 @@ void addEinsumLowerings(LoweringTable &table);
 void addBlockQuantizedLowerings(LoweringTable &table);
 void addConvLowerings(LoweringTable &table);
 void addPoolLowerings(LoweringTable &table);
+void addAttentionLowerings(LoweringTable &table);
+void addRnnLowerings(LoweringTable &table);
+void addGridSampleLowerings(LoweringTable &table);
+void addResizeLowerings(LoweringTable &table);
 
 /// Gives `into` the arguments of the function's old body `from`, with sizes by the names of their dimensions.
 void lowerArguments(mlir::func::FuncOp function, mlir::Block &from, mlir::Block &into, Lowerer &lowerer);

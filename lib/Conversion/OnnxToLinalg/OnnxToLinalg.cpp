@@ -32,6 +32,10 @@ const LoweringTable &getLoweringTable() {
     addBlockQuantizedLowerings(rows);
     addConvLowerings(rows);
     addPoolLowerings(rows);
+    addAttentionLowerings(rows);
+    addRnnLowerings(rows);
+    addGridSampleLowerings(rows);
+    addResizeLowerings(rows);
     addLogicLowerings(rows);
     addCastLowerings(rows);
     addActivationLowerings(rows);

@@ -37,13 +37,16 @@ void buildTensorPipeline(OpPassManager &pm) {
 
 void buildBufferPipeline(OpPassManager &pm) {
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
-  pm.addPass(bufferization::createOneShotBufferizePass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.allowReturnAllocsFromLoops = true; // what a loop carries has a new size each time
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   simplify(pm);
   pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
   pm.addPass(bufferization::createLowerDeallocationsPass());
   simplify(pm);
+  pm.addPass(createLowerCopies());
   pm.addPass(createConvertLinalgToLoopsPass());
 }
 

@@ -1,0 +1,179 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Scores, softmax, heads and rotation.
+
+#include "AttentionCore.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+//===----------------------------------------------------------------------===//
+// Heads and scale
+//===----------------------------------------------------------------------===//
+
+Value splitHeads(Node &node, Value tensor, Size heads) {
+  SmallVector<Size> sizes = node.sizes(tensor);
+  Size each = node.math.floorDiv(sizes[2], heads);
+  return node.transpose(node.reshape(tensor, {sizes[0], sizes[1], heads, each}), {0, 2, 1, 3});
+}
+
+Value mergeHeads(Node &node, Value tensor) {
+  Value rows = node.transpose(tensor, {0, 2, 1, 3});
+  SmallVector<Size> sizes = node.sizes(rows);
+  return node.reshape(rows, {sizes[0], sizes[1], node.math.mul(sizes[2], sizes[3])});
+}
+
+Value getScale(Node &node, StringRef name, Size headSize, Type type) {
+  if (double given = node.real(name, 0))
+    return node.constant(given, type);
+  if (auto known = IndexMath::getConstant(headSize); known && *known > 0)
+    return node.constant(1.0 / std::sqrt(static_cast<double>(*known)), type);
+  Value size = arith::SIToFPOp::create(node.b, type, node.math.scalar(headSize, node.b.getI64Type()));
+  return math::RsqrtOp::create(node.b, size);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores and softmax
+//===----------------------------------------------------------------------===//
+
+/// Product of `lhs[B, Hq, S, K]` with `rhs[B, Hk, K, N]`: the query heads of one key head are the rows of one matrix.
+static FailureOr<Value> multiplyByHead(Node &node, Value lhs, Value rhs) {
+  SmallVector<Size> left = node.sizes(lhs), right = node.sizes(rhs);
+  Size rows = node.math.mul(node.math.floorDiv(left[1], right[1]), left[2]);
+  auto product = multiplyMatrices(node, node.reshape(lhs, {left[0], right[1], rows, left[3]}), rhs);
+  if (failed(product))
+    return failure();
+  return node.reshape(*product, {left[0], left[1], left[2], right[3]});
+}
+
+using IndexedBody = llvm::function_ref<Number(Number, ValueRange)>;
+
+/// Element-wise with the indices of the element.
+static Value transform(Node &node, Value tensor, IndexedBody body) {
+  SmallVector<Size> sizes = node.sizes(tensor);
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return node.elementwiseOver(sizes, tensor, element, [&](Builder &b, ValueRange x) {
+    SmallVector<Value> at;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      at.push_back(linalg::IndexOp::create(b, i));
+    return body({&b, x[0]}, at).value;
+  });
+}
+
+/// Softmax over the last dimension; 0 for rows of minus infinity.
+static Value softmax(Node &node, Value logits, Value sinks) {
+  Type element = cast<RankedTensorType>(logits.getType()).getElementType();
+  Value least = node.constant(-std::numeric_limits<double>::infinity(), element);
+  if (sinks) {
+    SmallVector<Size> column(3, node.b.getIndexAttr(1));
+    column[0] = node.size(sinks, 0);
+    sinks = node.reshape(sinks, column);
+  }
+  Value peaks = node.reduce(logits, {3}, /*keep=*/true, least, [](Builder &b, Value x, Value peak) -> Value {
+    return arith::MaximumFOp::create(b, x, peak);
+  });
+  SmallVector<Value> operands = {peaks};
+  if (sinks)
+    operands.push_back(sinks);
+  peaks = node.elementwise(operands, element, [&](Builder &b, ValueRange v) -> Value {
+    Number peak{&b, v[0]};
+    if (sinks)
+      peak = max(peak, {&b, v[1]});
+    return select(peak == never(peak), peak.with(0), peak).value;
+  });
+  Value powers = node.elementwiseOver(node.sizes(logits), {logits, peaks}, element, [](Builder &b, ValueRange v) {
+    return exp(Number{&b, v[0]} - Number{&b, v[1]}).value;
+  });
+  Value sums = node.reduce(powers, {3}, /*keep=*/true, node.zero(element), [](Builder &b, Value x, Value sum) -> Value {
+    return arith::AddFOp::create(b, x, sum);
+  });
+  operands = {sums, peaks};
+  if (sinks)
+    operands.push_back(sinks);
+  sums = node.elementwise(operands, element, [&](Builder &b, ValueRange v) -> Value {
+    Number sum{&b, v[0]};
+    if (sinks)
+      sum = sum + exp(Number{&b, v[2]} - Number{&b, v[1]});
+    return select(sum == 0.0, sum.with(1), sum).value;
+  });
+  return node.elementwiseOver(node.sizes(logits), {powers, sums}, element, [](Builder &b, ValueRange v) -> Value {
+    return arith::DivFOp::create(b, v[0], v[1]);
+  });
+}
+
+FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask) {
+  AttentionSteps steps;
+  auto products = multiplyByHead(node, inputs.query, node.transpose(inputs.key, {0, 1, 3, 2}));
+  if (failed(products))
+    return failure();
+  steps.scores = transform(node, *products, [&](Number x, ValueRange) { return x * Number{x.b, inputs.scale}; });
+  steps.capped = steps.scores;
+  if (inputs.softcap > 0)
+    steps.capped = transform(node, steps.scores,
+                             [&](Number x, ValueRange) { return tanh(x / inputs.softcap) * inputs.softcap; });
+  steps.masked = transform(node, steps.capped, mask);
+  steps.weights = softmax(node, steps.masked, inputs.sinks);
+  auto result = multiplyByHead(node, steps.weights, inputs.value);
+  if (failed(result))
+    return failure();
+  steps.result = *result;
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
+// Broadcast masks
+//===----------------------------------------------------------------------===//
+
+BroadcastReader::BroadcastReader(Node &node, Value tensor, ArrayRef<Size> sizes) : tensor(tensor) {
+  SmallVector<Size> own = node.sizes(tensor);
+  size_t offset = sizes.size() - own.size();
+  Value one = arith::ConstantIndexOp::create(node.b, 1);
+  for (auto [i, size] : llvm::enumerate(own)) {
+    isFixed.push_back(IndexMath::getConstant(size) == 1);
+    bool known = isFixed.back() || node.math.equal(size, sizes[offset + i]) || IndexMath::getConstant(size);
+    isOne.push_back(known ? Value()
+                          : arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(size), one).getResult());
+  }
+}
+
+Value BroadcastReader::read(Builder &b, ValueRange at) const {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  SmallVector<Value> indices;
+  ValueRange own = at.take_back(isFixed.size());
+  for (size_t i = 0; i < isFixed.size(); ++i) {
+    Value index = isFixed[i] ? zero : own[i];
+    indices.push_back(isOne[i] ? arith::SelectOp::create(b, isOne[i], zero, index).getResult() : index);
+  }
+  return tensor::ExtractOp::create(b, tensor, indices);
+}
+
+//===----------------------------------------------------------------------===//
+// Rotation
+//===----------------------------------------------------------------------===//
+
+Value rotateByTables(Node &node, Value x, Value cos, Value sin, bool isInterleaved) {
+  SmallVector<Size> sizes = node.sizes(x);
+  Value result = RopeOp::create(node.b, x.getType(), x, cos, sin, isInterleaved);
+  node.lowerer.setSizes(result, sizes);
+  return result;
+}
+
+Value rotate(Node &node, Value x, Value cos, Value sin, bool isInterleaved, PositionBody position) {
+  SmallVector<Size> sizes = node.sizes(x);
+  auto gather = [&](Value cache) {
+    Value last = node.math.value(node.math.sub(node.size(cache, 0), node.b.getIndexAttr(1)));
+    Type element = cast<RankedTensorType>(cache.getType()).getElementType();
+    return node.generate({sizes[0], sizes[2], node.size(cache, 1)}, element, [&](Builder &b, ValueRange at) -> Value {
+      Value row = arith::MaxSIOp::create(b, position(b, at[0], at[1]), arith::ConstantIndexOp::create(b, 0));
+      row = arith::MinSIOp::create(b, row, last);
+      return tensor::ExtractOp::create(b, cache, ValueRange{row, at[2]});
+    });
+  };
+  return rotateByTables(node, x, gather(cos), gather(sin), isInterleaved);
+}
+
+} // namespace hone::lowering
