@@ -16,9 +16,9 @@ absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_opti
   hone_generation_options_init(&options);
   HONE_RETURN_IF_ERROR(takeOptions(given, options));
   rt::WritingOptions writing;
-  if (options.max_new_tokens < 1 || options.prefill_chunk < 0)
-    return io::invalid("expected max_new_tokens to be at least 1 and prefill_chunk at least 0, but got ",
-                       options.max_new_tokens, " and ", options.prefill_chunk);
+  if (options.max_new_tokens < 1 || options.prefill_chunk < 1)
+    return io::invalid("expected max_new_tokens and prefill_chunk to be at least 1, but got ", options.max_new_tokens,
+                       " and ", options.prefill_chunk);
   writing.generation.maximalNewTokens = options.max_new_tokens;
   writing.generation.prefillChunk = options.prefill_chunk;
   if (!options.ignore_end)
@@ -112,7 +112,8 @@ void hone_generation_options_init(hone_generation_options *options) {
     return;
   *options = {};
   options->struct_size = sizeof *options;
-  options->max_new_tokens = 128;
+  options->max_new_tokens = rt::GenerationOptions().maximalNewTokens;
+  options->prefill_chunk = rt::GenerationOptions().prefillChunk;
   options->top_p = 1;
   options->repetition_penalty = 1;
 }

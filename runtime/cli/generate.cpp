@@ -64,8 +64,7 @@ public:
         print(piece);
       return true;
     };
-    HONE_ASSIGN_OR_RETURN(rt::GenerationStatistics statistics,
-                          rt::writeText(model, tokenizer, prompt, options.writing, receive));
+    HONE_ASSIGN_OR_RETURN(rt::GenerationStatistics statistics, writeWithProgress(prompt, receive));
     if (printsText())
       print("\n");
     else if (!options.outputTokens)
@@ -76,6 +75,18 @@ public:
   }
 
 private:
+  /// Shows how far the prompt is read until the first token comes.
+  absl::StatusOr<rt::GenerationStatistics> writeWithProgress(const std::vector<int64_t> &prompt,
+                                                             const rt::PieceReceiver &receive) {
+    std::optional<Progress> progress(std::in_place, "reading the prompt", static_cast<int64_t>(prompt.size()));
+    rt::WritingOptions writing = options.writing;
+    writing.generation.onPromptFed = [&](int64_t tokens) { progress->update(tokens); };
+    return rt::writeText(model, tokenizer, prompt, writing, [&](int64_t token, std::string_view piece) {
+      progress.reset();
+      return receive(token, piece);
+    });
+  }
+
   /// Text goes in as text and comes out as text, tokens as tokens.
   bool printsText() const { return !options.tokens; }
 

@@ -38,7 +38,7 @@ generation
   --seed S                  seed of the draws; the same seed gives the same text (default 0)
   --stop TEXT               end before this text; may be given several times
   --ignore-end              go on after a token that ends a text
-  --prefill-chunk N         feed the prompt in pieces of at most N tokens (default: all at once)
+  --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
   --stats                   print counts and times on stderr
 
 calls with tensors

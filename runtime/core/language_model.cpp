@@ -23,13 +23,17 @@ std::span<const float> lastRow(const io::Array &logits) {
 }
 
 /// Feeds a prompt in pieces; returns the logits of the last.
-absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t> prompt, int64_t chunk) {
-  size_t piece = chunk > 0 ? static_cast<size_t>(chunk) : prompt.size();
-  while (prompt.size() > piece) {
-    HONE_RETURN_IF_ERROR(model.feed(prompt.first(piece)).status());
-    prompt = prompt.subspan(piece);
+absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t> prompt,
+                                  const GenerationOptions &options) {
+  size_t piece = static_cast<size_t>(options.prefillChunk);
+  for (size_t fed = 0;; fed += piece) {
+    std::span<const int64_t> next = prompt.subspan(fed, std::min(piece, prompt.size() - fed));
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(next));
+    if (options.onPromptFed)
+      options.onPromptFed(static_cast<int64_t>(fed + next.size()));
+    if (fed + next.size() == prompt.size())
+      return logits;
   }
-  return model.feed(prompt);
 }
 
 } // namespace
@@ -110,7 +114,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   GenerationStatistics statistics;
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options.prefillChunk));
+  HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options));
   while (statistics.newTokens < options.maximalNewTokens) {
     HONE_ASSIGN_OR_RETURN(int64_t token, choose(lastRow(logits)));
     if (statistics.newTokens++ == 0)

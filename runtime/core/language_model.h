@@ -43,7 +43,8 @@ absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<con
 struct GenerationOptions {
   int64_t maximalNewTokens = 128;
   std::vector<int64_t> endTokens; // generation ends after one of these
-  int64_t prefillChunk = 0;       // most prompt tokens fed at a time; 0: all at once
+  int64_t prefillChunk = 512;     // most prompt tokens fed at a time: a call makes logits for every token of its piece
+  std::function<void(int64_t tokens)> onPromptFed; // called after every piece with the tokens fed so far, or empty
 };
 
 struct GenerationStatistics {

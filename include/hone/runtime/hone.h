@@ -144,7 +144,7 @@ HONE_API hone_status hone_session_set_padding(hone_session *session, const int64
 typedef struct hone_generation_options {
   size_t struct_size;
   int64_t max_new_tokens;    // default 128
-  int64_t prefill_chunk;     // most prompt tokens fed at a time; default 0: all at once
+  int64_t prefill_chunk;     // most prompt tokens fed at a time; default 512
   double temperature;        // default 0: always the likeliest token
   int64_t top_k;             // keep this many of the likeliest; default 0: all
   double top_p;              // keep the likeliest that add up to this; default 1: all

@@ -75,28 +75,33 @@ typedef struct hone_entry {
   hone_entry_fn function;
 } hone_entry;
 
-/// A kernel: `operands` are inputs then outputs, as the kernel's row in the kernel table documents; `ints` and `floats`
-/// are its attributes in the documented order.
+/// A kernel: `operands` are inputs then outputs, `ints` and `floats` its attributes, all in the order that
+/// runtime/cpu/kernels/kernels.h documents. An absent operand is a tensor without elements.
 typedef void (*hone_kernel_fn)(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// A name and the slot the loader fills with the function of that name.
 ///
 /// Runtime services (C signatures):
-///   void *hone_rt_alloc(uint64_t bytes)            64-byte aligned, released at the end of the call at the latest
-///   void hone_rt_free(void *)
+///   void *hone_rt_alloc(uint64_t bytes)            64-byte aligned, uninitialised, never null; released at the end of the
+///                                                  call at the latest. Inside a parallel region: freed in that region
+///   void hone_rt_free(void *)                      null is nothing
 ///   void *hone_rt_output(hone_call *, int64_t index, int64_t rank, const int64_t *sizes)
-///                                                  memory for output `index`, dense row-major, owned by the caller of the
-///                                                  entry; called once an output
-///   void hone_rt_fail(const char *message)         ends the current call with an error; does not return. Never called
-///                                                  from inside a parallel region
+///                                                  memory for output `index`, dense row-major, 64-byte aligned, owned by
+///                                                  the caller of the entry; called once for every output
+///   void hone_rt_fail(const char *message)         ends the current call with an error; does not return. The message is
+///                                                  copied. Never called from inside a parallel region
 ///   void hone_rt_state_append(hone_call *, int64_t slot, const hone_tensor *fresh, hone_tensor *all)
-///                                                  appends `fresh` along the slot's axis; `all` views everything so far
+///                                                  copies `fresh` behind what the slot holds along its axis; `all` views
+///                                                  everything, with any strides, until the call ends. A slot without an
+///                                                  axis is replaced by `fresh`
 ///   void hone_rt_state_view(hone_call *, int64_t slot, hone_tensor *all)
-///                                                  what the slot holds before this call's append
+///                                                  what the slot holds, this call's appends so far included
 ///   int64_t hone_rt_state_length(hone_call *)      positions held before this call
 ///   int64_t hone_rt_state_padding(hone_call *, int64_t sequence)
-///                                                  how many of those positions, from the left, are padding in `sequence`
-/// Every other name is a kernel of the kernel table with the signature hone_kernel_fn.
+///                                                  how many positions, from the left, are padding in `sequence`; they
+///                                                  may reach into this call's tokens
+/// What a call appends counts once it has succeeded; all slots with an axis grow by the same number of positions. Services
+/// that fail end the call as hone_rt_fail does. Every other name is a kernel with the signature hone_kernel_fn.
 typedef struct hone_import {
   const char *name;
   void **slot;

@@ -213,6 +213,7 @@ TEST_F(CApi, GenerationOptionsAreChecked) {
   };
   EXPECT_TRUE(refuses([](hone_generation_options &o) { o.struct_size = 0; }));
   EXPECT_TRUE(refuses([](hone_generation_options &o) { o.max_new_tokens = 0; }));
+  EXPECT_TRUE(refuses([](hone_generation_options &o) { o.prefill_chunk = 0; }));
   EXPECT_TRUE(refuses([](hone_generation_options &o) { o.temperature = -1; }));
   EXPECT_TRUE(refuses([](hone_generation_options &o) { o.top_p = 2; }));
   EXPECT_TRUE(refuses([](hone_generation_options &o) { o.stop_count = 1; }));
