@@ -16,14 +16,17 @@ Row tableRow(const hone_tensor &table, int64_t b, int64_t s) {
   return {floats(table) + sequence * table.strides[0] + s * table.strides[1], table.strides[2]};
 }
 
-/// Elements of a pair are `apart` from each other, pairs are `step` apart.
-void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, int64_t apart) {
+/// Elements of a pair are `apart` from each other, pairs are `step` apart. Pairs do not touch each other, also in place.
+inline void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, int64_t apart) {
+#pragma omp simd
   for (int64_t i = 0; i < pairs; ++i) {
     float a = x[i * step], b = x[i * step + apart];
     y[i * step] = a * cos[i] - b * sin[i];
     y[i * step + apart] = b * cos[i] + a * sin[i];
   }
 }
+
+Row dense(Row row) { return {row.data, 1}; }
 
 } // namespace
 
@@ -37,7 +40,11 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
   for (int64_t row = 0; row < rows; ++row) {
     int64_t b = row / (heads * positions), s = row % positions;
     Row from = rowOf(x, row), to = rowOf(y, row);
-    rotate(from, to, tableRow(cos, b, s), tableRow(sin, b, s), pairs, step, apart);
+    Row c = tableRow(cos, b, s), n = tableRow(sin, b, s);
+    if (step == 1 && from.stride == 1 && to.stride == 1 && c.stride == 1 && n.stride == 1)
+      rotate(dense(from), dense(to), dense(c), dense(n), pairs, 1, pairs);
+    else
+      rotate(from, to, c, n, pairs, step, apart);
     for (int64_t i = 2 * pairs; i < size; ++i)
       to[i] = from[i];
   }
