@@ -7,6 +7,7 @@
 
 #include "Compiler.h"
 #include "Inspect.h"
+#include "hone/Export/Export.h"
 #include "hone/InitAll.h"
 #include "hone/runtime/cli.h"
 
@@ -27,6 +28,7 @@ namespace hone {
 namespace {
 
 cl::SubCommand importCommand("import", "read an ONNX model and write it as MLIR");
+cl::SubCommand exportCommand("export", "write a model back as ONNX");
 cl::SubCommand compileCommand("compile", "compile a model into an artefact (a folder, model.hone)");
 cl::SubCommand inspectCommand("inspect", "what is in a model, what was recognised of it and what was not");
 
@@ -34,6 +36,7 @@ constexpr llvm::StringLiteral kOverview = R"(usage: hone COMMAND [OPTIONS] FILE
 
 commands
   import    read an ONNX model and write it as MLIR
+  export    write a model back as ONNX
   compile   compile a model into an artefact, a folder that runs without LLVM
   inspect   what is in a model or an artefact
   run       write text or tokens with an artefact, or call it with tensors
@@ -47,6 +50,12 @@ struct ImportFlags {
   cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (.mlir or .mlirbc; default: standard output)"),
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
+};
+
+struct ExportFlags {
+  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
+  cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
+                              cl::value_desc("FILE"), cl::sub(exportCommand)};
 };
 
 struct InspectFlags {
@@ -134,6 +143,22 @@ static int runImport(const ImportFlags &flags) {
   });
 }
 
+/// The last part of the name of `path`, with another ending.
+static std::string renamed(StringRef path, StringRef ending) {
+  llvm::SmallString<128> name(llvm::sys::path::filename(path));
+  llvm::sys::path::replace_extension(name, ending);
+  return name.str().str();
+}
+
+static int runExport(const ExportFlags &flags) {
+  return withContext([&](MLIRContext &context) -> LogicalResult {
+    OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
+    if (!module)
+      return failure();
+    return exportOnnx(*module, flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output));
+  });
+}
+
 static int printPipeline() {
   MLIRContext context;
   prepare(context);
@@ -159,11 +184,8 @@ static int runCompile(const CompileFlags &flags) {
   CompileOptions options;
   options.input = flags.input;
   options.output = flags.output;
-  if (options.output.empty() && flags.stopAfter.empty()) {
-    llvm::SmallString<128> name(llvm::sys::path::filename(options.input));
-    llvm::sys::path::replace_extension(name, "hone");
-    options.output = name.str().str();
-  }
+  if (options.output.empty() && flags.stopAfter.empty())
+    options.output = renamed(options.input, "hone");
   options.cpu = flags.cpu;
   options.tokenizer = flags.tokenizer;
   options.saveIr = flags.saveIr;
@@ -206,7 +228,7 @@ int runDriver(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;
-  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("compile"), StringRef("inspect"), StringRef("--version")}, words[0]);
+  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("export"), StringRef("compile"), StringRef("inspect"), StringRef("--version")}, words[0]);
   bool help = words.empty() || llvm::is_contained({StringRef("--help"), StringRef("-h"), StringRef("help")}, words[0]);
   if (!known) {
     if (!help)
@@ -216,14 +238,17 @@ int runDriver(int argc, char **argv) {
   }
   registerAllPasses();
   ImportFlags importFlags;
+  ExportFlags exportFlags;
   CompileFlags compileFlags;
   InspectFlags inspectFlags;
-  hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &compileCommand, &inspectCommand});
+  hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
   if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &llvm::errs()))
     return 1;
   if (importCommand)
     return runImport(importFlags);
+  if (exportCommand)
+    return runExport(exportFlags);
   if (inspectCommand)
     return runInspect(inspectFlags);
   return runCompile(compileFlags);

@@ -100,6 +100,7 @@ OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context) {
   for (const auto &opset : model->opset_import())
     opsets.set(opset.domain().empty() ? StringRef(onnxir::kDefaultDomain) : StringRef(opset.domain()),
                builder.getI64IntegerAttr(opset.version()));
+  (*module)->setAttr(onnxir::kIrVersionAttr, builder.getI64IntegerAttr(model->ir_version()));
   (*module)->setAttr(onnxir::kOpsetsAttr, opsets.getDictionary(context));
   GraphImporter importer(model, path, *module);
   if (failed(importer.importMain()) || failed(verify(*module)))

@@ -105,6 +105,7 @@ struct ConvertOnnxToLinalg : impl::ConvertOnnxToLinalgBase<ConvertOnnxToLinalg> 
       if (!function.isExternal() && failed(lowerFunction(function)))
         return signalPassFailure();
     module->removeAttr(onnxir::kOpsetsAttr);
+    module->removeAttr(onnxir::kIrVersionAttr);
   }
 };
 } // namespace

@@ -37,6 +37,8 @@ namespace hone::onnxir {
 inline constexpr llvm::StringLiteral kDialectName = "onnx";
 /// Module attribute: dictionary from domain to opset version.
 inline constexpr llvm::StringLiteral kOpsetsAttr = "onnx.opsets";
+/// Module attribute: version of the ONNX IR that the file was written in (i64).
+inline constexpr llvm::StringLiteral kIrVersionAttr = "onnx.ir_version";
 /// The default domain's name in that dictionary; everywhere else it is "".
 inline constexpr llvm::StringLiteral kDefaultDomain = "ai.onnx";
 /// Function argument and result attributes: the name in the ONNX graph, and the names of symbolic dimensions as an array
