@@ -49,50 +49,6 @@ size_t leadingSpace(std::string_view text) {
 
 } // namespace
 
-std::optional<uint32_t> StringTrie::childOf(uint32_t node, char byte) const {
-  auto found = edges.find(static_cast<uint64_t>(node) << 8 | static_cast<unsigned char>(byte));
-  return found == edges.end() ? std::nullopt : std::optional<uint32_t>(found->second);
-}
-
-void StringTrie::insert(std::string_view string, int32_t value) {
-  if (string.empty())
-    return;
-  begins[static_cast<unsigned char>(string[0])] = true;
-  uint32_t node = 0;
-  for (char byte : string) {
-    uint64_t edge = static_cast<uint64_t>(node) << 8 | static_cast<unsigned char>(byte);
-    auto [found, isNew] = edges.emplace(edge, static_cast<uint32_t>(nodes.size()));
-    if (isNew)
-      nodes.push_back(kNoValue);
-    node = found->second;
-  }
-  if (nodes[node] == kNoValue)
-    nodes[node] = value;
-}
-
-bool StringTrie::find(std::string_view text, size_t start, Range &match, int32_t &value) const {
-  for (size_t begin = start; begin < text.size(); ++begin) {
-    if (!begins[static_cast<unsigned char>(text[begin])])
-      continue;
-    bool found = false;
-    uint32_t node = 0;
-    for (size_t end = begin; end < text.size(); ++end) {
-      auto child = childOf(node, text[end]);
-      if (!child)
-        break;
-      node = *child;
-      if (nodes[node] == kNoValue)
-        continue;
-      match = {begin, end + 1};
-      value = nodes[node];
-      found = true;
-    }
-    if (found)
-      return true;
-  }
-  return false;
-}
-
 absl::StatusOr<AddedVocabulary> AddedVocabulary::read(const JsonObject &document, const Model &model,
                                                       const Normalizer *normalizer) {
   AddedVocabulary added;

@@ -9,28 +9,12 @@
 
 #include "text/model.h"
 #include "text/normalizer.h"
-#include "text/pattern.h"
+#include "text/string_trie.h"
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 
 namespace hone::text {
-
-/// A set of strings with a value each, searched for the longest that begins at a place.
-class StringTrie {
-public:
-  void insert(std::string_view string, int32_t value);
-  bool empty() const { return nodes.size() == 1; }
-  /// The leftmost match at or after `start`, the longest of those that begin there; false where there is none.
-  bool find(std::string_view text, size_t start, Range &match, int32_t &value) const;
-
-private:
-  std::optional<uint32_t> childOf(uint32_t node, char byte) const;
-
-  static constexpr int32_t kNoValue = -1;
-  std::vector<int32_t> nodes = {kNoValue}; // the value that ends at a node; node 0 is the root
-  absl::flat_hash_map<uint64_t, uint32_t> edges;
-  std::array<bool, 256> begins = {};
-};
 
 class AddedVocabulary {
 public:

@@ -6,47 +6,20 @@
 #include "text/bpe.h"
 
 #include "text/unicode.h"
-
-#include <cstdio>
+#include "text/word_cache.h"
 
 namespace hone::text {
 
 namespace {
 
-// Words of natural text are shorter; what is longer is cut into segments first and rarely comes again as a whole.
-constexpr size_t kLongestCachedWord = 96;
 constexpr size_t kBasicPlane = 0x10000;
 constexpr int32_t kNoId = -1;
-
-std::string byteToken(int byte) {
-  char text[8];
-  std::snprintf(text, sizeof(text), "<0x%02X>", byte);
-  return text;
-}
 
 std::string_view bytesOf(const int32_t *symbols, size_t count) {
   return {reinterpret_cast<const char *>(symbols), count * sizeof(*symbols)};
 }
 
 } // namespace
-
-bool WordCache::append(std::string_view word, std::vector<int32_t> &ids) const {
-  auto found = spans.find(abslView(word));
-  if (found == spans.end())
-    return false;
-  const int32_t *begin = pool.data() + found->second.begin;
-  ids.insert(ids.end(), begin, begin + found->second.count);
-  return true;
-}
-
-void WordCache::store(std::string_view word, const int32_t *ids, size_t count) {
-  if (spans.size() == kMaximalWords) {
-    spans.clear();
-    pool.clear();
-  }
-  spans.emplace(abslView(word), Span{static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(count)});
-  pool.insert(pool.end(), ids, ids + count);
-}
 
 struct BpeModel::Scratch : ModelScratch {
   WordCache words;    // by text
@@ -202,7 +175,7 @@ private:
 
 absl::Status BpeModel::tokenize(std::string_view word, ModelScratch &modelScratch, std::vector<int32_t> &ids) const {
   auto &scratch = static_cast<Scratch &>(modelScratch);
-  if (word.size() > kLongestCachedWord)
+  if (word.size() > WordCache::kLongestWord)
     return tokenizeLong(word, scratch, ids);
   if (scratch.words.append(word, ids))
     return absl::OkStatus();
@@ -241,9 +214,9 @@ absl::Status BpeModel::tokenizeLong(std::string_view word, Scratch &scratch, std
 void BpeModel::tokenizeSegment(int32_t *symbols, size_t count, Scratch &scratch, std::vector<int32_t> &ids) const {
   if (count == 1)
     ids.push_back(*symbols);
-  if (count < 2 || (count <= kLongestCachedWord && scratch.segments.append(bytesOf(symbols, count), ids)))
+  if (count < 2 || (count <= WordCache::kLongestWord && scratch.segments.append(bytesOf(symbols, count), ids)))
     return;
-  std::string key(count <= kLongestCachedWord ? bytesOf(symbols, count) : std::string_view());
+  std::string key(count <= WordCache::kLongestWord ? bytesOf(symbols, count) : std::string_view());
   size_t merged = merges.apply(symbols, count, scratch.merges);
   if (!key.empty())
     scratch.segments.store(key, symbols, merged);

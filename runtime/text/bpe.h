@@ -13,23 +13,6 @@
 
 namespace hone::text {
 
-/// The ids of words seen before. Forgets everything when it is full.
-class WordCache {
-public:
-  /// Appends the ids of `word`; false where it is not known.
-  bool append(std::string_view word, std::vector<int32_t> &ids) const;
-  void store(std::string_view word, const int32_t *ids, size_t count);
-
-private:
-  static constexpr size_t kMaximalWords = 1 << 16;
-
-  struct Span {
-    uint32_t begin, count;
-  };
-  absl::flat_hash_map<std::string, Span> spans;
-  std::vector<int32_t> pool;
-};
-
 class BpeModel : public Model {
 public:
   static absl::StatusOr<std::unique_ptr<Model>> create(const JsonObject &object);

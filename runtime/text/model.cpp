@@ -6,6 +6,7 @@
 #include "text/model.h"
 
 #include "text/bpe.h"
+#include "text/unigram.h"
 #include "text/word_models.h"
 
 namespace hone::text {
@@ -16,6 +17,8 @@ namespace {
 std::string typeOf(const JsonObject &object) {
   if (object.find("merges"))
     return "BPE";
+  if (object.find("vocab") && object.find("vocab")->is_array())
+    return "Unigram";
   return object.find("max_input_chars_per_word") ? "WordPiece" : "WordLevel";
 }
 
@@ -25,11 +28,13 @@ absl::StatusOr<std::unique_ptr<Model>> Model::read(const JsonObject &object) {
   HONE_ASSIGN_OR_RETURN(std::string type, object.stringOr("type", typeOf(object)));
   if (type == "BPE")
     return BpeModel::create(object);
+  if (type == "Unigram")
+    return UnigramModel::create(object);
   if (type == "WordPiece")
     return WordPieceModel::create(object);
   if (type == "WordLevel")
     return WordLevelModel::create(object);
-  return object.unsupported("tokenizer model", type, "BPE, WordPiece, WordLevel");
+  return object.unsupported("tokenizer model", type, "BPE, Unigram, WordLevel, WordPiece");
 }
 
 absl::StatusOr<int32_t> Model::unknownId(const std::string &unknownToken) const {

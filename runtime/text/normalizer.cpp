@@ -6,6 +6,7 @@
 #include "text/normalizer.h"
 
 #include "text/pattern.h"
+#include "text/precompiled.h"
 #include "text/unicode.h"
 
 #include "absl/functional/function_ref.h"
@@ -17,8 +18,8 @@ namespace hone::text {
 
 namespace {
 
-constexpr std::string_view kSupported = "BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Prepend, "
-                                        "Replace, Sequence, Strip, StripAccents";
+constexpr std::string_view kSupported = "BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, "
+                                        "Prepend, Replace, Sequence, Strip, StripAccents";
 
 /// Rewrites character by character. `rewrite` appends what a character becomes.
 void rewriteCharacters(NormalizedText &text, absl::FunctionRef<void(char32_t, std::string &)> rewrite) {
@@ -275,6 +276,7 @@ constexpr struct {
     {"NFKC", form<icu::Normalizer2::getNFKCInstance>},
     {"NFKD", form<icu::Normalizer2::getNFKDInstance>},
     {"Nmt", plain<Nmt>},
+    {"Precompiled", Precompiled::create},
     {"Prepend", Prepend::create},
     {"Replace", Replace::create},
     {"Sequence", NormalizerSequence::create},

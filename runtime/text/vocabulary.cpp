@@ -5,7 +5,15 @@
 
 #include "text/vocabulary.h"
 
+#include <cstdio>
+
 namespace hone::text {
+
+std::string byteToken(int byte) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "<0x%02X>", byte);
+  return text;
+}
 
 absl::StatusOr<Vocabulary> Vocabulary::read(const JsonObject &model) {
   HONE_ASSIGN_OR_RETURN(JsonObject entries, model.object("vocab"));
@@ -22,6 +30,17 @@ absl::StatusOr<Vocabulary> Vocabulary::read(const JsonObject &model) {
     auto id = entry->get<int32_t>();
     vocabulary.ids.emplace(token, id);
     vocabulary.byId[id] = &token;
+  }
+  return vocabulary;
+}
+
+Vocabulary Vocabulary::numbered(std::vector<std::string> tokens) {
+  Vocabulary vocabulary;
+  vocabulary.tokens = std::move(tokens);
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const std::string &token = vocabulary.tokens[id];
+    vocabulary.ids[abslView(token)] = static_cast<int32_t>(id);
+    vocabulary.byId[static_cast<int32_t>(id)] = &token;
   }
   return vocabulary;
 }

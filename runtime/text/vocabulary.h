@@ -20,6 +20,9 @@ inline constexpr int64_t kLargestTokenId = INT32_MAX;
 
 inline absl::string_view abslView(std::string_view text) { return {text.data(), text.size()}; }
 
+/// The token that stands for a byte: <0x0A>.
+std::string byteToken(int byte);
+
 class Vocabulary {
 public:
   Vocabulary() = default;
@@ -29,6 +32,8 @@ public:
   /// Reads the object "vocab" of a model. Ids may have gaps; where two tokens have one id, the last in order of bytes
   /// is the id's token.
   static absl::StatusOr<Vocabulary> read(const JsonObject &model);
+  /// Tokens whose ids are their places; of equal tokens the last counts.
+  static Vocabulary numbered(std::vector<std::string> tokens);
 
   std::optional<int32_t> idOf(std::string_view token) const;
   /// Null where no token has this id.

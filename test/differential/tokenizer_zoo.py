@@ -3,6 +3,8 @@
 """Small tokenizers of every family that models ship, trained on the spot: name -> tokenizer.json as text."""
 
 import json
+import struct
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -179,6 +181,54 @@ def sentence_piece_family(texts):
         normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(), normalizers.Strip(left=False)]))
 
 
+def double_array(table):
+    """A charsmap that maps the bytes of each key to a text: a double array in the layout of Darts-clone, then the texts."""
+    replacements, places, trie = b"", {}, {}
+    for key, value in table.items():
+        places[key.encode()] = len(replacements)
+        replacements += value.encode() + b"\0"
+        node = trie
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[0] = places[key.encode()]
+    units, bases = {0: 0}, set()
+
+    def place(node, at):
+        labels = sorted(node)
+        base = next(b for b in range(1, 1 << 20) if b not in bases and all(b ^ label not in units for label in labels))
+        bases.add(base)
+        units[at] |= (at ^ base) << 10 | (0 in node) << 8
+        for label in labels:
+            units[base ^ label] = node[label] | 1 << 31 if label == 0 else label
+        for label in labels:
+            if label:
+                place(node[label], base ^ label)
+
+    place(trie, 0)
+    size = (max(units) | 0xFF) + 1
+    array = [units.get(i, 0) for i in range(size)]
+    return struct.pack(f"<I{size}I", 4 * size, *array) + replacements
+
+
+def unigram_family(texts):
+    base = Tokenizer(models.Unigram())
+    base.pre_tokenizer = pre_tokenizers.Metaspace()
+    base.train_from_iterator([text for text in texts if text.isascii()], trainers.UnigramTrainer(
+        vocab_size=3000, special_tokens=["<unk>", "<s>", "</s>"], unk_token="<unk>", show_progress=False))
+    base.decoder = decoders.Metaspace()
+    base.add_tokens(added_tokens())
+    yield "unigram", base
+    document = json.loads(base.to_str())
+    document["model"]["vocab"] += [[f"<0x{byte:02X}>", -30.0] for byte in range(256)]
+    document["model"]["byte_fallback"] = True
+    document["pre_tokenizer"] = None
+    table = {chr(c): unicodedata.normalize("NFKC", chr(c)).casefold() for c in [*range(0xA0, 0x250), *range(0xFF01, 0xFF5F)]}
+    table.update({"\n": " ", "\t": " ", "\r\n": " ", "e\u0301": "é", "\u200b": "", "ﬁ": "fi", " ": "▁"})
+    charsmap = Tokenizer.from_str(json.dumps(document))
+    charsmap.normalizer = normalizers.Precompiled(double_array(table))
+    yield "unigram-charsmap", charsmap
+
+
 def word_families(texts):
     bert = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     bert.normalizer = normalizers.BertNormalizer()
@@ -208,5 +258,5 @@ def word_families(texts):
 
 
 def all_tokenizers(texts):
-    for family in (byte_level_family, splits, sentence_piece_family, word_families):
+    for family in (byte_level_family, splits, sentence_piece_family, unigram_family, word_families):
         yield from family(texts)

@@ -3,6 +3,7 @@
 """make-corpus.py FOLDER: writes the valid files that fuzzing starts from, one folder a target. What fuzzing found since
 lies beside them in corpus/ under names that libFuzzer gave."""
 
+import base64
 import io
 import json
 import pathlib
@@ -154,6 +155,13 @@ def tokenizers():
                                 {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}),
         "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True},
     }, " aa a, A1 aA"
+    units = [0x60 << 10, 3 << 10 | 1 << 8 | ord("a"), 1 << 31]  # a double array that maps "a" to the text at 0
+    table = base64.b64encode(struct.pack("<4I", 12, *units) + b"b\0").decode()
+    yield "unigram", {
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["▁", -2.0], ["a", -3.0], ["▁ab", -4.5]]},
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": table},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    }, "ab aab \u00e9e\u0301a"
     yield "word-piece", {
         "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "##b": 2}, "unk_token": "[UNK]",
                   "continuing_subword_prefix": "##", "max_input_chars_per_word": 10},

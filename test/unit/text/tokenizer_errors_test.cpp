@@ -86,7 +86,9 @@ TEST(TokenizerErrors, TheModel) {
     copy["model"][key] = value;
     return refusal(copy);
   };
-  EXPECT_EQ(changed("type", "Unigram"), "unsupported tokenizer model Unigram; supported: BPE, WordPiece, WordLevel");
+  EXPECT_EQ(changed("type", "Magic"),
+            "unsupported tokenizer model Magic; supported: BPE, Unigram, WordLevel, WordPiece");
+  EXPECT_EQ(changed("type", "Unigram"), "expected model.vocab to be an array, but got an object");
   EXPECT_EQ(changed("vocab", 3), "expected model.vocab to be an object, but got a number");
   EXPECT_EQ(changed("vocab", {{"a", -1}}),
             "expected the id of 'a' in model.vocab to be a whole number from 0 to 2147483647, but got -1");
@@ -101,6 +103,33 @@ TEST(TokenizerErrors, TheModel) {
   EXPECT_EQ(changed("dropout", 0.1), "unsupported model.dropout 0.1; supported: 0 (tokenization is deterministic)");
   EXPECT_EQ(changed("dropout", 0.0), "");
   EXPECT_EQ(changed("fuse_unk", "yes"), "expected model.fuse_unk to be a boolean, but got a string");
+}
+
+TEST(TokenizerErrors, Unigram) {
+  auto with = [](const Json &model) { return refusal(Json{{"model", model}}); };
+  Json entries = Json::array({Json::array({"a", -1.5})});
+  EXPECT_EQ(with({{"type", "Unigram"}, {"vocab", entries}, {"unk_id", 1}}),
+            "expected model.unk_id to be from 0 to 0, but got 1");
+  entries.push_back("b");
+  EXPECT_EQ(with({{"type", "Unigram"}, {"vocab", entries}}),
+            "expected model.vocab[1] to be a token and its score, but got \"b\"");
+}
+
+TEST(TokenizerErrors, CompiledCharacterTables) {
+  Json document = bpe({"a", "b"}, {});
+  auto with = [&](const std::string &table) {
+    document["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", table}};
+    return refusal(document);
+  };
+  EXPECT_EQ(with("a?"), "expected normalizer.precompiled_charsmap to be base64");
+  EXPECT_EQ(with(""),
+            "expected normalizer.precompiled_charsmap to begin with the size of its table, but got 0 in 0 bytes");
+  EXPECT_EQ(with("CAAAAAAAAAA="),
+            "expected normalizer.precompiled_charsmap to begin with the size of its table, but got 8 "
+            "in 8 bytes");
+  EXPECT_EQ(with("BAAAAAAAAAD/"), "expected the replacements of normalizer.precompiled_charsmap to be UTF-8");
+  EXPECT_EQ(with("BAAAAAAAAABh"), "");
+  EXPECT_THAT(tokens(tokenizer(document), "ab"), testing::ElementsAre("a", "b")) << "a table without entries";
 }
 
 TEST(TokenizerErrors, ThePreTokenizer) {

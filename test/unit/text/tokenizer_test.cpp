@@ -82,6 +82,22 @@ TEST(WordPiece, TakesTheLongestPieces) {
   EXPECT_THAT(tokens(pieces, "unaaaaa"), ElementsAre("[UNK]")) << "longer than a word may be";
 }
 
+TEST(Unigram, TakesTheMostProbablePath) {
+  Json vocabulary = Json::array();
+  for (auto [token, score] : std::vector<std::pair<std::string, double>>{
+           {"<unk>", 0}, {"a", -2}, {"b", -2}, {"ab", -3}, {"abb", -9}, {"<0xC3>", -20}, {"<0xA9>", -20}})
+    vocabulary.push_back(Json::array({token, score}));
+  Json document = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}}};
+  EXPECT_THAT(tokens(tokenizer(document), "abb"), ElementsAre("ab", "b"));
+  EXPECT_THAT(tokens(tokenizer(document), "axyéb"), ElementsAre("a", "<unk>", "b"));
+  document["model"]["byte_fallback"] = true;
+  EXPECT_THAT(tokens(tokenizer(document), "aéb"), ElementsAre("a", "<0xC3>", "<0xA9>", "b"));
+  EXPECT_THAT(tokens(tokenizer(document), "éx"), ElementsAre("<unk>")) << "one of the bytes has no token";
+  document["model"]["unk_id"] = nullptr;
+  EXPECT_THAT(tokens(tokenizer(document), "x"),
+              ElementsAre("cannot tokenize a character that no token covers: the model has no unk_id"));
+}
+
 TEST(ByteLevel, EveryByteHasACharacter) {
   std::vector<std::string> alphabet;
   Json document = bpe({"h", "i", "Ġ", "Ċ", "Ã", "©", "Ā", "Ġh", "Ġhi"}, {"Ġ h", "Ġh i"});
