@@ -290,6 +290,16 @@ static Value sliceScalars(Node &node, Value tensor, ArrayRef<Size> offsets, Arra
   });
 }
 
+/// True if a slice is known to be empty: it has size 0, or starts at the end, which extract_slice does not allow.
+static bool takesNothing(RankedTensorType type, ArrayRef<Size> offsets, ArrayRef<Size> sizes) {
+  for (auto [dim, offset, size] : llvm::zip(type.getShape(), offsets, sizes)) {
+    auto start = IndexMath::getConstant(offset);
+    if (IndexMath::getConstant(size) == 0 || (!ShapedType::isDynamic(dim) && start && *start >= dim))
+      return true;
+  }
+  return false;
+}
+
 Value Node::slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, ArrayRef<Size> strides) {
   auto isConstant = [](ArrayRef<Size> values, int64_t constant) {
     return llvm::all_of(values, [&](Size value) { return IndexMath::getConstant(value) == constant; });
@@ -299,8 +309,8 @@ Value Node::slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, Ar
     return tensor;
   if (Value folded = sliceScalars(*this, tensor, offsets, sizes, strides))
     return folded;
-  if (llvm::any_of(sizes, [](Size size) { return IndexMath::getConstant(size) == 0; }))
-    return empty(sizes, getElementTypeOrSelf(tensor)); // an offset at the very end is not one of extract_slice
+  if (takesNothing(cast<RankedTensorType>(tensor.getType()), offsets, sizes))
+    return empty(sizes, getElementTypeOrSelf(tensor));
   Value result = tensor::ExtractSliceOp::create(b, tensor, offsets, sizes, strides);
   lowerer.setSizes(result, sizes);
   return result;

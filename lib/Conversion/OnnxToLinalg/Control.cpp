@@ -1,0 +1,463 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// If, Loop and Scan. Bodies are lowered in place, so that they see the values around them; what leaves a body has the
+// static sizes that hold on every way out of it.
+
+#include "Indices.h"
+#include "ScanOutput.h"
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+static Region *getRegion(Operation *op, StringRef name) {
+  auto names = op->getAttrOfType<ArrayAttr>(onnxir::kRegionsAttr);
+  for (auto [i, attr] : llvm::enumerate(names ? names.getValue() : ArrayRef<Attribute>()))
+    if (auto string = dyn_cast<StringAttr>(attr); string && string.getValue() == name && i < op->getNumRegions())
+      return &op->getRegion(i);
+  return nullptr;
+}
+
+/// The subgraph `name`, which must have `inputs` inputs and at least `outputs` outputs.
+static FailureOr<Region *> requireRegion(Node &node, StringRef name, size_t inputs, size_t outputs) {
+  Region *region = getRegion(node.op, name);
+  if (!region || region->empty() || region->front().empty())
+    return node.fail() << "expected a subgraph '" << name << "'";
+  Block &block = region->front();
+  if (block.getNumArguments() != inputs || block.back().getNumOperands() < outputs)
+    return node.fail() << "expected subgraph '" << name << "' to have " << inputs << " inputs and at least " << outputs
+                       << " outputs, but got " << block.getNumArguments() << " and " << block.back().getNumOperands();
+  return region;
+}
+
+//===----------------------------------------------------------------------===//
+// If
+//===----------------------------------------------------------------------===//
+
+/// The type that both values have: sizes are fixed where they agree. Null if element types or ranks differ.
+static RankedTensorType joinTypes(Value lhs, Value rhs) {
+  auto left = dyn_cast<RankedTensorType>(lhs.getType()), right = dyn_cast<RankedTensorType>(rhs.getType());
+  if (!left || !right || left.getRank() != right.getRank() || left.getElementType() != right.getElementType())
+    return {};
+  SmallVector<int64_t> shape;
+  for (auto [l, r] : llvm::zip(left.getShape(), right.getShape()))
+    shape.push_back(l == r ? l : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, left.getElementType());
+}
+
+static void yieldAs(Node &node, Block &block, ArrayRef<Value> values, ArrayRef<Type> types) {
+  OpBuilder::InsertionGuard guard(node.b);
+  node.b.setInsertionPointToEnd(&block);
+  SmallVector<Value> casts;
+  for (auto [value, type] : llvm::zip(values, types))
+    casts.push_back(value.getType() == type ? value : tensor::CastOp::create(node.b, type, value).getResult());
+  scf::YieldOp::create(node.b, casts);
+}
+
+/// Sizes of a result that both branches make of the same values outside stay those values.
+static void joinSizes(Node &node, Value result, ArrayRef<Size> left, ArrayRef<Size> right) {
+  SmallVector<Size> sizes = node.sizes(result);
+  for (auto [size, l, r] : llvm::zip(sizes, left, right)) {
+    auto outerLeft = node.math.hoist(l, result.getDefiningOp()), outerRight = node.math.hoist(r, result.getDefiningOp());
+    if (outerLeft && outerRight && node.math.equal(*outerLeft, *outerRight))
+      size = *outerLeft;
+  }
+  node.lowerer.setSizes(result, sizes);
+}
+
+static FailureOr<SmallVector<Value>> lowerBranch(Node &node, Region &from, Region &into) {
+  OpBuilder::InsertionGuard guard(node.b);
+  node.b.createBlock(&into);
+  return node.lowerer.inlineRegion(from, {});
+}
+
+static LogicalResult lowerIf(Node &node) {
+  auto thenRegion = requireRegion(node, "then_branch", 0, node.results());
+  auto elseRegion = requireRegion(node, "else_branch", 0, node.results());
+  auto condition = getScalar(node, 0);
+  if (failed(thenRegion) || failed(elseRegion) || failed(condition))
+    return failure();
+  if (auto taken = node.math.decide(*condition)) {
+    auto values = node.lowerer.inlineRegion(*taken ? **thenRegion : **elseRegion, {});
+    if (failed(values))
+      return failure();
+    for (unsigned i = 0; i < node.results(); ++i)
+      node.set(i, (*values)[i]);
+    return success();
+  }
+  // The types of the results are known only once both branches are lowered.
+  auto draft = scf::IfOp::create(node.b, TypeRange(), *condition, /*addThenBlock=*/false, /*addElseBlock=*/false);
+  auto left = lowerBranch(node, **thenRegion, draft.getThenRegion());
+  auto right = failed(left) ? left : lowerBranch(node, **elseRegion, draft.getElseRegion());
+  if (failed(left) || failed(right))
+    return failure();
+  SmallVector<Type> types;
+  for (unsigned i = 0; i < node.results(); ++i) {
+    RankedTensorType type = joinTypes((*left)[i], (*right)[i]);
+    if (!type)
+      return node.fail() << "expected both branches to give result " << i << " one element type and rank, but got "
+                         << (*left)[i].getType() << " and " << (*right)[i].getType();
+    types.push_back(type);
+  }
+  left->truncate(types.size());
+  right->truncate(types.size());
+  yieldAs(node, draft.getThenRegion().front(), *left, types);
+  yieldAs(node, draft.getElseRegion().front(), *right, types);
+  auto result = scf::IfOp::create(node.b, types, *condition, false, false);
+  result.getThenRegion().takeBody(draft.getThenRegion());
+  result.getElseRegion().takeBody(draft.getElseRegion());
+  draft.erase();
+  for (unsigned i = 0; i < node.results(); ++i) {
+    joinSizes(node, result.getResult(i), node.sizes((*left)[i]), node.sizes((*right)[i]));
+    node.set(i, result.getResult(i));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies of loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The body of a Loop or Scan while it is lowered: what it carries from one iteration to the next, and what it collects.
+struct LoopBody {
+  Node &node;
+  Region &region;
+  /// Outputs of the subgraph before the carried values (the condition of Loop).
+  unsigned leading;
+  SmallVector<Value> initial;
+  /// One an output that is collected.
+  SmallVector<ScanOutput> outputs;
+  /// Which sizes of carried values every iteration keeps.
+  SmallVector<SmallVector<bool>> kept;
+
+  ValueRange yields() { return region.front().back().getOperands(); }
+};
+
+} // namespace
+
+/// The type in which a value is carried: a size stays fixed if the body says that it gives the same back.
+static Type getCarriedType(Value initial, Value argument, Value yielded) {
+  auto type = cast<RankedTensorType>(initial.getType());
+  auto declared = dyn_cast<RankedTensorType>(yielded.getType());
+  SmallVector<int64_t> shape(type.getRank(), ShapedType::kDynamic);
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    bool same = declared && declared.getRank() == type.getRank() && declared.getDimSize(dim) == size;
+    if (yielded == argument || same)
+      shape[dim] = size;
+  }
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+/// Gives the carried values the types that they have in every iteration, and the collected ones room.
+static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std::optional<Size> trips) {
+  Node &node = body.node;
+  size_t carried = body.initial.size();
+  for (auto [i, value] : llvm::enumerate(body.initial)) {
+    Type type = getCarriedType(value, body.region.front().getArgument(leadingArguments + i), body.yields()[body.leading + i]);
+    SmallVector<Size> sizes = node.sizes(value);
+    if (type != value.getType()) {
+      value = tensor::CastOp::create(node.b, type, value);
+      node.lowerer.setSizes(value, sizes);
+    }
+  }
+  for (Value yielded : body.yields().drop_front(body.leading + carried)) {
+    body.outputs.push_back(ScanOutput::create(node, withoutSign(yielded.getType()), trips));
+    if (!body.outputs.back().initial)
+      return node.fail() << "unsupported collected value of type " << yielded.getType() << "; supported: tensors of known rank";
+  }
+  return success();
+}
+
+static SmallVector<Value> getInitialValues(const LoopBody &body) {
+  SmallVector<Value> values = body.initial;
+  for (const ScanOutput &output : body.outputs)
+    values.push_back(output.initial);
+  return values;
+}
+
+/// Lowers one iteration at the insertion point. `carried` are the carried values and the buffers of collected ones; the
+/// next ones come back, after the leading outputs.
+static FailureOr<SmallVector<Value>> lowerIteration(LoopBody &body, ValueRange arguments, ValueRange carried, Value iteration) {
+  Node &node = body.node;
+  size_t count = body.initial.size();
+  SmallVector<Value> inputs(arguments);
+  auto values = node.lowerer.inlineRegion(body.region, inputs);
+  if (failed(values))
+    return failure();
+  node.b.setLoc(node.op->getLoc());
+  SmallVector<Value> next(values->begin(), values->begin() + body.leading);
+  for (size_t i = 0; i < count; ++i) {
+    Value state = carried[i], value = (*values)[body.leading + i];
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()); type && type.getRank() == cast<RankedTensorType>(state.getType()).getRank()) {
+      SmallVector<bool> &kept = body.kept.emplace_back();
+      for (auto [before, after] : llvm::zip(node.sizes(state), node.sizes(value)))
+        kept.push_back(node.math.equal(before, after));
+    }
+    Value cast = node.lowerer.castTo(value, state.getType(), "a value that a loop carries");
+    if (cast.getType() != state.getType())
+      return node.fail() << "expected carried value " << i << " to keep its type " << state.getType() << ", but got "
+                         << value.getType();
+    next.push_back(cast);
+  }
+  for (auto [i, output] : llvm::enumerate(body.outputs)) {
+    auto buffer = output.append(node, carried[count + i], iteration, (*values)[body.leading + count + i]);
+    if (failed(buffer))
+      return failure();
+    next.push_back(*buffer);
+  }
+  return next;
+}
+
+/// Sets the results of the node from those of the loop: carried values, then collected ones.
+static void setLoopResults(LoopBody &body, ValueRange results, Size trips, llvm::function_ref<Value(size_t, Value)> arrange) {
+  Node &node = body.node;
+  size_t count = body.initial.size();
+  for (auto [i, initial] : llvm::enumerate(body.initial)) {
+    SmallVector<Size> sizes = node.sizes(results[i]), before = node.sizes(initial);
+    for (auto [size, old, keeps] : llvm::zip(sizes, before, body.kept[i]))
+      size = keeps ? old : size;
+    node.lowerer.setSizes(results[i], sizes);
+    if (i < node.results())
+      node.set(i, results[i]);
+  }
+  for (auto [i, output] : llvm::enumerate(body.outputs))
+    if (count + i < node.results())
+      node.set(count + i, arrange(i, output.finish(node, results[count + i], trips)));
+}
+
+/// A `for` loop over `trips` iterations; `getArguments` says the inputs of the subgraph in the iteration with an index.
+static FailureOr<SmallVector<Value>> buildFor(LoopBody &body, Size trips,
+                                              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> getArguments) {
+  Node &node = body.node;
+  Builder &b = node.b;
+  Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+  SmallVector<Value> initial = getInitialValues(body);
+  auto loop = scf::ForOp::create(b, zero, node.math.value(trips), one, initial);
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = loop.getBody();
+  if (!block->empty()) // no values: the builder has ended the block already
+    block->back().erase();
+  b.setInsertionPointToEnd(block);
+  IndexMath::RegionScope scope(node.math);
+  node.math.markNonNegative(loop.getInductionVar());
+  ValueRange carried = loop.getRegionIterArgs();
+  auto next = lowerIteration(body, getArguments(loop.getInductionVar(), carried), carried, loop.getInductionVar());
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(b, ArrayRef(*next).drop_front(body.leading));
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Loop
+//===----------------------------------------------------------------------===//
+
+/// A tensor with the type of an argument of a subgraph (rank 0, or one element) from a scalar.
+static Value makeScalarTensor(Node &node, Value like, Value scalar) {
+  auto declared = dyn_cast<RankedTensorType>(like.getType());
+  SmallVector<int64_t> shape(declared ? declared.getRank() : 0, 1);
+  return node.fromScalars(RankedTensorType::get(shape, scalar.getType()), scalar);
+}
+
+/// True if the condition that the body gives is the one that it got, or a constant that says to go on.
+static bool goesOn(Value condition, Block &block) {
+  while (Operation *op = condition.getDefiningOp()) {
+    if (op->getName().getStringRef() == "onnx.Constant") {
+      auto value = op->getAttrOfType<DenseElementsAttr>("value");
+      return value && value.getElementType().isInteger(1) && value.isSplat() && value.getSplatValue<bool>();
+    }
+    if (op->getName().getStringRef() != "onnx.Identity")
+      return false;
+    condition = op->getOperand(0);
+  }
+  return condition == block.getArgument(1);
+}
+
+static LogicalResult lowerCountedLoop(LoopBody &body, Size trips) {
+  Node &node = body.node;
+  Block &block = body.region.front();
+  if (failed(prepareBody(body, 2, trips)))
+    return failure();
+  auto results = buildFor(body, trips, [&](Value index, ValueRange carried) {
+    Value number = arith::IndexCastOp::create(node.b, node.b.getI64Type(), index);
+    Value yes = arith::ConstantOp::create(node.b, node.b.getBoolAttr(true));
+    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number),
+                                 makeScalarTensor(node, block.getArgument(1), yes)};
+    ValueRange states = carried.take_front(body.initial.size());
+    arguments.append(states.begin(), states.end());
+    return arguments;
+  });
+  if (failed(results))
+    return failure();
+  setLoopResults(body, *results, trips, [](size_t, Value value) { return value; });
+  return success();
+}
+
+/// A loop that its body may end: it carries the number of the iteration and the condition before everything else.
+static LogicalResult lowerConditionalLoop(LoopBody &body, std::optional<Size> limit, Value condition) {
+  Node &node = body.node;
+  Builder &b = node.b;
+  Block &block = body.region.front();
+  if (failed(prepareBody(body, 2, std::nullopt)))
+    return failure();
+  SmallVector<Value> initial{arith::ConstantIndexOp::create(b, 0), condition};
+  initial.append(getInitialValues(body));
+  Value most = limit ? node.math.value(*limit) : Value();
+  auto loop = scf::WhileOp::create(b, ValueRange(initial).getTypes(), initial, [&](OpBuilder &nested, Location loc, ValueRange now) {
+    Value more = now[1];
+    if (most) {
+      Value below = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, now[0], most);
+      more = arith::AndIOp::create(nested, loc, more, below);
+    }
+    scf::ConditionOp::create(nested, loc, more, now);
+  }, nullptr);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    IndexMath::RegionScope scope(node.math);
+    Block *after = loop.getAfter().empty() ? b.createBlock(&loop.getAfter(), {}, loop.getResultTypes(),
+                                                           SmallVector<Location>(initial.size(), node.op->getLoc()))
+                                           : &loop.getAfter().front();
+    b.setInsertionPointToEnd(after);
+    ValueRange now = after->getArguments();
+    node.math.markNonNegative(now[0]);
+    Value number = arith::IndexCastOp::create(b, b.getI64Type(), now[0]);
+    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number),
+                                 makeScalarTensor(node, block.getArgument(1), now[1])};
+    ValueRange states = now.drop_front(2).take_front(body.initial.size());
+    arguments.append(states.begin(), states.end());
+    auto next = lowerIteration(body, arguments, now.drop_front(2), now[0]);
+    if (failed(next))
+      return failure();
+    auto type = dyn_cast<RankedTensorType>((*next)[0].getType());
+    if (!type || !type.hasStaticShape() || type.getNumElements() != 1)
+      return node.fail() << "expected the condition of the body to be one bool, but got " << (*next)[0].getType();
+    SmallVector<Value> at(type.getRank(), arith::ConstantIndexOp::create(b, 0));
+    Value more = tensor::ExtractOp::create(b, (*next)[0], at);
+    SmallVector<Value> yields{arith::AddIOp::create(b, now[0], arith::ConstantIndexOp::create(b, 1)), more};
+    yields.append(next->begin() + 1, next->end());
+    scf::YieldOp::create(b, yields);
+  }
+  node.math.markNonNegative(loop.getResult(0));
+  setLoopResults(body, loop.getResults().drop_front(2), loop.getResult(0), [](size_t, Value value) { return value; });
+  return success();
+}
+
+static LogicalResult lowerLoop(Node &node) {
+  size_t states = node.inputs() < 2 ? 0 : node.inputs() - 2;
+  auto region = requireRegion(node, "body", 2 + states, 1 + states);
+  if (failed(region))
+    return failure();
+  std::optional<Size> limit;
+  if (node.has(0)) {
+    auto given = getScalarIndex(node, 0);
+    if (failed(given))
+      return failure();
+    limit = node.math.max(*given, node.math.constant(0));
+  }
+  FailureOr<Value> condition = node.has(1) ? getScalar(node, 1)
+                                           : FailureOr<Value>(arith::ConstantOp::create(node.b, node.b.getBoolAttr(true)).getResult());
+  if (failed(condition))
+    return failure();
+  LoopBody body{node, **region, 1, {}, {}, {}};
+  for (size_t i = 0; i < states; ++i) {
+    if (!node.has(2 + i))
+      return node.fail() << "expected carried value " << i << " to be given";
+    body.initial.push_back(node.in(2 + i));
+  }
+  bool counted = limit && goesOn((*region)->front().back().getOperand(0), (*region)->front());
+  if (!counted)
+    return lowerConditionalLoop(body, limit, *condition);
+  return lowerCountedLoop(body, node.math.select(*condition, *limit, node.math.constant(0)));
+}
+
+//===----------------------------------------------------------------------===//
+// Scan
+//===----------------------------------------------------------------------===//
+
+/// Entry `index` of a list attribute that is 0 where it is not given.
+static int64_t getEntry(Node &node, StringRef attribute, size_t index) {
+  auto values = node.integers(attribute);
+  return values && index < values->size() ? (*values)[index] : 0;
+}
+
+/// The slice of scan input `input` for one iteration, without the scanned dimension.
+static Value takeScanned(Node &node, Value input, int64_t axis, bool backward, Value index, Size trips) {
+  IndexMath &math = node.math;
+  SmallVector<Size> sizes = node.sizes(input);
+  SmallVector<Size> offsets(sizes.size(), math.constant(0)), ones(sizes.size(), math.constant(1)), rest = sizes;
+  offsets[axis] = backward ? math.sub(math.sub(trips, math.constant(1)), index) : Size(index);
+  sizes[axis] = math.constant(1);
+  rest.erase(rest.begin() + axis);
+  return node.reshape(node.slice(input, offsets, sizes, ones), rest);
+}
+
+/// A collected output with its iterations in the order and the dimension that the node asks for.
+static Value arrangeCollected(Node &node, Value collected, int64_t axis, bool backward) {
+  SmallVector<Size> sizes = node.sizes(collected);
+  if (backward) {
+    Value last = node.math.value(node.math.sub(sizes[0], node.math.constant(1)));
+    collected = node.generate(sizes, getElementTypeOrSelf(collected), [&](Builder &b, ValueRange at) -> Value {
+      SmallVector<Value> from(at);
+      from[0] = arith::SubIOp::create(b, last, at[0]);
+      return tensor::ExtractOp::create(b, collected, from);
+    });
+  }
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(1, sizes.size()));
+  order.insert(order.begin() + axis, 0);
+  return node.transpose(collected, order);
+}
+
+static LogicalResult lowerScan(Node &node) {
+  int64_t scanned = node.integer("num_scan_inputs"), states = static_cast<int64_t>(node.inputs()) - scanned;
+  if (scanned < 1 || states < 0)
+    return node.fail() << "expected num_scan_inputs to be in [1, " << node.inputs() << "], but got " << scanned;
+  auto region = requireRegion(node, "body", node.inputs(), states);
+  if (failed(region))
+    return failure();
+  SmallVector<int64_t> axes;
+  Size trips;
+  for (int64_t i = 0; i < scanned; ++i) {
+    auto axis = node.axis(getEntry(node, "scan_input_axes", i), node.rank(states + i));
+    if (failed(axis))
+      return failure();
+    axes.push_back(*axis);
+    Size size = node.size(node.in(states + i), *axis);
+    trips = i == 0 ? size : trips;
+    node.check(compare(node, arith::CmpIPredicate::eq, trips, size), "expected the scanned sizes to agree");
+  }
+  LoopBody body{node, **region, 0, {}, {}, {}};
+  for (int64_t i = 0; i < states; ++i)
+    body.initial.push_back(node.in(i));
+  if (failed(prepareBody(body, 0, trips)))
+    return failure();
+  SmallVector<int64_t> outputAxes;
+  for (auto [i, output] : llvm::enumerate(body.outputs)) {
+    auto axis = node.axis(getEntry(node, "scan_output_axes", i), cast<RankedTensorType>(output.initial.getType()).getRank());
+    if (failed(axis))
+      return failure();
+    outputAxes.push_back(*axis);
+  }
+  auto results = buildFor(body, trips, [&](Value index, ValueRange carried) {
+    SmallVector<Value> arguments(carried.take_front(states));
+    for (int64_t i = 0; i < scanned; ++i)
+      arguments.push_back(takeScanned(node, node.in(states + i), axes[i], getEntry(node, "scan_input_directions", i) != 0, index, trips));
+    return arguments;
+  });
+  if (failed(results))
+    return failure();
+  setLoopResults(body, *results, trips, [&](size_t i, Value collected) {
+    return arrangeCollected(node, collected, outputAxes[i], getEntry(node, "scan_output_directions", i) != 0);
+  });
+  return success();
+}
+
+void addControlLowerings(LoweringTable &table) {
+  table["onnx.If"] = lowerIf;
+  table["onnx.Loop"] = lowerLoop;
+  table["onnx.Scan"] = lowerScan;
+}
+
+} // namespace hone::lowering
