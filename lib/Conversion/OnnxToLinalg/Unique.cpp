@@ -134,8 +134,9 @@ static LogicalResult lowerUnique(Node &node) {
     return {tensor::InsertOp::create(b, first, carried[0], group), tensor::InsertOp::create(b, place, carried[1], at[0]),
             countAt(b, carried[2], group, always)};
   });
-  for (auto [list, size] : llvm::zip(lists, ArrayRef<Size>{groups.count, count, groups.count}))
-    node.lowerer.setSizes(list, size);
+  SmallVector<Size> lengths{groups.count, count, groups.count};
+  for (auto [list, length] : llvm::zip(lists, lengths))
+    node.lowerer.setSizes(list, length);
   node.set(0, takeRows(node, lists[0], groups.count, axis));
   for (auto [i, list] : llvm::enumerate(lists))
     node.set(1 + i, list);
