@@ -24,6 +24,16 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
 }
 
 
+def LowerExpansions : Pass<"hone-lower-expansions"> {
+  let summary = "Turn expansions into several dynamic sizes into casts with computed strides";
+  let description = [{
+    Upstream's `-expand-strided-metadata` expands a dimension into at most one dynamic size; a `memref.expand_shape` with more
+    in one group becomes a `memref.reinterpret_cast` here.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numLowered", "num-expansions-lowered", "Number of expansions that became casts">];
+}
+
 def LowerCopies : Pass<"hone-lower-copies"> {
   let summary = "Turn copies between buffers of which one is strided into loops";
   let description = [{

@@ -51,6 +51,7 @@ void buildBufferPipeline(OpPassManager &pm) {
 }
 
 void buildLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerExpansions());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
