@@ -9,6 +9,7 @@
 #include "cpu/kernel_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 #include <filesystem>
 #include <omp.h>
@@ -130,9 +131,8 @@ absl::Status Module::fillImports(const hone_program &program) const {
       function = reinterpret_cast<void *>(cpu::findKernel(import.name));
     if (!function)
       missing.emplace_back(import.name);
-    // A second load of one file gets the same library: leave alone what running calls read.
-    else if (*import.slot != function)
-      *import.slot = function;
+    else // Atomic, as a second load of one file gets the same library and writes what calls of the first may be reading.
+      std::atomic_ref(*import.slot).store(function, std::memory_order_relaxed);
   }
   if (missing.empty())
     return absl::OkStatus();
