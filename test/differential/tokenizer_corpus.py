@@ -23,6 +23,7 @@ SCRIPTS = {
     "cjk": (0x4E00, 0x9FA5),
     "kana": (0x3041, 0x30FE),
     "hangul": (0xAC00, 0xD7A3),
+    "latin": (0xA1, 0xFF),
     "cyrillic": (0x0410, 0x045F),
     "greek": (0x0391, 0x03C9),
     "arabic": (0x0621, 0x064A),
@@ -32,6 +33,14 @@ SCRIPTS = {
     "mathematical": (0x1D400, 0x1D4FF),
     "old": (0x20000, 0x20500),
 }
+
+
+# Where libraries and Unicode versions are known to disagree, or once did.
+TRICKY = [
+    "x²y ¼ m³ ①Ⅻⅻ a‿b ª º", "a\u180eb\u200bc\u200dd\u2060e\ufefff\x85g\xa0h", "漢々〆、ー字 ﾊﾝｶｸ ㍿ ㌀",
+    "İstanbul ıI ŞşſSs ẞß ﬁﬃ ǅ ΣΑΣ", "don't DON'T I'LL we'Re x's 'ſ 'K", "\r\n\r\n \r\n\t\n  \n x", "e\u0301 é \u0344 \u0f73 ㅎㅏㄴ 한",
+    "$+<=>^`|~ €£¥ ¿¡ ‐‑–—", "<0x41><0xE2><0x82> ▁a ▁▁ Ġb", "١٢٣ 123４５６ ¹²³ ৴",
+]
 
 
 def assigned(first, last):

@@ -170,6 +170,8 @@ def sentence_piece_family(texts):
         yield f"llama2-{scheme}-split", variant(
             pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme=scheme, split=True),
             decoder=decoders.Sequence([decoders.ByteFallback(), metaspace, decoders.Fuse(), decoders.Strip(" ", 2, 0)]))
+    yield "digits-metaspace", variant(pre_tokenizer=pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Metaspace(prepend_scheme="first")]))
     yield "gemma", variant(underscore, pre_tokenizers.Split(" ", "merged_with_previous"), decoders.Sequence(fallback))
     yield "no-fallback", variant(underscore, byte_fallback=False)
     yield "unfused-unknown", variant(underscore, byte_fallback=False, fuse_unk=False)
