@@ -117,7 +117,7 @@ static SmallVector<std::string> getActivationNames(Node &node, unsigned count, i
 FailureOr<SmallVector<Activation>> Recurrence::getActivations(int64_t direction) {
   int64_t directions = node.string("direction", "forward") == "bidirectional" ? 2 : 1;
   SmallVector<std::string> names = getActivationNames(node, activationCount, directions);
-  if (names.size() != activationCount * directions) {
+  if (names.size() != static_cast<size_t>(activationCount * directions)) {
     node.fail() << "expected " << activationCount * directions << " activations, but got " << names.size();
     return failure();
   }
