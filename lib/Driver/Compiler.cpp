@@ -6,10 +6,10 @@
 #include "Compiler.h"
 
 #include "Artefact.h"
+#include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Import/Import.h"
 #include "hone/Target/CPU.h"
-#include "cpu/cpu_features.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"

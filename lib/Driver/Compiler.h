@@ -15,16 +15,16 @@
 namespace hone {
 
 struct CompileOptions {
-  std::string input;         // .onnx, .mlir or .mlirbc
-  std::string output;        // folder of the artefact
+  std::string input;  // .onnx, .mlir or .mlirbc
+  std::string output; // folder of the artefact
   std::string cpu = "native";
-  std::string tokenizer;     // tokenizer.json to ship, or empty
-  std::string saveIr;        // folder for the IR after every phase, or empty
-  std::string stopAfter;     // phase, or empty
-  std::string startFrom;     // phase, or empty
-  std::string passPipeline;  // passes of the rewrite phase
-  std::string remarks;       // YAML file for the remarks of all passes, or empty
-  bool progress = false;     // say on standard error what is being done, and how long it took
+  std::string tokenizer;    // tokenizer.json to ship, or empty
+  std::string saveIr;       // folder for the IR after every phase, or empty
+  std::string stopAfter;    // phase, or empty
+  std::string startFrom;    // phase, or empty
+  std::string passPipeline; // passes of the rewrite phase
+  std::string remarks;      // YAML file for the remarks of all passes, or empty
+  bool progress = false;    // say on standard error what is being done, and how long it took
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

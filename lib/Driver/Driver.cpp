@@ -53,7 +53,8 @@ struct ImportFlags {
 };
 
 struct ExportFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.mlir|.mlirbc|.onnx"),
+                             cl::sub(exportCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
 };
@@ -217,7 +218,8 @@ static std::optional<int> runRuntimeCommand(ArrayRef<std::string> words) {
 static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
   for (cl::SubCommand *command : commands)
     for (auto &option : command->OptionsMap) {
-      bool ours = command != &cl::SubCommand::getTopLevel() && !llvm::is_contained(option.second->Subs, &cl::SubCommand::getAll());
+      bool ours = command != &cl::SubCommand::getTopLevel() &&
+                  !llvm::is_contained(option.second->Subs, &cl::SubCommand::getAll());
       if (!ours && option.first != "help" && option.first != "version")
         option.second->setHiddenFlag(cl::ReallyHidden);
     }
@@ -228,7 +230,9 @@ int runDriver(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;
-  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("export"), StringRef("compile"), StringRef("inspect"), StringRef("--version")}, words[0]);
+  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("export"), StringRef("compile"),
+                                                     StringRef("inspect"), StringRef("--version")},
+                                                    words[0]);
   bool help = words.empty() || llvm::is_contained({StringRef("--help"), StringRef("-h"), StringRef("help")}, words[0]);
   if (!known) {
     if (!help)
@@ -241,7 +245,8 @@ int runDriver(int argc, char **argv) {
   ExportFlags exportFlags;
   CompileFlags compileFlags;
   InspectFlags inspectFlags;
-  hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
+  hideForeignOptions(
+      {&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
   if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &llvm::errs()))
     return 1;

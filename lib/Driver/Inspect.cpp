@@ -108,7 +108,8 @@ static json::Object describe(ModuleOp module) {
   if (auto list = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName()))
     for (Attribute slot : list)
       slots.push_back(getText(slot));
-  return json::Object{{"parameters", describeParameters(module)}, {"functions", std::move(functions)}, {"state", std::move(slots)}};
+  return json::Object{
+      {"parameters", describeParameters(module)}, {"functions", std::move(functions)}, {"state", std::move(slots)}};
 }
 
 //===----------------------------------------------------------------------===//

@@ -87,8 +87,10 @@ static std::string getBytes(DenseElementsAttr value) {
   bool small = !isa<ComplexType>(element) && element.getIntOrFloatBitWidth() < 8;
   std::string bytes;
   if (small) {
-    for (APInt bits : isa<FloatType>(element) ? llvm::to_vector(llvm::map_range(value.getValues<APFloat>(), [](const APFloat &v) { return v.bitcastToAPInt(); }))
-                                              : llvm::to_vector(value.getValues<APInt>()))
+    for (APInt bits : isa<FloatType>(element)
+                          ? llvm::to_vector(llvm::map_range(value.getValues<APFloat>(),
+                                                            [](const APFloat &v) { return v.bitcastToAPInt(); }))
+                          : llvm::to_vector(value.getValues<APInt>()))
       bytes.push_back(static_cast<char>(bits.getZExtValue()));
     return bytes;
   }

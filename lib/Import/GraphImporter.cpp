@@ -61,9 +61,7 @@ Value GraphImporter::lookUp(StringRef name) {
   return {};
 }
 
-Value GraphImporter::getNoValue(Location loc) {
-  return onnxir::NoValueOp::create(builder, loc, builder.getNoneType());
-}
+Value GraphImporter::getNoValue(Location loc) { return onnxir::NoValueOp::create(builder, loc, builder.getNoneType()); }
 
 //===----------------------------------------------------------------------===//
 // Initializers

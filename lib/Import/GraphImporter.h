@@ -26,7 +26,8 @@ public:
   mlir::LogicalResult importMain();
   /// Imports the main graph's nodes at `where`, all with its location; `inputs` stand for the graph's inputs, and the
   /// values of its outputs come back.
-  mlir::FailureOr<mlir::SmallVector<mlir::Value>> importAt(mlir::OpBuilder &where, mlir::Location loc, mlir::ValueRange inputs);
+  mlir::FailureOr<mlir::SmallVector<mlir::Value>> importAt(mlir::OpBuilder &where, mlir::Location loc,
+                                                           mlir::ValueRange inputs);
 
 private:
   using Scope = llvm::StringMap<mlir::Value>;
@@ -37,10 +38,11 @@ private:
   mlir::LogicalResult importNodes(const ::onnx::GraphProto &graph);
   mlir::LogicalResult importNode(const ::onnx::NodeProto &node);
   mlir::LogicalResult importAttributes(const ::onnx::NodeProto &node, mlir::OperationState &state,
-                                 mlir::SmallVectorImpl<const ::onnx::AttributeProto *> &subgraphs);
+                                       mlir::SmallVectorImpl<const ::onnx::AttributeProto *> &subgraphs);
   mlir::Attribute importAttribute(const ::onnx::AttributeProto &attribute, mlir::Location loc);
   mlir::LogicalResult importSubgraph(const ::onnx::GraphProto &graph, mlir::Region &region, mlir::Location loc);
-  mlir::LogicalResult yieldOutputs(const ::onnx::GraphProto &graph, mlir::Location loc, mlir::SmallVectorImpl<mlir::Value> &values);
+  mlir::LogicalResult yieldOutputs(const ::onnx::GraphProto &graph, mlir::Location loc,
+                                   mlir::SmallVectorImpl<mlir::Value> &values);
 
   mlir::FailureOr<mlir::SmallVector<mlir::Value>> lookUpInputs(const ::onnx::NodeProto &node, mlir::Location loc);
   mlir::Value lookUp(mlir::StringRef name);

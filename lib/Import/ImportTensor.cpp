@@ -153,11 +153,13 @@ static ElementsAttr makeDense(RankedTensorType type, ArrayRef<char> bytes) {
 
 static AsmResourceBlob makeBlob(std::string bytes) {
   auto owned = std::make_shared<std::string>(std::move(bytes));
-  return AsmResourceBlob(ArrayRef<char>(owned->data(), owned->size()), /*dataAlignment=*/1,
-                         [owned](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
+  return AsmResourceBlob(
+      ArrayRef<char>(owned->data(), owned->size()), /*dataAlignment=*/1, [owned](void *, size_t, size_t) {},
+      /*dataIsMutable=*/false);
 }
 
-ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner, Location loc) {
+ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner,
+                          Location loc) {
   RankedTensorType type = importTensorType(tensor, loc);
   if (!type)
     return {};
@@ -185,10 +187,10 @@ ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const
     bytes = unpacked = unpack(bytes, count, bits, !element.isUnsignedInteger());
   if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
     return makeDense(type, ArrayRef<char>(bytes.data(), bytes.size()));
-  AsmResourceBlob blob =
-      raw && !packed ? AsmResourceBlob(ArrayRef<char>(bytes.data(), bytes.size()), /*dataAlignment=*/1,
-                                       [owner](void *, size_t, size_t) {}, /*dataIsMutable=*/false)
-                     : makeBlob(bytes.str());
+  AsmResourceBlob blob = raw && !packed ? AsmResourceBlob(
+                                              ArrayRef<char>(bytes.data(), bytes.size()), /*dataAlignment=*/1,
+                                              [owner](void *, size_t, size_t) {}, /*dataIsMutable=*/false)
+                                        : makeBlob(bytes.str());
   StringRef name = tensor.name().empty() ? StringRef("tensor") : StringRef(tensor.name());
   return DenseResourceElementsAttr::get(type, name, std::move(blob));
 }

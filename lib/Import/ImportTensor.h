@@ -26,8 +26,8 @@ mlir::RankedTensorType importTensorType(const ::onnx::TensorProto &tensor, mlir:
 
 /// Value of a tensor whose data is in the file: dense, or for more than kInlineBytes a resource that refers to the bytes
 /// of `owner`, which it keeps alive. Null after a diagnostic.
-mlir::ElementsAttr importTensor(const ::onnx::TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner,
-                                mlir::Location loc);
+mlir::ElementsAttr importTensor(const ::onnx::TensorProto &tensor,
+                                const std::shared_ptr<const ::onnx::ModelProto> &owner, mlir::Location loc);
 
 /// Larger tensors become parameters (initializers) or resources (attributes).
 inline constexpr int64_t kInlineBytes = 512;

@@ -7,8 +7,8 @@
 #define HONE_LIB_IMPORT_ONNXFILE_H
 
 #include "mlir/IR/Location.h"
-#include "llvm/ADT/StringRef.h"
 #include "onnx/onnx_pb.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <memory>
 

@@ -49,7 +49,8 @@ public:
 
   Value integer(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(value)); }
   Value at(Value base, int64_t bytes) {
-    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base,
+                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
   }
   Value atDynamic(Value base, Value bytes) {
     return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
@@ -100,7 +101,8 @@ constexpr int64_t kSizes = offsetof(hone_tensor, sizes), kStrides = offsetof(hon
 
 struct InputPattern : HrtPattern<hrt::InputOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::InputOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(hrt::InputOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     auto type = cast<MemRefType>(op.getType());
     Value inputs = abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, inputs));
@@ -117,7 +119,8 @@ struct InputPattern : HrtPattern<hrt::InputOp> {
 
 struct OutputPattern : HrtPattern<hrt::OutputOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::OutputOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(hrt::OutputOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     auto type = cast<MemRefType>(op.getType());
     Value mark = abi.mark(), array = abi.allocate(8 * std::max<int64_t>(type.getRank(), 1));
@@ -137,7 +140,8 @@ struct OutputPattern : HrtPattern<hrt::OutputOp> {
 
 struct WeightPattern : HrtPattern<hrt::WeightOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::WeightOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(hrt::WeightOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     auto type = cast<MemRefType>(op.getType());
     SmallVector<Value> sizes;
@@ -176,7 +180,9 @@ void writeTensor(Abi &abi, MemRefType type, Value value, Value base, int64_t byt
   Value data = descriptor.alignedPtr(b, abi.loc), offset = descriptor.offset(b, abi.loc);
   Value width = abi.integer(llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
   abi.store(abi.atDynamic(data, LLVM::MulOp::create(b, abi.loc, offset, width)), base, bytes);
-  auto word = [&](int32_t value) { return LLVM::ConstantOp::create(b, abi.loc, b.getI32Type(), b.getI32IntegerAttr(value)); };
+  auto word = [&](int32_t value) {
+    return LLVM::ConstantOp::create(b, abi.loc, b.getI32Type(), b.getI32IntegerAttr(value));
+  };
   abi.store(word(getDtype(type.getElementType())), base, bytes + offsetof(hone_tensor, dtype));
   abi.store(word(type.getRank()), base, bytes + offsetof(hone_tensor, rank));
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
@@ -187,7 +193,8 @@ void writeTensor(Abi &abi, MemRefType type, Value value, Value base, int64_t byt
 
 struct KernelPattern : HrtPattern<hrt::KernelOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::KernelOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(hrt::KernelOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     Value mark = abi.mark();
     auto originals = llvm::to_vector(llvm::concat<Value>(op.getInputs(), op.getOutputs()));
@@ -273,8 +280,8 @@ struct PaddingPattern : HrtPattern<hrt::StatePaddingOp> {
   LogicalResult matchAndRewrite(hrt::StatePaddingOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
-    rewriter.replaceOp(op, call(abi, op, "hone_rt_state_padding", rewriter.getI64Type(),
-                                {adaptor.getCall(), adaptor.getSequence()}));
+    rewriter.replaceOp(
+        op, call(abi, op, "hone_rt_state_padding", rewriter.getI64Type(), {adaptor.getCall(), adaptor.getSequence()}));
     return success();
   }
 };
@@ -282,7 +289,8 @@ struct PaddingPattern : HrtPattern<hrt::StatePaddingOp> {
 /// A failed run-time check ends the call with its message instead of aborting the process.
 struct AssertPattern : HrtPattern<cf::AssertOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Block *before = rewriter.getInsertionBlock();
     Block *after = rewriter.splitBlock(before, std::next(rewriter.getInsertionPoint()));

@@ -109,23 +109,33 @@ void TableBuilder::addProgram(ArrayRef<LLVM::LLVMFuncOp> imports, ArrayRef<std::
   for (const std::string &entry : entries)
     entryRows.emplace_back(createString(b, module, "entry." + entry, entry),
                            module.lookupSymbol<LLVM::LLVMFuncOp>(entry));
-  auto importTable = addPointers("hone_imports", [&] {
-    SmallVector<Value> values;
-    for (auto [name, slot] : importRows)
-      values.append({address(name), address(slot)});
-    return values;
-  }, 2 * importRows.size());
-  auto entryTable = addPointers("hone_entries", [&] {
-    SmallVector<Value> values;
-    for (auto [name, function] : entryRows)
-      values.append({address(name), LLVM::AddressOfOp::create(b, loc, function)});
-    return values;
-  }, 2 * entryRows.size());
+  auto importTable = addPointers(
+      "hone_imports",
+      [&] {
+        SmallVector<Value> values;
+        for (auto [name, slot] : importRows)
+          values.append({address(name), address(slot)});
+        return values;
+      },
+      2 * importRows.size());
+  auto entryTable = addPointers(
+      "hone_entries",
+      [&] {
+        SmallVector<Value> values;
+        for (auto [name, function] : entryRows)
+          values.append({address(name), LLVM::AddressOfOp::create(b, loc, function)});
+        return values;
+      },
+      2 * entryRows.size());
   Type i32 = b.getI32Type(), ptr = pointer();
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, ptr, i32, i32, ptr});
   addAggregate("hone_program", type, LLVM::Linkage::External, [&] {
-    return SmallVector<Value>{word(HONE_PROGRAM_ABI_VERSION), word(importRows.size()), address(importTable),
-                              word(entryRows.size()),         word(0),                 address(entryTable)};
+    return SmallVector<Value>{word(HONE_PROGRAM_ABI_VERSION),
+                              word(importRows.size()),
+                              address(importTable),
+                              word(entryRows.size()),
+                              word(0),
+                              address(entryTable)};
   });
 }
 

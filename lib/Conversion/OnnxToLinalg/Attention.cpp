@@ -106,13 +106,16 @@ Number Attention::see(Number score, ValueRange at) {
   Value offset = getOffset(inner, at[0]), position = arith::AddIOp::create(inner, at[2], offset);
   if (node.integer("is_causal"))
     conditions.push_back(isAtMost(inner, at[3], position));
-  auto shift = [&](int64_t by) { return arith::AddIOp::create(inner, position, arith::ConstantIndexOp::create(inner, by)); };
+  auto shift = [&](int64_t by) {
+    return arith::AddIOp::create(inner, position, arith::ConstantIndexOp::create(inner, by));
+  };
   if (int64_t left = node.integer("left_window_size", -1); left >= 0)
     conditions.push_back(isAtMost(inner, shift(-left), at[3]));
   if (int64_t right = node.integer("right_window_size", -1); right >= 0)
     conditions.push_back(isAtMost(inner, at[3], shift(right)));
   if (node.has(6)) {
-    Value length = arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(6), at[0]));
+    Value length =
+        arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(6), at[0]));
     conditions.push_back(arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[3], length));
   }
   if (mask) {
@@ -183,7 +186,8 @@ static LogicalResult lowerRotaryEmbedding(Node &node) {
   Value cos = node.in(1), sin = node.in(2), positions = node.in(3);
   bool isInterleaved = node.integer("interleaved");
   if (node.rank(1) != (positions ? 2 : 3) || node.rank(2) != node.rank(1))
-    return node.fail() << "expected the caches to have " << (positions ? 2 : 3) << " dimensions, but got " << node.type(1);
+    return node.fail() << "expected the caches to have " << (positions ? 2 : 3) << " dimensions, but got "
+                       << node.type(1);
   Value rotated = positions ? rotate(node, *x, cos, sin, isInterleaved,
                                      [&](Builder &b, Value sequence, Value row) -> Value {
                                        Value at = tensor::ExtractOp::create(b, positions, ValueRange{sequence, row});

@@ -88,9 +88,8 @@ static Value softmax(Node &node, Value logits, Value sinks) {
   Value powers = node.elementwiseOver(node.sizes(logits), {logits, peaks}, element, [](Builder &b, ValueRange v) {
     return exp(Number{&b, v[0]} - Number{&b, v[1]}).value;
   });
-  Value sums = node.reduce(powers, {3}, /*keep=*/true, node.zero(element), [](Builder &b, Value x, Value sum) -> Value {
-    return arith::AddFOp::create(b, x, sum);
-  });
+  Value sums = node.reduce(powers, {3}, /*keep=*/true, node.zero(element),
+                           [](Builder &b, Value x, Value sum) -> Value { return arith::AddFOp::create(b, x, sum); });
   operands = {sums, peaks};
   if (sinks)
     operands.push_back(sinks);
@@ -100,9 +99,8 @@ static Value softmax(Node &node, Value logits, Value sinks) {
       sum = sum + exp(Number{&b, v[2]} - Number{&b, v[1]});
     return select(sum == 0.0, sum.with(1), sum).value;
   });
-  return node.elementwiseOver(node.sizes(logits), {powers, sums}, element, [](Builder &b, ValueRange v) -> Value {
-    return arith::DivFOp::create(b, v[0], v[1]);
-  });
+  return node.elementwiseOver(node.sizes(logits), {powers, sums}, element,
+                              [](Builder &b, ValueRange v) -> Value { return arith::DivFOp::create(b, v[0], v[1]); });
 }
 
 FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask) {
@@ -113,8 +111,8 @@ FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, Mask
   steps.scores = transform(node, *products, [&](Number x, ValueRange) { return x * Number{x.b, inputs.scale}; });
   steps.capped = steps.scores;
   if (inputs.softcap > 0)
-    steps.capped = transform(node, steps.scores,
-                             [&](Number x, ValueRange) { return tanh(x / inputs.softcap) * inputs.softcap; });
+    steps.capped =
+        transform(node, steps.scores, [&](Number x, ValueRange) { return tanh(x / inputs.softcap) * inputs.softcap; });
   steps.masked = transform(node, steps.capped, mask);
   steps.weights = softmax(node, steps.masked, inputs.sinks);
   auto result = multiplyByHead(node, steps.weights, inputs.value);
@@ -135,8 +133,9 @@ BroadcastReader::BroadcastReader(Node &node, Value tensor, ArrayRef<Size> sizes)
   for (auto [i, size] : llvm::enumerate(own)) {
     isFixed.push_back(IndexMath::getConstant(size) == 1);
     bool known = isFixed.back() || node.math.equal(size, sizes[offset + i]) || IndexMath::getConstant(size);
-    isOne.push_back(known ? Value()
-                          : arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(size), one).getResult());
+    isOne.push_back(
+        known ? Value()
+              : arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(size), one).getResult());
   }
 }
 

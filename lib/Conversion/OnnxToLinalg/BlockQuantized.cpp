@@ -90,21 +90,23 @@ Value BlockedWeight::read(Builder &b, Value row, Value column) const {
     zero = convertFloat(b, tensor::ExtractOp::create(b, zeros, ValueRange{row, group}), b.getF32Type());
   else if (zeros)
     zero = packing.read(b, zeros, {row}, group);
-  Value wide = arith::MulFOp::create(b, arith::SubFOp::create(b, quantized, zero), convertFloat(b, scale, b.getF32Type()));
+  Value wide =
+      arith::MulFOp::create(b, arith::SubFOp::create(b, quantized, zero), convertFloat(b, scale, b.getF32Type()));
   return convertFloat(b, wide, scale.getType());
 }
 
 static FailureOr<BlockedWeight> getBlockedWeight(Node &node) {
-  BlockedWeight weight{node.integer("N"), node.integer("K"), node.integer("block_size", 32),
-                       {node.integer("bits", 4)}, {}, {}, {}, node.in(4)};
+  BlockedWeight weight{
+      node.integer("N"), node.integer("K"), node.integer("block_size", 32), {node.integer("bits", 4)}, {}, {}, {},
+      node.in(4)};
   int64_t bits = weight.packing.bits;
   if (bits != 2 && bits != 4 && bits != 8) {
     node.fail() << "unsupported number of bits " << bits << "; supported: 2, 4, 8";
     return failure();
   }
   if (weight.block < weight.packing.perByte() || weight.rows < 1 || weight.columns < 1) {
-    node.fail() << "expected N, K and block_size to be positive, but got " << weight.rows << ", " << weight.columns << " and "
-                << weight.block;
+    node.fail() << "expected N, K and block_size to be positive, but got " << weight.rows << ", " << weight.columns
+                << " and " << weight.block;
     return failure();
   }
   int64_t rows = weight.rows, blocks = weight.blocks();
@@ -176,7 +178,8 @@ Value BlockedTable::read(Builder &b, ArrayRef<Value> at) const {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(isPacked ? 1 << (bits - 1) : 0));
   if (zeros)
     zero = readQuantized(b, zeros, group);
-  Value wide = arith::MulFOp::create(b, arith::SubFOp::create(b, quantized, zero), convertFloat(b, scale, b.getF32Type()));
+  Value wide =
+      arith::MulFOp::create(b, arith::SubFOp::create(b, quantized, zero), convertFloat(b, scale, b.getF32Type()));
   return convertFloat(b, wide, scale.getType());
 }
 
@@ -187,8 +190,15 @@ static LogicalResult lowerGatherBlockQuantized(Node &node) {
   if (failed(gather) || failed(quantize))
     return failure();
   bool isPacked = node.element(0).isInteger(8);
-  BlockedTable table{*gather, *quantize, node.integer("block_size", 128), isPacked ? node.integer("bits", 4) : 8,
-                     node.in(0), node.in(2), node.in(3), isPacked, node.isUnsigned(0)};
+  BlockedTable table{*gather,
+                     *quantize,
+                     node.integer("block_size", 128),
+                     isPacked ? node.integer("bits", 4) : 8,
+                     node.in(0),
+                     node.in(2),
+                     node.in(3),
+                     isPacked,
+                     node.isUnsigned(0)};
   if ((table.bits != 4 && table.bits != 8) || table.block < 1)
     return node.fail() << "unsupported bits " << table.bits << " with block_size " << table.block
                        << "; supported: 4, 8 and positive blocks";

@@ -62,7 +62,8 @@ static Value addBias(Node &node, Value tensor, Value bias) {
 }
 
 static LogicalResult checkGroups(Node &node, Value x, Value weight, int64_t groups, size_t outputs) {
-  auto channels = IndexMath::getConstant(node.size(x, 1)), features = IndexMath::getConstant(node.size(weight, outputs));
+  auto channels = IndexMath::getConstant(node.size(x, 1)),
+       features = IndexMath::getConstant(node.size(weight, outputs));
   if (groups < 1 || (channels && *channels % groups) || (features && *features % groups))
     return node.fail() << "expected 'group' to divide the channels of the input and of the weight, but got " << groups;
   return success();
@@ -107,7 +108,8 @@ static FailureOr<Value> subtractZero(Node &node, unsigned input, unsigned zero, 
   SmallVector<Value> operands = {x};
   if (Value point = node.in(zero)) {
     if (node.rank(zero) == 1 && IndexMath::getConstant(node.size(point, 0)) != 1) {
-      if (failed(requireEqual(node, node.size(point, 0), node.size(x, dim), "the zero points and the slices they belong to")))
+      if (failed(requireEqual(node, node.size(point, 0), node.size(x, dim),
+                              "the zero points and the slices they belong to")))
         return failure();
       SmallVector<Size> column(node.rank(input) - dim, one(node));
       column[0] = node.size(x, dim);
@@ -145,7 +147,8 @@ static Value requantize(Node &node, Value sum) {
     weightScale = node.reshape(weightScale, column);
   }
   return node.elementwiseOver(
-      node.sizes(sum), {sum, node.in(1), weightScale, node.in(6), node.in(7)}, element, [&](Builder &b, ValueRange v) -> Value {
+      node.sizes(sum), {sum, node.in(1), weightScale, node.in(6), node.in(7)}, element,
+      [&](Builder &b, ValueRange v) -> Value {
         Value scale = arith::DivFOp::create(b, arith::MulFOp::create(b, v[1], v[2]), v[3]);
         Value real = arith::MulFOp::create(b, arith::SIToFPOp::create(b, f32, v[0]), scale);
         Value zero = isUnsigned ? Value(arith::UIToFPOp::create(b, f32, v[4])) : arith::SIToFPOp::create(b, f32, v[4]);
@@ -176,13 +179,15 @@ static Value padOrCut(Node &node, Value tensor, ArrayRef<Size> low, ArrayRef<Siz
   SmallVector<Size> ones(sizes.size(), one(node));
   auto positive = [&](Size size) { return node.math.max(size, nothing(node)); };
   for (size_t i = 0; i < sizes.size(); ++i) {
-    Size cutLow = positive(node.math.sub(nothing(node), low[i])), cutHigh = positive(node.math.sub(nothing(node), high[i]));
+    Size cutLow = positive(node.math.sub(nothing(node), low[i])),
+         cutHigh = positive(node.math.sub(nothing(node), high[i]));
     offsets.push_back(cutLow);
     kept.push_back(node.math.sub(sizes[i], node.math.add(cutLow, cutHigh)));
     before.push_back(positive(low[i]));
     after.push_back(positive(high[i]));
   }
-  bool cuts = !llvm::all_of(llvm::zip(sizes, kept), [&](auto p) { return node.math.equal(std::get<0>(p), std::get<1>(p)); });
+  bool cuts =
+      !llvm::all_of(llvm::zip(sizes, kept), [&](auto p) { return node.math.equal(std::get<0>(p), std::get<1>(p)); });
   if (cuts)
     tensor = node.slice(tensor, offsets, kept, ones);
   return surround(node, tensor, before, after, node.zero(cast<RankedTensorType>(tensor.getType()).getElementType()));
@@ -210,12 +215,13 @@ static Value flip(Node &node, Value weight) {
   SmallVector<Value> last;
   for (Size size : ArrayRef(sizes).drop_front(2))
     last.push_back(node.math.value(node.math.sub(size, one(node))));
-  return node.generate(sizes, cast<RankedTensorType>(weight.getType()).getElementType(), [&](Builder &b, ValueRange at) {
-    SmallVector<Value> from(at.take_front(2));
-    for (auto [index, end] : llvm::zip(at.drop_front(2), last))
-      from.push_back(arith::SubIOp::create(b, end, index));
-    return Value(tensor::ExtractOp::create(b, weight, from));
-  });
+  return node.generate(sizes, cast<RankedTensorType>(weight.getType()).getElementType(),
+                       [&](Builder &b, ValueRange at) {
+                         SmallVector<Value> from(at.take_front(2));
+                         for (auto [index, end] : llvm::zip(at.drop_front(2), last))
+                           from.push_back(arith::SubIOp::create(b, end, index));
+                         return Value(tensor::ExtractOp::create(b, weight, from));
+                       });
 }
 
 /// Result sizes and the padding before, from attributes output_shape, pads and auto_pad.
@@ -273,7 +279,8 @@ static LogicalResult lowerConvTranspose(Node &node) {
   }
   wide = splitGroups(node, padOrCut(node, wide, before, after), 1, groups);
   window.strides.assign(rank, 1);
-  Value result = correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false);
+  Value result =
+      correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false);
   node.set(0, addBias(node, result, node.in(2)));
   return success();
 }

@@ -58,7 +58,8 @@ FailureOr<SmallVector<Label>> Einsum::parse(StringRef text, std::optional<int64_
   int64_t letters = dots == StringRef::npos ? rest.size() : rest.size() - 3;
   int64_t hidden = dots == StringRef::npos ? 0 : rank ? *rank - letters : ellipsisRank;
   if (hidden < 0 || (rank && letters + hidden != *rank)) {
-    node.fail() << "expected the term '" << text << "' of the equation to have " << *rank << " labels, but got " << letters;
+    node.fail() << "expected the term '" << text << "' of the equation to have " << *rank << " labels, but got "
+                << letters;
     return failure();
   }
   ellipsisRank = std::max(ellipsisRank, hidden);
@@ -71,7 +72,8 @@ FailureOr<SmallVector<Label>> Einsum::parse(StringRef text, std::optional<int64_
     } else if (llvm::isAlpha(rest[i])) {
       labels.push_back(rest[i]);
     } else {
-      node.fail() << "expected the equation to have letters, commas, '...' and '->', but got '" << rest.substr(i, 1) << "'";
+      node.fail() << "expected the equation to have letters, commas, '...' and '->', but got '" << rest.substr(i, 1)
+                  << "'";
       return failure();
     }
   }
@@ -167,8 +169,8 @@ Term Einsum::sumAlone(const Term &term, ArrayRef<Label> kept) {
     return term;
   llvm::append_range(loops, summed);
   Type element = cast<RankedTensorType>(term.tensor.getType()).getElementType(), wide = getAccumulator(element);
-  Value sum = accumulate(node, getSizes(kept), getSizes(summed), Operand{term.tensor, getMap(term, loops)}, node.zero(wide),
-                         [&](Builder &b, ValueRange x, Value total) {
+  Value sum = accumulate(node, getSizes(kept), getSizes(summed), Operand{term.tensor, getMap(term, loops)},
+                         node.zero(wide), [&](Builder &b, ValueRange x, Value total) {
                            return addScalars(b, total, isa<FloatType>(wide) ? convertFloat(b, x[0], wide) : x[0]);
                          });
   if (wide != element)

@@ -125,17 +125,21 @@ Value Sampler::interpolate(Builder &b, ArrayRef<Value> row, ArrayRef<Number> coo
 LogicalResult Sampler::lower() {
   Value x = node.in(0), grid = node.in(1);
   SmallVector<Size> from = node.sizes(x), points = node.sizes(grid);
-  if (from.size() < 3 || points.size() != from.size() || IndexMath::getConstant(points.back()) != static_cast<int64_t>(from.size()) - 2)
-    return node.fail() << "expected X [N, C, spatial...] and a grid [N, output..., number of spatial dimensions], but got "
-                       << x.getType() << " and " << grid.getType();
+  if (from.size() < 3 || points.size() != from.size() ||
+      IndexMath::getConstant(points.back()) != static_cast<int64_t>(from.size()) - 2)
+    return node.fail()
+           << "expected X [N, C, spatial...] and a grid [N, output..., number of spatial dimensions], but got "
+           << x.getType() << " and " << grid.getType();
   element = node.element(0);
   compute = isa<FloatType>(element) ? getAccumulator(element) : Type();
   bool isNearest = mode == "nearest";
   if (!compute && !isNearest)
-    return node.fail() << "unsupported mode '" << mode << "' for elements of type " << element << "; supported: nearest";
+    return node.fail() << "unsupported mode '" << mode << "' for elements of type " << element
+                       << "; supported: nearest";
   Type f32 = node.b.getF32Type();
   for (Size size : ArrayRef(from).drop_front(2))
-    spans.push_back({node.math.value(size), arith::SIToFPOp::create(node.b, f32, node.math.scalar(size, node.b.getI64Type()))});
+    spans.push_back(
+        {node.math.value(size), arith::SIToFPOp::create(node.b, f32, node.math.scalar(size, node.b.getI64Type()))});
   SmallVector<Size> sizes = {from[0], from[1]};
   sizes.append(points.begin() + 1, points.end() - 1);
   node.set(0, node.generate(sizes, element, [&](Builder &b, ValueRange at) -> Value {

@@ -182,7 +182,8 @@ static LogicalResult lowerGatherND(Node &node) {
   SmallVector<Size> from = node.sizes(data), sizes = node.sizes(node.in(1));
   sizes.pop_back();
   for (int64_t i = 0; i < batch; ++i)
-    node.check(compare(node, arith::CmpIPredicate::sle, sizes[i], from[i]), "expected the batch sizes of data and indices to agree");
+    node.check(compare(node, arith::CmpIPredicate::sle, sizes[i], from[i]),
+               "expected the batch sizes of data and indices to agree");
   auto components = splitIndexTuples(node, 1, ArrayRef(from).slice(batch, *length));
   if (failed(components))
     return failure();
@@ -226,11 +227,13 @@ static LogicalResult lowerOneHot(Node &node) {
   if (node.rank(2) != 1)
     return node.fail() << "expected input 2 to be [off, on], but got " << node.type(2);
   Builder &b = node.b;
-  Size wanted = node.math.fromScalar(isa<FloatType>(depthScalar->getType()) ? toIndex(b, *depthScalar, false) : *depthScalar);
+  Size wanted =
+      node.math.fromScalar(isa<FloatType>(depthScalar->getType()) ? toIndex(b, *depthScalar, false) : *depthScalar);
   auto depth = requireSize(node, wanted, "the depth");
   if (failed(depth))
     return failure();
-  node.check(compare(node, arith::CmpIPredicate::eq, node.size(node.in(2), 0), node.math.constant(2)), "expected input 2 to be [off, on]");
+  node.check(compare(node, arith::CmpIPredicate::eq, node.size(node.in(2), 0), node.math.constant(2)),
+             "expected input 2 to be [off, on]");
   Value off = tensor::ExtractOp::create(b, node.in(2), Value(arith::ConstantIndexOp::create(b, 0)));
   Value on = tensor::ExtractOp::create(b, node.in(2), Value(arith::ConstantIndexOp::create(b, 1)));
   SmallVector<Size> sizes = node.sizes(node.in(0)), aligned = sizes;

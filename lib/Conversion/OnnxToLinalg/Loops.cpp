@@ -258,7 +258,8 @@ FailureOr<Value> applyLinear(Node &node, Value x, Value weight, Value bias) {
     auto product = multiplyMatrices(node, x, node.transpose(weight, {1, 0}));
     if (failed(product) || !bias)
       return product;
-    return node.elementwise({*product, bias}, element, [](Builder &b, ValueRange v) { return addScalars(b, v[0], v[1]); });
+    return node.elementwise({*product, bias}, element,
+                            [](Builder &b, ValueRange v) { return addScalars(b, v[0], v[1]); });
   }
   sizes.back() = rows[0];
   Value product = LinearOp::create(node.b, getType(sizes, element), x, weight, bias);

@@ -78,7 +78,8 @@ static Value padWithScalar(Node &node, Value tensor, ArrayRef<Size> sizes, const
     extent.push_back(math.max(math.sub(left, math.max(math.sub(zero, after), zero)), zero));
     offsets.push_back(math.max(before, zero));
   }
-  if (llvm::all_of(llvm::zip(extent, sizes), [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
+  if (llvm::all_of(llvm::zip(extent, sizes),
+                   [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
     return node.slice(tensor, cropped, extent, ones);
   Value result = node.filled(sizes, scalar);
   if (llvm::any_of(extent, [](Size size) { return IndexMath::getConstant(size) == 0; }))
@@ -119,7 +120,8 @@ static Value padWithElements(Node &node, StringRef mode, Value tensor, ArrayRef<
   for (auto [size, pad, padded] : llvm::zip(node.sizes(tensor), padding.before, sizes)) {
     Value filled = compare(node, arith::CmpIPredicate::sgt, size, math.constant(0));
     Value nothing = compare(node, arith::CmpIPredicate::eq, padded, math.constant(0));
-    node.check(math.simplify(node.b.createOrFold<arith::OrIOp>(filled, nothing)), "cannot pad an empty dimension from its elements");
+    node.check(math.simplify(node.b.createOrFold<arith::OrIOp>(filled, nothing)),
+               "cannot pad an empty dimension from its elements");
     before.push_back(math.value(pad));
     own.push_back(math.value(size));
   }

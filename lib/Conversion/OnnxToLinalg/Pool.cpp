@@ -12,7 +12,8 @@ namespace hone::lowering {
 /// The least value of a type: minus infinity for floats.
 static Value getLeast(Node &node, Type element, bool isUnsigned) {
   if (auto type = dyn_cast<FloatType>(element))
-    return arith::ConstantOp::create(node.b, FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
+    return arith::ConstantOp::create(
+        node.b, FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
   unsigned width = element.getIntOrFloatBitWidth();
   APInt least = isUnsigned ? APInt::getZero(width) : APInt::getSignedMinValue(width);
   return arith::ConstantOp::create(node.b, IntegerAttr::get(element, least));
@@ -32,8 +33,8 @@ static Value foldWindows(Node &node, Value x, const Window &window, Value initia
   SmallVector<Size> sizes = node.sizes(x);
   sizes.truncate(2);
   llvm::append_range(sizes, window.output);
-  return accumulate(node, sizes, window.kernel, Operand{x, AffineMap::get(loops, 0, exprs, node.b.getContext())}, initial,
-                    [&](Builder &b, ValueRange v, Value total) { return body(b, v[0], total); });
+  return accumulate(node, sizes, window.kernel, Operand{x, AffineMap::get(loops, 0, exprs, node.b.getContext())},
+                    initial, [&](Builder &b, ValueRange v, Value total) { return body(b, v[0], total); });
 }
 
 static FailureOr<Window> getPoolWindow(Node &node) {
@@ -144,9 +145,8 @@ static LogicalResult lowerMaxPool(Node &node) {
   bool isUnsigned = node.isUnsigned(0);
   Value least = getLeast(node, node.element(0), isUnsigned);
   Value padded = window->pad(node, node.in(0), least);
-  Value greatest = foldWindows(node, padded, *window, least, [&](Builder &b, Value x, Value best) {
-    return takeGreater(b, x, best, isUnsigned);
-  });
+  Value greatest = foldWindows(node, padded, *window, least,
+                               [&](Builder &b, Value x, Value best) { return takeGreater(b, x, best, isUnsigned); });
   node.set(0, greatest);
   if (node.wants(1))
     node.set(1, findIndices(node, padded, greatest, *window));
@@ -296,7 +296,8 @@ static Value scatterFlat(Node &node, Value values, Value indices, Size count) {
       b, first, node.math.value(node.size(values, 0)), step, zeros,
       [&](OpBuilder &nested, Location loc, Value i, ValueRange state) {
         Builder inner(loc, nested);
-        Value at = arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, indices, i));
+        Value at =
+            arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, indices, i));
         Value isInside = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, at, total);
         auto insert = scf::IfOp::create(
             inner, isInside,

@@ -321,9 +321,9 @@ Value Resizer::makeWeights(const Axis &axis, const Taps &taps, Size count, Value
     Value inside = arith::AndIOp::create(inner, position >= 0.0, position < Number{&inner, end.value});
     return select(inside, weight, weight.with(0)).value;
   });
-  Value total = node.reduce(weights, {1}, /*keep=*/true, node.zero(b.getF64Type()), [](Builder &inner, Value w, Value sum) {
-    return Value(arith::AddFOp::create(inner, w, sum));
-  });
+  Value total =
+      node.reduce(weights, {1}, /*keep=*/true, node.zero(b.getF64Type()),
+                  [](Builder &inner, Value w, Value sum) { return Value(arith::AddFOp::create(inner, w, sum)); });
   return node.elementwise({weights, total}, element, [&](Builder &inner, ValueRange v) {
     return convertFloat(inner, arith::DivFOp::create(inner, v[0], v[1]), element);
   });
@@ -343,7 +343,8 @@ Value Resizer::interpolate(Value x, const Axis &axis) {
   SmallVector<Size> sizes = node.sizes(x);
   sizes[axis.dim] = axis.to;
   unsigned loops = sizes.size() + 1;
-  AffineMap map = AffineMap::get(loops, 0, {b.getAffineDimExpr(axis.dim), b.getAffineDimExpr(loops - 1)}, b.getContext());
+  AffineMap map =
+      AffineMap::get(loops, 0, {b.getAffineDimExpr(axis.dim), b.getAffineDimExpr(loops - 1)}, b.getContext());
   Value sum = accumulate(node, sizes, count, {Operand{weights, map}, Operand{indices, map}}, node.zero(compute),
                          [&](Builder &inner, ValueRange v, Value total) -> Value {
                            SmallVector<Value> at;
@@ -365,11 +366,12 @@ Value Resizer::markOutside(Value x, const Axis &axis, Value coordinates) {
   Number last = real(axis.from) - 1.0;
   SmallVector<Size> sizes = node.sizes(x), column(sizes.size() - axis.dim, b.getIndexAttr(1));
   column[0] = sizes[axis.dim];
-  return node.elementwiseOver(sizes, {x, node.reshape(coordinates, column)}, element, [&](Builder &inner, ValueRange v) {
-    Number at{&inner, v[1]};
-    Value outside = arith::OrIOp::create(inner, at < 0.0, at > Number{&inner, last.value});
-    return Value(arith::SelectOp::create(inner, outside, other, v[0]));
-  });
+  return node.elementwiseOver(sizes, {x, node.reshape(coordinates, column)}, element,
+                              [&](Builder &inner, ValueRange v) {
+                                Number at{&inner, v[1]};
+                                Value outside = arith::OrIOp::create(inner, at<0.0, at> Number{&inner, last.value});
+                                return Value(arith::SelectOp::create(inner, outside, other, v[0]));
+                              });
 }
 
 LogicalResult Resizer::lower() {
@@ -397,8 +399,9 @@ LogicalResult Resizer::lower() {
     if (!isUnchanged(axis))
       x = interpolate(x, axis);
   if (isInteger)
-    x = node.elementwiseOver(node.sizes(x), x, b.getF64Type(),
-                             [](Builder &inner, ValueRange v) { return math::RoundEvenOp::create(inner, v[0]).getResult(); });
+    x = node.elementwiseOver(node.sizes(x), x, b.getF64Type(), [](Builder &inner, ValueRange v) {
+      return math::RoundEvenOp::create(inner, v[0]).getResult();
+    });
   node.set(0, isInteger ? node.castElements(x, element, false, node.isUnsigned(0)) : x);
   return success();
 }

@@ -35,7 +35,9 @@ protected:
   /// New states from the products with the input of one step and the old states.
   virtual FailureOr<SmallVector<Value>> step(const Direction &direction, Value input, ArrayRef<Value> states) = 0;
 
-  Value gate(Value all, int64_t index) { return sliceAxis(node, all, 1, node.math.mul(b.getIndexAttr(index), hidden), hidden); }
+  Value gate(Value all, int64_t index) {
+    return sliceAxis(node, all, 1, node.math.mul(b.getIndexAttr(index), hidden), hidden);
+  }
   Value rows(Value parameter, int64_t first, int64_t count);
   Value combine(ValueRange tensors, llvm::function_ref<Number(ArrayRef<Number>)> body);
   /// An activation of what `clip` bounds.
@@ -93,7 +95,8 @@ static const llvm::StringMap<ActivationRow> &getActivationTable() {
       {"leakyrelu", {0.01, kNone, [](Number x, double a, double) { return select(x < 0.0, a * x, x); }}},
       {"thresholdedrelu", {1.0, kNone, [](Number x, double a, double) { return select(x > a, x, x.with(0)); }}},
       {"scaledtanh", {1.0, 1.0, [](Number x, double a, double b) { return a * tanh(b * x); }}},
-      {"hardsigmoid", {0.2, 0.5, [](Number x, double a, double b) { return max(min(a * x + b, x.with(1)), x.with(0)); }}},
+      {"hardsigmoid",
+       {0.2, 0.5, [](Number x, double a, double b) { return max(min(a * x + b, x.with(1)), x.with(0)); }}},
       {"elu", {1.0, kNone, [](Number x, double a, double) { return select(x < 0.0, a * expm1(x), x); }}},
   };
   return table;
@@ -197,8 +200,8 @@ FailureOr<Direction> Recurrence::getDirection(int64_t index, bool isReversed) {
 
 LogicalResult Recurrence::prepare() {
   if (node.rank(0) != 3 || node.rank(1) != 3 || node.rank(2) != 3)
-    return node.fail() << "expected X, W and R to have three dimensions, but got " << node.type(0) << ", " << node.type(1)
-                       << " and " << node.type(2);
+    return node.fail() << "expected X, W and R to have three dimensions, but got " << node.type(0) << ", "
+                       << node.type(1) << " and " << node.type(2);
   compute = getAccumulator(node.element(0));
   x = convertFloats(node, node.in(0), compute);
   if (node.integer("layout"))
@@ -209,7 +212,8 @@ LogicalResult Recurrence::prepare() {
   lengths = node.in(4);
   int64_t directions = node.string("direction", "forward") == "bidirectional" ? 2 : 1;
   Size wanted = node.math.mul(hidden, b.getIndexAttr(gates));
-  if (failed(requireEqual(node, node.size(node.in(1), 0), b.getIndexAttr(directions), "the directions of W and of the node")) ||
+  if (failed(requireEqual(node, node.size(node.in(1), 0), b.getIndexAttr(directions),
+                          "the directions of W and of the node")) ||
       failed(requireEqual(node, node.size(node.in(1), 1), wanted, "the rows of W and the gates")) ||
       failed(requireEqual(node, node.size(node.in(2), 1), wanted, "the rows of R and the gates")))
     return failure();
@@ -256,11 +260,12 @@ Value Recurrence::keepFinished(Value fresh, Value old, Value step) {
   if (!lengths)
     return fresh;
   Value column = node.reshape(lengths, {batch, b.getIndexAttr(1)});
-  return node.elementwiseOver({batch, hidden}, {fresh, old, column}, compute, [&](Builder &inner, ValueRange v) -> Value {
-    Value length = arith::IndexCastOp::create(inner, inner.getIndexType(), v[2]);
-    Value runs = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, step, length);
-    return arith::SelectOp::create(inner, runs, v[0], v[1]);
-  });
+  return node.elementwiseOver({batch, hidden}, {fresh, old, column}, compute,
+                              [&](Builder &inner, ValueRange v) -> Value {
+                                Value length = arith::IndexCastOp::create(inner, inner.getIndexType(), v[2]);
+                                Value runs = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, step, length);
+                                return arith::SelectOp::create(inner, runs, v[0], v[1]);
+                              });
 }
 
 /// The outputs of the steps in the order of time, 0 after a sequence's end.
@@ -369,9 +374,8 @@ struct RnnCell : Recurrence {
     auto recurrent = applyLinear(node, states[0], d.recurrence, d.recurrenceBias);
     if (failed(recurrent))
       return failure();
-    return SmallVector<Value>{combine({input, *recurrent}, [&](ArrayRef<Number> v) {
-      return activate(d.activations[0], v[0] + v[1]);
-    })};
+    return SmallVector<Value>{
+        combine({input, *recurrent}, [&](ArrayRef<Number> v) { return activate(d.activations[0], v[0] + v[1]); })};
   }
 };
 
@@ -394,11 +398,10 @@ struct GruCell : Recurrence {
     auto recurrent = applyLinear(node, read, rows(d.recurrence, 2, 1), rows(d.recurrenceBias, 2, 1));
     if (failed(recurrent))
       return failure();
-    return SmallVector<Value>{
-        combine({gate(input, 2), *recurrent, reset, update, old}, [&](ArrayRef<Number> v) {
-          Number candidate = activate(d.activations[1], v[0] + (resetsAfter ? v[2] * v[1] : v[1]));
-          return (1.0 - v[3]) * candidate + v[3] * v[4];
-        })};
+    return SmallVector<Value>{combine({gate(input, 2), *recurrent, reset, update, old}, [&](ArrayRef<Number> v) {
+      Number candidate = activate(d.activations[1], v[0] + (resetsAfter ? v[2] * v[1] : v[1]));
+      return (1.0 - v[3]) * candidate + v[3] * v[4];
+    })};
   }
 };
 
@@ -410,9 +413,8 @@ struct LstmCell : Recurrence {
     auto recurrent = applyLinear(node, states[0], d.recurrence, d.recurrenceBias);
     if (failed(recurrent))
       return failure();
-    Value all = node.elementwiseOver(node.sizes(input), {input, *recurrent}, compute, [](Builder &inner, ValueRange v) {
-      return addScalars(inner, v[0], v[1]);
-    });
+    Value all = node.elementwiseOver(node.sizes(input), {input, *recurrent}, compute,
+                                     [](Builder &inner, ValueRange v) { return addScalars(inner, v[0], v[1]); });
     bool peeks = !d.peepholes.empty(), couples = node.integer("input_forget");
     SmallVector<Value> operands = {gate(all, 0), gate(all, 2), gate(all, 3), states[1]};
     if (peeks)

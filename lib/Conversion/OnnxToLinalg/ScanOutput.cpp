@@ -21,7 +21,8 @@ ScanOutput ScanOutput::create(Node &node, Type element, std::optional<Size> trip
   ScanOutput output;
   output.grows = !trips || !type.hasStaticShape();
   SmallVector<Size> sizes{output.grows ? node.math.constant(0) : *trips};
-  SmallVector<int64_t> shape{output.grows ? ShapedType::kDynamic : IndexMath::getConstant(sizes[0]).value_or(ShapedType::kDynamic)};
+  SmallVector<int64_t> shape{output.grows ? ShapedType::kDynamic
+                                          : IndexMath::getConstant(sizes[0]).value_or(ShapedType::kDynamic)};
   for (int64_t size : type.getShape()) {
     sizes.push_back(node.math.constant(ShapedType::isDynamic(size) ? 0 : size));
     shape.push_back(size);
@@ -64,7 +65,8 @@ static Value makeRoom(Node &node, Value buffer, Value count, ArrayRef<Size> elem
         kept[0] = count;
         Value room = tensor::EmptyOp::create(nested, loc, type, dynamicSizes);
         Value filled = tensor::ExtractSliceOp::create(nested, loc, buffer, offsets, kept, ones);
-        scf::YieldOp::create(nested, loc, tensor::InsertSliceOp::create(nested, loc, filled, room, offsets, kept, ones).getResult());
+        scf::YieldOp::create(nested, loc,
+                             tensor::InsertSliceOp::create(nested, loc, filled, room, offsets, kept, ones).getResult());
       },
       [&](OpBuilder &nested, Location loc) { scf::YieldOp::create(nested, loc, buffer); });
   node.lowerer.setSizes(choice.getResult(0), larger);
@@ -83,13 +85,15 @@ FailureOr<Value> ScanOutput::append(Node &node, Value buffer, Value iteration, V
   SmallVector<int64_t> shape;
   for (auto [mine, its] : llvm::zip(wanted.getShape(), element.getShape()))
     shape.push_back(ShapedType::isDynamic(mine) ? its : mine);
-  value = node.lowerer.castTo(value, RankedTensorType::get(shape, type.getElementType()), "a value that a loop collects");
+  value =
+      node.lowerer.castTo(value, RankedTensorType::get(shape, type.getElementType()), "a value that a loop collects");
   SmallVector<Size> sizes = node.sizes(value);
   if (grows) {
     checkSameSizes(node, buffer, iteration, sizes);
     buffer = makeRoom(node, buffer, iteration, sizes);
   }
-  SmallVector<Size> offsets(type.getRank(), node.math.constant(0)), ones(type.getRank(), node.math.constant(1)), extent(sizes);
+  SmallVector<Size> offsets(type.getRank(), node.math.constant(0)), ones(type.getRank(), node.math.constant(1)),
+      extent(sizes);
   offsets[0] = iteration;
   extent.insert(extent.begin(), node.math.constant(1));
   return tensor::InsertSliceOp::create(node.b, value, buffer, offsets, extent, ones).getResult();

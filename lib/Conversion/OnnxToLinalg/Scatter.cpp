@@ -83,7 +83,8 @@ static LogicalResult requireSizes(Node &node, ArrayRef<Size> sizes, ArrayRef<Siz
     auto [size, want] = pair;
     auto left = IndexMath::getConstant(size), right = IndexMath::getConstant(want);
     if (left && right && *left != *right)
-      return node.fail() << "expected " << what << " to have size " << *right << " in dimension " << dim << ", but got " << *left;
+      return node.fail() << "expected " << what << " to have size " << *right << " in dimension " << dim << ", but got "
+                         << *left;
     node.check(compare(node, arith::CmpIPredicate::eq, size, want),
                "expected " + what + " to have another size in dimension " + Twine(dim));
   }
@@ -107,11 +108,12 @@ static LogicalResult lowerScatterElements(Node &node) {
                  "expected the indices to be no larger than the data in dimension " + Twine(dim));
   checkIndices(node, indices, data[*axis]);
   Value limit = node.math.value(data[*axis]);
-  auto result = loopNest(node, sizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> to(at);
-    to[*axis] = wrapIndex(b, tensor::ExtractOp::create(b, indices, at), limit);
-    return {writeElement(node, b, *meeting, carried[0], to, tensor::ExtractOp::create(b, updates, at))};
-  });
+  auto result =
+      loopNest(node, sizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> to(at);
+        to[*axis] = wrapIndex(b, tensor::ExtractOp::create(b, indices, at), limit);
+        return {writeElement(node, b, *meeting, carried[0], to, tensor::ExtractOp::create(b, updates, at))};
+      });
   node.lowerer.setSizes(result[0], data);
   node.set(0, result[0]);
   return success();
@@ -143,13 +145,14 @@ static Value scatterSlices(Node &node, ArrayRef<Value> components, ArrayRef<Valu
 static Value scatterElements(Node &node, Meeting meeting, ArrayRef<Value> components, ArrayRef<Value> limits,
                              ArrayRef<Size> updateSizes, size_t outer) {
   Value updates = node.in(2);
-  return loopNest(node, updateSizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> to;
-    for (auto [component, limit] : llvm::zip(components, limits))
-      to.push_back(wrapIndex(b, tensor::ExtractOp::create(b, component, at.take_front(outer)), limit));
-    to.append(at.begin() + outer, at.end());
-    return {writeElement(node, b, meeting, carried[0], to, tensor::ExtractOp::create(b, updates, at))};
-  })[0];
+  return loopNest(node, updateSizes, node.in(0),
+                  [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+                    SmallVector<Value> to;
+                    for (auto [component, limit] : llvm::zip(components, limits))
+                      to.push_back(wrapIndex(b, tensor::ExtractOp::create(b, component, at.take_front(outer)), limit));
+                    to.append(at.begin() + outer, at.end());
+                    return {writeElement(node, b, meeting, carried[0], to, tensor::ExtractOp::create(b, updates, at))};
+                  })[0];
 }
 
 static LogicalResult lowerScatterND(Node &node) {
@@ -193,20 +196,22 @@ static LogicalResult lowerTensorScatter(Node &node) {
   if (failed(requireSizes(node, sizes, wanted, "the update")))
     return failure();
   Size room = math.sub(data[*axis], sizes[*axis]);
-  node.check(compare(node, arith::CmpIPredicate::sge, room, math.constant(0)), "expected the update to fit into the cache");
+  node.check(compare(node, arith::CmpIPredicate::sge, room, math.constant(0)),
+             "expected the update to fit into the cache");
   if (starts && mode == "linear")
     checkIndices(node, starts, math.add(room, math.constant(1)));
   Value limit = math.value(data[*axis]), last = math.value(math.sub(data[*axis], math.constant(1)));
-  auto result = loopNest(node, sizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> to(at);
-    if (starts) {
-      Value start = arith::IndexCastOp::create(b, b.getIndexType(), tensor::ExtractOp::create(b, starts, at[0]));
-      Value place = arith::AddIOp::create(b, start, at[*axis]);
-      Value around = wrapIndex(b, arith::RemSIOp::create(b, place, limit), limit);
-      to[*axis] = mode == "circular" ? around : arith::MinSIOp::create(b, around, last).getResult();
-    }
-    return {tensor::InsertOp::create(b, tensor::ExtractOp::create(b, update, at), carried[0], to)};
-  });
+  auto result =
+      loopNest(node, sizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> to(at);
+        if (starts) {
+          Value start = arith::IndexCastOp::create(b, b.getIndexType(), tensor::ExtractOp::create(b, starts, at[0]));
+          Value place = arith::AddIOp::create(b, start, at[*axis]);
+          Value around = wrapIndex(b, arith::RemSIOp::create(b, place, limit), limit);
+          to[*axis] = mode == "circular" ? around : arith::MinSIOp::create(b, around, last).getResult();
+        }
+        return {tensor::InsertOp::create(b, tensor::ExtractOp::create(b, update, at), carried[0], to)};
+      });
   node.lowerer.setSizes(result[0], data);
   node.set(0, result[0]);
   return success();

@@ -24,11 +24,13 @@ static Value addIf(Builder &b, Value count, Value condition) {
 
 /// How many elements are other than zero.
 static Size countNonZero(Node &node, Value tensor) {
-  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(tensor.getType()).getRank()));
-  Value count = node.reduce(tensor, axes, false, node.zero(node.b.getI64Type()), [](Builder &b, Value element, Value sum) -> Value {
-    Value one = arith::ExtUIOp::create(b, b.getI64Type(), isNonZero(b, element));
-    return arith::AddIOp::create(b, sum, one);
-  });
+  SmallVector<int64_t> axes =
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(tensor.getType()).getRank()));
+  Value count = node.reduce(tensor, axes, false, node.zero(node.b.getI64Type()),
+                            [](Builder &b, Value element, Value sum) -> Value {
+                              Value one = arith::ExtUIOp::create(b, b.getI64Type(), isNonZero(b, element));
+                              return arith::AddIOp::create(b, sum, one);
+                            });
   Value scalar = tensor::ExtractOp::create(node.b, count, ValueRange());
   node.math.markNonNegative(scalar);
   return node.math.fromScalar(scalar);
@@ -42,15 +44,16 @@ static Value listNonZero(Node &node, Value tensor) {
   // One column more than there are elements to list: each place is written until an element takes it for good.
   Size columns = node.math.add(count, node.math.constant(1));
   Value initial[] = {node.empty({rank, columns}, b.getI64Type()), arith::ConstantIndexOp::create(b, 0)};
-  auto lists = loopNest(node, sizes, initial, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value list = carried[0], next = carried[1];
-    for (auto [dim, index] : llvm::enumerate(at)) {
-      Value place[] = {arith::ConstantIndexOp::create(inner, dim), next};
-      Value element = arith::IndexCastOp::create(inner, inner.getI64Type(), index);
-      list = tensor::InsertOp::create(inner, element, list, place);
-    }
-    return {list, addIf(inner, next, isNonZero(inner, tensor::ExtractOp::create(inner, tensor, at)))};
-  });
+  auto lists =
+      loopNest(node, sizes, initial, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+        Value list = carried[0], next = carried[1];
+        for (auto [dim, index] : llvm::enumerate(at)) {
+          Value place[] = {arith::ConstantIndexOp::create(inner, dim), next};
+          Value element = arith::IndexCastOp::create(inner, inner.getI64Type(), index);
+          list = tensor::InsertOp::create(inner, element, list, place);
+        }
+        return {list, addIf(inner, next, isNonZero(inner, tensor::ExtractOp::create(inner, tensor, at)))};
+      });
   node.lowerer.setSizes(lists[0], {rank, columns});
   Size zero = node.math.constant(0), one = node.math.constant(1);
   return node.slice(lists[0], {zero, zero}, {rank, count}, {one, one});

@@ -23,7 +23,8 @@ static ElementsAttr getConstantValue(Node &node) {
   if (node.hasAttribute("value_int"))
     return DenseElementsAttr::get(RankedTensorType::get({}, b.getI64Type()), node.integer("value_int"));
   if (node.hasAttribute("value_float"))
-    return DenseElementsAttr::get(RankedTensorType::get({}, b.getF32Type()), static_cast<float>(node.real("value_float")));
+    return DenseElementsAttr::get(RankedTensorType::get({}, b.getF32Type()),
+                                  static_cast<float>(node.real("value_float")));
   if (auto values = node.integers("value_ints"))
     return DenseElementsAttr::get(RankedTensorType::get(values->size(), b.getI64Type()), ArrayRef<int64_t>(*values));
   if (auto values = node.reals("value_floats"))
@@ -221,7 +222,8 @@ static Size getKnownProduct(Node &node, ArrayRef<Size> wanted, ArrayRef<std::opt
 }
 
 /// The sizes of the result of Reshape. A size computed from other sizes is taken as it is, so that 0 there means 0.
-static FailureOr<SmallVector<Size>> resolveShape(Node &node, ArrayRef<Size> from, ArrayRef<Size> wanted, bool allowZero) {
+static FailureOr<SmallVector<Size>> resolveShape(Node &node, ArrayRef<Size> from, ArrayRef<Size> wanted,
+                                                 bool allowZero) {
   SmallVector<std::optional<Size>> kept(wanted.size());
   int64_t inferred = 0;
   for (auto [i, size] : llvm::enumerate(wanted)) {
@@ -235,7 +237,8 @@ static FailureOr<SmallVector<Size>> resolveShape(Node &node, ArrayRef<Size> from
     if (i < from.size())
       kept[i] = from[i];
     else if (constant)
-      return node.fail() << "expected a size for dimension " << i << ", but got 0, and the input has rank " << from.size();
+      return node.fail() << "expected a size for dimension " << i << ", but got 0, and the input has rank "
+                         << from.size();
   }
   if (inferred > 1)
     return node.fail() << "expected at most one size to be -1, but got " << inferred;
@@ -258,7 +261,8 @@ static FailureOr<Value> reshapeChecked(Node &node, Value tensor, ArrayRef<Size> 
   if (!node.math.equal(have, want)) {
     auto left = IndexMath::getConstant(have), right = IndexMath::getConstant(want);
     if (left && right)
-      return node.fail() << "expected the new shape to have " << *left << " elements as the input has, but got " << *right;
+      return node.fail() << "expected the new shape to have " << *left << " elements as the input has, but got "
+                         << *right;
     Value same = arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(have), node.math.value(want));
     node.check(same, "expected the new shape to have as many elements as the input");
   }
@@ -341,7 +345,8 @@ static SmallVector<Size> removeMembers(Node &node, ArrayRef<Size> sizes, ArrayRe
   Size position = math.constant(0);
   for (auto [size, member] : llvm::zip(sizes, members)) {
     for (int64_t i = 0; i < count; ++i) {
-      Value here = arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, math.value(position), math.value(math.constant(i)));
+      Value here =
+          arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, math.value(position), math.value(math.constant(i)));
       kept[i] = math.select(member, kept[i], math.select(here, size, kept[i]));
     }
     position = math.select(member, position, math.add(position, math.constant(1)));
@@ -357,7 +362,8 @@ static SmallVector<Size> insertMembers(Node &node, ArrayRef<Size> sizes, ArrayRe
   for (Value member : members) {
     Size taken = math.constant(1);
     for (auto [i, size] : llvm::enumerate(sizes)) {
-      Value here = arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, math.value(position), math.value(math.constant(i)));
+      Value here =
+          arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, math.value(position), math.value(math.constant(i)));
       taken = math.select(here, size, taken);
     }
     result.push_back(math.select(member, math.constant(1), taken));

@@ -133,7 +133,8 @@ Value Lowerer::castTo(Value value, Type declared, const Twine &what) {
       continue;
     Size fixed = b.getIndexAttr(wanted.getDimSize(dim));
     Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, math.value(size), math.value(fixed));
-    cf::AssertOp::create(b, same, (what + ": expected dimension " + Twine(dim) + " to be " + Twine(wanted.getDimSize(dim))).str());
+    cf::AssertOp::create(
+        b, same, (what + ": expected dimension " + Twine(dim) + " to be " + Twine(wanted.getDimSize(dim))).str());
     size = fixed;
   }
   Value cast = tensor::CastOp::create(b, wanted, value);

@@ -46,14 +46,16 @@ static Value isLess(Node &node, Builder &b, Value lhs, Value rhs) {
 static Value compareRows(Node &node, Builder &b, Value rows, Value i, Value j) {
   Type type = b.getI64Type();
   Value undecided = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
-  return loopNest(node, node.size(rows, 1), undecided, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value left = tensor::ExtractOp::create(inner, rows, ValueRange{i, at[0]});
-    Value right = tensor::ExtractOp::create(inner, rows, ValueRange{j, at[0]});
-    Value below = arith::ExtUIOp::create(inner, type, isLess(node, inner, left, right));
-    Value above = arith::ExtUIOp::create(inner, type, isLess(node, inner, right, left));
-    Value open = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, carried[0], undecided);
-    return {arith::SelectOp::create(inner, open, arith::SubIOp::create(inner, above, below), carried[0])};
-  })[0];
+  return loopNest(node, node.size(rows, 1), undecided,
+                  [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+                    Value left = tensor::ExtractOp::create(inner, rows, ValueRange{i, at[0]});
+                    Value right = tensor::ExtractOp::create(inner, rows, ValueRange{j, at[0]});
+                    Value below = arith::ExtUIOp::create(inner, type, isLess(node, inner, left, right));
+                    Value above = arith::ExtUIOp::create(inner, type, isLess(node, inner, right, left));
+                    Value open = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, carried[0], undecided);
+                    return {
+                        arith::SelectOp::create(inner, open, arith::SubIOp::create(inner, above, below), carried[0])};
+                  })[0];
 }
 
 /// `vector` with `add` added to element `at` where `condition` holds.
@@ -69,13 +71,14 @@ static Value asElement(Builder &b, Value index) { return arith::IndexCastOp::cre
 static Value findFirstEqual(Node &node, Value rows) {
   Size count = node.size(rows, 0);
   Value initial = node.filled(count, node.math.scalar(count, node.b.getI64Type()));
-  return loopNest(node, {count, count}, initial, [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value order = compareRows(node, b, rows, at[0], at[1]);
-    Value equal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, order, node.zero(b.getI64Type()));
-    Value known = tensor::ExtractOp::create(b, carried[0], at[0]);
-    Value better = arith::MinSIOp::create(b, known, asElement(b, at[1]));
-    return {tensor::InsertOp::create(b, arith::SelectOp::create(b, equal, better, known), carried[0], at[0])};
-  })[0];
+  return loopNest(
+      node, {count, count}, initial, [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+        Value order = compareRows(node, b, rows, at[0], at[1]);
+        Value equal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, order, node.zero(b.getI64Type()));
+        Value known = tensor::ExtractOp::create(b, carried[0], at[0]);
+        Value better = arith::MinSIOp::create(b, known, asElement(b, at[1]));
+        return {tensor::InsertOp::create(b, arith::SelectOp::create(b, equal, better, known), carried[0], at[0])};
+      })[0];
 }
 
 static Value isFirst(Builder &b, Value first, Value row) {
@@ -87,16 +90,21 @@ static Groups groupRows(Node &node, Value rows, bool sorted) {
   Builder &b = node.b;
   Size count = node.size(rows, 0);
   Value first = findFirstEqual(node, rows), none = node.zero(b.getI64Type());
-  Value place = loopNest(node, {count, count}, node.filled(count, none), [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value before = sorted ? Value(arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, compareRows(node, inner, rows, at[1], at[0]), none))
-                          : arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[1], at[0]);
-    Value counts = arith::AndIOp::create(inner, before, isFirst(inner, first, at[1]));
-    return {countAt(inner, carried[0], at[0], counts)};
-  })[0];
-  Value groups = loopNest(node, count, Value(arith::ConstantIndexOp::create(b, 0)), [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value one = arith::IndexCastUIOp::create(inner, inner.getIndexType(), isFirst(inner, first, at[0]));
-    return {arith::AddIOp::create(inner, carried[0], one)};
-  })[0];
+  Value place = loopNest(node, {count, count}, node.filled(count, none),
+                         [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+                           Value before =
+                               sorted ? Value(arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
+                                                                    compareRows(node, inner, rows, at[1], at[0]), none))
+                                      : arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[1], at[0]);
+                           Value counts = arith::AndIOp::create(inner, before, isFirst(inner, first, at[1]));
+                           return {countAt(inner, carried[0], at[0], counts)};
+                         })[0];
+  Value groups = loopNest(node, count, Value(arith::ConstantIndexOp::create(b, 0)),
+                          [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+                            Value one =
+                                arith::IndexCastUIOp::create(inner, inner.getIndexType(), isFirst(inner, first, at[0]));
+                            return {arith::AddIOp::create(inner, carried[0], one)};
+                          })[0];
   node.math.markNonNegative(groups);
   return {first, place, node.math.fromScalar(groups)};
 }
@@ -126,13 +134,14 @@ static LogicalResult lowerUnique(Node &node) {
   Groups groups = groupRows(node, rows, node.integer("sorted", 1) != 0);
   Type type = node.b.getI64Type();
   Size count = node.size(rows, 0);
-  Value initial[] = {node.empty(groups.count, type), node.empty(count, type), node.filled(groups.count, node.zero(type))};
+  Value initial[] = {node.empty(groups.count, type), node.empty(count, type),
+                     node.filled(groups.count, node.zero(type))};
   auto lists = loopNest(node, count, initial, [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {
     Value first = tensor::ExtractOp::create(b, groups.first, at[0]);
     Value place = tensor::ExtractOp::create(b, groups.place, asIndex(b, first)), group = asIndex(b, place);
     Value always = arith::ConstantOp::create(b, b.getBoolAttr(true));
-    return {tensor::InsertOp::create(b, first, carried[0], group), tensor::InsertOp::create(b, place, carried[1], at[0]),
-            countAt(b, carried[2], group, always)};
+    return {tensor::InsertOp::create(b, first, carried[0], group),
+            tensor::InsertOp::create(b, place, carried[1], at[0]), countAt(b, carried[2], group, always)};
   });
   SmallVector<Size> lengths{groups.count, count, groups.count};
   for (auto [list, length] : llvm::zip(lists, lengths))

@@ -14,8 +14,8 @@ FailureOr<SmallVector<int64_t>> getPerDimension(Node &node, StringRef attribute,
   if (!values || values->empty())
     return SmallVector<int64_t>(rank, otherwise);
   if (values->size() != rank || llvm::any_of(*values, [&](int64_t value) { return value < otherwise; })) {
-    node.fail() << "expected '" << attribute << "' to be " << rank << " integers of at least " << otherwise << ", but got "
-                << *values;
+    node.fail() << "expected '" << attribute << "' to be " << rank << " integers of at least " << otherwise
+                << ", but got " << *values;
     return failure();
   }
   return *values;
@@ -55,7 +55,8 @@ Value Window::pad(Node &node, Value x, Value scalar) const {
 SmallVector<AffineExpr> Window::positions(Node &node, unsigned first, unsigned kernelFirst) const {
   SmallVector<AffineExpr> exprs;
   for (size_t i = 0; i < rank(); ++i)
-    exprs.push_back(node.b.getAffineDimExpr(first + i) * strides[i] + node.b.getAffineDimExpr(kernelFirst + i) * dilations[i]);
+    exprs.push_back(node.b.getAffineDimExpr(first + i) * strides[i] +
+                    node.b.getAffineDimExpr(kernelFirst + i) * dilations[i]);
   return exprs;
 }
 
@@ -122,7 +123,8 @@ FailureOr<Window> getWindow(Node &node, Value x, ArrayRef<Size> kernel) {
     return failure();
   for (Size output : window.output)
     if (auto known = IndexMath::getConstant(output); known && *known < 0) {
-      node.fail() << "expected the window to fit into the padded input, but the result would have " << *known << " elements";
+      node.fail() << "expected the window to fit into the padded input, but the result would have " << *known
+                  << " elements";
       return failure();
     }
   return window;

@@ -44,7 +44,8 @@ int64_t getOpsetVersion(Operation *op, llvm::StringRef domain) {
   if (!module)
     module = op->getParentOfType<ModuleOp>();
   auto opsets = module ? module->getAttrOfType<DictionaryAttr>(kOpsetsAttr) : DictionaryAttr();
-  auto version = opsets ? dyn_cast_or_null<IntegerAttr>(opsets.get(domain.empty() ? StringRef(kDefaultDomain) : domain)) : IntegerAttr();
+  auto version = opsets ? dyn_cast_or_null<IntegerAttr>(opsets.get(domain.empty() ? StringRef(kDefaultDomain) : domain))
+                        : IntegerAttr();
   return version ? version.getInt() : 0;
 }
 
@@ -139,8 +140,8 @@ static LogicalResult verifyWithSchema(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 static void registerOperation(ExtensibleDialect *dialect, StringRef name, OperationName::VerifyInvariantsFn &&verify) {
-  dialect->registerDynamicOp(DynamicOpDefinition::get(
-      name, dialect, std::move(verify), [](Operation *) { return success(); }));
+  dialect->registerDynamicOp(
+      DynamicOpDefinition::get(name, dialect, std::move(verify), [](Operation *) { return success(); }));
 }
 
 static LogicalResult verifyTypeParameters(function_ref<InFlightDiagnostic()> emitError, ArrayRef<Attribute> parameters,
@@ -152,8 +153,7 @@ static LogicalResult verifyTypeParameters(function_ref<InFlightDiagnostic()> emi
 
 static void registerType(ExtensibleDialect *dialect, StringRef name, size_t parameters) {
   dialect->registerDynamicType(DynamicTypeDefinition::get(
-      name, dialect,
-      [parameters](function_ref<InFlightDiagnostic()> emitError, ArrayRef<Attribute> given) {
+      name, dialect, [parameters](function_ref<InFlightDiagnostic()> emitError, ArrayRef<Attribute> given) {
         return verifyTypeParameters(emitError, given, parameters);
       }));
 }

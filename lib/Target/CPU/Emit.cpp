@@ -75,8 +75,9 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuTarget 
   std::string features;
   for (const std::string &feature : target.features)
     features += (features.empty() ? "+" : ",+") + feature;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, target.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                   std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -119,8 +120,8 @@ static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machi
 
 static LogicalResult link(StringRef object, StringRef path, Location loc) {
   std::string objectText = object.str(), pathText = path.str(), output, errors;
-  SmallVector<const char *> arguments = {"ld.lld",  "-shared",          "--gc-sections", "-z",  "now", "--hash-style=gnu",
-                                         "--strip-all", objectText.c_str(), "-o", pathText.c_str()};
+  SmallVector<const char *> arguments = {"ld.lld",           "-shared",     "--gc-sections",    "-z", "now",
+                                         "--hash-style=gnu", "--strip-all", objectText.c_str(), "-o", pathText.c_str()};
   for (StringRef library : kMathLibraries)
     if (llvm::sys::fs::exists(library)) {
       arguments.push_back(library.data());
