@@ -39,6 +39,8 @@ static std::optional<hone_dtype> getDtype(Type type) {
     switch (integer.getWidth()) {
     case 1:
       return HONE_BOOL;
+    case 2:
+      return isUnsigned ? HONE_U2 : HONE_I2;
     case 4:
       return isUnsigned ? HONE_U4 : HONE_I4;
     case 8:
@@ -65,6 +67,7 @@ static std::optional<hone_dtype> getDtype(Type type) {
       .Case<Float8E5M2Type>([](auto) { return HONE_F8E5M2; })
       .Case<Float8E5M2FNUZType>([](auto) { return HONE_F8E5M2FNUZ; })
       .Case<Float8E8M0FNUType>([](auto) { return HONE_F8E8M0; })
+      .Case<Float4E2M1FNType>([](auto) { return HONE_F4E2M1; })
       .Default([](Type) { return std::nullopt; });
 }
 

@@ -39,6 +39,9 @@ constexpr DlpackRow kDlpackTypes[] = {
     {HONE_U4, kDLUInt, 8},
     {HONE_C64, kDLComplex, 64},
     {HONE_C128, kDLComplex, 128},
+    {HONE_F4E2M1, kDLUInt, 8},
+    {HONE_I2, kDLInt, 8},
+    {HONE_U2, kDLUInt, 8},
 };
 
 /// A DLPack tensor and what it keeps alive.

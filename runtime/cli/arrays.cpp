@@ -55,6 +55,7 @@ double elementAt(const Array &array, int64_t i) {
     return brainToDouble(load16(array.data(), i));
   case HONE_I8:
   case HONE_I4:
+  case HONE_I2:
     return loadAs<int8_t>(array.data(), i);
   case HONE_I16:
     return loadAs<int16_t>(array.data(), i);
@@ -104,7 +105,8 @@ void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos) {
     hone_dtype file = found->second.dtype();
     bool isStandIn = (file == HONE_U16 && info.dtype == HONE_BF16) ||
                      (file == HONE_U8 && info.dtype >= HONE_F8E4M3FN && info.dtype <= HONE_F8E8M0) ||
-                     (file == HONE_I8 && info.dtype == HONE_I4) || (file == HONE_U8 && info.dtype == HONE_U4);
+                     (file == HONE_I8 && (info.dtype == HONE_I4 || info.dtype == HONE_I2)) ||
+                     (file == HONE_U8 && (info.dtype == HONE_U4 || info.dtype == HONE_U2 || info.dtype == HONE_F4E2M1));
     if (isStandIn)
       (void)found->second.reinterpret(info.dtype); // the sizes are equal
   }

@@ -39,6 +39,9 @@ constexpr DtypeRow kDtypes[] = {
     {HONE_U4, "u4", 1},
     {HONE_C64, "c64", 8},
     {HONE_C128, "c128", 16},
+    {HONE_F4E2M1, "f4e2m1", 1},
+    {HONE_I2, "i2", 1},
+    {HONE_U2, "u2", 1},
 };
 
 const DtypeRow *find(hone_dtype dtype) {

@@ -48,6 +48,9 @@ constexpr TypeWord kTypeWords[] = {
     {"F8_E8M0", HONE_F8E8M0},
     {"I8", HONE_I4},
     {"U8", HONE_U4},
+    {"U8", HONE_F4E2M1},
+    {"I8", HONE_I2},
+    {"U8", HONE_U2},
 };
 
 uint64_t alignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }

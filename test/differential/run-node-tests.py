@@ -92,7 +92,15 @@ def run_case(case, binaries, folder):
     return ("compare", reason) if reason else (None, "")
 
 
-def run_all(cases, options):
+def judge(name, result, known):
+    """Says at once what is not as expected, so that a run that is cut short has told what it found."""
+    if result["stage"] and name not in known:
+        print(f"FAIL {name}: {result['stage']}: {result['reason']}", flush=True)
+    if not result["stage"] and name in known:
+        print(f"PASS {name}, which {KNOWN.name} lists as failing: remove it there", flush=True)
+
+
+def run_all(cases, known, options):
     results = {}
     with tempfile.TemporaryDirectory() as scratch:
         root = options.keep or pathlib.Path(scratch)
@@ -106,6 +114,7 @@ def run_all(cases, options):
         with ThreadPoolExecutor(options.jobs) as pool:
             for count, (case, result) in enumerate(pool.map(work, cases), 1):
                 results[case.name] = result
+                judge(case.name, result, known)
                 if sys.stderr.isatty() or count % 200 == 0:
                     end = "\r" if sys.stderr.isatty() else "\n"
                     print(f"{count} of {len(cases)}", end=end, file=sys.stderr, flush=True)
@@ -122,14 +131,10 @@ def main():
         print("\n".join(case.name for case in cases))
         return 0
     known = read_known()
-    results = run_all(cases, options)
-    failed = {name: result for name, result in results.items() if result["stage"]}
+    results = run_all(cases, known, options)
+    failed = [name for name, result in results.items() if result["stage"]]
     unexpected = [name for name in failed if name not in known]
     passing = [name for name in known if name in results and name not in failed]
-    for name in unexpected:
-        print(f"FAIL {name}: {failed[name]['stage']}: {failed[name]['reason']}")
-    for name in passing:
-        print(f"PASS {name}, which {KNOWN.name} lists as failing: remove it there")
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     if options.docs:

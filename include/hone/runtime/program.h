@@ -22,7 +22,7 @@ extern "C" {
 #define HONE_MAX_RANK 8
 
 /// Element types as stored in memory. The numbers are part of the ABI and are also written to manifests as the words in
-/// the comments. Sub-byte types are stored one element a byte at this interface (sign-extended for int4).
+/// the comments. Sub-byte types are stored one element a byte at this interface (sign-extended for i4 and i2).
 typedef enum hone_dtype {
   HONE_F32 = 1,   // "f32"
   HONE_F16 = 2,   // "f16"
@@ -45,7 +45,10 @@ typedef enum hone_dtype {
   HONE_I4 = 19,
   HONE_U4 = 20,
   HONE_C64 = 21, // "c64", two f32
-  HONE_C128 = 22 // "c128", two f64
+  HONE_C128 = 22, // "c128", two f64
+  HONE_F4E2M1 = 23,
+  HONE_I2 = 24,
+  HONE_U2 = 25
 } hone_dtype;
 
 /// A strided view of memory. Sizes and strides count elements; `data` points at element (0, …, 0).

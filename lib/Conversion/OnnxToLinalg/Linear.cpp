@@ -25,8 +25,7 @@ static Value transposeMatrices(Node &node, Value tensor) {
   return node.transpose(tensor, order);
 }
 
-/// MatMul of any ranks: a vector on the left is a row, one on the right is a column, and that dimension is dropped again.
-static FailureOr<Value> multiplyAnyRank(Node &node, Value lhs, Value rhs) {
+FailureOr<Value> multiplyAnyRank(Node &node, Value lhs, Value rhs) {
   SmallVector<Size> left = node.sizes(lhs), right = node.sizes(rhs);
   if (left.empty() || right.empty()) {
     node.fail() << "expected operands of at least one dimension, but got ranks " << left.size() << " and " << right.size();

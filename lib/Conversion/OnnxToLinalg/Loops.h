@@ -52,6 +52,8 @@ LogicalResult requireEqual(Node &node, Size lhs, Size rhs, const llvm::Twine &wh
 
 /// Product of batches of matrices of ONNX's MatMul for operands of at least two dimensions.
 FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs);
+/// The same of any ranks: a vector on the left is a row, one on the right is a column, and that dimension is dropped again.
+FailureOr<Value> multiplyAnyRank(Node &node, Value lhs, Value rhs);
 /// `x[..., K]` times `weight[N, K]`, plus `bias[N]` if that is given.
 FailureOr<Value> applyLinear(Node &node, Value x, Value weight, Value bias);
 

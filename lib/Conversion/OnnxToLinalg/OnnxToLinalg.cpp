@@ -50,6 +50,8 @@ const LoweringTable &getLoweringTable() {
     addShapeLowerings(rows);
     addSoftmaxLowerings(rows);
     addUniqueLowerings(rows);
+    addQuantizeLowerings(rows);
+    addSortLowerings(rows);
     return rows;
   }();
   return table;
