@@ -1,0 +1,346 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// com.microsoft GroupQueryAttention and MultiHeadAttention, with the numbers of onnxruntime's CPU kernels.
+
+#include "AttentionCore.h"
+
+using namespace mlir;
+
+namespace hone::lowering {
+
+/// `[B, S, hidden]`, columns [first, first + count).
+static Value takeColumns(Node &node, Value tensor, Size first, Size count) { return sliceAxis(node, tensor, 2, first, count); }
+
+static LogicalResult refuse(Node &node, std::initializer_list<std::pair<unsigned, const char *>> inputs) {
+  for (auto [index, name] : inputs)
+    if (node.has(index))
+      return node.fail() << "unsupported input '" << name << "'; supported: the operator without it";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GroupQueryAttention
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Sequence b of the batch has seqlens_k[b] + 1 keys when the call is over, of which the last S are those of this call;
+/// in a first call (S is total_sequence_length) the keys start at 0 whatever the lengths say. Caches are padded on the
+/// right.
+class GroupQueryAttention {
+public:
+  explicit GroupQueryAttention(Node &node) : node(node), b(node.b) {}
+  LogicalResult lower();
+
+private:
+  LogicalResult readHeads();
+  void readLengths();
+  void rotateHeads();
+  Value append(Value past, Value fresh);
+  Value getPast(Builder &inner, Value sequence);
+  Number see(Number score, ValueRange at);
+
+  Node &node;
+  Builder &b;
+  Type element, compute;
+  Value query, key, value; // [B, H, S, D]
+  Size rows, total;
+  Value isFirst, rowCount;
+  std::optional<BroadcastReader> bias;
+};
+
+} // namespace
+
+/// Three tensors by head, from three inputs or from one that has all columns side by side.
+LogicalResult GroupQueryAttention::readHeads() {
+  int64_t heads = node.integer("num_heads"), keyHeads = node.integer("kv_num_heads");
+  if (heads < 1 || keyHeads < 1 || heads % keyHeads)
+    return node.fail() << "expected num_heads to be a multiple of kv_num_heads, but got " << heads << " and " << keyHeads;
+  if (node.rank(0) != 3)
+    return node.fail() << "expected the query to have three dimensions, but got " << node.type(0);
+  element = node.element(0);
+  compute = getAccumulator(element);
+  query = node.in(0);
+  key = node.in(1);
+  value = node.in(2);
+  rows = node.size(query, 1);
+  if (!key) {
+    Size head = node.math.floorDiv(node.size(query, 2), b.getIndexAttr(heads + 2 * keyHeads));
+    Size width = node.math.mul(head, b.getIndexAttr(heads)), keyWidth = node.math.mul(head, b.getIndexAttr(keyHeads));
+    key = takeColumns(node, query, width, keyWidth);
+    value = takeColumns(node, query, node.math.add(width, keyWidth), keyWidth);
+    query = takeColumns(node, query, b.getIndexAttr(0), width);
+  }
+  query = splitHeads(node, query, b.getIndexAttr(heads));
+  key = splitHeads(node, key, b.getIndexAttr(keyHeads));
+  value = splitHeads(node, value, b.getIndexAttr(keyHeads));
+  return success();
+}
+
+void GroupQueryAttention::readLengths() {
+  Value whole = node.in(6);
+  auto known = node.scalars(whole);
+  if (known && known->size() == 1) {
+    total = node.math.fromScalar(known->front());
+  } else {
+    SmallVector<Value> at(node.rank(6), arith::ConstantIndexOp::create(b, 0));
+    total = node.math.fromScalar(tensor::ExtractOp::create(b, whole, at));
+  }
+  node.math.markNonNegative(node.math.value(total));
+  rowCount = node.math.value(rows);
+  isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rowCount, node.math.value(total));
+}
+
+/// How many keys sequence `sequence` had before this call.
+Value GroupQueryAttention::getPast(Builder &inner, Value sequence) {
+  SmallVector<Value> at(node.rank(5), arith::ConstantIndexOp::create(inner, 0));
+  at[0] = sequence;
+  Value last = arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(5), at));
+  Value length = arith::AddIOp::create(inner, last, arith::ConstantIndexOp::create(inner, 1));
+  Value zero = arith::ConstantIndexOp::create(inner, 0);
+  Value past = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, length, rowCount), zero);
+  return arith::SelectOp::create(inner, isFirst, zero, past);
+}
+
+void GroupQueryAttention::rotateHeads() {
+  if (!node.integer("do_rotary") || !node.has(7) || !node.has(8))
+    return;
+  Value positions = node.in(9);
+  auto position = [&](Builder &inner, Value sequence, Value row) -> Value {
+    if (!positions)
+      return arith::AddIOp::create(inner, getPast(inner, sequence), row);
+    Value at = tensor::ExtractOp::create(inner, positions, ValueRange{sequence, row});
+    return arith::IndexCastOp::create(inner, inner.getIndexType(), at);
+  };
+  bool isInterleaved = node.integer("rotary_interleaved");
+  query = rotate(node, query, node.in(7), node.in(8), isInterleaved, position);
+  key = rotate(node, key, node.in(7), node.in(8), isInterleaved, position);
+}
+
+/// The cache after the call: what was there, then the fresh rows, then zeros.
+Value GroupQueryAttention::append(Value past, Value fresh) {
+  SmallVector<Size> sizes = node.sizes(fresh);
+  Value zero = node.zero(element), none = arith::ConstantIndexOp::create(b, 0);
+  sizes[2] = past ? node.math.max(node.size(past, 2), total) : total;
+  Value held = past ? node.math.value(node.size(past, 2)) : none;
+  return node.generate(sizes, element, [&](Builder &inner, ValueRange at) -> Value {
+    Value one = arith::ConstantIndexOp::create(inner, 1), first = arith::ConstantIndexOp::create(inner, 0);
+    Value before = getPast(inner, at[0]), row = arith::SubIOp::create(inner, at[2], before);
+    auto read = [&](Value tensor, Value index, Value size) -> Value {
+      Value last = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, size, one), first);
+      Value inside = arith::MinSIOp::create(inner, arith::MaxSIOp::create(inner, index, first), last);
+      return tensor::ExtractOp::create(inner, tensor, ValueRange{at[0], at[1], inside, at[3]});
+    };
+    Value isFresh = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, row, rowCount);
+    Value result = arith::SelectOp::create(inner, isFresh, read(fresh, row, rowCount), zero);
+    if (!past)
+      return result;
+    // An empty cache is not read: its first row does not exist.
+    Value isOld = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[2], arith::MinSIOp::create(inner, before, held));
+    auto choose = scf::IfOp::create(
+        inner, isOld,
+        [&](OpBuilder &nested, Location loc) {
+          Builder deeper(loc, nested);
+          scf::YieldOp::create(deeper, tensor::ExtractOp::create(deeper, past, at).getResult());
+        },
+        [&](OpBuilder &nested, Location loc) { scf::YieldOp::create(nested, loc, result); });
+    return choose.getResult(0);
+  });
+}
+
+/// A query sees the keys up to its own position, and of those the last local_window_size.
+Number GroupQueryAttention::see(Number score, ValueRange at) {
+  Builder &inner = *score.b;
+  Value position = arith::AddIOp::create(inner, getPast(inner, at[0]), at[2]);
+  Value visible = arith::CmpIOp::create(inner, arith::CmpIPredicate::sle, at[3], position);
+  if (int64_t window = node.integer("local_window_size", -1); window > 0) {
+    Value first = arith::SubIOp::create(inner, position, arith::ConstantIndexOp::create(inner, window));
+    Value isNear = arith::CmpIOp::create(inner, arith::CmpIPredicate::sgt, at[3], first);
+    visible = arith::AndIOp::create(inner, visible, isNear);
+  }
+  if (bias)
+    score = score + Number{&inner, convertFloat(inner, bias->read(inner, at), compute)};
+  return select(visible, score, never(score));
+}
+
+LogicalResult GroupQueryAttention::lower() {
+  if (failed(refuse(node, {{12, "k_scale"}, {13, "v_scale"}})) || failed(readHeads()))
+    return failure();
+  if (node.wants(3))
+    return node.fail() << "unsupported output 'output_qk'; supported: the operator without it";
+  readLengths();
+  rotateHeads();
+  Value presentKey = append(node.in(3), key), presentValue = append(node.in(4), value);
+  // Rows beyond total_sequence_length are room for later calls.
+  Value keys = sliceAxis(node, presentKey, 2, b.getIndexAttr(0), total);
+  Value values = sliceAxis(node, presentValue, 2, b.getIndexAttr(0), total);
+  AttentionInputs inputs{convertFloats(node, query, compute), convertFloats(node, keys, compute),
+                         convertFloats(node, values, compute), {}, node.real("softcap", 0), {}};
+  inputs.scale = getScale(node, "scale", node.size(query, 3), compute);
+  Size heads = b.getIndexAttr(node.integer("num_heads"));
+  if (node.has(11))
+    inputs.sinks = convertFloats(node, node.in(11), compute);
+  else if (node.integer("smooth_softmax", -1) == 1)
+    inputs.sinks = node.filled(heads, node.zero(compute));
+  if (node.has(10))
+    bias.emplace(node, node.in(10), ArrayRef<Size>{node.size(query, 0), heads, rows, total});
+  auto steps = attend(node, inputs, [&](Number score, ValueRange at) { return see(score, at); });
+  if (failed(steps))
+    return failure();
+  node.set(0, mergeHeads(node, convertFloats(node, steps->result, element)));
+  node.set(1, presentKey);
+  node.set(2, presentValue);
+  return success();
+}
+
+static LogicalResult lowerGroupQueryAttention(Node &node) { return GroupQueryAttention(node).lower(); }
+
+//===----------------------------------------------------------------------===//
+// MultiHeadAttention
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class MultiHeadAttention {
+public:
+  explicit MultiHeadAttention(Node &node) : node(node), b(node.b), heads(node.b.getIndexAttr(node.integer("num_heads"))) {}
+  LogicalResult lower();
+
+private:
+  LogicalResult readHeads();
+  Value readPart(Value packed, int64_t part);
+  Value addBias(Value tensor, Size first);
+  void prepareMasks();
+  Number see(Number score, ValueRange at);
+
+  Node &node;
+  Builder &b;
+  Size heads;
+  Type element, compute;
+  Value query, key, value; // [B, H, S, D], with the past before
+  Value pastLength;
+  std::optional<BroadcastReader> bias, padding;
+  bool areLengths = false;
+};
+
+} // namespace
+
+/// Part `part` of `[B, S, H, parts, D]`, as `[B, H, S, D]`.
+Value MultiHeadAttention::readPart(Value packed, int64_t part) {
+  Value slice = sliceAxis(node, packed, 3, b.getIndexAttr(part), b.getIndexAttr(1));
+  SmallVector<Size> sizes = node.sizes(slice);
+  return node.transpose(node.reshape(slice, {sizes[0], sizes[1], sizes[2], sizes[4]}), {0, 2, 1, 3});
+}
+
+/// Adds the elements of the bias from `first` on to the columns of `[B, S, hidden]`.
+Value MultiHeadAttention::addBias(Value tensor, Size first) {
+  if (!node.has(3))
+    return tensor;
+  Value part = sliceAxis(node, node.in(3), 0, first, node.size(tensor, 2));
+  return node.elementwiseOver(node.sizes(tensor), {tensor, part}, element,
+                              [](Builder &inner, ValueRange v) { return addScalars(inner, v[0], v[1]); });
+}
+
+LogicalResult MultiHeadAttention::readHeads() {
+  element = node.element(0);
+  compute = getAccumulator(element);
+  if (node.integer("num_heads") < 1)
+    return node.fail() << "expected num_heads to be positive, but got " << node.integer("num_heads");
+  bool isPacked = node.rank(0) == 5, isKeyPacked = !isPacked && node.has(1) && node.rank(1) == 5;
+  if ((isPacked || isKeyPacked) && node.has(3))
+    return node.fail() << "unsupported bias with packed query, key and value; supported: separate ones";
+  if (isPacked) {
+    query = readPart(node.in(0), 0);
+    key = readPart(node.in(0), 1);
+    value = readPart(node.in(0), 2);
+  } else {
+    if (node.rank(0) != 3 || !node.has(1) || (!isKeyPacked && !node.has(2)))
+      return node.fail() << "expected query, key and value, or a query of five dimensions with all of them";
+    Size width = node.size(node.in(0), 2);
+    query = splitHeads(node, addBias(node.in(0), b.getIndexAttr(0)), heads);
+    auto byHead = [&](unsigned input, Size first) {
+      return node.rank(input) == 4 ? node.in(input) : splitHeads(node, addBias(node.in(input), first), heads);
+    };
+    key = isKeyPacked ? readPart(node.in(1), 0) : byHead(1, width);
+    value = isKeyPacked ? readPart(node.in(1), 1) : byHead(2, node.math.mul(width, b.getIndexAttr(2)));
+  }
+  Size past = b.getIndexAttr(0);
+  if (node.has(6) && node.has(7)) {
+    past = node.size(node.in(6), 2);
+    key = join(node, {node.in(6), key}, 2);
+    value = join(node, {node.in(7), value}, 2);
+  }
+  pastLength = node.math.value(past);
+  return success();
+}
+
+void MultiHeadAttention::prepareMasks() {
+  SmallVector<Size> sizes = node.sizes(query);
+  sizes[3] = node.size(key, 2);
+  if (node.has(5))
+    bias.emplace(node, node.in(5), sizes);
+  if (!node.has(4))
+    return;
+  areLengths = node.rank(4) == 1;
+  SmallVector<Size> shape = node.rank(4) == 3 ? SmallVector<Size>{sizes[0], sizes[2], sizes[3]}
+                                              : SmallVector<Size>{sizes[0], sizes[3]};
+  if (!areLengths)
+    padding.emplace(node, node.in(4), shape);
+}
+
+/// Masked keys get mask_filter_value added; keys after a query that is unidirectional get the least float.
+Number MultiHeadAttention::see(Number score, ValueRange at) {
+  Builder &inner = *score.b;
+  if (bias)
+    score = score + Number{&inner, convertFloat(inner, bias->read(inner, at), compute)};
+  Value masked;
+  if (areLengths) {
+    Value length = tensor::ExtractOp::create(inner, node.in(4), at[0]);
+    length = arith::IndexCastOp::create(inner, inner.getIndexType(), length);
+    masked = arith::CmpIOp::create(inner, arith::CmpIPredicate::sge, at[3], length);
+  } else if (padding) {
+    SmallVector<Value> where = {at[0], at[3]};
+    if (node.rank(4) == 3)
+      where.insert(where.begin() + 1, at[2]);
+    Value keep = padding->read(inner, where);
+    Value zero = arith::ConstantOp::create(inner, inner.getZeroAttr(keep.getType()));
+    masked = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, keep, zero);
+  }
+  if (masked)
+    score = score + select(masked, score.with(node.real("mask_filter_value", -10000.0)), score.with(0));
+  if (!node.integer("unidirectional"))
+    return score;
+  Value position = arith::AddIOp::create(inner, at[2], pastLength);
+  Value visible = arith::CmpIOp::create(inner, arith::CmpIPredicate::sle, at[3], position);
+  return select(visible, score, score.with(std::numeric_limits<float>::lowest()));
+}
+
+LogicalResult MultiHeadAttention::lower() {
+  if (failed(refuse(node, {{8, "past_sequence_length"}, {9, "cache_indirection"}})) || failed(readHeads()))
+    return failure();
+  if (node.has(4) && node.rank(4) == 1 && !node.math.equal(node.size(node.in(4), 0), node.size(query, 0)))
+    return node.fail() << "unsupported key_padding_mask of type " << node.type(4) << "; supported: [batch], [batch, keys] and "
+                       << "[batch, queries, keys]";
+  prepareMasks();
+  AttentionInputs inputs{convertFloats(node, query, compute), convertFloats(node, key, compute),
+                         convertFloats(node, value, compute), {}, 0, {}};
+  inputs.scale = getScale(node, "scale", node.size(query, 3), compute);
+  auto steps = attend(node, inputs, [&](Number score, ValueRange at) { return see(score, at); });
+  if (failed(steps))
+    return failure();
+  node.set(0, mergeHeads(node, convertFloats(node, steps->result, element)));
+  node.set(1, key);
+  node.set(2, value);
+  node.set(3, convertFloats(node, steps->scores, element));
+  return success();
+}
+
+static LogicalResult lowerMultiHeadAttention(Node &node) { return MultiHeadAttention(node).lower(); }
+
+void addMicrosoftAttentionLowerings(LoweringTable &table) {
+  table["onnx.com.microsoft.GroupQueryAttention"] = lowerGroupQueryAttention;
+  table["onnx.com.microsoft.MultiHeadAttention"] = lowerMultiHeadAttention;
+}
+
+} // namespace hone::lowering

@@ -1,0 +1,36 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: hone-opt %s --hone-convert-onnx-to-linalg | FileCheck %s
+
+module attributes {onnx.opsets = {ai.onnx = 23 : i64, com.microsoft = 1 : i64}} {
+// The query heads of one key head are the rows of one matrix; the past comes before the keys.
+// CHECK-LABEL: @grouped
+// CHECK: tensor.insert_slice %arg3 into
+// CHECK: tensor.insert_slice %arg1 into
+// CHECK: hone.matmul {{.*}} : (tensor<1x2x6x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x2x6x8xf32>
+// CHECK: arith.cmpi sle
+// CHECK: math.exp
+// CHECK: hone.matmul
+func.func @grouped(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x3x8xf32>, %v: tensor<1x2x3x8xf32>,
+                   %pk: tensor<1x2x5x8xf32>, %pv: tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %0 = "onnx.Attention"(%q, %k, %v, %none, %pk, %pv) {is_causal = 1 : i64} : (tensor<1x4x3x8xf32>, tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, none, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
+  return %0 : tensor<1x4x3x8xf32>
+}
+
+// CHECK-LABEL: @rope
+// CHECK: hone.rope {{.*}} interleaved
+func.func @rope(%x: tensor<1x2x3x8xf32>, %c: tensor<16x4xf32>, %s: tensor<16x4xf32>, %p: tensor<1x3xi64>) -> tensor<1x2x3x8xf32> {
+  %0 = "onnx.RotaryEmbedding"(%x, %c, %s, %p) {interleaved = 1 : i64} : (tensor<1x2x3x8xf32>, tensor<16x4xf32>, tensor<16x4xf32>, tensor<1x3xi64>) -> tensor<1x2x3x8xf32>
+  return %0 : tensor<1x2x3x8xf32>
+}
+
+// CHECK-LABEL: @moe
+// CHECK: hone.moe silu
+// CHECK-SAME: gate(%arg2)
+func.func @moe(%x: tensor<3x8xf32>, %r: tensor<3x4xf32>, %g: tensor<4x6x8xf32>, %d: tensor<4x8x6xf32>, %u: tensor<4x6x8xf32>) -> tensor<3x8xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %0 = "onnx.com.microsoft.MoE"(%x, %r, %g, %none, %d, %none, %u) {k = 2 : i64, activation_type = "silu", normalize_routing_weights = 1 : i64} : (tensor<3x8xf32>, tensor<3x4xf32>, tensor<4x6x8xf32>, none, tensor<4x8x6xf32>, none, tensor<4x6x8xf32>) -> tensor<3x8xf32>
+  return %0 : tensor<3x8xf32>
+}
+}
