@@ -163,6 +163,12 @@ static void dropIntermediateTypes(GraphProto &graph) {
         dropIntermediateTypes(*attribute.mutable_g());
 }
 
+static bool hasSubgraphs(const GraphProto &graph) {
+  return llvm::any_of(graph.node(), [](const NodeProto &node) {
+    return llvm::any_of(node.attribute(), [](const auto &attribute) { return attribute.has_g(); });
+  });
+}
+
 std::shared_ptr<ModelProto> readOnnxFile(StringRef path, Location loc) {
   std::shared_ptr<ModelProto> model;
   guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, loc); });
@@ -181,7 +187,9 @@ std::shared_ptr<ModelProto> readOnnxFile(StringRef path, Location loc) {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);
     dropIntermediateTypes(*model->mutable_graph());
-    ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, /*data_prop=*/true);
+    // libonnx keeps one table of propagated data, in which two branches of an If may not use one name.
+    bool propagates = !hasSubgraphs(model->graph());
+    ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, /*data_prop=*/propagates);
     ::onnx::shape_inference::InferShapes(*model, ::onnx::OpSchemaRegistry::Instance(), options);
   });
   return prepared ? model : nullptr;

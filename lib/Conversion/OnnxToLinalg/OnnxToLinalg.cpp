@@ -39,6 +39,7 @@ const LoweringTable &getLoweringTable() {
     addLinearLowerings(rows);
     addLogicLowerings(rows);
     addMathLowerings(rows);
+    addNonMaxSuppressionLowerings(rows);
     addNormalizeLowerings(rows);
     addPadLowerings(rows);
     addPoolLowerings(rows);
