@@ -164,6 +164,8 @@ static Size clampBound(Node &node, Size bound, Size size, Size low, Size high) {
     if (*constant <= -kFarAway)
       return low;
   }
+  if (math.difference(bound, math.sub(math.constant(0), size)) == 0)
+    return math.constant(0); // minus the size itself is the start, also of an empty dimension
   Value negative = compare(node, arith::CmpIPredicate::slt, bound, math.constant(0));
   Size absolute = math.select(negative, math.add(bound, size), bound);
   return math.min(math.max(absolute, low), high);

@@ -70,8 +70,11 @@ Size Node::broadcastSize(Size lhs, Size rhs) {
     return lhs;
   if (IndexMath::getConstant(rhs))
     return rhs;
-  Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, math.value(lhs), math.value(b.getIndexAttr(1)));
-  return math.select(isOne, rhs, lhs);
+  if (math.isClampOf(lhs, rhs))
+    return rhs;
+  if (math.isClampOf(rhs, lhs))
+    return lhs;
+  return math.select(math.compare(arith::CmpIPredicate::eq, lhs, b.getIndexAttr(1)), rhs, lhs);
 }
 
 SmallVector<Size> Node::broadcastSizes(ValueRange tensors) {
@@ -89,46 +92,47 @@ SmallVector<Size> Node::broadcastSizes(ValueRange tensors) {
 
 namespace {
 
-/// How one tensor is read in a loop over `sizes`: by an indexing map, or, where it is not known before run time whether a
-/// dimension is broadcast, by extracting at an index that is 0 for dimensions of size 1.
+/// How one tensor is read in a loop over `sizes`: by an indexing map; as the scalar that it is; or, where it is not known
+/// before run time whether a dimension is broadcast, by extracting at an index that is 0 for dimensions of size 1.
 struct Access {
   Value tensor;
-  AffineMap map;                     // null: read by extraction
+  Value scalar;
+  AffineMap map;                           // null: not read by a map
   SmallVector<std::optional<Value>> isOne; // per dimension: run-time "size is 1"
 };
 
 } // namespace
 
-/// Checks at run time that a dimension of `size` reads as `to`, and returns whether its size is 1.
-static Value checkBroadcast(Node &node, Size size, Size to) {
+/// Checks at run time that a dimension of `size` reads as `to`, and returns whether its size is 1; nothing if the two must
+/// be equal.
+static std::optional<Value> checkBroadcast(Node &node, Size size, Size to) {
   Builder &b = node.b;
-  Value own = node.math.value(size), one = arith::ConstantIndexOp::create(b, 1);
-  Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, one);
-  Value isSame = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, node.math.value(to));
+  Value isSame = node.math.compare(arith::CmpIPredicate::eq, size, to);
+  if (node.math.isClampOf(size, to)) {
+    node.check(isSame, "cannot broadcast: two sizes differ and neither is 1");
+    return std::nullopt;
+  }
+  Value isOne = node.math.compare(arith::CmpIPredicate::eq, size, b.getIndexAttr(1));
   node.check(b.createOrFold<arith::OrIOp>(isOne, isSame), "cannot broadcast: two sizes differ and neither is 1");
   return isOne;
 }
 
 static Access getAccess(Node &node, Value tensor, ArrayRef<Size> sizes) {
   Builder &b = node.b;
-  Access access{tensor, {}, {}};
+  Access access{tensor, {}, {}, {}};
+  if (auto values = node.scalars(tensor); values && values->size() == 1) {
+    access.scalar = values->front();
+    return access;
+  }
   SmallVector<Size> own = node.sizes(tensor);
   size_t offset = sizes.size() - own.size();
   SmallVector<AffineExpr> exprs;
-  bool known = true;
   for (auto [i, size] : llvm::enumerate(own)) {
-    access.isOne.push_back(std::nullopt);
-    if (node.math.equal(size, sizes[offset + i])) {
-      exprs.push_back(b.getAffineDimExpr(offset + i));
-    } else if (IndexMath::getConstant(size) == 1) {
-      exprs.push_back(b.getAffineConstantExpr(0));
-    } else {
-      access.isOne.back() = checkBroadcast(node, size, sizes[offset + i]);
-      exprs.push_back(b.getAffineDimExpr(offset + i));
-      known = false;
-    }
+    bool fixedOne = IndexMath::getConstant(size) == 1, same = node.math.equal(size, sizes[offset + i]);
+    exprs.push_back(fixedOne && !same ? b.getAffineConstantExpr(0) : b.getAffineDimExpr(offset + i));
+    access.isOne.push_back(fixedOne || same ? std::nullopt : checkBroadcast(node, size, sizes[offset + i]));
   }
-  if (known)
+  if (llvm::none_of(access.isOne, [](const auto &isOne) { return isOne.has_value(); }))
     access.map = AffineMap::get(sizes.size(), 0, exprs, b.getContext());
   return access;
 }
@@ -166,7 +170,9 @@ Value Node::elementwiseOver(ArrayRef<Size> sizes, ValueRange tensors, Type eleme
         SmallVector<Value> elements;
         unsigned next = 0;
         for (const Access &access : accesses)
-          elements.push_back(access.map ? arguments[next++] : readByIndex(inner, access, sizes.size()));
+          elements.push_back(access.scalar ? access.scalar
+                             : access.map  ? arguments[next++]
+                                           : readByIndex(inner, access, sizes.size()));
         linalg::YieldOp::create(inner, body(inner, elements));
       });
   lowerer.setSizes(generic.getResult(0), sizes);
@@ -445,6 +451,8 @@ Value Node::reshape(Value tensor, ArrayRef<Size> to) {
 void Node::check(Value condition, const Twine &message) {
   APInt constant;
   if (matchPattern(condition, m_ConstantInt(&constant)) && !constant.isZero())
+    return;
+  if (!lowerer.isNewCheck(condition))
     return;
   std::string where;
   if (auto name = dyn_cast<NameLoc>(op->getLoc()))

@@ -132,6 +132,8 @@ struct LoopBody {
   SmallVector<ScanOutput> outputs;
   /// Which sizes of carried values every iteration keeps.
   SmallVector<SmallVector<bool>> kept;
+  /// True if something carried has a size that is fixed before the first iteration only.
+  bool losesSizes = false;
 
   ValueRange yields() { return region.front().back().getOperands(); }
 };
@@ -161,10 +163,12 @@ static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std:
     if (type != value.getType()) {
       value = tensor::CastOp::create(node.b, type, value);
       node.lowerer.setSizes(value, sizes);
+      body.losesSizes = true;
     }
   }
   for (Value yielded : body.yields().drop_front(body.leading + carried)) {
     body.outputs.push_back(ScanOutput::create(node, withoutSign(yielded.getType()), trips));
+    body.losesSizes |= body.outputs.back().grows;
     if (!body.outputs.back().initial)
       return node.fail() << "unsupported collected value of type " << yielded.getType() << "; supported: tensors of known rank";
   }
@@ -228,14 +232,76 @@ static void setLoopResults(LoopBody &body, ValueRange results, Size trips, llvm:
       node.set(count + i, arrange(i, output.finish(node, results[count + i], trips)));
 }
 
-/// A `for` loop over `trips` iterations; `getArguments` says the inputs of the subgraph in the iteration with an index.
-static FailureOr<SmallVector<Value>> buildFor(LoopBody &body, Size trips,
-                                              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> getArguments) {
+/// The inputs of the subgraph in one iteration.
+using Arguments = llvm::function_ref<SmallVector<Value>(Value iteration, Value condition, ValueRange states)>;
+
+/// The condition that the body gives, as a scalar.
+static FailureOr<Value> getNextCondition(Node &node, Value condition) {
+  auto type = dyn_cast<RankedTensorType>(condition.getType());
+  if (!type || !type.hasStaticShape() || type.getNumElements() != 1)
+    return node.fail() << "expected the condition of the body to be one bool, but got " << condition.getType();
+  SmallVector<Value> at(type.getRank(), arith::ConstantIndexOp::create(node.b, 0));
+  return tensor::ExtractOp::create(node.b, condition, at).getResult();
+}
+
+/// The block of a region of scf.while, which some builders make and some leave out.
+static Block *enterBlock(Builder &b, Region &region, TypeRange types, ArrayRef<Location> locations) {
+  if (region.empty())
+    return b.createBlock(&region, {}, types, locations);
+  b.setInsertionPointToEnd(&region.front());
+  return &region.front();
+}
+
+/// A loop that its body may end, or `limit` does. It carries the number of the iteration and the condition before
+/// everything else; all of that comes back.
+static FailureOr<SmallVector<Value>> buildWhile(LoopBody &body, std::optional<Size> limit, Value condition, Arguments getArguments) {
   Node &node = body.node;
   Builder &b = node.b;
+  SmallVector<Value> initial{arith::ConstantIndexOp::create(b, 0), condition};
+  initial.append(getInitialValues(body));
+  Value most = limit ? node.math.value(*limit) : Value();
+  SmallVector<Location> locations(initial.size(), node.op->getLoc());
+  auto loop = scf::WhileOp::create(b, ValueRange(initial).getTypes(), initial);
+  OpBuilder::InsertionGuard guard(b);
+  IndexMath::RegionScope scope(node.math);
+  Block *before = enterBlock(b, loop.getBefore(), loop.getResultTypes(), locations);
+  Value more = before->getArgument(1);
+  if (most) {
+    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, before->getArgument(0), most);
+    more = arith::AndIOp::create(b, more, below);
+  }
+  scf::ConditionOp::create(b, more, before->getArguments());
+  Block *after = enterBlock(b, loop.getAfter(), loop.getResultTypes(), locations);
+  Value iteration = after->getArgument(0), now = after->getArgument(1);
+  ValueRange carried = ValueRange(after->getArguments()).drop_front(2);
+  node.math.markNonNegative(iteration);
+  auto next = lowerIteration(body, getArguments(iteration, now, carried.take_front(body.initial.size())), carried, iteration);
+  if (failed(next))
+    return failure();
+  FailureOr<Value> goOn = body.leading > 0 ? getNextCondition(node, next->front()) : FailureOr<Value>(now);
+  if (failed(goOn))
+    return failure();
+  SmallVector<Value> yields{arith::AddIOp::create(b, iteration, arith::ConstantIndexOp::create(b, 1)), *goOn};
+  yields.append(next->begin() + body.leading, next->end());
+  scf::YieldOp::create(b, yields);
+  node.math.markNonNegative(loop.getResult(0));
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+/// A loop of a known number of iterations. `for` is not for tensors that lose a fixed size: its canonical form takes a
+/// cast before the loop for a promise that all iterations keep.
+static FailureOr<SmallVector<Value>> buildCounted(LoopBody &body, Size trips, Arguments getArguments) {
+  Node &node = body.node;
+  Builder &b = node.b;
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  if (body.losesSizes) {
+    auto results = buildWhile(body, trips, yes, getArguments);
+    if (succeeded(results))
+      results->erase(results->begin(), results->begin() + 2);
+    return results;
+  }
   Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
-  SmallVector<Value> initial = getInitialValues(body);
-  auto loop = scf::ForOp::create(b, zero, node.math.value(trips), one, initial);
+  auto loop = scf::ForOp::create(b, zero, node.math.value(trips), one, getInitialValues(body));
   OpBuilder::InsertionGuard guard(b);
   Block *block = loop.getBody();
   if (!block->empty()) // no values: the builder has ended the block already
@@ -244,7 +310,8 @@ static FailureOr<SmallVector<Value>> buildFor(LoopBody &body, Size trips,
   IndexMath::RegionScope scope(node.math);
   node.math.markNonNegative(loop.getInductionVar());
   ValueRange carried = loop.getRegionIterArgs();
-  auto next = lowerIteration(body, getArguments(loop.getInductionVar(), carried), carried, loop.getInductionVar());
+  auto arguments = getArguments(loop.getInductionVar(), yes, carried.take_front(body.initial.size()));
+  auto next = lowerIteration(body, arguments, carried, loop.getInductionVar());
   if (failed(next))
     return failure();
   scf::YieldOp::create(b, ArrayRef(*next).drop_front(body.leading));
@@ -276,72 +343,32 @@ static bool goesOn(Value condition, Block &block) {
   return condition == block.getArgument(1);
 }
 
-static LogicalResult lowerCountedLoop(LoopBody &body, Size trips) {
+static LogicalResult buildLoop(LoopBody &body, std::optional<Size> limit, Value condition) {
   Node &node = body.node;
   Block &block = body.region.front();
-  if (failed(prepareBody(body, 2, trips)))
-    return failure();
-  auto results = buildFor(body, trips, [&](Value index, ValueRange carried) {
-    Value number = arith::IndexCastOp::create(node.b, node.b.getI64Type(), index);
-    Value yes = arith::ConstantOp::create(node.b, node.b.getBoolAttr(true));
-    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number),
-                                 makeScalarTensor(node, block.getArgument(1), yes)};
-    ValueRange states = carried.take_front(body.initial.size());
+  auto getArguments = [&](Value iteration, Value now, ValueRange states) {
+    Value number = arith::IndexCastOp::create(node.b, node.b.getI64Type(), iteration);
+    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number), makeScalarTensor(node, block.getArgument(1), now)};
     arguments.append(states.begin(), states.end());
     return arguments;
-  });
-  if (failed(results))
-    return failure();
-  setLoopResults(body, *results, trips, [](size_t, Value value) { return value; });
-  return success();
-}
-
-/// A loop that its body may end: it carries the number of the iteration and the condition before everything else.
-static LogicalResult lowerConditionalLoop(LoopBody &body, std::optional<Size> limit, Value condition) {
-  Node &node = body.node;
-  Builder &b = node.b;
-  Block &block = body.region.front();
+  };
+  auto keep = [](size_t, Value value) { return value; };
+  if (limit && goesOn(block.back().getOperand(0), block)) {
+    Size trips = node.math.select(condition, *limit, node.math.constant(0));
+    if (failed(prepareBody(body, 2, trips)))
+      return failure();
+    auto results = buildCounted(body, trips, getArguments);
+    if (failed(results))
+      return failure();
+    setLoopResults(body, *results, trips, keep);
+    return success();
+  }
   if (failed(prepareBody(body, 2, std::nullopt)))
     return failure();
-  SmallVector<Value> initial{arith::ConstantIndexOp::create(b, 0), condition};
-  initial.append(getInitialValues(body));
-  Value most = limit ? node.math.value(*limit) : Value();
-  auto loop = scf::WhileOp::create(b, ValueRange(initial).getTypes(), initial, [&](OpBuilder &nested, Location loc, ValueRange now) {
-    Value more = now[1];
-    if (most) {
-      Value below = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, now[0], most);
-      more = arith::AndIOp::create(nested, loc, more, below);
-    }
-    scf::ConditionOp::create(nested, loc, more, now);
-  }, nullptr);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    IndexMath::RegionScope scope(node.math);
-    Block *after = loop.getAfter().empty() ? b.createBlock(&loop.getAfter(), {}, loop.getResultTypes(),
-                                                           SmallVector<Location>(initial.size(), node.op->getLoc()))
-                                           : &loop.getAfter().front();
-    b.setInsertionPointToEnd(after);
-    ValueRange now = after->getArguments();
-    node.math.markNonNegative(now[0]);
-    Value number = arith::IndexCastOp::create(b, b.getI64Type(), now[0]);
-    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number),
-                                 makeScalarTensor(node, block.getArgument(1), now[1])};
-    ValueRange states = now.drop_front(2).take_front(body.initial.size());
-    arguments.append(states.begin(), states.end());
-    auto next = lowerIteration(body, arguments, now.drop_front(2), now[0]);
-    if (failed(next))
-      return failure();
-    auto type = dyn_cast<RankedTensorType>((*next)[0].getType());
-    if (!type || !type.hasStaticShape() || type.getNumElements() != 1)
-      return node.fail() << "expected the condition of the body to be one bool, but got " << (*next)[0].getType();
-    SmallVector<Value> at(type.getRank(), arith::ConstantIndexOp::create(b, 0));
-    Value more = tensor::ExtractOp::create(b, (*next)[0], at);
-    SmallVector<Value> yields{arith::AddIOp::create(b, now[0], arith::ConstantIndexOp::create(b, 1)), more};
-    yields.append(next->begin() + 1, next->end());
-    scf::YieldOp::create(b, yields);
-  }
-  node.math.markNonNegative(loop.getResult(0));
-  setLoopResults(body, loop.getResults().drop_front(2), loop.getResult(0), [](size_t, Value value) { return value; });
+  auto results = buildWhile(body, limit, condition, getArguments);
+  if (failed(results))
+    return failure();
+  setLoopResults(body, ArrayRef(*results).drop_front(2), results->front(), keep);
   return success();
 }
 
@@ -361,16 +388,13 @@ static LogicalResult lowerLoop(Node &node) {
                                            : FailureOr<Value>(arith::ConstantOp::create(node.b, node.b.getBoolAttr(true)).getResult());
   if (failed(condition))
     return failure();
-  LoopBody body{node, **region, 1, {}, {}, {}};
+  LoopBody body{node, **region, 1, {}, {}, {}, false};
   for (size_t i = 0; i < states; ++i) {
     if (!node.has(2 + i))
       return node.fail() << "expected carried value " << i << " to be given";
     body.initial.push_back(node.in(2 + i));
   }
-  bool counted = limit && goesOn((*region)->front().back().getOperand(0), (*region)->front());
-  if (!counted)
-    return lowerConditionalLoop(body, limit, *condition);
-  return lowerCountedLoop(body, node.math.select(*condition, *limit, node.math.constant(0)));
+  return buildLoop(body, limit, *condition);
 }
 
 //===----------------------------------------------------------------------===//
@@ -428,7 +452,7 @@ static LogicalResult lowerScan(Node &node) {
     trips = i == 0 ? size : trips;
     node.check(compare(node, arith::CmpIPredicate::eq, trips, size), "expected the scanned sizes to agree");
   }
-  LoopBody body{node, **region, 0, {}, {}, {}};
+  LoopBody body{node, **region, 0, {}, {}, {}, false};
   for (int64_t i = 0; i < states; ++i)
     body.initial.push_back(node.in(i));
   if (failed(prepareBody(body, 0, trips)))
@@ -440,8 +464,8 @@ static LogicalResult lowerScan(Node &node) {
       return failure();
     outputAxes.push_back(*axis);
   }
-  auto results = buildFor(body, trips, [&](Value index, ValueRange carried) {
-    SmallVector<Value> arguments(carried.take_front(states));
+  auto results = buildCounted(body, trips, [&](Value index, Value, ValueRange values) {
+    SmallVector<Value> arguments(values);
     for (int64_t i = 0; i < scanned; ++i)
       arguments.push_back(takeScanned(node, node.in(states + i), axes[i], getEntry(node, "scan_input_directions", i) != 0, index, trips));
     return arguments;

@@ -5,7 +5,6 @@
 
 #include "IndexMath.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -321,6 +320,22 @@ bool IndexMath::isAtLeast(Size size, int64_t least) { return isAtLeast(get(size)
 bool IndexMath::isLessOrEqual(Size lhs, Size rhs) {
   auto left = getConstant(lhs), right = getConstant(rhs);
   return left && right ? *left <= *right : isAtLeast(plus(get(rhs), get(lhs), -1), 0);
+}
+
+bool IndexMath::isClampOf(Size size, Size of) {
+  auto value = dyn_cast<Value>(size);
+  auto min = value ? value.getDefiningOp<arith::MinSIOp>() : arith::MinSIOp();
+  if (!min)
+    return false;
+  Polynomial lhs = getScalar(min.getLhs(), 0), rhs = getScalar(min.getRhs(), 0), whole = get(of);
+  return (lhs == whole && getConstant(rhs).value_or(0) > 1) || (rhs == whole && getConstant(lhs).value_or(0) > 1);
+}
+
+Value IndexMath::compare(arith::CmpIPredicate predicate, Size lhs, Size rhs) {
+  std::string key = "cmp" + std::to_string(static_cast<int>(predicate)) + getKey(get(lhs)) + "," + getKey(get(rhs));
+  if (auto it = values.find(key); it != values.end())
+    return it->second;
+  return values[key] = simplify(arith::CmpIOp::create(b, predicate, value(lhs), value(rhs)));
 }
 
 Value IndexMath::value(Size size) {

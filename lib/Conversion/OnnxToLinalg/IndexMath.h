@@ -7,14 +7,11 @@
 #ifndef HONE_LIB_CONVERSION_ONNXTOLINALG_INDEXMATH_H
 #define HONE_LIB_CONVERSION_ONNXTOLINALG_INDEXMATH_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OpDefinition.h"
 
 #include <map>
-
-namespace mlir::arith {
-class CmpIOp;
-} // namespace mlir::arith
 
 namespace hone::lowering {
 
@@ -48,6 +45,10 @@ public:
   bool isAtLeast(Size size, int64_t least);
   /// True if lhs <= rhs whatever the run-time sizes.
   bool isLessOrEqual(Size lhs, Size rhs);
+  /// True if `size` is min(`of`, c) for a constant c above 1: where it is 1, so is `of`.
+  bool isClampOf(Size size, Size of);
+  /// `lhs` compared with `rhs`: one value for equal comparisons, a constant where sizes decide it.
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, Size lhs, Size rhs);
   /// What an i1 is whatever the run-time sizes: comparisons of sizes, and logic over them.
   std::optional<bool> decide(mlir::Value condition);
   /// The constant that a scalar is whatever the run-time sizes, else the scalar itself.

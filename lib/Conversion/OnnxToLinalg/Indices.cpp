@@ -36,7 +36,7 @@ FailureOr<Size> getScalarIndex(Node &node, unsigned index) {
 }
 
 Value compare(Node &node, arith::CmpIPredicate predicate, Size lhs, Size rhs) {
-  return node.math.simplify(arith::CmpIOp::create(node.b, predicate, node.math.value(lhs), node.math.value(rhs)));
+  return node.math.compare(predicate, lhs, rhs);
 }
 
 FailureOr<Size> requireSize(Node &node, Size size, const Twine &what) {

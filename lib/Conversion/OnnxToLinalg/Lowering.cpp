@@ -82,6 +82,15 @@ SmallVector<Size> Lowerer::sizes(Value tensor) {
   return sizes;
 }
 
+bool Lowerer::isNewCheck(Value condition) {
+  Region *here = b.getInsertionBlock()->getParent();
+  SmallVector<Region *> &regions = checked[condition];
+  if (llvm::any_of(regions, [&](Region *region) { return region->isAncestor(here); }))
+    return false;
+  regions.push_back(here);
+  return true;
+}
+
 /// Operations of the hone dialect stay; only their operands have other types now.
 LogicalResult Lowerer::lowerHone(Operation *op) {
   for (Value operand : op->getOperands()) {
@@ -96,6 +105,15 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
     map(original, result);
   }
   return success();
+}
+
+/// The first input that the schema asks for and that the node leaves out.
+static std::optional<unsigned> getMissingInput(Operation *op) {
+  const ::onnx::OpSchema *schema = onnxir::getSchema(op);
+  for (unsigned i = 0; schema && i < op->getNumOperands() && i < schema->inputs().size(); ++i)
+    if (schema->inputs()[i].GetOption() == ::onnx::OpSchema::Single && onnxir::isAbsent(op->getOperand(i)))
+      return i;
+  return std::nullopt;
 }
 
 LogicalResult Lowerer::lowerOperation(Operation *op) {
@@ -113,6 +131,8 @@ LogicalResult Lowerer::lowerOperation(Operation *op) {
       return op->emitError() << "unsupported operand of type " << operand.getType()
                              << "; supported: tensors of known rank";
   }
+  if (auto missing = getMissingInput(op))
+    return op->emitOpError() << "expected input " << *missing << " to be given";
   Node node(op, *this);
   return lowering->second(node);
 }

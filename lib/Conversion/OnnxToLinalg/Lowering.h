@@ -63,6 +63,9 @@ public:
   /// if the two types contradict each other. `what` begins the check's message.
   Value castTo(Value value, Type declared, const llvm::Twine &what);
 
+  /// False if `condition` has been checked on every way to the insertion point; remembers it otherwise.
+  bool isNewCheck(Value condition);
+
   Builder b;
   IndexMath math;
 
@@ -73,6 +76,8 @@ private:
   const LoweringTable &table;
   mlir::IRMapping mapping;
   llvm::DenseMap<Value, SmallVector<Size>> knownSizes;
+  /// Regions in which a condition has been checked.
+  llvm::DenseMap<Value, SmallVector<mlir::Region *>> checked;
 };
 
 /// One operator being lowered.
@@ -191,6 +196,7 @@ void addMathLowerings(LoweringTable &table);
 void addLogicLowerings(LoweringTable &table);
 void addCastLowerings(LoweringTable &table);
 void addActivationLowerings(LoweringTable &table);
+void addNonMaxSuppressionLowerings(LoweringTable &table);
 void addNormalizeLowerings(LoweringTable &table);
 void addSoftmaxLowerings(LoweringTable &table);
 void addQuantizeLowerings(LoweringTable &table);

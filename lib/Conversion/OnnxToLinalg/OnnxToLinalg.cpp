@@ -42,6 +42,7 @@ const LoweringTable &getLoweringTable() {
     addMathLowerings(rows);
     addMicrosoftAttentionLowerings(rows);
     addMoeLowerings(rows);
+    addNonMaxSuppressionLowerings(rows);
     addNormalizeLowerings(rows);
     addPadLowerings(rows);
     addPoolLowerings(rows);

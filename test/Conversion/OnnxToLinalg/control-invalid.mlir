@@ -1,0 +1,49 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// RUN: hone-opt %s --split-input-file --verify-diagnostics --hone-convert-onnx-to-linalg
+
+func.func @if_ranks(%cond: tensor<i1>, %x: tensor<2xf32>, %y: tensor<f32>) -> tensor<*xf32> {
+  // expected-error @below {{expected both branches to give result 0 one element type and rank, but got 'tensor<2xf32>' and 'tensor<f32>'}}
+  %r = "onnx.If"(%cond) ({
+    "onnx.Yield"(%x) : (tensor<2xf32>) -> ()
+  }, {
+    "onnx.Yield"(%y) : (tensor<f32>) -> ()
+  }) {onnx.regions = ["then_branch", "else_branch"]} : (tensor<i1>) -> tensor<*xf32>
+  return %r : tensor<*xf32>
+}
+
+// -----
+
+func.func @loop_body_inputs(%n: tensor<i64>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  // expected-error @below {{expected subgraph 'body' to have 3 inputs and at least 2 outputs, but got 2 and 1}}
+  %r = "onnx.Loop"(%n, %none, %x) ({
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>):
+    "onnx.Yield"(%go) : (tensor<i1>) -> ()
+  }) {onnx.regions = ["body"]} : (tensor<i64>, none, tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+
+// -----
+
+func.func @loop_changes_type(%n: tensor<i64>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  // expected-error @below {{expected carried value 0 to keep its type 'tensor<?xf32>', but got 'tensor<i64>'}}
+  %r = "onnx.Loop"(%n, %none, %x) ({
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %state: tensor<2xf32>):
+    "onnx.Yield"(%go, %i) : (tensor<i1>, tensor<i64>) -> ()
+  }) {onnx.regions = ["body"]} : (tensor<i64>, none, tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+
+// -----
+
+func.func @scan_inputs(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{expected num_scan_inputs to be in [1, 1], but got 2}}
+  %r = "onnx.Scan"(%x) ({
+  ^bb0(%one: tensor<f32>):
+    "onnx.Yield"(%one) : (tensor<f32>) -> ()
+  }) {num_scan_inputs = 2 : i64, onnx.regions = ["body"]} : (tensor<2xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
