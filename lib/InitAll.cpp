@@ -10,6 +10,7 @@
 #include "hone/InitAll.h"
 
 #include "hone/Conversion/Passes.h"
+#include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -32,5 +33,6 @@ void hone::registerAllDialects(mlir::DialectRegistry &registry) {
 void hone::registerAllPasses() {
   mlir::registerAllPasses();
   registerHoneConversionPasses();
+  registerRaisingPipeline();
   registerHoneTransformsPasses();
 }

@@ -81,4 +81,68 @@ def ConvertHrtToLLVM : Pass<"hone-convert-hrt-to-llvm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+//===- onnx to hone -----------------------------------------------------------------------------------------------===//
+
+class RaisingPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def InferOnnxShapes : RaisingPass<"hone-infer-onnx-shapes"> {
+  let summary = "Refine the types of onnx values by what their shape arithmetic computes";
+  let description = [{
+    Sizes are computed as polynomials over the named sizes of the inputs, through the shape arithmetic that exporters write.
+    What comes out as a constant is put into the types; values whose rank or element type the file leaves open get one.
+  }];
+  let statistics = [Statistic<"numRefined", "num-types-refined", "Number of values whose type became more precise">];
+}
+
+def RaiseState : RaisingPass<"hone-raise-state"> {
+  let summary = "Make @forward(tokens, state) of a decoder with past and present tensors";
+  let description = [{
+    Beside `@main`, which keeps its signature, makes a function of the new tokens and of a `!hone.kv`: each pair of an input
+    that is only extended along one axis and of the output that it becomes is a slot of the state. Masks and positions that
+    the model takes as inputs are computed from the state's length and padding. What remains of the outputs is the first
+    that is no slot.
+
+    A model with an input that has no meaning here keeps `@main` alone; a remark names the input.
+  }];
+  let statistics = [Statistic<"numSlots", "num-slots-raised", "Number of pairs of past and present that became slots">];
+}
+
+def RaiseNorms : RaisingPass<"hone-raise-norms"> {
+  let summary = "Recognise RMS and layer normalisation";
+  let statistics = [Statistic<"numNorms", "num-norms-raised", "Number of normalisations raised">];
+}
+
+def RaiseRope : RaisingPass<"hone-raise-rope"> {
+  let summary = "Recognise rotary position embedding";
+  let statistics = [Statistic<"numRopes", "num-ropes-raised", "Number of rotations raised">];
+}
+
+def RaiseAttention : RaisingPass<"hone-raise-attention"> {
+  let summary = "Recognise attention and what its mask computes";
+  let description = [{
+    Attention is found at its softmax, or as one of the operators Attention, GroupQueryAttention and MultiHeadAttention. Heads
+    that share keys are recognised by the elements that the products read, masks by the predicate over query and key index
+    that their elements compute. What is no pattern stays an additive bias.
+  }];
+  let statistics = [Statistic<"numAttentions", "num-attentions-raised", "Number of attentions raised">,
+                    Statistic<"numBiases", "num-attentions-with-bias", "Number of attentions that keep an additive bias">];
+}
+
+def RaiseLinear : RaisingPass<"hone-raise-linear"> {
+  let summary = "Recognise products with a weight";
+  let statistics = [Statistic<"numLinears", "num-linears-raised", "Number of products raised">];
+}
+
+def RaiseMlp : RaisingPass<"hone-raise-mlp"> {
+  let summary = "Recognise plain and gated feed-forward blocks";
+  let statistics = [Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
+}
+
+def RaiseEmbedding : RaisingPass<"hone-raise-embedding"> {
+  let summary = "Recognise tables that are read by row";
+  let statistics = [Statistic<"numEmbeddings", "num-embeddings-raised", "Number of table reads raised">];
+}
+
 #endif // HONE_CONVERSION_PASSES_TD

@@ -165,6 +165,7 @@ static OpSchema makeGroupQueryAttention() {
   addIntegers(schema, {{"do_rotary", 0},
                        {"rotary_interleaved", 0},
                        {"local_window_size", -1},
+                       {"sliding_window_cache", 0},
                        {"smooth_softmax", -1},
                        {"qk_output", 0},
                        {"kv_cache_bit_width", 0}});

@@ -1,0 +1,188 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// GroupQueryAttention does five things at once: it splits packed heads, rotates queries and keys, extends the cache, masks
+// and attends. Operands: query, key, value, past_key, past_value, seqlens_k (lengths less one), total_sequence_length,
+// cos_cache, sin_cache, position_ids, attention_bias, head_sink.
+
+#include "GroupQueryAttention.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hone::raising {
+
+static constexpr llvm::StringLiteral kPass = "hone-raise-attention";
+
+namespace {
+
+enum Operands { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kBias, kSinks };
+
+class GroupQueryExpansion {
+public:
+  GroupQueryExpansion(Operation *op, SymbolicAnalysis &analysis, StateThread *thread)
+      : op(op), analysis(analysis), thread(thread), b(op), onnx(b, op->getLoc()), heads(getInteger(op, "num_heads", 0)),
+        sharedHeads(getInteger(op, "kv_num_heads", 0)) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult check();
+  Value splitHeads(Value packed, int64_t first, int64_t count);
+  Value rotate(Value x);
+  Value gatherRows(Value table, Value rows);
+  Value getPositions();
+  Value extend(Value past, Value fresh);
+  AttentionPatternInterface getPattern();
+
+  Operation *op;
+  SymbolicAnalysis &analysis;
+  StateThread *thread;
+  OpBuilder b;
+  OnnxBuilder onnx;
+  int64_t heads, sharedHeads, size = 0;
+  Value positions;
+};
+
+} // namespace
+
+LogicalResult GroupQueryExpansion::check() {
+  auto refuse = [&](StringRef reason) {
+    remarkMissed(op->getLoc(), kPass, "GroupQueryAttention") << reason;
+    return failure();
+  };
+  Value query = op->getOperand(kQuery), key = getOperand(op, kKey);
+  if (heads <= 0 || sharedHeads <= 0 || heads % sharedHeads != 0)
+    return refuse("its numbers of heads do not divide");
+  int64_t width = getLastSize(query), count = key ? heads : heads + 2 * sharedHeads;
+  if (getRank(query) != 3 || ShapedType::isDynamic(width) || width % count != 0)
+    return refuse("the width of its queries is not known");
+  size = width / count;
+  for (unsigned i : {unsigned(kPastKey), unsigned(kPastValue)})
+    if (Value past = getOperand(op, i); past && (getRank(past) != 4 || getRankedType(past).getElementType() != getRankedType(query).getElementType()))
+      return refuse("its cache does not hold elements of the query's type");
+  if (bool(getOperand(op, kPastKey)) != bool(getOperand(op, kPastValue)) || bool(key) != bool(getOperand(op, kValue)))
+    return refuse("it has a key without a value");
+  for (StringRef quantized : {"k_quant_type", "v_quant_type"})
+    if (auto type = op->getAttrOfType<StringAttr>(quantized); type && type != "NONE")
+      return refuse("its cache is quantized");
+  if (getOperand(op, kBias) || getInteger(op, "smooth_softmax", 0) > 0 || getInteger(op, "qk_output", 0) > 0)
+    return refuse("an attention bias or a smooth softmax is not supported");
+  if (getInteger(op, "do_rotary", 0) != 0)
+    for (unsigned i : {unsigned(kCos), unsigned(kSin)})
+      if (!getOperand(op, i) || getRank(getOperand(op, i)) != 2 || ShapedType::isDynamic(getLastSize(getOperand(op, i))))
+        return refuse("it rotates without tables");
+  if (Value sinks = getOperand(op, kSinks); sinks && (getRank(sinks) != 1 || !getRankedType(sinks).getElementType().isF32()))
+    return refuse("its sinks are not f32");
+  for (unsigned i = 3; i < op->getNumResults(); ++i)
+    if (!op->getResult(i).use_empty())
+      return refuse("its logits are used");
+  return success();
+}
+
+/// `[B, S, …]` with `count` heads from element `first` on, as `[B, count, S, size]`.
+Value GroupQueryExpansion::splitHeads(Value packed, int64_t first, int64_t count) {
+  if (first != 0 || getLastSize(packed) != count * size)
+    packed = onnx.slice(packed, 2, first, first + count * size);
+  auto shape = cast<RankedTensorType>(packed.getType()).getShape();
+  Value split = onnx.reshape(packed, {0, 0, count, size}, {shape[0], shape[1], count, size});
+  return onnx.transpose(split, {0, 2, 1, 3});
+}
+
+/// Positions of the new tokens. Without a state, a first call is at 0, and a later one ends where its sequence's length is.
+Value GroupQueryExpansion::getPositions() {
+  if (thread)
+    return thread->positions;
+  if (Value given = getOperand(op, kPositions))
+    return given;
+  auto i64 = b.getI64Type();
+  auto scalar = RankedTensorType::get({}, i64);
+  Value shape = onnx.create("Shape", op->getOperand(kQuery), RankedTensorType::get({3}, i64));
+  Value fresh = onnx.create("Gather", {shape, onnx.integer(1)}, scalar);
+  Value total = onnx.cast(op->getOperand(kTotal), i64);
+  Value lengths = onnx.cast(op->getOperand(kLengths), i64);
+  auto perSequence = cast<RankedTensorType>(lengths.getType());
+  Value ends = onnx.create("Add", {lengths, onnx.integer(1)}, perSequence);
+  Value begins = onnx.create("Sub", {ends, fresh}, perSequence);
+  Value isFirst = onnx.create("Equal", {total, fresh}, RankedTensorType::get(cast<RankedTensorType>(total.getType()).getShape(), b.getI1Type()));
+  Value held = onnx.create("Where", {isFirst, onnx.integer(0), begins}, perSequence);
+  if (perSequence.getRank() == 1)
+    held = onnx.unsqueeze(held, {1});
+  auto counted = RankedTensorType::get({ShapedType::kDynamic}, i64);
+  Value steps = onnx.create("Range", {onnx.integer(0), fresh, onnx.integer(1)}, counted);
+  return onnx.create("Add", {held, steps}, RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i64));
+}
+
+Value GroupQueryExpansion::gatherRows(Value table, Value rows) {
+  auto shape = cast<RankedTensorType>(rows.getType()).getShape();
+  auto type = cast<RankedTensorType>(table.getType());
+  return onnx.create("Gather", {table, rows}, RankedTensorType::get({shape[0], shape[1], type.getDimSize(1)}, type.getElementType()),
+                     onnx.integerAttr("axis", 0));
+}
+
+Value GroupQueryExpansion::rotate(Value x) {
+  if (getInteger(op, "do_rotary", 0) == 0)
+    return x;
+  if (!positions)
+    positions = getPositions();
+  Value cos = gatherRows(op->getOperand(kCos), positions), sin = gatherRows(op->getOperand(kSin), positions);
+  return RopeOp::create(b, op->getLoc(), x.getType(), x, cos, sin, getInteger(op, "rotary_interleaved", 0) != 0 ? b.getUnitAttr() : UnitAttr());
+}
+
+Value GroupQueryExpansion::extend(Value past, Value fresh) {
+  auto shape = SmallVector<int64_t>(cast<RankedTensorType>(fresh.getType()).getShape());
+  shape[2] = ShapedType::kDynamic;
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(fresh.getType()).getElementType());
+  if (!past)
+    return fresh;
+  if (!thread)
+    return onnx.create("Concat", {past, fresh}, type, onnx.integerAttr("axis", 2));
+  auto append = KvAppendOp::create(b, op->getLoc(), KvType::get(b.getContext()), type, thread->state, fresh,
+                                   past.getDefiningOp<KvViewOp>().getSlot());
+  thread->state = append.getNext();
+  return append.getAll();
+}
+
+/// The operator's window does not count the query's own position.
+AttentionPatternInterface GroupQueryExpansion::getPattern() {
+  int64_t window = getInteger(op, "local_window_size", -1);
+  if (window < 0)
+    return CausalAttr::get(b.getContext());
+  return SlidingAttr::get(b.getContext(), window + 1);
+}
+
+LogicalResult GroupQueryExpansion::run() {
+  if (failed(check()))
+    return failure();
+  Location loc = op->getLoc();
+  Value query = op->getOperand(kQuery), key = getOperand(op, kKey), value = getOperand(op, kValue);
+  int64_t shared = sharedHeads * size;
+  Value q = rotate(splitHeads(query, 0, heads));
+  Value k = rotate(splitHeads(key ? key : query, key ? 0 : heads * size, sharedHeads));
+  Value v = splitHeads(key ? value : query, key ? 0 : heads * size + shared, sharedHeads);
+  Value keys = extend(getOperand(op, kPastKey), k), values = extend(getOperand(op, kPastValue), v);
+  double scale = getReal(op, "scale", 0), softcap = getReal(op, "softcap", 0);
+  if (scale == 0)
+    scale = 1 / std::sqrt(static_cast<double>(size));
+  Value attention = AttentionOp::create(b, loc, q.getType(), q, keys, values, /*bias=*/Value(), /*alibi=*/Value(), getOperand(op, kSinks),
+                                        /*key_begin=*/thread ? thread->padding : Value(), /*key_end=*/Value(), /*prefix=*/Value(),
+                                        getPattern(), b.getF32FloatAttr(scale), softcap > 0 ? b.getF32FloatAttr(softcap) : FloatAttr());
+  Value rows = onnx.transpose(attention, {0, 2, 1, 3});
+  auto shape = cast<RankedTensorType>(rows.getType()).getShape();
+  Value result = onnx.reshape(rows, {0, 0, heads * size}, {shape[0], shape[1], heads * size});
+  remarkRaised(loc, kPass, "GroupQueryAttention") << "raised with " << std::to_string(heads) << " query heads, " << std::to_string(sharedHeads) << " key heads";
+  replace(op->getResult(0), result);
+  if (Value present = getResult(op, 1))
+    replace(present, keys);
+  if (Value present = getResult(op, 2))
+    replace(present, values);
+  op->erase();
+  return success();
+}
+
+LogicalResult raiseGroupQueryAttention(Operation *op, SymbolicAnalysis &analysis, StateThread *thread) {
+  return GroupQueryExpansion(op, analysis, thread).run();
+}
+
+} // namespace hone::raising

@@ -1,0 +1,319 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention from its softmax, and from the operators that are attention.
+
+#include "Attention.h"
+#include "GroupQueryAttention.h"
+
+#include "hone/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <cmath>
+
+namespace hone {
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::raising {
+
+static constexpr llvm::StringLiteral kPass = "hone-raise-attention";
+
+namespace {
+
+class AttentionRaiser {
+public:
+  explicit AttentionRaiser(func::FuncOp function) : function(function), analysis(function) {}
+  void run();
+  unsigned raised = 0, withBias = 0;
+
+private:
+  LogicalResult raiseSoftmax(Operation *softmax);
+  LogicalResult raiseOperator(Operation *op);
+  Operation *findProduct(Operation *softmax, EmptyRow &emptyRow);
+  Operation *findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks);
+  bool isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks);
+  LogicalResult emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k, const HeadRows &v, double scale,
+                     std::optional<double> softcap, ArrayRef<Mask> masks, EmptyRow emptyRow);
+  Value sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases);
+  void putInPlace(OpBuilder &b, Value result, Value attention);
+  LogicalResult refuse(Operation *op, StringRef reason) {
+    remarkMissed(op->getLoc(), kPass, "Attention") << reason;
+    return failure();
+  }
+
+  func::FuncOp function;
+  SymbolicAnalysis analysis;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// From the softmax on
+//===----------------------------------------------------------------------===//
+
+/// The product of the weights with the values, through a guard that turns rows of NaN to 0, casts and reshapes.
+Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) {
+  Value weights = softmax->getResult(0);
+  constexpr unsigned kMaxSteps = 6;
+  for (unsigned step = 0; step < kMaxSteps; ++step) {
+    Operation *next = nullptr;
+    for (Operation *user : weights.getUsers()) {
+      if (isOp(user, "IsNaN"))
+        continue;
+      if (next)
+        return nullptr;
+      next = user;
+    }
+    if (!next)
+      return nullptr;
+    if (isOp(next, "MatMul"))
+      return next->getOperand(0) == weights ? next : nullptr;
+    bool isGuard = isOp(next, "Where") && next->getOperand(2) == weights && analysis.getSplat(next->getOperand(1)) == 0.0;
+    Operation *isNan = isGuard ? getDefiningOp(next->getOperand(0), "IsNaN") : nullptr;
+    if (isNan && isNan->getOperand(0) == weights)
+      emptyRow = EmptyRow::ZeroIfNaN;
+    else if (!isOp(next, "Cast") && !isOp(next, "Dropout") && !isOp(next, "Identity") && !isOp(next, "Reshape"))
+      return nullptr;
+    weights = next->getResult(0);
+  }
+  return nullptr;
+}
+
+/// Whether `condition` of a selection at `guard` is that the query sees no key: fewer than one of its keys is visible.
+bool AttentionRaiser::isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks) {
+  auto &e = analysis.expressions;
+  auto shape = analysis.getShape(guard->getResult(0)), resultShape = analysis.getShape(result);
+  if (!shape || !resultShape || resultShape->size() != 4)
+    return false;
+  SmallVector<Polynomial> at = analysis.getIndices(*shape);
+  const Expression *flag = analysis.getBroadcastElement(condition, *shape, at);
+  const Expression *source = analysis.getBroadcastElement(guard->getOperand(branch), *shape, at);
+  if (!flag || !source || source->kind != analysis::ExpressionKind::Load || source->source != result)
+    return false;
+  SmallVector<const Expression *> predicates;
+  Polynomial keys;
+  for (const Mask &mask : masks) {
+    if (mask.shape.size() != 4)
+      return false;
+    Mask moved = mask;
+    keys = mask.shape[3];
+    moved.indices = {source->indices[0], source->indices[1], source->indices[2], e.index(analysis::kReducedAxis, keys)};
+    auto visibility = getVisibility(moved, analysis);
+    if (!visibility)
+      return false;
+    predicates.push_back(visibility->predicate);
+  }
+  const Expression *visible = e.conjoin(predicates);
+  return flag == e.less(e.call("ReduceSum", {e.toReal(visible), e.integer(keys)}), e.real(1));
+}
+
+/// The selection, behind the product, that gives 0 to queries without keys: what hone.attention gives them anyway.
+Operation *AttentionRaiser::findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks) {
+  Value value = result;
+  constexpr unsigned kMaxSteps = 6;
+  for (unsigned step = 0; step < kMaxSteps && value.hasOneUse(); ++step) {
+    Operation *user = *value.getUsers().begin();
+    if (isOp(user, "Where") && user->getOperand(2) == value && analysis.getSplat(user->getOperand(1)) == 0.0)
+      return isGuardOf(user->getOperand(0), user, 2, result, masks) ? user : nullptr;
+    if (!isOp(user, "Transpose") && !isOp(user, "Reshape"))
+      return nullptr;
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
+  Value input = softmax->getOperand(0);
+  int64_t rank = getRank(input), axis = getInteger(softmax, "axis", -1);
+  if (rank != 4 || !isFloat(input) || (axis != -1 && axis != rank - 1))
+    return failure();
+  LogitSpace space = makeLogitSpace(analysis, *analysis.getShape(input));
+  StringRef reason;
+  FailureOr<Logits> logits = matchLogits(input, space, analysis, reason);
+  if (failed(logits))
+    return reason == "its logits are no product" ? failure() : refuse(softmax, reason);
+  EmptyRow emptyRow = EmptyRow::AsComputed;
+  Operation *product = findProduct(softmax, emptyRow);
+  if (!product)
+    return refuse(softmax, "its weights are used by something else than one product");
+  auto q = matchHeadRows(logits->query, /*isTransposed=*/false, logits->leading, space, space.queries, space.i, analysis);
+  auto k = matchHeadRows(logits->key, logits->isKeyTransposed, logits->leading, space, space.keys, space.j, analysis);
+  auto v = matchHeadRows(product->getOperand(1), /*isTransposed=*/false, logits->leading, space, space.keys, space.j, analysis);
+  if (!q || !k || !v || q->heads != space.heads.getConstant())
+    return refuse(softmax, "the heads of its queries, keys or values are not understood");
+  Operation *guard = findRowGuard(product->getResult(0), space, logits->masks);
+  if (guard)
+    emptyRow = EmptyRow::Zero;
+  if (v->factor != 1)
+    return refuse(softmax, "its values are scaled");
+  if (failed(emit(product, product->getResult(0), space, *q, *k, *v, logits->scale * q->factor * k->factor, logits->softcap, logits->masks, emptyRow)))
+    return failure();
+  if (guard)
+    replace(guard->getResult(0), guard->getOperand(2));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention of opset 23
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
+  Value query = op->getOperand(0), key = op->getOperand(1), value = op->getOperand(2), bias = getOperand(op, 3);
+  for (unsigned i = 4; i < op->getNumOperands(); ++i)
+    if (getOperand(op, i))
+      return refuse(op, "its cache is inside the operator");
+  for (unsigned i = 1; i < op->getNumResults(); ++i)
+    if (!op->getResult(i).use_empty())
+      return refuse(op, "its logits are used");
+  double softcap = getReal(op, "softcap", 0);
+  bool isCausal = getInteger(op, "is_causal", 0) != 0;
+  if (softcap != 0 && (bias || isCausal))
+    return refuse(op, "it caps logits after masking them");
+  auto queryShape = analysis.getShape(query), keyShape = analysis.getShape(key);
+  if (!queryShape || !keyShape || queryShape->size() != 4 || keyShape->size() != 4)
+    return refuse(op, "its heads are not split");
+  LogitSpace space = makeLogitSpace(analysis, {(*queryShape)[0], (*queryShape)[1], (*queryShape)[2], (*keyShape)[2]});
+  auto heads = space.heads.getConstant(), keyHeads = (*keyShape)[1].getConstant(), size = queryShape->back().getConstant();
+  if (!heads || !keyHeads || !size || *keyHeads == 0 || *heads % *keyHeads != 0)
+    return refuse(op, "its numbers of heads are not known");
+  if (isCausal && space.queries != space.keys)
+    return refuse(op, "it is causal from the first key on, with another number of keys than of queries");
+  // Heads may already be shared inside the operator: the heads that are read are those of the key.
+  HeadRows q{query, 1, HeadRows::BHSD, *heads, *size}, k{key, 1, HeadRows::BHSD, *keyHeads, *size}, v = k;
+  v.value = value;
+  if (*keyHeads == *heads) {
+    auto sharedKey = matchHeadRows(key, false, {space.b, space.h}, space, space.keys, space.j, analysis);
+    auto sharedValue = matchHeadRows(value, false, {space.b, space.h}, space, space.keys, space.j, analysis);
+    if (sharedKey && sharedValue && sharedKey->heads == sharedValue->heads && sharedKey->factor == 1 && sharedValue->factor == 1)
+      k = *sharedKey, v = *sharedValue;
+  }
+  double scale = getReal(op, "scale", 0);
+  if (scale == 0)
+    scale = 1 / std::sqrt(static_cast<double>(*size));
+  SmallVector<Mask> masks;
+  if (bias) {
+    Mask mask;
+    mask.value = bias;
+    mask.isCondition = getRankedType(bias) && getRankedType(bias).getElementType().isInteger(1);
+    mask.hidden = -std::numeric_limits<double>::infinity();
+    mask.shape = space.shape();
+    mask.indices = space.indices();
+    masks.push_back(mask);
+  }
+  if (isCausal && bias)
+    return refuse(op, "it is causal and has a mask");
+  std::optional<double> cap = softcap > 0 ? std::optional<double>(softcap) : std::nullopt;
+  if (!isCausal)
+    return emit(op, op->getResult(0), space, q, k, v, scale, cap, masks, EmptyRow::AsComputed);
+  OpBuilder b(op);
+  Value attention = AttentionOp::create(b, op->getLoc(), op->getResult(0).getType(), query, buildHeadRows(k, b, op->getLoc()),
+                                        buildHeadRows(v, b, op->getLoc()), Value(), Value(), Value(), Value(), Value(), Value(),
+                                        CausalAttr::get(b.getContext()), b.getF32FloatAttr(scale), FloatAttr());
+  replace(op->getResult(0), attention);
+  ++raised;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// hone.attention
+//===----------------------------------------------------------------------===//
+
+/// What a mask computes may be long; a remark shows how it begins.
+static std::string shorten(std::string text) {
+  constexpr size_t kMost = 300;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " …";
+}
+
+Value AttentionRaiser::sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases) {
+  Value sum;
+  OnnxBuilder onnx(b, loc);
+  for (Value bias : biases)
+    sum = sum ? onnx.add(sum, bias) : bias;
+  return sum;
+}
+
+/// The result of the product that was: with the heads apart, or in one dimension with the batch.
+void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention) {
+  if (getRank(result) == 4)
+    return replace(result, attention);
+  OnnxBuilder onnx(b, result.getLoc());
+  auto rows = cast<RankedTensorType>(result.getType());
+  auto sizes = RankedTensorType::get({4}, b.getI64Type()), one = RankedTensorType::get({1}, b.getI64Type());
+  Value shape = onnx.create("Shape", attention, sizes);
+  Value count = onnx.create("Slice", {shape, onnx.integers(2), onnx.integers(3), onnx.integers(int64_t(0))}, one);
+  int64_t size = getLastSize(attention);
+  Value wanted = onnx.create("Concat", {onnx.integers(-1), count, onnx.integers(size)}, RankedTensorType::get({3}, b.getI64Type()),
+                             onnx.integerAttr("axis", 0));
+  replace(result, onnx.create("Reshape", {attention, wanted}, rows));
+}
+
+LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k, const HeadRows &v,
+                                    double scale, std::optional<double> softcap, ArrayRef<Mask> masks, EmptyRow emptyRow) {
+  if (k.heads != v.heads)
+    return refuse(op, "keys and values have different numbers of heads");
+  if (!std::isfinite(scale) || (softcap && !(*softcap > 0)))
+    return refuse(op, "its scale is not a finite number");
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  StringRef reason;
+  FailureOr<MaskMeaning> meaning = readMasks(masks, space, emptyRow, analysis, b, loc, buildHeadRows(k, b, loc), reason);
+  if (failed(meaning))
+    return refuse(op, reason);
+  Value query = buildHeadRows(q, b, loc), key = buildHeadRows(k, b, loc), value = buildHeadRows(v, b, loc);
+  auto queryType = cast<RankedTensorType>(query.getType());
+  auto type = RankedTensorType::get({queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
+                                    queryType.getElementType());
+  Value bias = sumBiases(b, loc, meaning->biases);
+  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, /*alibi=*/Value(), /*sinks=*/Value(), meaning->keyBegin,
+                                        meaning->keyEnd, meaning->prefix, meaning->pattern, b.getF32FloatAttr(scale),
+                                        softcap ? b.getF32FloatAttr(*softcap) : FloatAttr());
+  auto remark = remarkRaised(loc, kPass, "Attention");
+  remark << "raised with " << std::to_string(q.heads) << " query heads, " << std::to_string(k.heads) << " key heads";
+  if (bias)
+    remarkMissed(loc, kPass, "AttentionMask") << shorten(meaning->note.empty() ? "hides keys by flags" : meaning->note);
+  withBias += bias ? 1 : 0;
+  ++raised;
+  putInPlace(b, result, attention);
+  return success();
+}
+
+void AttentionRaiser::run() {
+  SmallVector<Operation *> softmaxes, operators, groups;
+  function.walk([&](Operation *op) {
+    if (isOp(op, "Softmax"))
+      softmaxes.push_back(op);
+    else if (isOp(op, "Attention"))
+      operators.push_back(op);
+    else if (isOp(op, "GroupQueryAttention", kMicrosoft))
+      groups.push_back(op);
+  });
+  for (Operation *op : groups)
+    raised += succeeded(raiseGroupQueryAttention(op, analysis, nullptr));
+  analysis.invalidate();
+  for (Operation *op : softmaxes)
+    (void)raiseSoftmax(op);
+  for (Operation *op : operators)
+    (void)raiseOperator(op);
+  eraseDead(function);
+}
+
+namespace {
+struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      AttentionRaiser raiser(function);
+      raiser.run();
+      numAttentions += raiser.raised;
+      numBiases += raiser.withBias;
+    }
+  }
+};
+} // namespace
+
+} // namespace hone::raising

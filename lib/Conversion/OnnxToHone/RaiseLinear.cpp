@@ -1,0 +1,236 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products with a weight. A weight that the file keeps as [K, N] stays so, with an encoding that says it; no byte moves.
+
+#include "OnnxMatch.h"
+
+#include "hone/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace hone {
+#define GEN_PASS_DEF_RAISELINEAR
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::raising {
+
+static constexpr llvm::StringLiteral kPass = "hone-raise-linear";
+
+namespace {
+
+/// A weight of a product and whether its file keeps it as [K, N].
+struct Weight {
+  Value value;
+  bool isTransposed = false; // [K, N]
+};
+
+/// Parameters as products want them. A new one stands beside its source until nobody reads that.
+class ParamTable {
+public:
+  explicit ParamTable(ModuleOp module) : module(module), symbols(module) {}
+
+  /// `[N, K]`, reading `weight` in function `b` inserts into; null where the weight is no parameter or small constant.
+  Value get(OpBuilder &b, Location loc, const Weight &weight);
+  /// Gives new parameters the names of those they replaced.
+  void finish();
+
+private:
+  ParamOp makeTransposed(StringRef name, RankedTensorType type, Attribute storage, Location loc);
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::MapVector<Operation *, ParamOp> transposed; // by the source parameter or constant
+};
+
+class LinearRaiser {
+public:
+  LinearRaiser(func::FuncOp function, ParamTable &params) : function(function), analysis(function), params(params) {}
+  unsigned run();
+
+private:
+  bool raiseProduct(Operation *op);
+  std::optional<Weight> matchWeight(Value value, bool transposeB);
+  Operation *findBias(Value product, int64_t width, Value &bias);
+  bool isRow(Value value, int64_t width);
+  Value skipFlattening(Value x, Operation *&last);
+
+  func::FuncOp function;
+  SymbolicAnalysis analysis;
+  ParamTable &params;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+ParamOp ParamTable::makeTransposed(StringRef name, RankedTensorType type, Attribute storage, Location loc) {
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  auto encoding = StoredAttr::get(cast<FloatType>(type.getElementType()), /*transposed=*/true);
+  auto rows = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), encoding);
+  auto param = ParamOp::create(b, loc, (name + ".linear").str(), rows, storage);
+  symbols.insert(param);
+  return param;
+}
+
+Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
+  auto read = weight.value.getDefiningOp<GetParamOp>();
+  if (!weight.isTransposed)
+    return read ? weight.value : Value();
+  auto type = cast<RankedTensorType>(weight.value.getType());
+  Operation *source = read ? symbols.lookup(read.getName()) : weight.value.getDefiningOp();
+  if (!source || type.getEncoding())
+    return {};
+  ParamOp &param = transposed[source];
+  if (!param) {
+    auto elements = source->getAttrOfType<DenseElementsAttr>("value");
+    if (auto original = dyn_cast<ParamOp>(source))
+      param = makeTransposed(original.getSymName(), type, original.getStorage(), original.getLoc());
+    else if (elements)
+      param = makeTransposed("constant", type, elements, loc);
+    else
+      return {};
+  }
+  return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
+}
+
+void ParamTable::finish() {
+  for (auto &[source, param] : transposed) {
+    auto original = dyn_cast<ParamOp>(source);
+    if (!original || !SymbolTable::symbolKnownUseEmpty(original, module))
+      continue;
+    StringAttr name = original.getSymNameAttr();
+    symbols.erase(original);
+    (void)symbols.rename(param, name);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
+  bool isTransposed = !transposeB;
+  while (Operation *transpose = getDefiningOp(value, "Transpose")) {
+    value = transpose->getOperand(0);
+    isTransposed = !isTransposed;
+    auto permutation = getIntegers(transpose, "perm");
+    if (permutation && *permutation != SmallVector<int64_t>{1, 0})
+      return std::nullopt;
+  }
+  auto type = getRankedType(value);
+  if (!isWeight(value) || !type || type.getRank() != 2 || !type.hasStaticShape() || !isFloat(value))
+    return std::nullopt;
+  return Weight{value, isTransposed};
+}
+
+bool LinearRaiser::isRow(Value value, int64_t width) {
+  return value && isFloat(value) && isWeight(value) && getRank(value) == 1 && getLastSize(value) == width;
+}
+
+/// The addition of a constant row that is the only use of the product.
+Operation *LinearRaiser::findBias(Value product, int64_t width, Value &bias) {
+  if (!product.hasOneUse())
+    return nullptr;
+  Operation *user = *product.getUsers().begin();
+  if (!isOp(user, "Add"))
+    return nullptr;
+  Value other = user->getOperand(user->getOperand(0) == product ? 1 : 0);
+  if (!isRow(other, width) || other == product)
+    return nullptr;
+  bias = other;
+  return user;
+}
+
+/// What a product of two dimensions flattens before and unflattens behind: the rows as they were, if the reshape after
+/// `last` restores their leading sizes, which then is the last operation that is replaced.
+Value LinearRaiser::skipFlattening(Value x, Operation *&last) {
+  Operation *flatten = getDefiningOp(x, "Reshape");
+  Value result = last->getResult(0);
+  if (!flatten || getRank(x) != 2 || !result.hasOneUse())
+    return x;
+  Operation *restore = *result.getUsers().begin();
+  Value rows = flatten->getOperand(0);
+  if (!isOp(restore, "Reshape") || restore->getOperand(0) != result)
+    return x;
+  auto before = analysis.getShape(rows), flat = analysis.getShape(x), after = analysis.getShape(restore->getResult(0)), product = analysis.getShape(result);
+  bool same = before && flat && after && product && before->size() == after->size() && before->size() >= 2 && before->back() == flat->back() &&
+              after->back() == product->back() && llvm::equal(ArrayRef(*before).drop_back(), ArrayRef(*after).drop_back());
+  if (!same)
+    return x;
+  last = restore;
+  return rows;
+}
+
+bool LinearRaiser::raiseProduct(Operation *op) {
+  bool isGemm = isOp(op, "Gemm"), isFused = isOp(op, "FusedMatMul", kMicrosoft);
+  if (!isGemm && !isFused && !isOp(op, "MatMul"))
+    return false;
+  bool transposeB = getInteger(op, "transB", 0) != 0;
+  auto weight = matchWeight(op->getOperand(1), transposeB);
+  Value x = op->getOperand(0), bias = isGemm ? getOperand(op, 2) : Value();
+  if (!weight)
+    return false;
+  auto refuse = [&](StringRef reason) {
+    remarkMissed(op->getLoc(), kPass, "Linear") << reason;
+    return false;
+  };
+  auto type = cast<RankedTensorType>(weight->value.getType());
+  int64_t width = type.getDimSize(weight->isTransposed ? 1 : 0), depth = type.getDimSize(weight->isTransposed ? 0 : 1);
+  if (getInteger(op, "transA", 0) != 0 || getReal(op, "alpha", 1) != 1 || (bias && getReal(op, "beta", 1) != 1) || getInteger(op, "transBatchA", 0) != 0)
+    return refuse("its operands are transposed or scaled");
+  if (!isFloat(x) || getRank(x) < 1 || (getLastSize(x) != depth && !ShapedType::isDynamic(getLastSize(x))) ||
+      getRankedType(x).getElementType() != type.getElementType())
+    return refuse("the weight does not fit the rows");
+  if (bias && !isRow(bias, width))
+    return refuse("its bias is no row");
+  Operation *last = op;
+  if (!bias)
+    if (Operation *add = findBias(op->getResult(0), width, bias))
+      last = add;
+  x = skipFlattening(x, last);
+  if (last != op && !bias)
+    if (Operation *add = findBias(last->getResult(0), width, bias))
+      last = add;
+  OpBuilder b(last);
+  Value rows = params.get(b, op->getLoc(), *weight);
+  if (!rows)
+    return refuse("its weight is no parameter");
+  SmallVector<int64_t> shape(cast<RankedTensorType>(x.getType()).getShape());
+  shape.back() = width;
+  auto linear = LinearOp::create(b, op->getLoc(), RankedTensorType::get(shape, type.getElementType()), x, rows, bias);
+  remarkRaised(op->getLoc(), kPass, "Linear") << "raised from " << onnxir::getOpType(op);
+  replace(last->getResult(0), linear);
+  return true;
+}
+
+unsigned LinearRaiser::run() {
+  SmallVector<Operation *> ops;
+  unsigned raised = 0;
+  function.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops)
+    if (onnxir::isOnnxOp(op))
+      raised += raiseProduct(op);
+  eraseDead(function);
+  return raised;
+}
+
+namespace {
+struct RaiseLinear : impl::RaiseLinearBase<RaiseLinear> {
+  void runOnOperation() override {
+    ParamTable params(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      numLinears += LinearRaiser(function, params).run();
+    params.finish();
+  }
+};
+} // namespace
+
+} // namespace hone::raising

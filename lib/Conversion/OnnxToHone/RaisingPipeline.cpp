@@ -1,0 +1,31 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the raising passes.
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Conversion/Raising.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+namespace hone {
+
+void buildRaisingPipeline(mlir::OpPassManager &manager) {
+  manager.addPass(createInferOnnxShapes());
+  manager.addPass(createRaiseNorms());
+  manager.addPass(createRaiseRope());
+  // Before attention: the masks of @forward are computed from the state, and are recognised as that.
+  manager.addPass(createRaiseState());
+  manager.addPass(createRaiseAttention());
+  manager.addPass(createRaiseLinear());
+  manager.addPass(createRaiseMlp());
+  manager.addPass(createRaiseEmbedding());
+}
+
+void registerRaisingPipeline() {
+  static mlir::PassPipelineRegistration<> pipeline("hone-raise", "Raise onnx operations to the hone dialect: norms, rotary "
+                                                                 "embedding, state, attention, products, feed-forward blocks",
+                                                   buildRaisingPipeline);
+}
+
+} // namespace hone

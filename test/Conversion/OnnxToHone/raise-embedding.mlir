@@ -1,0 +1,24 @@
+// RUN: hone-opt %s --hone-raise-embedding | FileCheck %s
+
+hone.param @table : tensor<16x8xf32> = dense<1.0> : tensor<16x8xf32>
+hone.param @narrow : tensor<16x2xf32> = dense<1.0> : tensor<16x2xf32>
+
+// CHECK-LABEL: @rows
+// CHECK: hone.embedding %arg0, %{{.*}} : (tensor<?x?xi64>, tensor<16x8xf32>) -> tensor<?x?x8xf32>
+func.func @rows(%ids: tensor<?x?xi64>) -> tensor<?x?x8xf32> {
+  %t = hone.get_param @table : tensor<16x8xf32>
+  %0 = "onnx.Gather"(%t, %ids) : (tensor<16x8xf32>, tensor<?x?xi64>) -> tensor<?x?x8xf32>
+  return %0 : tensor<?x?x8xf32>
+}
+
+// Columns, few elements, and a table that is no parameter are not raised.
+// CHECK-LABEL: @not_rows
+// CHECK-COUNT-3: onnx.Gather
+func.func @not_rows(%ids: tensor<?xi64>, %x: tensor<16x8xf32>) -> (tensor<16x?xf32>, tensor<?x2xf32>, tensor<?x8xf32>) {
+  %t = hone.get_param @table : tensor<16x8xf32>
+  %n = hone.get_param @narrow : tensor<16x2xf32>
+  %0 = "onnx.Gather"(%t, %ids) {axis = 1 : i64} : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<16x?xf32>
+  %1 = "onnx.Gather"(%n, %ids) : (tensor<16x2xf32>, tensor<?xi64>) -> tensor<?x2xf32>
+  %2 = "onnx.Gather"(%x, %ids) : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<?x8xf32>
+  return %0, %1, %2 : tensor<16x?xf32>, tensor<?x2xf32>, tensor<?x8xf32>
+}

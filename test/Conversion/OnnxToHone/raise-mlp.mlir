@@ -1,0 +1,63 @@
+// RUN: hone-opt %s --hone-raise-mlp --split-input-file | FileCheck %s
+
+// CHECK-LABEL: @silu
+// CHECK: hone.gated_mlp silu %arg0, gate(%arg1), up(%arg2), down(%arg3)
+// CHECK-NOT: hone.linear
+func.func @silu(%x: tensor<?x8xf32>, %g: tensor<6x8xf32>, %u: tensor<6x8xf32>, %d: tensor<8x6xf32>) -> tensor<?x8xf32> {
+  %0 = hone.linear %x, %g : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %1 = hone.linear %x, %u : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %2 = "onnx.Sigmoid"(%0) : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %3 = "onnx.Mul"(%0, %2) : (tensor<?x6xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
+  %4 = "onnx.Mul"(%3, %1) : (tensor<?x6xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
+  %5 = hone.linear %4, %d : (tensor<?x6xf32>, tensor<8x6xf32>) -> tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
+}
+
+// -----
+
+// The approximation by tanh, spelled out, is told from the exact function by its values.
+// CHECK-LABEL: @gelu_tanh
+// CHECK: hone.mlp gelu_tanh %arg0, up(%arg1), down(%arg2)
+func.func @gelu_tanh(%x: tensor<?x8xf32>, %u: tensor<6x8xf32>, %d: tensor<8x6xf32>) -> tensor<?x8xf32> {
+  %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %one = "onnx.Constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %three = "onnx.Constant"() {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+  %c = "onnx.Constant"() {value = dense<0.044715> : tensor<f32>} : () -> tensor<f32>
+  %r = "onnx.Constant"() {value = dense<0.797884583> : tensor<f32>} : () -> tensor<f32>
+  %0 = hone.linear %x, %u : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %1 = "onnx.Pow"(%0, %three) : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %2 = "onnx.Mul"(%1, %c) : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %3 = "onnx.Add"(%0, %2) : (tensor<?x6xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
+  %4 = "onnx.Mul"(%3, %r) : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %5 = "onnx.Tanh"(%4) : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %6 = "onnx.Add"(%5, %one) : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %7 = "onnx.Mul"(%0, %half) : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %8 = "onnx.Mul"(%7, %6) : (tensor<?x6xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
+  %9 = hone.linear %8, %d : (tensor<?x6xf32>, tensor<8x6xf32>) -> tensor<?x8xf32>
+  return %9 : tensor<?x8xf32>
+}
+
+// -----
+
+// Another function, and a gate that is read elsewhere, are not raised.
+// CHECK-LABEL: @sigmoid
+// CHECK-NOT: hone.mlp
+// CHECK: onnx.Sigmoid
+func.func @sigmoid(%x: tensor<?x8xf32>, %u: tensor<6x8xf32>, %d: tensor<8x6xf32>) -> tensor<?x8xf32> {
+  %0 = hone.linear %x, %u : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %1 = "onnx.Sigmoid"(%0) : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %2 = hone.linear %1, %d : (tensor<?x6xf32>, tensor<8x6xf32>) -> tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
+
+// CHECK-LABEL: @gate_is_read
+// CHECK-NOT: hone.gated_mlp
+// CHECK: return
+func.func @gate_is_read(%x: tensor<?x8xf32>, %g: tensor<6x8xf32>, %u: tensor<6x8xf32>, %d: tensor<8x6xf32>) -> (tensor<?x8xf32>, tensor<?x6xf32>) {
+  %0 = hone.linear %x, %g : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %1 = hone.linear %x, %u : (tensor<?x8xf32>, tensor<6x8xf32>) -> tensor<?x6xf32>
+  %2 = "onnx.Relu"(%0) : (tensor<?x6xf32>) -> tensor<?x6xf32>
+  %3 = "onnx.Mul"(%2, %1) : (tensor<?x6xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
+  %4 = hone.linear %3, %d : (tensor<?x6xf32>, tensor<8x6xf32>) -> tensor<?x8xf32>
+  return %4, %0 : tensor<?x8xf32>, tensor<?x6xf32>
+}

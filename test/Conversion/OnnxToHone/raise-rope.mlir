@@ -1,0 +1,65 @@
+// RUN: hone-opt %s --hone-raise-rope --split-input-file | FileCheck %s
+
+// x * cos + rotate_half(x) * sin, the tables made of one half twice.
+// CHECK-LABEL: @rotate_half
+// CHECK: hone.rope %arg0, %{{.*}}, %{{.*}} : (tensor<?x2x?x8xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32>
+// CHECK-NOT: onnx.Neg
+func.func @rotate_half(%x: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]}, %angles: tensor<?x?x4xf32> {onnx.dims = ["b", "s", ""]}) -> tensor<?x2x?x8xf32> {
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %half = "onnx.Constant"() {value = dense<4> : tensor<1xi64>} : () -> tensor<1xi64>
+  %end = "onnx.Constant"() {value = dense<9223372036854775807> : tensor<1xi64>} : () -> tensor<1xi64>
+  %axis = "onnx.Constant"() {value = dense<3> : tensor<1xi64>} : () -> tensor<1xi64>
+  %both = "onnx.Concat"(%angles, %angles) {axis = -1 : i64} : (tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x8xf32>
+  %c = "onnx.Cos"(%both) : (tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+  %s = "onnx.Sin"(%both) : (tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+  %cos = "onnx.Unsqueeze"(%c, %one) : (tensor<?x?x8xf32>, tensor<1xi64>) -> tensor<?x1x?x8xf32>
+  %sin = "onnx.Unsqueeze"(%s, %one) : (tensor<?x?x8xf32>, tensor<1xi64>) -> tensor<?x1x?x8xf32>
+  %0 = "onnx.Mul"(%x, %cos) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %1 = "onnx.Slice"(%x, %zero, %half, %axis, %one) : (tensor<?x2x?x8xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2x?x4xf32>
+  %2 = "onnx.Slice"(%x, %half, %end, %axis, %one) : (tensor<?x2x?x8xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2x?x4xf32>
+  %3 = "onnx.Neg"(%2) : (tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %4 = "onnx.Concat"(%3, %1) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
+  %5 = "onnx.Mul"(%4, %sin) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %6 = "onnx.Add"(%0, %5) : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  return %6 : tensor<?x2x?x8xf32>
+}
+
+// -----
+
+// The halves of the tables may differ: no rotation of pairs.
+// CHECK-LABEL: @unequal_halves
+// CHECK-NOT: hone.rope
+// CHECK: onnx.Neg
+func.func @unequal_halves(%x: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]}, %cos: tensor<?x1x?x8xf32> {onnx.dims = ["b", "", "s", ""]},
+                          %sin: tensor<?x1x?x8xf32> {onnx.dims = ["b", "", "s", ""]}) -> tensor<?x2x?x8xf32> {
+  %split:2 = "onnx.Split"(%x) {axis = 3 : i64, num_outputs = 2 : i64} : (tensor<?x2x?x8xf32>) -> (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>)
+  %0 = "onnx.Mul"(%x, %cos) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %3 = "onnx.Neg"(%split#1) : (tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %4 = "onnx.Concat"(%3, %split#0) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
+  %5 = "onnx.Mul"(%4, %sin) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %6 = "onnx.Add"(%0, %5) : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  return %6 : tensor<?x2x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @operator
+// CHECK: hone.rope %arg0, %arg1, %arg2 interleaved
+func.func @operator(%x: tensor<?x2x?x8xf32>, %cos: tensor<?x?x4xf32>, %sin: tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32> {
+  %0 = "onnx.RotaryEmbedding"(%x, %cos, %sin) {interleaved = 1 : i64} : (tensor<?x2x?x8xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32>
+  return %0 : tensor<?x2x?x8xf32>
+}
+
+// -----
+
+// Packed heads are split; the tables are read by position.
+// CHECK-LABEL: @microsoft
+// CHECK: %[[COS:.*]] = "onnx.Gather"(%arg2, %arg1)
+// CHECK: %[[SIN:.*]] = "onnx.Gather"(%arg3, %arg1)
+// CHECK: hone.rope %{{.*}}, %[[COS]], %[[SIN]] : (tensor<?x2x?x8xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32>
+func.func @microsoft(%x: tensor<?x?x16xf32>, %positions: tensor<?x?xi64>, %cos: tensor<64x4xf32>, %sin: tensor<64x4xf32>) -> tensor<?x?x16xf32> {
+  %0 = "onnx.com.microsoft.RotaryEmbedding"(%x, %positions, %cos, %sin) {num_heads = 2 : i64}
+    : (tensor<?x?x16xf32>, tensor<?x?xi64>, tensor<64x4xf32>, tensor<64x4xf32>) -> tensor<?x?x16xf32>
+  return %0 : tensor<?x?x16xf32>
+}
