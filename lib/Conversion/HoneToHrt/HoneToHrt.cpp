@@ -144,9 +144,9 @@ static LogicalResult convertFunction(func::FuncOp function) {
   Block &block = function.getBody().front();
   unsigned count = block.getNumArguments();
   Value call = block.addArgument(hrt::CallType::get(function.getContext()), function.getLoc());
-  OpBuilder b = OpBuilder::atBlockBegin(&block);
   replaceStateOps(function, call);
   writeOutputs(function, call);
+  OpBuilder b = OpBuilder::atBlockBegin(&block); // not before: the first operation may have been the return
   int64_t index = 0;
   for (unsigned i = 0; i < count; ++i) {
     BlockArgument argument = block.getArgument(i);
