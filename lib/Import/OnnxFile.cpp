@@ -35,7 +35,7 @@ namespace {
 constexpr uint64_t kProtobufLimit = (uint64_t(1) << 31) - 1;
 /// Nesting of subgraphs costs a few levels each; real models stay under twenty.
 constexpr int kRecursionLimit = 200;
-/// Opsets before this one are not supported: exporters left them in 2019.
+/// Operators that changed until this opset are not supported as they were before: exporters left them in 2019.
 constexpr int64_t kOldestOpset = 11;
 
 /// One line of text: libonnx's messages span several and name C++ sources.
@@ -117,6 +117,24 @@ static void giveDomains(GraphProto &graph) {
   }
 }
 
+/// Whether every operator of the default domain means in opset `version` what it means in the oldest supported one.
+static LogicalResult checkUnchanged(const GraphProto &graph, int64_t version, Location loc) {
+  for (const NodeProto &node : graph.node()) {
+    auto getSchema = [&](int64_t opset) {
+      return ::onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), node.domain());
+    };
+    const ::onnx::OpSchema *then = getSchema(version), *now = getSchema(kOldestOpset);
+    bool same = then && now && then->SinceVersion() == now->SinceVersion() && !now->Deprecated();
+    if (node.domain().empty() && !same)
+      return emitError(loc) << "unsupported opset " << version << " of operator '" << node.op_type()
+                            << "', which changed until opset " << kOldestOpset << ", the oldest that is supported";
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_g() && failed(checkUnchanged(attribute.g(), version, loc)))
+        return failure();
+  }
+  return success();
+}
+
 static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
   bool microsoft = false;
   int64_t version = 0;
@@ -128,9 +146,17 @@ static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
     microsoft |= opset.domain() == "com.microsoft";
   }
   int64_t newest = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
-  if (version < kOldestOpset || version > newest)
+  bool isOlder = version >= 1 && version < kOldestOpset && model.functions_size() == 0;
+  if (isOlder) {
+    if (failed(checkUnchanged(model.graph(), version, loc)))
+      return failure();
+    for (auto &opset : *model.mutable_opset_import())
+      if (opset.domain().empty())
+        opset.set_version(kOldestOpset);
+  } else if (version < kOldestOpset || version > newest) {
     return emitError(loc) << "unsupported opset " << version << " of the default domain; supported: " << kOldestOpset
                           << " to " << newest;
+  }
   if (!microsoft) {
     auto *opset = model.add_opset_import();
     opset->set_domain("com.microsoft");

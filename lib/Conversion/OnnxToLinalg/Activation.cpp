@@ -113,9 +113,8 @@ static LogicalResult lowerBiased(Node &node) {
   SmallVector<unsigned> inputs{0};
   if (node.has(1))
     inputs.push_back(1);
-  node.set(0, computeElementwise(node, inputs, node.declared(0), [](ArrayRef<Number> x) {
-             return activation(x.size() > 1 ? x[0] + x[1] : x[0]);
-           }));
+  node.set(0, computeElementwise(node, inputs, node.declared(0),
+                                 [](ArrayRef<Number> x) { return activation(x.size() > 1 ? x[0] + x[1] : x[0]); }));
   return success();
 }
 

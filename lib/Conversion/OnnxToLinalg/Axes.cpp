@@ -75,7 +75,8 @@ Size getReducedCount(Node &node, Value tensor, const Axes &axes) {
 //===----------------------------------------------------------------------===//
 
 /// The fold of scalars of shape arithmetic over known axes; null if the tensor has none.
-static Value reduceScalars(Node &node, Value tensor, const Axes &axes, bool keep, Value initial, Node::ReduceBody body) {
+static Value reduceScalars(Node &node, Value tensor, const Axes &axes, bool keep, Value initial,
+                           Node::ReduceBody body) {
   auto type = cast<RankedTensorType>(tensor.getType());
   auto values = type.getElementType().isSignlessInteger() ? node.scalars(tensor) : std::nullopt;
   bool all = static_cast<int64_t>(axes.known.size()) == type.getRank() && axes.isKnown();
@@ -106,7 +107,8 @@ static SmallVector<Size> dropRuntimeAxes(Node &node, ArrayRef<Size> sizes, const
 }
 
 /// Loops over all dimensions twice: those that stay, and those that fold, of which either has size 1.
-static Value reduceAtRuntime(Node &node, Value tensor, const Axes &axes, bool keep, Value initial, Node::ReduceBody body) {
+static Value reduceAtRuntime(Node &node, Value tensor, const Axes &axes, bool keep, Value initial,
+                             Node::ReduceBody body) {
   SmallVector<Size> sizes = node.sizes(tensor), staying, folding;
   Size one = node.b.getIndexAttr(1);
   for (auto [flag, size] : llvm::zip(axes.flags, sizes)) {

@@ -415,6 +415,21 @@ static Value regroup(Node &node, Value tensor, const Groups &groups, ArrayRef<Si
   return tensor;
 }
 
+/// Lowering an expansion of one dimension to several that are not fixed is not upstream's: a reshape says it by values.
+static bool expandsToSeveralUnknown(const Groups &groups, ArrayRef<int64_t> to) {
+  return llvm::any_of(groups, [&](const auto &group) {
+    return llvm::count_if(group.second, [&](int64_t dim) { return ShapedType::isDynamic(to[dim]); }) > 1;
+  });
+}
+
+static Value reshapeByValues(Node &node, Value tensor, ArrayRef<Size> to) {
+  SmallVector<Value> sizes;
+  for (Size size : to)
+    sizes.push_back(node.math.value(size));
+  Value shape = tensor::FromElementsOp::create(node.b, sizes);
+  return tensor::ReshapeOp::create(node.b, getType(to, tensor), tensor, shape);
+}
+
 Value Node::reshape(Value tensor, ArrayRef<Size> to) {
   SmallVector<Size> from = sizes(tensor);
   if (from.size() == to.size() && llvm::all_of(llvm::zip(from, to), [&](auto pair) {
@@ -440,7 +455,7 @@ Value Node::reshape(Value tensor, ArrayRef<Size> to) {
     Groups groups = matchGroups(math, from, to);
     if (contradicts(groups, before, after))
       groups = {{llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())), llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size()))}};
-    result = regroup(*this, tensor, groups, to);
+    result = expandsToSeveralUnknown(groups, after) ? reshapeByValues(*this, tensor, to) : regroup(*this, tensor, groups, to);
   }
   if (result.getType() != wanted || result == tensor)
     result = tensor::CastOp::create(b, wanted, result); // a value of its own, to which the new sizes belong

@@ -134,9 +134,8 @@ Value convertScalar(Builder &b, Value x, Type from, Type to, const CastOptions &
 static Value convertElements(Node &node, Value tensor, Type from, Type to, const CastOptions &options = {}) {
   if (from == to)
     return tensor;
-  return node.elementwise({tensor}, withoutSign(to), [&](Builder &b, ValueRange x) {
-    return convertScalar(b, x[0], from, to, options);
-  });
+  return node.elementwise({tensor}, withoutSign(to),
+                          [&](Builder &b, ValueRange x) { return convertScalar(b, x[0], from, to, options); });
 }
 
 /// The type as files say it that a lowered type and a sign stand for.

@@ -49,9 +49,10 @@ static Value remainder(Builder &b, Value x, Value y, bool isUnsigned, bool floor
   Value rest = b.createOrFold<arith::RemSIOp>(x, safe);
   if (!floored)
     return rest;
-  Value differ = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, b.createOrFold<arith::XOrIOp>(rest, safe), zero);
-  Value adjust = b.createOrFold<arith::AndIOp>(differ, b.createOrFold<arith::XOrIOp>(
-                                                           isEqual(b, rest, 0), integerConstant(b, b.getI1Type(), 1)));
+  Value differ =
+      b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, b.createOrFold<arith::XOrIOp>(rest, safe), zero);
+  Value adjust = b.createOrFold<arith::AndIOp>(
+      differ, b.createOrFold<arith::XOrIOp>(isEqual(b, rest, 0), integerConstant(b, b.getI1Type(), 1)));
   return b.createOrFold<arith::SelectOp>(adjust, b.createOrFold<arith::AddIOp>(rest, safe), rest);
 }
 
@@ -120,8 +121,8 @@ static LogicalResult lowerMod(Node &node) {
   bool truncates = node.integer("fmod", 0) != 0, isUnsigned = node.isUnsigned(0);
   if (isa<FloatType>(node.element(0))) {
     node.set(0, computeElementwise(node, {0, 1}, node.declared(0), [&](ArrayRef<Number> x) {
-      return truncates ? combine<arith::RemFOp>(x[0], x[1]) : floorRemainder(x[0], x[1]);
-    }));
+               return truncates ? combine<arith::RemFOp>(x[0], x[1]) : floorRemainder(x[0], x[1]);
+             }));
     return success();
   }
   node.set(0, node.elementwise({node.in(0), node.in(1)}, node.element(0), [&](Builder &b, ValueRange x) -> Value {
@@ -163,7 +164,8 @@ static Value power(Builder &b, Value base, Value exponent, bool isUnsigned) {
 /// The exponent if every element of the tensor is the same constant.
 static std::optional<double> getConstantExponent(Value tensor) {
   DenseElementsAttr dense;
-  if (!matchPattern(tensor, m_Constant(&dense)) || dense.empty() || !dense.isSplat() || !dense.getElementType().isIntOrFloat())
+  if (!matchPattern(tensor, m_Constant(&dense)) || dense.empty() || !dense.isSplat() ||
+      !dense.getElementType().isIntOrFloat())
     return std::nullopt;
   if (isa<FloatType>(dense.getElementType()))
     return dense.getSplatValue<APFloat>().convertToDouble();
@@ -235,9 +237,8 @@ static LogicalResult lowerPRelu(Node &node) {
     }));
     return success();
   }
-  node.set(0, computeElementwise(node, {0, 1}, node.declared(0), [&](ArrayRef<Number> x) {
-    return select(x[0] < 0.0, x[0] * x[1], x[0]);
-  }));
+  node.set(0, computeElementwise(node, {0, 1}, node.declared(0),
+                                 [&](ArrayRef<Number> x) { return select(x[0] < 0.0, x[0] * x[1], x[0]); }));
   return success();
 }
 
@@ -251,8 +252,10 @@ static Value pick(Builder &b, ValueRange x, bool isUnsigned) {
   if (isa<FloatType>(x[0].getType()))
     return larger ? combineFloats<arith::MaximumFOp>(b, x) : combineFloats<arith::MinimumFOp>(b, x);
   if constexpr (larger)
-    return isUnsigned ? arith::MaxUIOp::create(b, x[0], x[1]).getResult() : arith::MaxSIOp::create(b, x[0], x[1]).getResult();
-  return isUnsigned ? arith::MinUIOp::create(b, x[0], x[1]).getResult() : arith::MinSIOp::create(b, x[0], x[1]).getResult();
+    return isUnsigned ? arith::MaxUIOp::create(b, x[0], x[1]).getResult()
+                      : arith::MaxSIOp::create(b, x[0], x[1]).getResult();
+  return isUnsigned ? arith::MinUIOp::create(b, x[0], x[1]).getResult()
+                    : arith::MinSIOp::create(b, x[0], x[1]).getResult();
 }
 
 /// All inputs combined from the left, two at a time.
@@ -341,9 +344,11 @@ static LogicalResult lowerNeg(Node &node) {
 }
 
 static LogicalResult lowerAbs(Node &node) {
-  return lowerEither(node, [](Number x) { return abs(x); }, [](Builder &b, Value x, bool isUnsigned) {
-    return isUnsigned ? x : arith::MaxSIOp::create(b, x, negate(b, x, false)).getResult();
-  });
+  return lowerEither(
+      node, [](Number x) { return abs(x); },
+      [](Builder &b, Value x, bool isUnsigned) {
+        return isUnsigned ? x : arith::MaxSIOp::create(b, x, negate(b, x, false)).getResult();
+      });
 }
 
 static Value signOf(Builder &b, Value x, bool isUnsigned) {
@@ -354,8 +359,7 @@ static Value signOf(Builder &b, Value x, bool isUnsigned) {
 }
 
 static LogicalResult lowerSign(Node &node) {
-  return lowerEither(
-      node, [](Number x) { return select(x > 0.0, x.with(1), select(x < 0.0, x.with(-1), x)); }, signOf);
+  return lowerEither(node, [](Number x) { return select(x > 0.0, x.with(1), select(x < 0.0, x.with(-1), x)); }, signOf);
 }
 
 /// Tests of one float; the others, among them 8-bit floats, are decoded first.

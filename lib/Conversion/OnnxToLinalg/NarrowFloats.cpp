@@ -131,7 +131,8 @@ Value encodeNarrowFloat(Builder &b, Value scalar, FloatType type, const CastOpti
   // Normal results: move the exponent, round to nearest even on the mantissa bits that stay.
   Bits odd = (magnitude >> dropped) & 1;
   Bits rounded = magnitude + odd + magnitude.with((1u << (dropped - 1)) - 1);
-  Bits normal = (rounded - rounded.with(static_cast<uint32_t>(kSingleBias - format.bias) << kSingleMantissa)) >> dropped;
+  Bits normal =
+      (rounded - rounded.with(static_cast<uint32_t>(kSingleBias - format.bias) << kSingleMantissa)) >> dropped;
   // Subnormal results: adding the number whose last place is theirs lets the addition round.
   int magic = 1 - format.bias - format.mantissa + kSingleMantissa;
   Number shifted = magnitude.asFloat() + powerOfTwo(magic);

@@ -17,7 +17,9 @@ Value narrow(Node &node, Value tensor, Type element) {
   return tensor && getElement(tensor) != element ? node.castElements(tensor, element, false, false) : tensor;
 }
 
-Value widen(Node &node, Value tensor) { return tensor ? narrow(node, tensor, getComputeType(getElement(tensor))) : tensor; }
+Value widen(Node &node, Value tensor) {
+  return tensor ? narrow(node, tensor, getComputeType(getElement(tensor))) : tensor;
+}
 
 Value mapFloats(Node &node, Value tensor, llvm::function_ref<Number(Number)> formula) {
   return node.elementwiseOver(node.sizes(tensor), tensor, getElement(tensor),
@@ -25,15 +27,14 @@ Value mapFloats(Node &node, Value tensor, llvm::function_ref<Number(Number)> for
 }
 
 Value combineWith(Node &node, Value lhs, Value rhs, llvm::function_ref<Number(Number, Number)> formula) {
-  return node.elementwiseOver(node.sizes(lhs), {lhs, rhs}, getElement(lhs), [&](Builder &b, ValueRange x) {
-    return formula({&b, x[0]}, {&b, x[1]}).value;
-  });
+  return node.elementwiseOver(node.sizes(lhs), {lhs, rhs}, getElement(lhs),
+                              [&](Builder &b, ValueRange x) { return formula({&b, x[0]}, {&b, x[1]}).value; });
 }
 
 Value sumOver(Node &node, Value tensor, ArrayRef<int64_t> axes, bool keep) {
-  return node.reduce(tensor, axes, keep, node.zero(getElement(tensor)), [](Builder &b, Value element, Value accumulator) {
-    return arith::AddFOp::create(b, element, accumulator);
-  });
+  return node.reduce(
+      tensor, axes, keep, node.zero(getElement(tensor)),
+      [](Builder &b, Value element, Value accumulator) { return arith::AddFOp::create(b, element, accumulator); });
 }
 
 Value meanOver(Node &node, Value tensor, ArrayRef<int64_t> axes, bool keep) {
@@ -175,7 +176,8 @@ static LogicalResult lowerInstanceNormalization(Node &node) {
     return failure();
   int64_t rank = node.rank(0);
   Standardized parts = standardize(node, node.in(0), axesFrom(2, rank), /*centers=*/true);
-  node.set(0, scaleAndShift(node, parts.result, alongChannels(node, node.in(1), rank), alongChannels(node, node.in(2), rank)));
+  node.set(0, scaleAndShift(node, parts.result, alongChannels(node, node.in(1), rank),
+                            alongChannels(node, node.in(2), rank)));
   return success();
 }
 
@@ -188,7 +190,8 @@ static LogicalResult lowerGroupNormalization(Node &node) {
   auto channels = IndexMath::getConstant(sizes[1]);
   if (groups < 1 || (channels && *channels % groups != 0))
     return node.fail() << "expected num_groups to divide the channels of " << node.type(0) << ", but got " << groups;
-  SmallVector<Size> grouped{sizes[0], node.b.getIndexAttr(groups), node.math.floorDiv(sizes[1], node.b.getIndexAttr(groups))};
+  SmallVector<Size> grouped{sizes[0], node.b.getIndexAttr(groups),
+                            node.math.floorDiv(sizes[1], node.b.getIndexAttr(groups))};
   grouped.append(sizes.begin() + 2, sizes.end());
   Value x = standardize(node, node.reshape(node.in(0), grouped), axesFrom(2, rank + 1), /*centers=*/true).result;
   bool byChannel = node.opset() == 0 || node.opset() >= 21;
@@ -217,7 +220,8 @@ static LogicalResult lowerLRN(Node &node) {
     SmallVector<Value> at;
     for (size_t d = 0; d < sizes.size(); ++d)
       at.push_back(linalg::IndexOp::create(b, d));
-    Value offset = arith::SubIOp::create(b, linalg::IndexOp::create(b, sizes.size()), arith::ConstantIndexOp::create(b, before));
+    Value offset =
+        arith::SubIOp::create(b, linalg::IndexOp::create(b, sizes.size()), arith::ConstantIndexOp::create(b, before));
     Value channel = arith::AddIOp::create(b, at[1], offset);
     Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, channel, channels);
     at[1] = arith::SelectOp::create(b, isInside, channel, at[1]);

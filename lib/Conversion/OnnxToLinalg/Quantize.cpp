@@ -226,7 +226,8 @@ static Value shiftOperand(Node &node, unsigned operand, unsigned zeroPoint, bool
 }
 
 static LogicalResult lowerMatMulInteger(Node &node) {
-  auto product = multiplyAnyRank(node, shiftOperand(node, 0, 2, /*isLeft=*/true), shiftOperand(node, 1, 3, /*isLeft=*/false));
+  auto product =
+      multiplyAnyRank(node, shiftOperand(node, 0, 2, /*isLeft=*/true), shiftOperand(node, 1, 3, /*isLeft=*/false));
   if (failed(product))
     return failure();
   node.set(0, *product);

@@ -82,13 +82,12 @@ using Map = llvm::function_ref<Value(Builder &, Value)>;
 /// Folds input 0 over the axes, each element mapped first.
 static Value fold(Node &node, const Axes &axes, bool keep, const Reduction &reduction, Map map = nullptr) {
   Type from = node.declared(0);
-  return reduceOver(node, node.in(0), axes, keep, getNeutral(node.b, reduction),
-                    [&](Builder &b, Value element, Value accumulator) {
-                      // Integers are computed in their own type, whose sign the fold knows.
-                      Value x = isa<FloatType>(reduction.compute) ? convertScalar(b, element, from, reduction.compute)
-                                                                  : element;
-                      return foldElements(b, reduction, map ? map(b, x) : x, accumulator);
-                    });
+  return reduceOver(
+      node, node.in(0), axes, keep, getNeutral(node.b, reduction), [&](Builder &b, Value element, Value accumulator) {
+        // Integers are computed in their own type, whose sign the fold knows.
+        Value x = isa<FloatType>(reduction.compute) ? convertScalar(b, element, from, reduction.compute) : element;
+        return foldElements(b, reduction, map ? map(b, x) : x, accumulator);
+      });
 }
 
 /// The folded tensor mapped and converted to the element type of the input.
@@ -194,9 +193,10 @@ static LogicalResult lowerReduceLogSumExp(Node &node) {
     Number number{&b, x[0]};
     return select(abs(number) == std::numeric_limits<double>::infinity(), number.with(0), number).value;
   });
-  Value shifted = node.elementwiseOver(node.sizes(node.in(0)), {node.in(0), offset}, compute, [&](Builder &b, ValueRange x) {
-    return exp(Number{&b, convertScalar(b, x[0], from, compute)} - Number{&b, x[1]}).value;
-  });
+  Value shifted =
+      node.elementwiseOver(node.sizes(node.in(0)), {node.in(0), offset}, compute, [&](Builder &b, ValueRange x) {
+        return exp(Number{&b, convertScalar(b, x[0], from, compute)} - Number{&b, x[1]}).value;
+      });
   Reduction sum{Fold::Sum, compute, false};
   auto add = [&](Builder &b, Value x, Value y) { return foldElements(b, sum, x, y); };
   Value total = reduceOver(node, shifted, *axes, keepsAxes(node), getNeutral(node.b, sum), add);
@@ -215,7 +215,8 @@ static LogicalResult lowerReduceLogSumExp(Node &node) {
 static Value replaces(Builder &b, Value x, Value best, bool largest, bool last, bool isUnsigned) {
   if (isa<FloatType>(x.getType())) {
     using arith::CmpFPredicate;
-    auto predicate = largest ? (last ? CmpFPredicate::OGE : CmpFPredicate::OGT) : (last ? CmpFPredicate::OLE : CmpFPredicate::OLT);
+    auto predicate =
+        largest ? (last ? CmpFPredicate::OGE : CmpFPredicate::OGT) : (last ? CmpFPredicate::OLE : CmpFPredicate::OLT);
     Number number{&b, x}, other{&b, best};
     Value isFirstNaN = arith::AndIOp::create(b, number != number, other == other);
     return arith::OrIOp::create(b, compare(predicate, number, other), isFirstNaN);
@@ -243,8 +244,8 @@ Value findExtreme(Node &node, Value tensor, int64_t axis, bool largest, bool las
   Value best = node.filled(kept, getNeutral(b, reduction)), at = node.filled(kept, node.zero(b.getI64Type()));
   AffineMap in = b.getMultiDimIdentityMap(sizes.size()), out = AffineMap::get(sizes.size(), 0, dims, b.getContext());
   auto generic = linalg::GenericOp::create(
-      b, TypeRange{best.getType(), at.getType()}, tensor, ValueRange{best, at}, ArrayRef<AffineMap>{in, out, out}, iterators,
-      [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+      b, TypeRange{best.getType(), at.getType()}, tensor, ValueRange{best, at}, ArrayRef<AffineMap>{in, out, out},
+      iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         Builder inner(loc, nested);
         Value x = convertScalar(inner, arguments[0], element, compute);
         Value isBetter = replaces(inner, x, arguments[1], largest, last, isUnsigned);
@@ -276,6 +277,23 @@ static LogicalResult lowerArgExtreme(Node &node) {
 // Running sums and products
 //===----------------------------------------------------------------------===//
 
+/// Folds each element of `slice` into that of `total`, where `total` is.
+static Value accumulateInPlace(Node &node, Value slice, Value total, const Reduction &reduction) {
+  Builder &b = node.b;
+  auto type = cast<RankedTensorType>(slice.getType());
+  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  auto generic =
+      linalg::GenericOp::create(b, total.getType(), slice, total, ArrayRef<AffineMap>{identity, identity}, iterators,
+                                [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+                                  Builder inner(loc, nested);
+                                  Value x =
+                                      convertScalar(inner, arguments[0], type.getElementType(), reduction.compute);
+                                  linalg::YieldOp::create(inner, foldElements(inner, reduction, x, arguments[1]));
+                                });
+  return generic.getResult(0);
+}
+
 /// The fold of all elements up to each along `axis`, one slice after the other.
 static Value scan(Node &node, Value tensor, int64_t axis, const Reduction &reduction, bool exclusive, bool reverse) {
   Builder &b = node.b;
@@ -295,14 +313,11 @@ static Value scan(Node &node, Value tensor, int64_t axis, const Reduction &reduc
     if (reverse)
       at = arith::SubIOp::create(b, arith::SubIOp::create(b, length, one), at);
     offsets[axis] = at;
-    Value current = tensor::ExtractSliceOp::create(b, tensor, offsets, slice, ones);
-    Value before = loop.getRegionIterArg(1);
-    node.lowerer.setSizes(current, slice);
-    node.lowerer.setSizes(before, slice);
-    Value after = node.elementwiseOver(slice, {current, before}, reduction.compute, [&](Builder &inner, ValueRange x) {
-      return foldElements(inner, reduction, convertScalar(inner, x[0], element, reduction.compute), x[1]);
-    });
-    Value shown = node.elementwiseOver(slice, {exclusive ? before : after}, element, [&](Builder &inner, ValueRange x) {
+    Value current = tensor::ExtractSliceOp::create(b, tensor, offsets, slice, ones), total = loop.getRegionIterArg(1);
+    Value after = accumulateInPlace(node, current, total, reduction);
+    node.lowerer.setSizes(after, slice);
+    node.lowerer.setSizes(total, slice);
+    Value shown = node.elementwiseOver(slice, {exclusive ? total : after}, element, [&](Builder &inner, ValueRange x) {
       return convertScalar(inner, x[0], reduction.compute, element);
     });
     Value written = tensor::InsertSliceOp::create(b, shown, loop.getRegionIterArg(0), offsets, slice, ones);
@@ -339,8 +354,8 @@ static LogicalResult lowerScan(Node &node) {
   bool exclusive = node.integer("exclusive", 0), reverse = node.integer("reverse", 0);
   auto scanAxis = [&](int64_t axis) { return scan(node, node.in(0), axis, reduction, exclusive, reverse); };
   if (rank == 0 || !node.type(1).hasStaticShape() || node.type(1).getNumElements() != 1)
-    return node.fail() << "expected a tensor of at least one dimension and one axis, but got " << node.type(0) << " and "
-                       << node.type(1);
+    return node.fail() << "expected a tensor of at least one dimension and one axis, but got " << node.type(0)
+                       << " and " << node.type(1);
   if (auto constants = node.constants(1)) {
     auto axis = node.axis(constants->front(), rank);
     if (failed(axis))

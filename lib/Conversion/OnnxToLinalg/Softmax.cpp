@@ -76,7 +76,8 @@ static LogicalResult lowerHardmax(Node &node) {
     return node.elementwiseOver(sizes, node.reshape(at, rows), element, [&](Builder &b, ValueRange position) -> Value {
       Value own = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, axis));
       Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, position[0]);
-      Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1)), zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
+      Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1)),
+            zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
       return arith::SelectOp::create(b, isHere, one, zero);
     });
   });

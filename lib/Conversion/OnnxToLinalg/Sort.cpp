@@ -42,7 +42,8 @@ struct RowSorter {
     return arith::CmpIOp::create(b, predicate, l, r);
   }
 
-  Value countBefore(Builder &b, Value row, Value order, Value parity, Value begin, Value end, Value value, Value isLeft) const;
+  Value countBefore(Builder &b, Value row, Value order, Value parity, Value begin, Value end, Value value,
+                    Value isLeft) const;
   Value placeElement(Builder &b, Value row, Value order, Value parity, Value width, Value at) const;
   Value merge(Builder &b, Value row, Value order, Value parity, Value width) const;
   std::pair<Value, Value> sort(Builder &b, Value row, Value order) const;
@@ -105,13 +106,13 @@ Value RowSorter::merge(Builder &b, Value row, Value order, Value parity, Value w
 
 /// The sorted order and which of its two rows holds it.
 std::pair<Value, Value> RowSorter::sort(Builder &b, Value row, Value order) const {
-  auto identity = scf::ForOp::create(b, index(b, 0), length, index(b, 1), order,
-                                     [&](OpBuilder &nested, Location loc, Value at, ValueRange state) {
-                                       Builder inner(loc, nested);
-                                       Value zero = index(inner, 0);
-                                       Value written = tensor::InsertOp::create(inner, at, state[0], ValueRange{zero, at});
-                                       scf::YieldOp::create(inner, written);
-                                     });
+  auto identity = scf::ForOp::create(
+      b, index(b, 0), length, index(b, 1), order, [&](OpBuilder &nested, Location loc, Value at, ValueRange state) {
+        Builder inner(loc, nested);
+        Value zero = index(inner, 0);
+        Value written = tensor::InsertOp::create(inner, at, state[0], ValueRange{zero, at});
+        scf::YieldOp::create(inner, written);
+      });
   Type indexType = b.getIndexType();
   auto passes = scf::WhileOp::create(
       b, TypeRange{indexType, indexType, order.getType()}, ValueRange{index(b, 1), index(b, 0), identity.getResult(0)},
@@ -195,7 +196,8 @@ static LogicalResult lowerTopK(Node &node) {
   Size length = sizes.back(), rows = b.getIndexAttr(1), count = given->front();
   for (Size size : ArrayRef<Size>(sizes).drop_back())
     rows = node.math.mul(rows, size);
-  Value isInRange = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, node.math.value(count), node.math.value(length));
+  Value isInRange =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, node.math.value(count), node.math.value(length));
   node.check(isInRange, "K is larger than the axis, or negative");
   RowSorter sorter{node, node.reshape(moved, {rows, length}), node.math.value(length), node.integer("largest", 1) != 0,
                    node.isUnsigned(0)};

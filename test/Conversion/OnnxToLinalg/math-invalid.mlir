@@ -15,11 +15,3 @@ func.func @gelu_approximation(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "onnx.Gelu"(%a) {approximate = "sinh"} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-
-// -----
-
-func.func @equal_of_strings(%a: tensor<4x!onnx.string>) -> tensor<4xi1> {
-  // expected-error @+1 {{unsupported element type}}
-  %0 = "onnx.Equal"(%a, %a) : (tensor<4x!onnx.string>, tensor<4x!onnx.string>) -> tensor<4xi1>
-  return %0 : tensor<4xi1>
-}
