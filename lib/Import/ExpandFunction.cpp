@@ -126,6 +126,8 @@ static std::shared_ptr<ModelProto> exportModel(Operation *op, const OpSchema &sc
   NodeProto &node = *graph.add_node();
   if (!exportNode(op, schema, node))
     return nullptr;
+  // The inliner looks up the types of all inputs, also of those that are not given and have the empty name.
+  graph.add_value_info()->mutable_type();
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     node.add_input(onnxir::isAbsent(operand) ? "" : exportValue(operand, "input", i, graph.add_input()));
   for (auto [i, result] : llvm::enumerate(op->getResults()))
@@ -148,6 +150,7 @@ static bool inlineFunction(ModelProto &model, llvm::function_ref<bool(StringRef)
   bool same = model.graph().node_size() == 1 && model.graph().node(0).op_type() == node.op_type();
   if (same)
     return false;
+  model.mutable_graph()->clear_value_info();
   try {
     ::onnx::shape_inference::InferShapes(model);
   } catch (const std::exception &) {

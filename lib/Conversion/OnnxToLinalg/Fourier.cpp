@@ -83,9 +83,10 @@ static FailureOr<Size> readSize(Node &node, unsigned input) {
 
 namespace {
 
+/// The axis may be known at run time only; then every size is a choice.
 struct Transform {
-  int64_t axis;
-  Size from, length; // of the input's axis, of the transform
+  SmallVector<Value> isAxis; // per dimension but the last: i1
+  Size from, length;         // of the input's axis, of the transform
   bool isInverse, isOneSided, isComplex;
 
   bool isReal() const { return isInverse && isOneSided; } // the result has one part
@@ -93,29 +94,50 @@ struct Transform {
 
 } // namespace
 
+/// The axis counted from the front as an `index` value: input 2, the attribute of older opsets, or the last but one.
+static FailureOr<Value> getAxis(Node &node) {
+  int64_t rank = node.rank(0);
+  auto fixed = [&](int64_t written) -> FailureOr<Value> {
+    auto axis = node.axis(written, rank);
+    if (succeeded(axis) && *axis == rank - 1)
+      node.fail() << "expected axis to be one of the signal's dimensions but the last, but got " << written;
+    if (failed(axis) || *axis == rank - 1)
+      return failure();
+    return Value(arith::ConstantIndexOp::create(node.b, *axis));
+  };
+  if (!node.has(2))
+    return fixed(node.opset() >= 20 ? -2 : node.integer("axis", 1));
+  auto given = readSize(node, 2);
+  if (failed(given))
+    return failure();
+  if (auto known = IndexMath::getConstant(*given))
+    return fixed(*known);
+  Value axis = node.math.value(*given), zero = arith::ConstantIndexOp::create(node.b, 0);
+  Value fromFront = arith::AddIOp::create(node.b, axis, arith::ConstantIndexOp::create(node.b, rank));
+  Value isNegative = arith::CmpIOp::create(node.b, arith::CmpIPredicate::slt, axis, zero);
+  axis = arith::SelectOp::create(node.b, isNegative, fromFront, axis);
+  Value last = arith::ConstantIndexOp::create(node.b, rank - 1);
+  node.check(arith::CmpIOp::create(node.b, arith::CmpIPredicate::ult, axis, last),
+             "expected axis to be one of the signal's dimensions but the last");
+  return axis;
+}
+
 static FailureOr<Transform> getTransform(Node &node) {
   int64_t rank = node.rank(0);
-  Transform result{node.opset() >= 20 ? -2 : node.integer("axis", 1), {}, {}, node.integer("inverse") != 0,
-                   node.integer("onesided") != 0, false};
-  if (node.has(2)) {
-    auto given = node.constants(2);
-    if (!given || given->size() != 1) {
-      node.fail() << "expected 'axis' to be known at compile time, but it is computed";
-      return failure();
-    }
-    result.axis = given->front();
+  auto parts = rank < 2 ? std::optional<int64_t>() : IndexMath::getConstant(node.size(node.in(0), rank - 1));
+  if (!parts || *parts < 1 || *parts > 2) {
+    node.fail() << "expected a signal whose last dimension is 1 or 2, but got " << node.type(0);
+    return failure();
   }
-  auto axis = node.axis(result.axis, rank);
+  auto axis = getAxis(node);
   if (failed(axis))
     return failure();
-  auto parts = IndexMath::getConstant(node.size(node.in(0), rank - 1));
-  if (*axis == rank - 1 || !parts || *parts < 1 || *parts > 2) {
-    node.fail() << "expected a last dimension of 1 or 2, which is not the axis, but got " << node.type(0) << " and axis " << *axis;
-    return failure();
+  Transform result{{}, node.b.getIndexAttr(1), {}, node.integer("inverse") != 0, node.integer("onesided") != 0, *parts == 2};
+  for (int64_t dim = 0; dim + 1 < rank; ++dim) {
+    Value index = arith::ConstantIndexOp::create(node.b, dim);
+    result.isAxis.push_back(node.b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, *axis, index));
+    result.from = node.math.select(result.isAxis.back(), node.size(node.in(0), dim), result.from);
   }
-  result.axis = *axis;
-  result.isComplex = *parts == 2;
-  result.from = node.size(node.in(0), *axis);
   Size one = node.b.getIndexAttr(1), two = node.b.getIndexAttr(2);
   result.length = result.isReal() ? node.math.mul(two, node.math.sub(result.from, one)) : result.from;
   if (node.has(1)) {
@@ -143,7 +165,9 @@ static LogicalResult lowerDft(Node &node) {
   Type element = node.element(0), compute = getAccumulator(element);
   Size half = getHalf(node, transform->length);
   SmallVector<Size> sizes = node.sizes(signal);
-  sizes[transform->axis] = transform->isOneSided && !transform->isInverse ? half : transform->length;
+  Size transformed = transform->isOneSided && !transform->isInverse ? half : transform->length;
+  for (auto [size, isAxis] : llvm::zip(sizes, transform->isAxis))
+    size = node.math.select(isAxis, transformed, size);
   sizes.back() = node.b.getIndexAttr(transform->isReal() ? 1 : 2);
   // A longer transform reads zeros after the signal's end.
   Size read = node.math.min(transform->from, transform->isReal() ? half : transform->length);
@@ -152,8 +176,11 @@ static LogicalResult lowerDft(Node &node) {
     SmallVector<Value> at;
     for (size_t i = 0; i <= sizes.size(); ++i)
       at.push_back(linalg::IndexOp::create(b, i));
-    Value n = at.pop_back_val(), k = at[transform->axis], part = at.back();
-    at[transform->axis] = n;
+    Value n = at.pop_back_val(), k = n, part = at.back();
+    for (auto [index, isAxis] : llvm::zip(at, transform->isAxis)) {
+      k = arith::SelectOp::create(b, isAxis, index, k);
+      index = arith::SelectOp::create(b, isAxis, n, index);
+    }
     Complex x = readSignal(b, signal, at, transform->isComplex, compute);
     Number term = getPart(b, multiply(x, roots.power(b, k, n, !transform->isInverse)), part);
     if (transform->isReal())

@@ -66,7 +66,9 @@ RoiAlign::Side RoiAlign::getSide(Builder &b, Value region, int64_t column, int64
 Number RoiAlign::sample(Builder &b, Value batch, Value channel, Number y, Number x) {
   SmallVector<std::pair<Value, Number>> places[2]; // per side: index and weight of two neighbours
   Value outside;
-  for (auto [i, at, size] : llvm::zip(llvm::seq(2), ArrayRef{y, x}, ArrayRef{height, width})) {
+  for (int i = 0; i < 2; ++i) {
+    Number at = i == 0 ? y : x;
+    Value size = i == 0 ? height : width;
     Number length = toNumber(b, size, compute), last = length - 1.0;
     Value out = arith::OrIOp::create(b, at < -1.0, at > length);
     outside = outside ? arith::OrIOp::create(b, outside, out).getResult() : out;
