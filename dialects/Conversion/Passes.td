@@ -65,6 +65,7 @@ def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
     Operations that have a kernel become `hrt.kernel`; the others must have been decomposed.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numKernels", "num-kernels-selected", "Number of operations given to a kernel">,
                     Statistic<"numParameters", "num-parameters-placed", "Number of parameters placed">];

@@ -8,6 +8,7 @@
 #include "Artefact.h"
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
+#include "hone/Conversion/Raising.h"
 #include "hone/Import/Import.h"
 #include "hone/Target/CPU.h"
 
@@ -31,6 +32,7 @@ using namespace mlir;
 namespace hone {
 
 static void buildRaisePhase(OpPassManager &pm) {
+  buildRaisingPipeline(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

@@ -8,10 +8,12 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -77,15 +79,41 @@ static MemRefType getMemRef(Type tensor) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-static void replaceParameters(func::FuncOp function, Value call) {
+/// A parameter's memory in its logical shape: one that is stored transposed is read through strides.
+static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, IntegerAttr offset) {
+  auto type = cast<RankedTensorType>(get.getType());
+  Value memory = hrt::WeightOp::create(b, get.getLoc(), getMemRef(getPlanes(type)[0].type), call, offset);
+  auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
+  if (!stored || !stored.getTransposed())
+    return memory;
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  std::swap(permutation[type.getRank() - 1], permutation[type.getRank() - 2]);
+  auto map = AffineMap::getPermutationMap(permutation, b.getContext());
+  return memref::TransposeOp::create(b, get.getLoc(), memory, AffineMapAttr::get(map));
+}
+
+/// Encodings that hold f32 in another order only are plain memory from here on; nothing makes others yet.
+static LogicalResult replaceParameters(func::FuncOp function, Value call) {
   SymbolTable symbols(function->getParentOfType<ModuleOp>());
-  function.walk([&](GetParamOp get) {
+  WalkResult result = function.walk([&](GetParamOp get) -> WalkResult {
     OpBuilder b(get);
+    auto type = cast<RankedTensorType>(get.getType());
+    SmallVector<EncodingPlane> planes = getPlanes(type);
+    if (planes.size() != 1 || planes[0].type.getElementType() != type.getElementType())
+      return get.emitError() << "unsupported encoding " << type.getEncoding()
+                             << " of a parameter for the CPU; supported: f32 in either order";
     auto offset = symbols.lookup(get.getName())->getAttrOfType<IntegerAttr>(hrt::kOffsetAttr);
-    Value memory = hrt::WeightOp::create(b, get.getLoc(), getMemRef(get.getType()), call, offset);
-    get.replaceAllUsesWith(readMemory(b, get.getLoc(), memory));
+    get.replaceAllUsesWith(readMemory(b, get.getLoc(), viewParameter(b, get, call, offset)));
     get.erase();
+    return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    return failure();
+  function.walk([](UnpackOp unpack) {
+    unpack.replaceAllUsesWith(unpack.getTensor());
+    unpack.erase();
+  });
+  return success();
 }
 
 static void replaceStateOps(func::FuncOp function, Value call) {
@@ -155,7 +183,8 @@ static LogicalResult convertFunction(func::FuncOp function) {
     Value memory = hrt::InputOp::create(b, argument.getLoc(), getMemRef(argument.getType()), call, index++);
     argument.replaceAllUsesWith(readMemory(b, argument.getLoc(), memory));
   }
-  replaceParameters(function, call);
+  if (failed(replaceParameters(function, call)))
+    return failure();
   block.eraseArguments(0, count);
   function.setAllArgAttrs(ArrayRef<DictionaryAttr>());
   function.setAllResultAttrs(ArrayRef<DictionaryAttr>());
