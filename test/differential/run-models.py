@@ -12,6 +12,7 @@ import tempfile
 
 import suite
 
+KNOWN = pathlib.Path(__file__).with_name("models.known")
 TOLERANCE = 1e-4  # f32 in another order of summation, over a few layers
 
 
@@ -38,14 +39,7 @@ def check(path, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     cases = [(name, path) for name, path in models().items() if options.only in name]
-    passed = failed = 0
-    for name, reason in suite.run_cases(cases, lambda path: check(path, options.build / "bin"), options.jobs):
-        if reason:
-            failed += 1
-            print(f"{name}: {reason}", flush=True)
-        else:
-            passed += 1
-    return suite.finish(passed, failed)
+    return suite.run_with_known(cases, lambda path: check(path, options.build / "bin"), options.jobs, KNOWN)
 
 
 sys.exit(main())

@@ -17,6 +17,7 @@ import numpy
 
 import onnx_cases
 import onnx_table
+import suite
 
 KNOWN = pathlib.Path(__file__).with_name("node-tests.known")
 SECONDS = 120  # a case that takes longer has failed
@@ -33,16 +34,6 @@ def parse_arguments():
     parser.add_argument("--keep", type=pathlib.Path, help="keep models, tensors and artefacts in this folder")
     parser.add_argument("--list", action="store_true", help="print the names of the selected cases and stop")
     return parser.parse_args()
-
-
-def read_known():
-    """Cases that are known to fail, with the reason of each: lines `case: reason`."""
-    known = {}
-    for line in KNOWN.read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition(":")
-            known[name.strip()] = reason.strip()
-    return known
 
 
 def run(*command):
@@ -130,7 +121,7 @@ def main():
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
-    known = read_known()
+    known = suite.read_known(KNOWN)
     results = run_all(cases, known, options)
     failed = [name for name, result in results.items() if result["stage"]]
     unexpected = [name for name in failed if name not in known]
