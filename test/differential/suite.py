@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 1500  # the perplexity of 65,536 tokens on one busy core
 
 
 class Failure(Exception):
