@@ -26,4 +26,15 @@ def Decompose : Pass<"hone-decompose"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SplitMlps : Pass<"hone-split-mlps"> {
+  let summary = "Split feed-forward blocks into products and the elementwise part between them";
+  let description = [{
+    `hone.gated_mlp` and `hone.mlp` become `hone.linear` operations, which may have kernels, and the activation as a
+    `linalg.generic`. Blocks of elements narrower than 32 bits stay, since their products are not rounded.
+  }];
+  let statistics = [Statistic<"numSplit", "num-blocks-split", "Number of feed-forward blocks split">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // HONE_TRANSFORMS_PASSES_TD

@@ -28,6 +28,7 @@ static void simplify(OpPassManager &pm) {
 }
 
 void buildTensorPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createSplitMlps());
   pm.addPass(createConvertHoneToHrt());
   pm.addNestedPass<func::FuncOp>(createDecompose());
   simplify(pm);

@@ -58,8 +58,7 @@ Value hone::buildActivation(LocBuilder &builder, Activation activation, Value x)
 
 //===- gated_mlp, mlp ---------------------------------------------------------------------------------------------===//
 
-/// `activation(gate) * up`, or `activation(up)` where `gate` is null, rounded to `elements`.
-static Value buildHidden(LocBuilder &builder, Activation activation, Value up, Value gate, Type elements) {
+Value hone::buildHidden(LocBuilder &builder, Activation activation, Value up, Value gate, Type elements) {
   Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), up);
   SmallVector<int64_t> all = loopRange(0, sizes.size());
   SmallVector<Operand> operands{{up, all}};

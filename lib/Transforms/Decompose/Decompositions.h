@@ -59,6 +59,9 @@ mlir::Value buildLinear(LocBuilder &builder, mlir::Value x, mlir::Value weight, 
 /// The f32 value `x` after the activation.
 mlir::Value buildActivation(LocBuilder &builder, Activation activation, mlir::Value x);
 
+/// `activation(gate) * up`, or `activation(up)` where `gate` is null, rounded to `elements`.
+mlir::Value buildHidden(LocBuilder &builder, Activation activation, mlir::Value up, mlir::Value gate, mlir::Type elements);
+
 } // namespace hone
 
 #endif // HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H

@@ -1,0 +1,73 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-split-mlps: feed-forward blocks as products, which have kernels, and the elementwise part between them.
+
+#include "Decompositions.h"
+
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace hone {
+
+#define GEN_PASS_DEF_SPLITMLPS
+#include "hone/Transforms/Passes.h.inc"
+
+/// `x · weightᵀ + bias`, of the type that inference gives.
+static Value createProduct(LocBuilder &builder, Value x, Value weight, Value bias) {
+  auto rows = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape(rows.getShape());
+  shape.back() = cast<RankedTensorType>(weight.getType()).getDimSize(0);
+  return LinearOp::create(builder, RankedTensorType::get(shape, rows.getElementType()), x, weight, bias);
+}
+
+/// A product rounds its sums to the elements of x, a block only hidden and result: the same in f32 and wider alone.
+static bool roundsNowhere(Value x) { return cast<RankedTensorType>(x.getType()).getElementTypeBitWidth() >= 32; }
+
+static Value splitGatedMlp(LocBuilder &builder, GatedMlpOp op) {
+  Value gate = createProduct(builder, op.getX(), op.getGate(), op.getGateBias());
+  Value up = createProduct(builder, op.getX(), op.getUp(), op.getUpBias());
+  Value hidden = buildHidden(builder, op.getActivation(), up, gate, op.getX().getType().getElementType());
+  return createProduct(builder, hidden, op.getDown(), op.getDownBias());
+}
+
+static Value splitMlp(LocBuilder &builder, MlpOp op) {
+  Value up = createProduct(builder, op.getX(), op.getUp(), op.getUpBias());
+  Value hidden = buildHidden(builder, op.getActivation(), up, /*gate=*/nullptr, op.getX().getType().getElementType());
+  return createProduct(builder, hidden, op.getDown(), op.getDownBias());
+}
+
+template <typename Op>
+static void split(Op op, Value (*build)(LocBuilder &, Op), IRRewriter &rewriter) {
+  rewriter.setInsertionPoint(op);
+  LocBuilder builder(op.getLoc(), rewriter);
+  Value value = build(builder, op);
+  if (value.getType() != op.getType())
+    value = tensor::CastOp::create(builder, op.getType(), value);
+  rewriter.replaceOp(op, value);
+}
+
+namespace {
+struct SplitMlpsPass : impl::SplitMlpsBase<SplitMlpsPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    getOperation()->walk([&](Operation *op) {
+      auto gated = dyn_cast<GatedMlpOp>(op);
+      auto plain = dyn_cast<MlpOp>(op);
+      if ((!gated && !plain) || !roundsNowhere(op->getOperand(0)))
+        return;
+      ++numSplit;
+      if (gated)
+        split(gated, splitGatedMlp, rewriter);
+      else
+        split(plain, splitMlp, rewriter);
+    });
+  }
+};
+} // namespace
+
+} // namespace hone
