@@ -112,7 +112,8 @@ std::optional<double> Expressions::evaluate(StringRef op, ArrayRef<double> x) co
 }
 
 static bool isSelectOfReals(const Expression *e) {
-  return e->kind == ExpressionKind::Select && e->operands[1]->kind == ExpressionKind::Real && e->operands[2]->kind == ExpressionKind::Real;
+  return e->kind == ExpressionKind::Select && e->operands[1]->kind == ExpressionKind::Real &&
+         e->operands[2]->kind == ExpressionKind::Real;
 }
 
 const Expression *Expressions::arithmetic(StringRef op, ArrayRef<const Expression *> given) {

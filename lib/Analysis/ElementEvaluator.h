@@ -17,7 +17,8 @@ namespace hone::analysis {
 class ElementEvaluator {
 public:
   ElementEvaluator(SymbolicAnalysis &analysis, mlir::Value value, Indices indices)
-      : analysis(analysis), e(analysis.expressions), value(value), op(value.getDefiningOp()), indices(indices.begin(), indices.end()) {}
+      : analysis(analysis), e(analysis.expressions), value(value), op(value.getDefiningOp()),
+        indices(indices.begin(), indices.end()) {}
 
   const Expression *evaluate();
   const Expression *opaque();

@@ -268,7 +268,8 @@ const Expression *ElementEvaluator::elementwise(StringRef name) {
   return x.size() <= 2 ? e.arithmetic(name, x) : nullptr;
 }
 
-const Expression *ElementEvaluator::selectInteger(const Expression *condition, const Expression *a, const Expression *b) {
+const Expression *ElementEvaluator::selectInteger(const Expression *condition, const Expression *a,
+                                                  const Expression *b) {
   if (condition->kind == ExpressionKind::True)
     return a;
   if (condition->kind == ExpressionKind::False || a == b)
@@ -306,9 +307,34 @@ const Expression *ElementEvaluator::evaluate() {
   if (!onnxir::getDomain(op).empty())
     return nullptr;
   StringRef name = onnxir::getOpType(op);
-  static const llvm::StringSet<> elementwiseNames = {
-      "Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "And", "Or", "Not", "Xor", "Equal", "Less", "Greater", "LessOrEqual",
-      "GreaterOrEqual", "Where", "Neg", "Abs", "Sqrt", "Exp", "Log", "Tanh", "Floor", "Reciprocal", "Identity", "Sum"};
+  static const llvm::StringSet<> elementwiseNames = {"Add",
+                                                     "Sub",
+                                                     "Mul",
+                                                     "Div",
+                                                     "Mod",
+                                                     "Pow",
+                                                     "Max",
+                                                     "Min",
+                                                     "And",
+                                                     "Or",
+                                                     "Not",
+                                                     "Xor",
+                                                     "Equal",
+                                                     "Less",
+                                                     "Greater",
+                                                     "LessOrEqual",
+                                                     "GreaterOrEqual",
+                                                     "Where",
+                                                     "Neg",
+                                                     "Abs",
+                                                     "Sqrt",
+                                                     "Exp",
+                                                     "Log",
+                                                     "Tanh",
+                                                     "Floor",
+                                                     "Reciprocal",
+                                                     "Identity",
+                                                     "Sum"};
   if (name == "Identity" || (name == "Dropout" && value == op->getResult(0)))
     return analysis.getElement(op->getOperand(0), indices);
   if (elementwiseNames.contains(name))

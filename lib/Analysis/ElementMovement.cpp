@@ -34,7 +34,8 @@ const Expression *ElementEvaluator::constantNode() {
   if (auto real = op->getAttrOfType<FloatAttr>("value_float"))
     return e.real(real.getValueAsDouble());
   auto at = indices.empty() ? std::optional<int64_t>() : indices[0].getConstant();
-  if (auto integers = op->getAttrOfType<DenseI64ArrayAttr>("value_ints"); integers && at && *at >= 0 && *at < integers.size())
+  if (auto integers = op->getAttrOfType<DenseI64ArrayAttr>("value_ints");
+      integers && at && *at >= 0 && *at < integers.size())
     return e.integer(integers[*at]);
   return nullptr;
 }
@@ -81,7 +82,8 @@ const Expression *ElementEvaluator::unsqueeze() {
     return nullptr;
   SmallVector<Polynomial> at;
   for (auto [dim, index] : llvm::enumerate(indices))
-    if (llvm::none_of(*axes, [&](int64_t axis) { return normalizeAxis(axis, indices.size()) == static_cast<int64_t>(dim); }))
+    if (llvm::none_of(*axes,
+                      [&](int64_t axis) { return normalizeAxis(axis, indices.size()) == static_cast<int64_t>(dim); }))
       at.push_back(index);
   return analysis.getElement(op->getOperand(0), at);
 }
@@ -94,8 +96,10 @@ const Expression *ElementEvaluator::squeeze() {
   SmallVector<Polynomial> at;
   size_t next = 0;
   for (auto [dim, size] : llvm::enumerate(*input)) {
-    bool dropped = axes ? llvm::any_of(*axes, [&](int64_t axis) { return normalizeAxis(axis, input->size()) == static_cast<int64_t>(dim); })
-                        : size.isConstant(1);
+    bool dropped =
+        axes ? llvm::any_of(
+                   *axes, [&](int64_t axis) { return normalizeAxis(axis, input->size()) == static_cast<int64_t>(dim); })
+             : size.isConstant(1);
     if (!dropped && next >= indices.size())
       return nullptr;
     at.push_back(dropped ? Polynomial(0) : indices[next++]);
@@ -160,7 +164,8 @@ private:
 };
 } // namespace
 
-std::optional<SmallVector<Polynomial>> SymbolicAnalysis::mapReshape(ArrayRef<Polynomial> from, ArrayRef<Polynomial> to, Indices indices) {
+std::optional<SmallVector<Polynomial>> SymbolicAnalysis::mapReshape(ArrayRef<Polynomial> from, ArrayRef<Polynomial> to,
+                                                                    Indices indices) {
   return Reshaping(expressions, from, to, indices).compute();
 }
 
@@ -371,7 +376,9 @@ const Expression *ElementEvaluator::reduce() {
   SmallVector<Polynomial> at(indices);
   at[*axis] = e.index(kReducedAxis, (*shape)[*axis]);
   const Expression *element = analysis.getElement(op->getOperand(0), at);
-  return e.call(onnxir::getOpType(op), {element->isFlag() || element->kind == ExpressionKind::Integer ? element : e.toReal(element), e.integer((*shape)[*axis])});
+  return e.call(onnxir::getOpType(op),
+                {element->isFlag() || element->kind == ExpressionKind::Integer ? element : e.toReal(element),
+                 e.integer((*shape)[*axis])});
 }
 
 } // namespace hone::analysis

@@ -39,7 +39,8 @@ std::string Expressions::toString(const Polynomial &polynomial) const {
 
 std::string Expressions::toString(const Expression *expression) const {
   auto list = [&](llvm::StringRef separator) {
-    return llvm::join(llvm::map_range(expression->operands, [&](const Expression *operand) { return toString(operand); }), separator);
+    return llvm::join(
+        llvm::map_range(expression->operands, [&](const Expression *operand) { return toString(operand); }), separator);
   };
   switch (expression->kind) {
   case ExpressionKind::Integer:
@@ -68,7 +69,9 @@ std::string Expressions::toString(const Expression *expression) const {
   case ExpressionKind::Load:
   case ExpressionKind::LoadFlag:
     return nameOf(expression->source) + "[" +
-           llvm::join(llvm::map_range(expression->indices, [&](const Polynomial &index) { return toString(index); }), ", ") + "]";
+           llvm::join(llvm::map_range(expression->indices, [&](const Polynomial &index) { return toString(index); }),
+                      ", ") +
+           "]";
   }
   return "";
 }

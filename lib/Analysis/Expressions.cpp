@@ -251,7 +251,8 @@ const Expression *Expressions::combine(ExpressionKind kind, llvm::ArrayRef<const
   }
   // x or (not x and y) is x or y; x and (not x or y) is x and y.
   for (const Expression *operand : operands) {
-    if (operand->kind != dual || !llvm::any_of(operand->operands, [&](const Expression *part) { return llvm::is_contained(negations, part); }))
+    if (operand->kind != dual ||
+        !llvm::any_of(operand->operands, [&](const Expression *part) { return llvm::is_contained(negations, part); }))
       continue;
     SmallVector<const Expression *> rest(operands);
     llvm::erase(rest, operand);

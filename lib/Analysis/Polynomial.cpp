@@ -14,8 +14,12 @@ using llvm::SmallVector;
 
 namespace hone::analysis {
 
-static int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-static int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+static int64_t wrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+static int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 /// Graded order: the product of more atoms comes first, then the smaller atoms.
 static bool precedes(ArrayRef<Atom> a, ArrayRef<Atom> b) {
@@ -88,9 +92,8 @@ Polynomial Polynomial::operator*(const Polynomial &other) const {
 }
 
 bool Polynomial::operator==(const Polynomial &other) const {
-  return llvm::equal(terms, other.terms, [](const Term &a, const Term &b) {
-    return a.coefficient == b.coefficient && a.atoms == b.atoms;
-  });
+  return llvm::equal(terms, other.terms,
+                     [](const Term &a, const Term &b) { return a.coefficient == b.coefficient && a.atoms == b.atoms; });
 }
 
 /// `product` without the atoms of `factor`, or nothing if they are not all there. Both are sorted.

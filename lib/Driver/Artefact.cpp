@@ -269,7 +269,7 @@ FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
   if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
     return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
   std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
-  if (std::error_code error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false))
+  if (std::error_code error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all))
     return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
   return ArtefactWriter(clean, temporary, loc);
 }

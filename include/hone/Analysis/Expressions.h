@@ -19,8 +19,8 @@
 namespace hone::analysis {
 
 enum class ExpressionKind {
-  Integer,     // a polynomial
-  True,        // predicates from here …
+  Integer, // a polynomial
+  True,    // predicates from here …
   False,
   NonNegative, // polynomial >= 0
   IsZero,      // polynomial == 0
@@ -28,22 +28,22 @@ enum class ExpressionKind {
   Not,         // of an IsZero, a LoadFlag or a CallFlag
   And,         // of predicates that are no And
   Or,
-  CallFlag,    // a named predicate over expressions; … to here
-  Real,        // a floating-point constant
-  Load,        // an element of a floating-point tensor
-  Select,      // predicate, value if true, value if false
-  Call         // a named function of expressions
+  CallFlag, // a named predicate over expressions; … to here
+  Real,     // a floating-point constant
+  Load,     // an element of a floating-point tensor
+  Select,   // predicate, value if true, value if false
+  Call      // a named function of expressions
 };
 
 struct Expression : llvm::FoldingSetNode {
   ExpressionKind kind;
-  Polynomial polynomial;                        // Integer, NonNegative, IsZero
-  double real = 0;                              // Real
-  mlir::Value source;                           // Load, LoadFlag
-  llvm::StringRef name;                         // Call, CallFlag; outlives the expression
-  llvm::SmallVector<Polynomial> indices;        // Load, LoadFlag
+  Polynomial polynomial;                 // Integer, NonNegative, IsZero
+  double real = 0;                       // Real
+  mlir::Value source;                    // Load, LoadFlag
+  llvm::StringRef name;                  // Call, CallFlag; outlives the expression
+  llvm::SmallVector<Polynomial> indices; // Load, LoadFlag
   llvm::SmallVector<const Expression *, 3> operands;
-  unsigned number = 0;                          // in order of creation
+  unsigned number = 0; // in order of creation
 
   bool isFlag() const { return kind >= ExpressionKind::True && kind <= ExpressionKind::CallFlag; }
   bool isReal(double value) const { return kind == ExpressionKind::Real && real == value; }

@@ -48,7 +48,8 @@ public:
   /// The element of `value`, broadcast to `shape`, at `indices`; null where the broadcast is not certain.
   const Expression *getBroadcastElement(mlir::Value value, llvm::ArrayRef<Polynomial> shape, Indices indices);
   /// Where in a tensor of shape `from` the element `indices` of its reshape to `to` is; nothing if that is not known.
-  std::optional<llvm::SmallVector<Polynomial>> mapReshape(llvm::ArrayRef<Polynomial> from, llvm::ArrayRef<Polynomial> to, Indices indices);
+  std::optional<llvm::SmallVector<Polynomial>> mapReshape(llvm::ArrayRef<Polynomial> from,
+                                                          llvm::ArrayRef<Polynomial> to, Indices indices);
 
   /// Forgets what was found out about values, but not the names; to be called after the IR has changed.
   void invalidate();

@@ -40,8 +40,8 @@ static LogicalResult mergeSizes(Node &node, SmallVector<Size> &sizes, ArrayRef<S
       continue;
     auto left = IndexMath::getConstant(sizes[dim]), right = IndexMath::getConstant(size);
     if (left && right)
-      return node.fail() << "expected the inputs to agree in dimension " << dim << ", but got sizes " << *left << " and "
-                         << *right;
+      return node.fail() << "expected the inputs to agree in dimension " << dim << ", but got sizes " << *left
+                         << " and " << *right;
     node.check(compare(node, arith::CmpIPredicate::eq, sizes[dim], size),
                "expected the inputs to agree in dimension " + Twine(dim));
     sizes[dim] = left ? sizes[dim] : size;
@@ -135,7 +135,8 @@ static LogicalResult lowerSplit(Node &node) {
   if (total && whole && *total != *whole)
     return node.fail() << "expected the lengths of the parts to sum to " << *whole << ", but got " << *total;
   if (!node.math.equal(offset, size))
-    node.check(compare(node, arith::CmpIPredicate::eq, offset, size), "expected the lengths of the parts to sum to the whole");
+    node.check(compare(node, arith::CmpIPredicate::eq, offset, size),
+               "expected the lengths of the parts to sum to the whole");
   for (auto [i, length] : llvm::enumerate(*lengths))
     if (node.wants(i))
       node.set(i, takeAlong(node, node.in(0), *axis, offsets[i], length));
@@ -181,7 +182,8 @@ static Span resolveForward(Node &node, const Span &span, Size size) {
 static Span resolveBackward(Node &node, const Span &span, Size size) {
   IndexMath &math = node.math;
   Size zero = math.constant(0), last = math.sub(size, math.constant(1));
-  Size start = clampBound(node, span.start, size, zero, last), end = clampBound(node, span.end, size, math.constant(-1), last);
+  Size start = clampBound(node, span.start, size, zero, last),
+       end = clampBound(node, span.end, size, math.constant(-1), last);
   Size count = math.ceilDiv(math.sub(start, end), math.sub(zero, span.step));
   return {start, end, span.step, math.max(count, zero)};
 }
@@ -198,7 +200,10 @@ static FailureOr<Span> resolveSpan(Node &node, const Span &span, Size size) {
   node.check(compare(node, arith::CmpIPredicate::ne, span.step, math.constant(0)), "expected steps not to be 0");
   Span forward = resolveForward(node, span, size), backward = resolveBackward(node, span, size);
   Value rises = compare(node, arith::CmpIPredicate::sgt, span.step, math.constant(0));
-  return Span{math.select(rises, forward.start, backward.start), {}, span.step, math.select(rises, forward.count, backward.count)};
+  return Span{math.select(rises, forward.start, backward.start),
+              {},
+              span.step,
+              math.select(rises, forward.count, backward.count)};
 }
 
 /// Elements of `tensor` at start + i * step, for steps of any sign.
@@ -226,7 +231,8 @@ static Value takeSpans(Node &node, Value tensor, ArrayRef<Span> spans) {
     sizes.push_back(span.count);
     strides.push_back(span.step);
     forward &= node.math.isAtLeast(span.step, 1);
-    fixed &= IndexMath::getConstant(span.start) && IndexMath::getConstant(span.count) && IndexMath::getConstant(span.step);
+    fixed &=
+        IndexMath::getConstant(span.start) && IndexMath::getConstant(span.count) && IndexMath::getConstant(span.step);
   }
   bool scalars = fixed && node.scalars(tensor);
   return forward || scalars ? node.slice(tensor, offsets, sizes, strides) : gatherSpans(node, tensor, spans);
@@ -323,7 +329,8 @@ static LogicalResult lowerDepthToSpace(Node &node) {
   bool depthFirst = node.string("mode") == "DCR";
   SmallVector<Size> split = depthFirst ? SmallVector<Size>{from[0], size, size, *channels, from[2], from[3]}
                                        : SmallVector<Size>{from[0], *channels, size, size, from[2], from[3]};
-  SmallVector<int64_t> order = depthFirst ? SmallVector<int64_t>{0, 3, 4, 1, 5, 2} : SmallVector<int64_t>{0, 1, 4, 2, 5, 3};
+  SmallVector<int64_t> order =
+      depthFirst ? SmallVector<int64_t>{0, 3, 4, 1, 5, 2} : SmallVector<int64_t>{0, 1, 4, 2, 5, 3};
   Value moved = node.transpose(node.reshape(node.in(0), split), order);
   node.set(0, node.reshape(moved, {from[0], *channels, node.math.mul(from[2], size), node.math.mul(from[3], size)}));
   return success();
@@ -339,16 +346,19 @@ static LogicalResult lowerSpaceToDepth(Node &node) {
     return failure();
   Size size = node.math.constant(block);
   bool depthFirst = node.string("mode", "DCR") == "DCR";
-  SmallVector<int64_t> order = depthFirst ? SmallVector<int64_t>{0, 3, 5, 1, 2, 4} : SmallVector<int64_t>{0, 1, 3, 5, 2, 4};
+  SmallVector<int64_t> order =
+      depthFirst ? SmallVector<int64_t>{0, 3, 5, 1, 2, 4} : SmallVector<int64_t>{0, 1, 3, 5, 2, 4};
   Value moved = node.transpose(node.reshape(node.in(0), {from[0], from[1], *height, size, *width, size}), order);
-  node.set(0, node.reshape(moved, {from[0], node.math.mul(from[1], node.math.constant(block * block)), *height, *width}));
+  node.set(0,
+           node.reshape(moved, {from[0], node.math.mul(from[1], node.math.constant(block * block)), *height, *width}));
   return success();
 }
 
 static LogicalResult lowerReverseSequence(Node &node) {
   int64_t time = node.integer("time_axis"), batch = node.integer("batch_axis", 1);
   if (node.rank(0) < 2 || std::min(time, batch) != 0 || std::max(time, batch) != 1)
-    return node.fail() << "expected time_axis and batch_axis to be 0 and 1, or 1 and 0, but got " << time << " and " << batch;
+    return node.fail() << "expected time_axis and batch_axis to be 0 and 1, or 1 and 0, but got " << time << " and "
+                       << batch;
   Value tensor = node.in(0), lengths = node.in(1);
   Size size = node.size(tensor, time), one = node.math.constant(1);
   if (node.rank(1) != 1)

@@ -146,9 +146,10 @@ static Value roundBlocks(Node &node, Value x, const BlockedWeight &weight) {
   blocked.append({node.b.getIndexAttr(weight.blocks()), node.b.getIndexAttr(weight.block)});
   Value blocks = node.reshape(filled, blocked);
   int64_t last = blocked.size() - 1;
-  Value largest = node.reduce(blocks, {last}, /*keep=*/true, node.zero(single), [](Builder &b, Value element, Value so) {
-    return arith::MaximumFOp::create(b, math::AbsFOp::create(b, element), so);
-  });
+  Value largest =
+      node.reduce(blocks, {last}, /*keep=*/true, node.zero(single), [](Builder &b, Value element, Value so) {
+        return arith::MaximumFOp::create(b, math::AbsFOp::create(b, element), so);
+      });
   Value rounded = node.elementwiseOver(blocked, {blocks, largest}, single, [&](Builder &b, ValueRange v) -> Value {
     Value most = arith::ConstantOp::create(b, b.getF32FloatAttr(kMost)), zero = node.zero(single);
     Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v[1], zero);

@@ -201,8 +201,7 @@ Value Node::elementwise(ValueRange tensors, Type element, Body body) {
   SmallVector<int64_t> shape;
   for (Size size : sizes)
     shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
-  bool fixed = !llvm::is_contained(shape, ShapedType::kDynamic) &&
-               isScalarShape(RankedTensorType::get(shape, element));
+  bool fixed = !llvm::is_contained(shape, ShapedType::kDynamic) && isScalarShape(RankedTensorType::get(shape, element));
   if (!fixed || scalars.size() != tensors.size() || tensors.empty())
     return elementwiseOver(sizes, tensors, element, body);
   SmallVector<Value> results;
@@ -245,13 +244,12 @@ Value Node::reduce(Value tensor, ArrayRef<int64_t> axes, bool keep, Value initia
   }
   Value init = filled(kept, initial);
   AffineMap in = b.getMultiDimIdentityMap(sizes.size()), out = AffineMap::get(sizes.size(), 0, exprs, b.getContext());
-  auto generic = linalg::GenericOp::create(
-      b, init.getType(), tensor, init, ArrayRef<AffineMap>{in, out}, iterators,
-      [&](OpBuilder &nested, Location loc, ValueRange arguments) {
-        Builder inner(loc, nested);
-        IndexMath::RegionScope scope(math);
-        linalg::YieldOp::create(inner, body(inner, arguments[0], arguments[1]));
-      });
+  auto generic = linalg::GenericOp::create(b, init.getType(), tensor, init, ArrayRef<AffineMap>{in, out}, iterators,
+                                           [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+                                             Builder inner(loc, nested);
+                                             IndexMath::RegionScope scope(math);
+                                             linalg::YieldOp::create(inner, body(inner, arguments[0], arguments[1]));
+                                           });
   lowerer.setSizes(generic.getResult(0), kept);
   return keep ? reshape(generic.getResult(0), withOnes) : generic.getResult(0);
 }
@@ -282,7 +280,8 @@ Value Node::transpose(Value tensor, ArrayRef<int64_t> permutation) {
 }
 
 /// The scalars of a slice with fixed offsets, sizes and strides; null otherwise.
-static Value sliceScalars(Node &node, Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, ArrayRef<Size> strides) {
+static Value sliceScalars(Node &node, Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes,
+                          ArrayRef<Size> strides) {
   auto values = node.scalars(tensor);
   auto first = getConstantIntValues(offsets), count = getConstantIntValues(sizes), step = getConstantIntValues(strides);
   if (!values || !first || !count || !step)
@@ -311,7 +310,8 @@ Value Node::slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, Ar
     return llvm::all_of(values, [&](Size value) { return IndexMath::getConstant(value) == constant; });
   };
   if (isConstant(offsets, 0) && isConstant(strides, 1) &&
-      llvm::all_of(llvm::zip(sizes, this->sizes(tensor)), [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
+      llvm::all_of(llvm::zip(sizes, this->sizes(tensor)),
+                   [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
     return tensor;
   if (Value folded = sliceScalars(*this, tensor, offsets, sizes, strides))
     return folded;
@@ -378,7 +378,8 @@ static Groups matchGroups(IndexMath &math, ArrayRef<Size> from, ArrayRef<Size> t
 static int64_t countElements(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   int64_t product = 1;
   for (int64_t dim : dims)
-    product = ShapedType::isDynamic(shape[dim]) || ShapedType::isDynamic(product) ? ShapedType::kDynamic : product * shape[dim];
+    product = ShapedType::isDynamic(shape[dim]) || ShapedType::isDynamic(product) ? ShapedType::kDynamic
+                                                                                  : product * shape[dim];
   return product;
 }
 
@@ -432,9 +433,8 @@ static Value reshapeByValues(Node &node, Value tensor, ArrayRef<Size> to) {
 
 Value Node::reshape(Value tensor, ArrayRef<Size> to) {
   SmallVector<Size> from = sizes(tensor);
-  if (from.size() == to.size() && llvm::all_of(llvm::zip(from, to), [&](auto pair) {
-        return math.equal(std::get<0>(pair), std::get<1>(pair));
-      }))
+  if (from.size() == to.size() &&
+      llvm::all_of(llvm::zip(from, to), [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
     return tensor;
   RankedTensorType wanted = getType(to, tensor);
   ArrayRef<int64_t> before = getType(from, tensor).getShape(), after = wanted.getShape();
@@ -449,13 +449,19 @@ Value Node::reshape(Value tensor, ArrayRef<Size> to) {
   if (from.empty() || to.empty()) {
     SmallVector<int64_t> ones(from.size(), 1);
     SmallVector<Size> allOnes(to.size(), b.getIndexAttr(1));
-    result = from.empty() ? tensor::ExpandShapeOp::create(b, getType(allOnes, tensor), tensor, ArrayRef<ReassociationIndices>(), allOnes).getResult()
-                          : tensor::CollapseShapeOp::create(b, refine(*this, tensor, ones), ArrayRef<ReassociationIndices>()).getResult();
+    result = from.empty()
+                 ? tensor::ExpandShapeOp::create(b, getType(allOnes, tensor), tensor, ArrayRef<ReassociationIndices>(),
+                                                 allOnes)
+                       .getResult()
+                 : tensor::CollapseShapeOp::create(b, refine(*this, tensor, ones), ArrayRef<ReassociationIndices>())
+                       .getResult();
   } else {
     Groups groups = matchGroups(math, from, to);
     if (contradicts(groups, before, after))
-      groups = {{llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())), llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size()))}};
-    result = expandsToSeveralUnknown(groups, after) ? reshapeByValues(*this, tensor, to) : regroup(*this, tensor, groups, to);
+      groups = {{llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())),
+                 llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size()))}};
+    result = expandsToSeveralUnknown(groups, after) ? reshapeByValues(*this, tensor, to)
+                                                    : regroup(*this, tensor, groups, to);
   }
   if (result.getType() != wanted || result == tensor)
     result = tensor::CastOp::create(b, wanted, result); // a value of its own, to which the new sizes belong

@@ -59,7 +59,8 @@ static void yieldAs(Node &node, Block &block, ArrayRef<Value> values, ArrayRef<T
 static void joinSizes(Node &node, Value result, ArrayRef<Size> left, ArrayRef<Size> right) {
   SmallVector<Size> sizes = node.sizes(result);
   for (auto [size, l, r] : llvm::zip(sizes, left, right)) {
-    auto outerLeft = node.math.hoist(l, result.getDefiningOp()), outerRight = node.math.hoist(r, result.getDefiningOp());
+    auto outerLeft = node.math.hoist(l, result.getDefiningOp()),
+         outerRight = node.math.hoist(r, result.getDefiningOp());
     if (outerLeft && outerRight && node.math.equal(*outerLeft, *outerRight))
       size = *outerLeft;
   }
@@ -158,7 +159,8 @@ static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std:
   Node &node = body.node;
   size_t carried = body.initial.size();
   for (auto [i, value] : llvm::enumerate(body.initial)) {
-    Type type = getCarriedType(value, body.region.front().getArgument(leadingArguments + i), body.yields()[body.leading + i]);
+    Type type =
+        getCarriedType(value, body.region.front().getArgument(leadingArguments + i), body.yields()[body.leading + i]);
     SmallVector<Size> sizes = node.sizes(value);
     if (type != value.getType()) {
       value = tensor::CastOp::create(node.b, type, value);
@@ -170,7 +172,8 @@ static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std:
     body.outputs.push_back(ScanOutput::create(node, withoutSign(yielded.getType()), trips));
     body.losesSizes |= body.outputs.back().grows;
     if (!body.outputs.back().initial)
-      return node.fail() << "unsupported collected value of type " << yielded.getType() << "; supported: tensors of known rank";
+      return node.fail() << "unsupported collected value of type " << yielded.getType()
+                         << "; supported: tensors of known rank";
   }
   return success();
 }
@@ -184,7 +187,8 @@ static SmallVector<Value> getInitialValues(const LoopBody &body) {
 
 /// Lowers one iteration at the insertion point. `carried` are the carried values and the buffers of collected ones; the
 /// next ones come back, after the leading outputs.
-static FailureOr<SmallVector<Value>> lowerIteration(LoopBody &body, ValueRange arguments, ValueRange carried, Value iteration) {
+static FailureOr<SmallVector<Value>> lowerIteration(LoopBody &body, ValueRange arguments, ValueRange carried,
+                                                    Value iteration) {
   Node &node = body.node;
   size_t count = body.initial.size();
   SmallVector<Value> inputs(arguments);
@@ -195,7 +199,8 @@ static FailureOr<SmallVector<Value>> lowerIteration(LoopBody &body, ValueRange a
   SmallVector<Value> next(values->begin(), values->begin() + body.leading);
   for (size_t i = 0; i < count; ++i) {
     Value state = carried[i], value = (*values)[body.leading + i];
-    if (auto type = dyn_cast<RankedTensorType>(value.getType()); type && type.getRank() == cast<RankedTensorType>(state.getType()).getRank()) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType());
+        type && type.getRank() == cast<RankedTensorType>(state.getType()).getRank()) {
       SmallVector<bool> &kept = body.kept.emplace_back();
       for (auto [before, after] : llvm::zip(node.sizes(state), node.sizes(value)))
         kept.push_back(node.math.equal(before, after));
@@ -216,7 +221,8 @@ static FailureOr<SmallVector<Value>> lowerIteration(LoopBody &body, ValueRange a
 }
 
 /// Sets the results of the node from those of the loop: carried values, then collected ones.
-static void setLoopResults(LoopBody &body, ValueRange results, Size trips, llvm::function_ref<Value(size_t, Value)> arrange) {
+static void setLoopResults(LoopBody &body, ValueRange results, Size trips,
+                           llvm::function_ref<Value(size_t, Value)> arrange) {
   Node &node = body.node;
   size_t count = body.initial.size();
   for (auto [i, initial] : llvm::enumerate(body.initial)) {
@@ -254,7 +260,8 @@ static Block *enterBlock(Builder &b, Region &region, TypeRange types, ArrayRef<L
 
 /// A loop that its body may end, or `limit` does. It carries the number of the iteration and the condition before
 /// everything else; all of that comes back.
-static FailureOr<SmallVector<Value>> buildWhile(LoopBody &body, std::optional<Size> limit, Value condition, Arguments getArguments) {
+static FailureOr<SmallVector<Value>> buildWhile(LoopBody &body, std::optional<Size> limit, Value condition,
+                                                Arguments getArguments) {
   Node &node = body.node;
   Builder &b = node.b;
   SmallVector<Value> initial{arith::ConstantIndexOp::create(b, 0), condition};
@@ -275,7 +282,8 @@ static FailureOr<SmallVector<Value>> buildWhile(LoopBody &body, std::optional<Si
   Value iteration = after->getArgument(0), now = after->getArgument(1);
   ValueRange carried = ValueRange(after->getArguments()).drop_front(2);
   node.math.markNonNegative(iteration);
-  auto next = lowerIteration(body, getArguments(iteration, now, carried.take_front(body.initial.size())), carried, iteration);
+  auto next =
+      lowerIteration(body, getArguments(iteration, now, carried.take_front(body.initial.size())), carried, iteration);
   if (failed(next))
     return failure();
   FailureOr<Value> goOn = body.leading > 0 ? getNextCondition(node, next->front()) : FailureOr<Value>(now);
@@ -348,7 +356,8 @@ static LogicalResult buildLoop(LoopBody &body, std::optional<Size> limit, Value 
   Block &block = body.region.front();
   auto getArguments = [&](Value iteration, Value now, ValueRange states) {
     Value number = arith::IndexCastOp::create(node.b, node.b.getI64Type(), iteration);
-    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number), makeScalarTensor(node, block.getArgument(1), now)};
+    SmallVector<Value> arguments{makeScalarTensor(node, block.getArgument(0), number),
+                                 makeScalarTensor(node, block.getArgument(1), now)};
     arguments.append(states.begin(), states.end());
     return arguments;
   };
@@ -384,8 +393,9 @@ static LogicalResult lowerLoop(Node &node) {
       return failure();
     limit = node.math.max(*given, node.math.constant(0));
   }
-  FailureOr<Value> condition = node.has(1) ? getScalar(node, 1)
-                                           : FailureOr<Value>(arith::ConstantOp::create(node.b, node.b.getBoolAttr(true)).getResult());
+  FailureOr<Value> condition =
+      node.has(1) ? getScalar(node, 1)
+                  : FailureOr<Value>(arith::ConstantOp::create(node.b, node.b.getBoolAttr(true)).getResult());
   if (failed(condition))
     return failure();
   LoopBody body{node, **region, 1, {}, {}, {}, false};
@@ -459,7 +469,8 @@ static LogicalResult lowerScan(Node &node) {
     return failure();
   SmallVector<int64_t> outputAxes;
   for (auto [i, output] : llvm::enumerate(body.outputs)) {
-    auto axis = node.axis(getEntry(node, "scan_output_axes", i), cast<RankedTensorType>(output.initial.getType()).getRank());
+    auto axis =
+        node.axis(getEntry(node, "scan_output_axes", i), cast<RankedTensorType>(output.initial.getType()).getRank());
     if (failed(axis))
       return failure();
     outputAxes.push_back(*axis);
@@ -467,7 +478,8 @@ static LogicalResult lowerScan(Node &node) {
   auto results = buildCounted(body, trips, [&](Value index, Value, ValueRange values) {
     SmallVector<Value> arguments(values);
     for (int64_t i = 0; i < scanned; ++i)
-      arguments.push_back(takeScanned(node, node.in(states + i), axes[i], getEntry(node, "scan_input_directions", i) != 0, index, trips));
+      arguments.push_back(takeScanned(node, node.in(states + i), axes[i],
+                                      getEntry(node, "scan_input_directions", i) != 0, index, trips));
     return arguments;
   });
   if (failed(results))

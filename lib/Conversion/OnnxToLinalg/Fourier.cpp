@@ -132,7 +132,8 @@ static FailureOr<Transform> getTransform(Node &node) {
   auto axis = getAxis(node);
   if (failed(axis))
     return failure();
-  Transform result{{}, node.b.getIndexAttr(1), {}, node.integer("inverse") != 0, node.integer("onesided") != 0, *parts == 2};
+  Transform result{{},         node.b.getIndexAttr(1), {}, node.integer("inverse") != 0, node.integer("onesided") != 0,
+                   *parts == 2};
   for (int64_t dim = 0; dim + 1 < rank; ++dim) {
     Value index = arith::ConstantIndexOp::create(node.b, dim);
     result.isAxis.push_back(node.b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, *axis, index));
@@ -213,24 +214,26 @@ static LogicalResult lowerStft(Node &node) {
   if (node.has(3))
     length = readSize(node, 3);
   if (failed(length))
-    return node.has(3) ? failure() : LogicalResult(node.fail() << "expected 'window' or 'frame_length', but both are missing");
+    return node.has(3) ? failure()
+                       : LogicalResult(node.fail() << "expected 'window' or 'frame_length', but both are missing");
   Type element = node.element(0), compute = getAccumulator(element);
   Size one = node.b.getIndexAttr(1), two = node.b.getIndexAttr(2);
   Size frames = node.math.add(node.math.floorDiv(node.math.sub(from[1], *length), *step), one);
   SmallVector<Size> sizes = {from[0], frames, node.integer("onesided", 1) ? getHalf(node, *length) : *length, two};
   Roots roots{makeRoots(node, *length, compute), node.math.value(*length)};
   Value stride = node.math.value(*step);
-  Value sum = accumulate(node, sizes, *length, {}, node.zero(compute), [&](Builder &b, ValueRange, Value total) -> Value {
-    SmallVector<Value> at;
-    for (size_t i = 0; i <= sizes.size(); ++i)
-      at.push_back(linalg::IndexOp::create(b, i));
-    Value time = arith::AddIOp::create(b, arith::MulIOp::create(b, at[1], stride), at[4]);
-    Complex x = readSignal(b, signal, {at[0], time, at[3]}, *parts == 2, compute);
-    Number term = getPart(b, multiply(x, roots.power(b, at[2], at[4], true)), at[3]);
-    if (window)
-      term = term * Number{&b, convertFloat(b, tensor::ExtractOp::create(b, window, at[4]), compute)};
-    return (Number{&b, total} + term).value;
-  });
+  Value sum =
+      accumulate(node, sizes, *length, {}, node.zero(compute), [&](Builder &b, ValueRange, Value total) -> Value {
+        SmallVector<Value> at;
+        for (size_t i = 0; i <= sizes.size(); ++i)
+          at.push_back(linalg::IndexOp::create(b, i));
+        Value time = arith::AddIOp::create(b, arith::MulIOp::create(b, at[1], stride), at[4]);
+        Complex x = readSignal(b, signal, {at[0], time, at[3]}, *parts == 2, compute);
+        Number term = getPart(b, multiply(x, roots.power(b, at[2], at[4], true)), at[3]);
+        if (window)
+          term = term * Number{&b, convertFloat(b, tensor::ExtractOp::create(b, window, at[4]), compute)};
+        return (Number{&b, total} + term).value;
+      });
   node.set(0, convertFloats(node, sum, element));
   return success();
 }

@@ -30,7 +30,8 @@ static int64_t wrapMul(int64_t lhs, int64_t rhs) {
   return static_cast<int64_t>(static_cast<uint64_t>(lhs) * static_cast<uint64_t>(rhs));
 }
 
-static void addScaled(std::map<std::vector<unsigned>, int64_t> &into, const std::vector<unsigned> &monomial, int64_t by) {
+static void addScaled(std::map<std::vector<unsigned>, int64_t> &into, const std::vector<unsigned> &monomial,
+                      int64_t by) {
   int64_t &coefficient = into[monomial];
   coefficient = wrapAdd(coefficient, by);
   if (coefficient == 0)
@@ -108,7 +109,8 @@ bool IndexMath::isAtLeast(const Polynomial &polynomial, int64_t least) const {
   for (const auto &[monomial, coefficient] : polynomial) {
     if (monomial.empty())
       constant = coefficient;
-    else if (coefficient < 0 || llvm::any_of(monomial, [&](unsigned atom) { return !nonNegative.contains(atoms[atom]); }))
+    else if (coefficient < 0 ||
+             llvm::any_of(monomial, [&](unsigned atom) { return !nonNegative.contains(atoms[atom]); }))
       return false;
   }
   return constant >= least;
@@ -146,12 +148,14 @@ static std::optional<int64_t> divideConstants(Operation *op, int64_t lhs, int64_
 /// Minima, maxima, quotients and selections: what they come to if it can be known, else one atom for equal ones.
 std::optional<IndexMath::Polynomial> IndexMath::seeThroughChoice(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
-  if (!isa<arith::MaxSIOp, arith::MinSIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::SelectOp>(op))
+  if (!isa<arith::MaxSIOp, arith::MinSIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::SelectOp>(
+          op))
     return std::nullopt;
   bool isSelect = isa<arith::SelectOp>(op);
   if (auto taken = isSelect ? decide(op->getOperand(0)) : std::nullopt)
     return getScalar(op->getOperand(*taken ? 1 : 2), depth + 1);
-  Polynomial lhs = getScalar(op->getOperand(isSelect), depth + 1), rhs = getScalar(op->getOperand(isSelect + 1), depth + 1);
+  Polynomial lhs = getScalar(op->getOperand(isSelect), depth + 1),
+             rhs = getScalar(op->getOperand(isSelect + 1), depth + 1);
   if (isSelect && lhs == rhs)
     return lhs;
   if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {

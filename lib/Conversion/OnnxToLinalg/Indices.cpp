@@ -44,7 +44,8 @@ FailureOr<Size> requireSize(Node &node, Size size, const Twine &what) {
     return size;
   if (auto constant = IndexMath::getConstant(size))
     return node.fail() << "expected " << what << " not to be negative, but got " << *constant;
-  node.check(compare(node, arith::CmpIPredicate::sge, size, node.math.constant(0)), "expected " + what + " not to be negative");
+  node.check(compare(node, arith::CmpIPredicate::sge, size, node.math.constant(0)),
+             "expected " + what + " not to be negative");
   return node.math.max(size, node.math.constant(0));
 }
 
@@ -78,7 +79,8 @@ FailureOr<Size> normalizeIndex(Node &node, Size index, Size size) {
   Size wrapped = math.select(negative, math.add(index, size), index);
   Value low = compare(node, arith::CmpIPredicate::sge, wrapped, math.constant(0));
   Value high = compare(node, arith::CmpIPredicate::slt, wrapped, size);
-  node.check(node.math.simplify(node.b.createOrFold<arith::AndIOp>(low, high)), "expected an index inside its dimension");
+  node.check(node.math.simplify(node.b.createOrFold<arith::AndIOp>(low, high)),
+             "expected an index inside its dimension");
   return wrapped;
 }
 
@@ -106,7 +108,8 @@ void checkIndices(Node &node, Value indices, Size size) {
   Value limit = node.math.value(size);
   Value lowest = node.math.value(node.math.sub(node.math.constant(0), size));
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
-  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(indices.getType()).getRank()));
+  SmallVector<int64_t> axes =
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(indices.getType()).getRank()));
   Value inside = node.reduce(indices, axes, false, yes, [&](Builder &inner, Value element, Value so) -> Value {
     Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), element);
     Value low = arith::CmpIOp::create(inner, arith::CmpIPredicate::sge, index, lowest);
@@ -147,7 +150,8 @@ Value broadcast(Node &node, Value tensor, ArrayRef<Size> sizes) {
     return tensor;
   if (Value folded = broadcastScalars(node, tensor, sizes))
     return folded;
-  return node.elementwiseOver(sizes, tensor, getElementTypeOrSelf(tensor), [](Builder &, ValueRange x) { return x[0]; });
+  return node.elementwiseOver(sizes, tensor, getElementTypeOrSelf(tensor),
+                              [](Builder &, ValueRange x) { return x[0]; });
 }
 
 SmallVector<Value> loopNest(Node &node, ArrayRef<Size> sizes, ValueRange initial, NestBody body) {

@@ -16,7 +16,8 @@ static Value scale(Node &node, Value tensor, double factor) {
     return tensor;
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
   Value constant = node.constant(factor, element);
-  return node.elementwise(tensor, element, [&](Builder &b, ValueRange x) { return multiplyScalars(b, x[0], constant); });
+  return node.elementwise(tensor, element,
+                          [&](Builder &b, ValueRange x) { return multiplyScalars(b, x[0], constant); });
 }
 
 /// The tensor with its last two dimensions exchanged.
@@ -29,7 +30,8 @@ static Value transposeMatrices(Node &node, Value tensor) {
 FailureOr<Value> multiplyAnyRank(Node &node, Value lhs, Value rhs) {
   SmallVector<Size> left = node.sizes(lhs), right = node.sizes(rhs);
   if (left.empty() || right.empty()) {
-    node.fail() << "expected operands of at least one dimension, but got ranks " << left.size() << " and " << right.size();
+    node.fail() << "expected operands of at least one dimension, but got ranks " << left.size() << " and "
+                << right.size();
     return failure();
   }
   Size one = node.b.getIndexAttr(1);

@@ -208,7 +208,8 @@ void Node::set(unsigned index, Value value) {
 
 /// The node's own attribute, or the default of its schema.
 template <typename Get>
-static auto getDefault(Operation *op, StringRef name, Get get) -> std::optional<decltype(get(::onnx::AttributeProto()))> {
+static auto getDefault(Operation *op, StringRef name, Get get)
+    -> std::optional<decltype(get(::onnx::AttributeProto()))> {
   const ::onnx::OpSchema *schema = onnxir::getSchema(op);
   if (!schema)
     return std::nullopt;
@@ -330,7 +331,8 @@ FailureOr<SmallVector<int64_t>> Node::constantIntegers(StringRef attribute, unsi
   }
   if (auto values = constants(input))
     return *values;
-  return fail() << "expected input " << input << " ('" << attribute << "') to be known at compile time, but it is computed";
+  return fail() << "expected input " << input << " ('" << attribute
+                << "') to be known at compile time, but it is computed";
 }
 
 Value Node::fromScalars(RankedTensorType type, ValueRange values) {

@@ -44,8 +44,7 @@ using LoweringTable = llvm::StringMap<LoweringFunction>;
 /// State of the lowering of one function: where values went, their sizes, and the table of lowerings.
 class Lowerer {
 public:
-  Lowerer(Operation *root, const LoweringTable &table)
-      : b(root->getLoc(), root->getContext()), math(b), table(table) {}
+  Lowerer(Operation *root, const LoweringTable &table) : b(root->getLoc(), root->getContext()), math(b), table(table) {}
 
   /// Lowers every operation of `from` to the end of the current block. Terminators are left to the caller.
   LogicalResult lowerBlock(mlir::Block &from);

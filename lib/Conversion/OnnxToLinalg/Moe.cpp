@@ -34,10 +34,11 @@ static std::pair<Value, Value> findGreatest(Node &node, Value logits) {
     return arith::MaximumFOp::create(b, x, best);
   });
   Value last = node.math.scalar(node.size(logits, 1), index);
-  Value candidates = node.elementwiseOver(node.sizes(logits), {logits, peak}, index, [&](Builder &b, ValueRange v) -> Value {
-    Value at = arith::IndexCastOp::create(b, index, linalg::IndexOp::create(b, 1));
-    return arith::SelectOp::create(b, Number{&b, v[0]} == Number{&b, v[1]}, at, last);
-  });
+  Value candidates =
+      node.elementwiseOver(node.sizes(logits), {logits, peak}, index, [&](Builder &b, ValueRange v) -> Value {
+        Value at = arith::IndexCastOp::create(b, index, linalg::IndexOp::create(b, 1));
+        return arith::SelectOp::create(b, Number{&b, v[0]} == Number{&b, v[1]}, at, last);
+      });
   Value first = node.reduce(candidates, {1}, /*keep=*/true, last, [](Builder &b, Value x, Value best) -> Value {
     return arith::MinSIOp::create(b, x, best);
   });
@@ -70,12 +71,10 @@ static Value weigh(Node &node, Value chosen, Value all) {
       return exp(Number{&b, v[0]} - Number{&b, v[1]}).value;
     });
   };
-  Value sum = node.reduce(raise(all), {1}, /*keep=*/true, node.zero(element), [](Builder &b, Value x, Value total) {
-    return addScalars(b, total, x);
-  });
-  return node.elementwiseOver(node.sizes(chosen), {raise(chosen), sum}, element, [](Builder &b, ValueRange v) -> Value {
-    return arith::DivFOp::create(b, v[0], v[1]);
-  });
+  Value sum = node.reduce(raise(all), {1}, /*keep=*/true, node.zero(element),
+                          [](Builder &b, Value x, Value total) { return addScalars(b, total, x); });
+  return node.elementwiseOver(node.sizes(chosen), {raise(chosen), sum}, element,
+                              [](Builder &b, ValueRange v) -> Value { return arith::DivFOp::create(b, v[0], v[1]); });
 }
 
 /// Half of the rows of `[E, 2 I, ...]`: every second one, or those of one half.
@@ -112,8 +111,10 @@ static FailureOr<Experts> getExperts(Node &node) {
       return Experts{node.in(2), node.in(3), {}, {}};
     return Experts{node.in(6), node.in(7), node.in(2), node.in(3)};
   }
-  if (node.real("activation_alpha", 1) != 1 || node.real("activation_beta", 0) != 0 || node.hasAttribute("swiglu_limit")) {
-    node.fail() << "unsupported parameters of swiglu; supported: activation_alpha 1, activation_beta 0 and no swiglu_limit";
+  if (node.real("activation_alpha", 1) != 1 || node.real("activation_beta", 0) != 0 ||
+      node.hasAttribute("swiglu_limit")) {
+    node.fail()
+        << "unsupported parameters of swiglu; supported: activation_alpha 1, activation_beta 0 and no swiglu_limit";
     return failure();
   }
   bool isInterleaved = fusion == 1;
@@ -131,8 +132,8 @@ static LogicalResult lowerMoe(Node &node) {
   int64_t count = node.integer("k", 1);
   auto known = IndexMath::getConstant(node.sizes(node.in(1)).back());
   if (node.rank(1) != 2 || count < 1 || (known && count > *known))
-    return node.fail() << "expected router_probs [rows, experts] and k between 1 and the experts, but got " << node.type(1)
-                       << " and " << count;
+    return node.fail() << "expected router_probs [rows, experts] and k between 1 and the experts, but got "
+                       << node.type(1) << " and " << count;
   Type wide = getAccumulator(node.element(1));
   Value logits = convertFloats(node, node.in(1), wide);
   Choice choice = choose(node, logits, count);

@@ -43,7 +43,8 @@ static Box readBox(Selection &s, Builder &b, Value batch, Value index) {
     return {low(v[1], v[3]), high(v[1], v[3]), low(v[0], v[2]), high(v[0], v[2])};
   Value half = arith::ConstantOp::create(b, b.getF32FloatAttr(0.5f));
   Value width = mul(b, v[2], half), height = mul(b, v[3], half);
-  return {sub(b, v[0], width), arith::AddFOp::create(b, v[0], width), sub(b, v[1], height), arith::AddFOp::create(b, v[1], height)};
+  return {sub(b, v[0], width), arith::AddFOp::create(b, v[0], width), sub(b, v[1], height),
+          arith::AddFOp::create(b, v[1], height)};
 }
 
 /// Whether the intersection of two boxes over their union is above the limit; boxes without area overlap nothing.
@@ -66,12 +67,14 @@ static Value findBest(Selection &s, Builder &b, Value batch, Value label, Value 
   return loopNest(s.node, s.count, initial, [&](Builder &inner, ValueRange at, ValueRange best) -> SmallVector<Value> {
     Value score = tensor::ExtractOp::create(inner, s.scores, ValueRange{batch, label, at[0]});
     Value no = arith::ConstantOp::create(inner, inner.getBoolAttr(false));
-    Value fresh = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, tensor::ExtractOp::create(inner, used, at[0]), no);
+    Value fresh =
+        arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, tensor::ExtractOp::create(inner, used, at[0]), no);
     Value first = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, best[1], none);
     Value better = both(inner, fresh, arith::OrIOp::create(inner, first, greater(inner, score, best[0])));
     if (s.scoreLimit)
       better = both(inner, better, greater(inner, score, s.scoreLimit));
-    return {arith::SelectOp::create(inner, better, score, best[0]), arith::SelectOp::create(inner, better, at[0], best[1])};
+    return {arith::SelectOp::create(inner, better, score, best[0]),
+            arith::SelectOp::create(inner, better, at[0], best[1])};
   })[1];
 }
 
@@ -112,15 +115,18 @@ static FailureOr<Selection> getSelection(Node &node) {
   IndexMath &math = node.math;
   Value boxes = node.in(0), scores = node.in(1);
   Size count = node.size(boxes, 1);
-  node.check(compare(node, arith::CmpIPredicate::eq, node.size(boxes, 2), math.constant(4)), "expected boxes of 4 numbers");
+  node.check(compare(node, arith::CmpIPredicate::eq, node.size(boxes, 2), math.constant(4)),
+             "expected boxes of 4 numbers");
   node.check(compare(node, arith::CmpIPredicate::eq, node.size(scores, 2), count), "expected as many scores as boxes");
-  node.check(compare(node, arith::CmpIPredicate::eq, node.size(scores, 0), node.size(boxes, 0)), "expected as many batches of scores as of boxes");
+  node.check(compare(node, arith::CmpIPredicate::eq, node.size(scores, 0), node.size(boxes, 0)),
+             "expected as many batches of scores as of boxes");
   FailureOr<Size> most = node.has(2) ? getScalarIndex(node, 2) : FailureOr<Size>(math.constant(0));
   FailureOr<Value> overlapLimit = node.has(3) ? getScalar(node, 3) : FailureOr<Value>(node.zero(node.b.getF32Type()));
   FailureOr<Value> scoreLimit = node.has(4) ? getScalar(node, 4) : FailureOr<Value>(Value());
   if (failed(most) || failed(overlapLimit) || failed(scoreLimit))
     return failure();
-  return Selection{node, boxes, scores, *overlapLimit, *scoreLimit, count, math.min(math.max(*most, math.constant(0)), count)};
+  return Selection{
+      node, boxes, scores, *overlapLimit, *scoreLimit, count, math.min(math.max(*most, math.constant(0)), count)};
 }
 
 static LogicalResult lowerNonMaxSuppression(Node &node) {
@@ -135,14 +141,15 @@ static LogicalResult lowerNonMaxSuppression(Node &node) {
   Size rows = math.add(math.mul(math.mul(outer[0], outer[1]), s.most), math.constant(1)), three = math.constant(3);
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value initial[] = {node.empty({rows, three}, b.getI64Type()), zero};
-  auto lists = loopNest(node, outer, initial, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-    Value nothing = node.zero(inner.getI1Type());
-    Value start[] = {carried[0], carried[1], node.filled(s.count, nothing), node.filled(s.count, nothing), zero};
-    auto end = loopNest(node, s.count, start, [&](Builder &deep, ValueRange, ValueRange state) {
-      return selectOne(s, deep, at[0], at[1], state);
-    });
-    return {end[0], end[1]};
-  });
+  auto lists =
+      loopNest(node, outer, initial, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
+        Value nothing = node.zero(inner.getI1Type());
+        Value start[] = {carried[0], carried[1], node.filled(s.count, nothing), node.filled(s.count, nothing), zero};
+        auto end = loopNest(node, s.count, start, [&](Builder &deep, ValueRange, ValueRange state) {
+          return selectOne(s, deep, at[0], at[1], state);
+        });
+        return {end[0], end[1]};
+      });
   node.lowerer.setSizes(lists[0], {rows, three});
   math.markNonNegative(lists[1]);
   Size none = math.constant(0), one = math.constant(1);

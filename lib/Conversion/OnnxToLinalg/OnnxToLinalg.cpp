@@ -103,8 +103,8 @@ static LogicalResult lowerFunction(func::FuncOp function) {
   from.dropAllReferences();
   from.dropAllUses();
   from.erase();
-  function.setFunctionType(FunctionType::get(function.getContext(), into->getArgumentTypes(),
-                                             into->getTerminator()->getOperandTypes()));
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), into->getArgumentTypes(), into->getTerminator()->getOperandTypes()));
   return success();
 }
 

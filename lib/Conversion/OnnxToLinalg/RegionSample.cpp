@@ -70,7 +70,7 @@ Number RoiAlign::sample(Builder &b, Value batch, Value channel, Number y, Number
     Number at = i == 0 ? y : x;
     Value size = i == 0 ? height : width;
     Number length = toNumber(b, size, compute), last = length - 1.0;
-    Value out = arith::OrIOp::create(b, at < -1.0, at > length);
+    Value out = arith::OrIOp::create(b, at<-1.0, at> length);
     outside = outside ? arith::OrIOp::create(b, outside, out).getResult() : out;
     Number inside = min(max(at, at.with(0)), last), low = apply<math::FloorOp>(inside), share = inside - low;
     places[i] = {{toIndex(b, low), 1.0 - share}, {toIndex(b, min(low + 1.0, last)), share}};
@@ -101,7 +101,8 @@ LogicalResult RoiAlign::lower() {
     Side y = getSide(b, at[0], 1, rows), x = getSide(b, at[0], 0, columns);
     Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
     Value count = arith::MulIOp::create(b, y.samples, x.samples);
-    Value initial = arith::ConstantOp::create(b, b.getFloatAttr(compute, takesMax ? -std::numeric_limits<double>::infinity() : 0));
+    Value initial =
+        arith::ConstantOp::create(b, b.getFloatAttr(compute, takesMax ? -std::numeric_limits<double>::infinity() : 0));
     auto loop = scf::ForOp::create(
         b, zero, count, one, initial, [&](OpBuilder &nested, Location loc, Value i, ValueRange carried) {
           Builder inner(loc, nested);
@@ -166,35 +167,39 @@ static LogicalResult lowerDeformConv(Node &node) {
   auto value = [&](Size size) { return node.math.value(size); };
   Value perGroup = value(node.math.floorDiv(shape[0], node.b.getIndexAttr(groups))), channels = value(shape[1]);
   Value perOffset = value(node.math.floorDiv(from[1], node.b.getIndexAttr(offsetGroups)));
-  Value kernel[2] = {value(window->kernel[0]), value(window->kernel[1])}, low[2] = {value(window->low[0]), value(window->low[1])};
+  Value kernel[2] = {value(window->kernel[0]), value(window->kernel[1])},
+        low[2] = {value(window->low[0]), value(window->low[1])};
   SmallVector<Size> sizes = {from[0], shape[0], window->output[0], window->output[1]};
   SmallVector<Size> reduced = {shape[1], window->kernel[0], window->kernel[1]};
-  Value sum = accumulate(node, sizes, reduced, {}, node.zero(compute), [&](Builder &b, ValueRange, Value total) -> Value {
-    SmallVector<Value> at;
-    for (int i = 0; i < 7; ++i)
-      at.push_back(linalg::IndexOp::create(b, i));
-    auto add = [&](Value l, Value r) -> Value { return arith::AddIOp::create(b, l, r); };
-    auto times = [&](Value l, Value r) -> Value { return arith::MulIOp::create(b, l, r); };
-    auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(b, n); };
-    Value channel = add(times(arith::DivUIOp::create(b, at[1], perGroup), channels), at[4]);
-    Value group = arith::DivUIOp::create(b, channel, perOffset);
-    Value tap = add(times(add(times(group, kernel[0]), at[5]), kernel[1]), at[6]);
-    SmallVector<Number> place;
-    for (int i = 0; i < 2; ++i) {
-      Value regular = add(times(at[2 + i], number(window->strides[i])), times(at[5 + i], number(window->dilations[i])));
-      Value plane = add(times(tap, number(2)), number(i));
-      Value moved = tensor::ExtractOp::create(b, offset, ValueRange{at[0], plane, at[2], at[3]});
-      place.push_back(toNumber(b, arith::SubIOp::create(b, regular, low[i]), compute) + Number{&b, convertFloat(b, moved, compute)});
-    }
-    Number term = sampleOrZero(node, b, at[0], channel, place[0], place[1], compute);
-    auto read = [&](Value tensor, ValueRange where) {
-      return Number{&b, convertFloat(b, tensor::ExtractOp::create(b, tensor, where), compute)};
-    };
-    term = term * read(weight, {at[1], at[4], at[5], at[6]});
-    if (mask)
-      term = term * read(mask, {at[0], tap, at[2], at[3]});
-    return (Number{&b, total} + term).value;
-  });
+  Value sum =
+      accumulate(node, sizes, reduced, {}, node.zero(compute), [&](Builder &b, ValueRange, Value total) -> Value {
+        SmallVector<Value> at;
+        for (int i = 0; i < 7; ++i)
+          at.push_back(linalg::IndexOp::create(b, i));
+        auto add = [&](Value l, Value r) -> Value { return arith::AddIOp::create(b, l, r); };
+        auto times = [&](Value l, Value r) -> Value { return arith::MulIOp::create(b, l, r); };
+        auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(b, n); };
+        Value channel = add(times(arith::DivUIOp::create(b, at[1], perGroup), channels), at[4]);
+        Value group = arith::DivUIOp::create(b, channel, perOffset);
+        Value tap = add(times(add(times(group, kernel[0]), at[5]), kernel[1]), at[6]);
+        SmallVector<Number> place;
+        for (int i = 0; i < 2; ++i) {
+          Value regular =
+              add(times(at[2 + i], number(window->strides[i])), times(at[5 + i], number(window->dilations[i])));
+          Value plane = add(times(tap, number(2)), number(i));
+          Value moved = tensor::ExtractOp::create(b, offset, ValueRange{at[0], plane, at[2], at[3]});
+          place.push_back(toNumber(b, arith::SubIOp::create(b, regular, low[i]), compute) +
+                          Number{&b, convertFloat(b, moved, compute)});
+        }
+        Number term = sampleOrZero(node, b, at[0], channel, place[0], place[1], compute);
+        auto read = [&](Value tensor, ValueRange where) {
+          return Number{&b, convertFloat(b, tensor::ExtractOp::create(b, tensor, where), compute)};
+        };
+        term = term * read(weight, {at[1], at[4], at[5], at[6]});
+        if (mask)
+          term = term * read(mask, {at[0], tap, at[2], at[3]});
+        return (Number{&b, total} + term).value;
+      });
   sum = convertFloats(node, sum, element);
   if (Value bias = node.in(3)) {
     Size one = node.b.getIndexAttr(1);
@@ -216,8 +221,9 @@ static LogicalResult lowerCol2Im(Node &node) {
     return failure();
   size_t rank = image->size();
   if (node.rank(0) != 3 || block->size() != rank || rank == 0)
-    return node.fail() << "expected input [N, C * kernel, blocks] and an image and a block shape of one length, but got "
-                       << node.type(0);
+    return node.fail()
+           << "expected input [N, C * kernel, blocks] and an image and a block shape of one length, but got "
+           << node.type(0);
   auto strides = getPerDimension(node, "strides", rank, 1), dilations = getPerDimension(node, "dilations", rank, 1);
   auto pads = getPerDimension(node, "pads", 2 * rank, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
@@ -230,7 +236,8 @@ static LogicalResult lowerCol2Im(Node &node) {
     taps = node.math.mul(taps, (*block)[i]);
     Size reach = node.math.mul(node.math.sub((*block)[i], b.getIndexAttr(1)), b.getIndexAttr((*dilations)[i]));
     Size room = node.math.sub(node.math.add((*image)[i], b.getIndexAttr((*pads)[i] + (*pads)[rank + i] - 1)), reach);
-    counts.push_back(node.math.value(node.math.add(node.math.floorDiv(room, b.getIndexAttr((*strides)[i])), b.getIndexAttr(1))));
+    counts.push_back(
+        node.math.value(node.math.add(node.math.floorDiv(room, b.getIndexAttr((*strides)[i])), b.getIndexAttr(1))));
     kernel.push_back(node.math.value((*block)[i]));
   }
   SmallVector<Size> sizes = {from[0], node.math.floorDiv(from[1], taps)};
@@ -238,26 +245,27 @@ static LogicalResult lowerCol2Im(Node &node) {
   Type element = node.element(0);
   Value zero = node.zero(element), last = node.math.value(node.math.sub(from[2], b.getIndexAttr(1)));
   node.set(0, accumulate(node, sizes, *block, {}, zero, [&](Builder &inner, ValueRange, Value total) -> Value {
-    auto loop = [&](size_t i) -> Value { return linalg::IndexOp::create(inner, i); };
-    auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(inner, n); };
-    Value row = loop(1), column = number(0), isCovered;
-    for (size_t i = 0; i < rank; ++i) {
-      Value tap = loop(2 + rank + i);
-      row = arith::AddIOp::create(inner, arith::MulIOp::create(inner, row, kernel[i]), tap);
-      Value padded = arith::AddIOp::create(inner, loop(2 + i), number((*pads)[i]));
-      Value shift = arith::MulIOp::create(inner, tap, number((*dilations)[i]));
-      Value start = arith::SubIOp::create(inner, padded, shift), stride = number((*strides)[i]);
-      Value step = arith::DivSIOp::create(inner, start, stride), rest = arith::RemSIOp::create(inner, start, stride);
-      Value isStart = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, rest, number(0));
-      Value isInside = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, step, counts[i]);
-      Value isWindow = arith::AndIOp::create(inner, isStart, isInside);
-      isCovered = isCovered ? arith::AndIOp::create(inner, isCovered, isWindow).getResult() : isWindow;
-      column = arith::AddIOp::create(inner, arith::MulIOp::create(inner, column, counts[i]), step);
-    }
-    column = arith::MinSIOp::create(inner, arith::MaxSIOp::create(inner, column, number(0)), last);
-    Value value = tensor::ExtractOp::create(inner, node.in(0), ValueRange{loop(0), row, column});
-    return addScalars(inner, total, arith::SelectOp::create(inner, isCovered, value, zero));
-  }));
+             auto loop = [&](size_t i) -> Value { return linalg::IndexOp::create(inner, i); };
+             auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(inner, n); };
+             Value row = loop(1), column = number(0), isCovered;
+             for (size_t i = 0; i < rank; ++i) {
+               Value tap = loop(2 + rank + i);
+               row = arith::AddIOp::create(inner, arith::MulIOp::create(inner, row, kernel[i]), tap);
+               Value padded = arith::AddIOp::create(inner, loop(2 + i), number((*pads)[i]));
+               Value shift = arith::MulIOp::create(inner, tap, number((*dilations)[i]));
+               Value start = arith::SubIOp::create(inner, padded, shift), stride = number((*strides)[i]);
+               Value step = arith::DivSIOp::create(inner, start, stride),
+                     rest = arith::RemSIOp::create(inner, start, stride);
+               Value isStart = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, rest, number(0));
+               Value isInside = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, step, counts[i]);
+               Value isWindow = arith::AndIOp::create(inner, isStart, isInside);
+               isCovered = isCovered ? arith::AndIOp::create(inner, isCovered, isWindow).getResult() : isWindow;
+               column = arith::AddIOp::create(inner, arith::MulIOp::create(inner, column, counts[i]), step);
+             }
+             column = arith::MinSIOp::create(inner, arith::MaxSIOp::create(inner, column, number(0)), last);
+             Value value = tensor::ExtractOp::create(inner, node.in(0), ValueRange{loop(0), row, column});
+             return addScalars(inner, total, arith::SelectOp::create(inner, isCovered, value, zero));
+           }));
   return success();
 }
 

@@ -60,7 +60,8 @@ mlir::Value buildLinear(LocBuilder &builder, mlir::Value x, mlir::Value weight, 
 mlir::Value buildActivation(LocBuilder &builder, Activation activation, mlir::Value x);
 
 /// `activation(gate) * up`, or `activation(up)` where `gate` is null, rounded to `elements`.
-mlir::Value buildHidden(LocBuilder &builder, Activation activation, mlir::Value up, mlir::Value gate, mlir::Type elements);
+mlir::Value buildHidden(LocBuilder &builder, Activation activation, mlir::Value up, mlir::Value gate,
+                        mlir::Type elements);
 
 } // namespace hone
 
