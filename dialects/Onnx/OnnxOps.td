@@ -24,6 +24,9 @@ def Onnx_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// Registers the operators of the schema registry, and the types that tensors do not cover.
     void registerOperators();
+
+    mlir::Type parseType(mlir::DialectAsmParser &parser) const override;
+    void printType(mlir::Type type, mlir::DialectAsmPrinter &printer) const override;
   }];
 }
 

@@ -7,6 +7,7 @@
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
@@ -107,7 +108,11 @@ static LogicalResult describeState(ModuleOp module, io::EntryInfo &entry) {
     auto type = cast<RankedTensorType>(slot.getType());
     io::TensorInfo info;
     info.name = slot.getName().str();
-    info.dtype = getDtype(type.getElementType()).value_or(HONE_F32);
+    std::optional<hone_dtype> dtype = getDtype(type.getElementType());
+    if (!dtype)
+      return module.emitError() << "unsupported element type " << type.getElementType() << " of state '" << info.name
+                                << "'";
+    info.dtype = *dtype;
     info.appendAxis = slot.getAxis();
     for (auto [dim, size] : llvm::enumerate(type.getShape()))
       info.shape.push_back(static_cast<int64_t>(dim) == slot.getAxis() ? io::Dim::fixed(0)
@@ -122,7 +127,8 @@ static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
   io::EntryInfo entry;
   entry.name = function.getName().str();
   bool stateful = false;
-  auto add = [&](Type type, DictionaryAttr attrs, std::string name, std::vector<io::TensorInfo> &into) -> LogicalResult {
+  auto add = [&](Type type, DictionaryAttr attrs, std::string name,
+                 std::vector<io::TensorInfo> &into) -> LogicalResult {
     if (isa<KvType>(type)) {
       stateful = true;
       return success();
@@ -201,21 +207,6 @@ static LogicalResult appendExternal(io::SafetensorsWriter &writer, ExternalAttr 
   return success();
 }
 
-/// Elements as the program reads them: one byte for i1, little-endian otherwise.
-static std::string getBytes(DenseElementsAttr value) {
-  std::string bytes;
-  if (value.getElementType().isInteger(1)) {
-    for (bool bit : value.getValues<bool>())
-      bytes.push_back(bit);
-    return bytes;
-  }
-  ArrayRef<char> raw = value.getRawData();
-  int64_t copies = value.isSplat() ? value.getNumElements() : 1;
-  for (int64_t i = 0; i < copies; ++i)
-    bytes.append(raw.data(), raw.size());
-  return bytes;
-}
-
 static LogicalResult appendParameter(io::SafetensorsWriter &writer, ParamOp param) {
   Attribute storage = param.getStorage();
   if (auto external = dyn_cast<ExternalAttr>(storage))
@@ -228,7 +219,7 @@ static LogicalResult appendParameter(io::SafetensorsWriter &writer, ParamOp para
     return report(param.getLoc(), writer.append({blob->getData().data(), blob->getData().size()}));
   }
   if (auto dense = dyn_cast<DenseElementsAttr>(storage))
-    return report(param.getLoc(), writer.append(getBytes(dense)));
+    return report(param.getLoc(), writer.append(getElements(dense)));
   return param.emitError() << "unsupported storage " << storage << " of a parameter";
 }
 

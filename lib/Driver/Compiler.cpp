@@ -9,6 +9,7 @@
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Import/Import.h"
 #include "hone/Target/CPU.h"
 
@@ -94,7 +95,7 @@ LogicalResult writeModule(ModuleOp module, StringRef path) {
       return emitError(loc) << "cannot write '" << path << "' as bytecode";
   } else {
     OpPrintingFlags flags;
-    flags.enableDebugInfo(true, /*prettyForm=*/false).useLocalScope();
+    flags.enableDebugInfo(true, /*prettyForm=*/false);
     module->print(file.os(), flags);
     file.os() << '\n';
   }
@@ -136,7 +137,8 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
 static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number, ModuleOp module) {
   if (options.saveIr.empty())
     return success();
-  if (std::error_code error = llvm::sys::fs::create_directories(options.saveIr))
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(options.saveIr, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
     return emitError(module.getLoc()) << "cannot make folder '" << options.saveIr << "': " << error.message();
   std::string name = options.saveIr + "/" + std::to_string(number) + "-" + phase.name.str() + ".mlir";
   return writeModule(module, name);
@@ -245,6 +247,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
       return failure();
     if (phase.name == options.stopAfter)
       return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
+    onnxir::dropDescriptions(*module);
     auto begin = [&] { return beginArtefact(options, *module, manifest, artefact); };
     if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
       return failure();

@@ -8,6 +8,7 @@
 #include "Compiler.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,12 +33,6 @@ static std::string getText(Attribute attr) {
   return text;
 }
 
-static int64_t getBytes(RankedTensorType type) {
-  Type element = type.getElementType();
-  int64_t bits = isa<ComplexType>(element) ? 128 : element.getIntOrFloatBitWidth();
-  return type.getNumElements() * llvm::divideCeil(bits, 8);
-}
-
 /// Number, bytes and element types of the parameters.
 static json::Object describeParameters(ModuleOp module) {
   int64_t count = 0, elements = 0, bytes = 0;
@@ -46,9 +41,9 @@ static json::Object describeParameters(ModuleOp module) {
     RankedTensorType type = param.getTensorType();
     ++count;
     elements += type.getNumElements();
-    bytes += getBytes(type);
+    bytes += getStorageBytes(type).value_or(0);
     std::string stored = type.getEncoding() ? getText(type.getEncoding()) : getText(type.getElementType());
-    byType[stored] += getBytes(type);
+    byType[stored] += getStorageBytes(type).value_or(0);
   }
   json::Object encodings;
   for (const auto &[name, size] : byType)

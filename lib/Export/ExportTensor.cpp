@@ -5,7 +5,9 @@
 
 #include "ExportTensor.h"
 
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Dialect/Onnx/PackedElements.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -62,6 +64,34 @@ LogicalResult exportType(Type type, ArrayAttr dims, ::onnx::TypeProto &proto, Lo
   return emitError(loc) << "unsupported type " << type << "; ONNX has none like it";
 }
 
+static bool agrees(const ::onnx::TypeProto::Tensor &said, const ::onnx::TypeProto::Tensor &known) {
+  if (known.has_elem_type() && said.has_elem_type() && said.elem_type() != known.elem_type())
+    return false;
+  if (!said.has_shape() || !known.has_shape())
+    return true;
+  if (said.shape().dim_size() != known.shape().dim_size())
+    return false;
+  for (int i = 0; i < said.shape().dim_size(); ++i) {
+    const auto &a = said.shape().dim(i), &b = known.shape().dim(i);
+    if ((a.has_dim_value() && b.has_dim_value() && a.dim_value() != b.dim_value()) ||
+        (a.has_dim_param() && b.has_dim_param() && a.dim_param() != b.dim_param()))
+      return false;
+  }
+  return true;
+}
+
+bool agrees(const ::onnx::TypeProto &said, const ::onnx::TypeProto &known) {
+  if (said.value_case() != known.value_case() || !said.has_tensor_type())
+    return known.value_case() == ::onnx::TypeProto::VALUE_NOT_SET || said.value_case() == known.value_case();
+  return agrees(said.tensor_type(), known.tensor_type());
+}
+
+int64_t getExportedBytes(RankedTensorType type) {
+  if (std::optional<unsigned> bits = onnxir::getPackedBits(type.getElementType()))
+    return onnxir::getPackedBytes(type.getNumElements(), *bits);
+  return getDenseBytes(type).value_or(0);
+}
+
 LogicalResult exportTensorType(RankedTensorType type, TensorProto &proto, Location loc) {
   std::optional<int32_t> element = exportElementType(type.getElementType());
   if (!element)
@@ -70,35 +100,6 @@ LogicalResult exportTensorType(RankedTensorType type, TensorProto &proto, Locati
   for (int64_t size : type.getShape())
     proto.add_dims(size);
   return success();
-}
-
-/// One byte an element to `bits` bits an element, low bits first.
-static std::string pack(StringRef bytes, unsigned bits) {
-  unsigned perByte = 8 / bits, mask = (1u << bits) - 1;
-  std::string packed(llvm::divideCeil(bytes.size(), perByte), '\0');
-  for (size_t i = 0; i < bytes.size(); ++i)
-    packed[i / perByte] |= static_cast<char>((static_cast<unsigned char>(bytes[i]) & mask) << (bits * (i % perByte)));
-  return packed;
-}
-
-/// One byte an element below eight bits, else the elements as they are.
-static std::string getBytes(DenseElementsAttr value) {
-  Type element = value.getElementType();
-  bool small = !isa<ComplexType>(element) && element.getIntOrFloatBitWidth() < 8;
-  std::string bytes;
-  if (small) {
-    for (APInt bits : isa<FloatType>(element)
-                          ? llvm::to_vector(llvm::map_range(value.getValues<APFloat>(),
-                                                            [](const APFloat &v) { return v.bitcastToAPInt(); }))
-                          : llvm::to_vector(value.getValues<APInt>()))
-      bytes.push_back(static_cast<char>(bits.getZExtValue()));
-    return bytes;
-  }
-  ArrayRef<char> raw = value.getRawData();
-  int64_t copies = value.isSplat() ? value.getNumElements() : 1;
-  for (int64_t i = 0; i < copies; ++i)
-    bytes.append(raw.data(), raw.size());
-  return bytes;
 }
 
 LogicalResult exportTensor(ElementsAttr value, TensorProto &proto, Location loc) {
@@ -118,13 +119,12 @@ LogicalResult exportTensor(ElementsAttr value, TensorProto &proto, Location loc)
                             << "', but the file has none";
     bytes.assign(blob->getData().data(), blob->getData().size());
   } else if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
-    bytes = getBytes(dense);
+    bytes = getElements(dense);
   } else {
     return emitError(loc) << "unsupported kind of constant " << value;
   }
-  Type element = type.getElementType();
-  unsigned bits = isa<ComplexType>(element) ? 64 : element.getIntOrFloatBitWidth();
-  proto.set_raw_data(bits == 2 || bits == 4 ? pack(bytes, bits) : std::move(bytes));
+  std::optional<unsigned> bits = onnxir::getPackedBits(type.getElementType());
+  proto.set_raw_data(bits ? onnxir::packElements(bytes, *bits) : std::move(bytes));
   return success();
 }
 

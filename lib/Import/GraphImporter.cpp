@@ -7,10 +7,13 @@
 #include "ImportTensor.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Dialect/Onnx/PackedElements.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -25,18 +28,59 @@ namespace hone {
 // Names and types
 //===----------------------------------------------------------------------===//
 
-Location GraphImporter::getLocation(StringRef name) {
+Location GraphImporter::getLocation(StringRef name, StringRef key, StringAttr text) {
   if (location)
     return *location;
   auto file = FileLineColLoc::get(builder.getContext(), llvm::sys::path::filename(path), 0, 0);
+  if (text)
+    return onnxir::describe(builder.getStringAttr(name), file, key, text);
   return NameLoc::get(builder.getStringAttr(name), file);
 }
 
+Location GraphImporter::getLocation(const GraphProto &graph) {
+  auto description = descriptions ? descriptions->find(&graph) : Descriptions::const_iterator();
+  if (!descriptions || description == descriptions->end())
+    return getLocation(graph.name());
+  return getLocation(graph.name(), onnxir::kGraphText, onnxir::printMessage(description->second, builder.getContext()));
+}
+
+/// What operands, operation and attributes do not say of a node, above all the names of its outputs.
+static NodeProto describeNode(const NodeProto &node) {
+  NodeProto description;
+  if (node.has_name())
+    description.set_name(node.name());
+  *description.mutable_output() = node.output();
+  if (node.has_doc_string())
+    description.set_doc_string(node.doc_string());
+  *description.mutable_metadata_props() = node.metadata_props();
+  *description.mutable_device_configurations() = node.device_configurations();
+  for (const AttributeProto &attribute : node.attribute()) {
+    AttributeProto rest;
+    if (attribute.has_doc_string())
+      rest.set_doc_string(attribute.doc_string());
+    if (attribute.has_t() && describeTensor(attribute.t()).ByteSizeLong() > 0)
+      *rest.mutable_t() = describeTensor(attribute.t());
+    if (rest.ByteSizeLong() == 0)
+      continue;
+    rest.set_name(attribute.name());
+    *description.add_attribute() = std::move(rest);
+  }
+  return description;
+}
+
 Location GraphImporter::getLocation(const NodeProto &node) {
-  if (!node.name().empty())
-    return getLocation(node.name());
   std::string output = node.output_size() ? node.output(0) : std::string();
-  return getLocation(node.op_type() + "(" + output + ")");
+  std::string name = node.name().empty() ? node.op_type() + "(" + output + ")" : node.name();
+  if (!descriptions)
+    return getLocation(name);
+  return getLocation(name, onnxir::kNodeText, onnxir::printMessage(describeNode(node), builder.getContext()));
+}
+
+Location GraphImporter::getLocation(const TensorProto &tensor) {
+  if (!descriptions)
+    return getLocation(tensor.name());
+  return getLocation(tensor.name(), onnxir::kTensorText,
+                     onnxir::printMessage(describeTensor(tensor), builder.getContext()));
 }
 
 void GraphImporter::collectTypes(const GraphProto &graph) {
@@ -81,38 +125,59 @@ static std::optional<int64_t> parseCount(StringRef text) {
   return value;
 }
 
-/// A reference into the folder of the model; the checker has refused absolute paths and those that leave the folder.
-Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorType type, Location loc) {
+namespace {
+
+/// Where the bytes of a tensor lie.
+struct ExternalPlace {
   std::string file;
   std::optional<int64_t> offset = 0, length;
+};
+
+} // namespace
+
+static ExternalPlace getExternalPlace(const TensorProto &tensor, StringRef model) {
+  ExternalPlace place;
   for (const auto &entry : tensor.external_data()) {
     if (entry.key() == "location")
-      file = entry.value();
+      place.file = entry.value();
     else if (entry.key() == "offset")
-      offset = parseCount(entry.value());
+      place.offset = parseCount(entry.value());
     else if (entry.key() == "length")
-      length = parseCount(entry.value());
+      place.length = parseCount(entry.value()).value_or(-1);
   }
-  Type element = type.getElementType();
-  int64_t width = isa<ComplexType>(element) ? 0 : element.getIntOrFloatBitWidth();
-  int64_t bytes = width < 8 && width != 1 ? llvm::divideCeil(type.getNumElements() * width, 8)
-                                          : type.getNumElements() * llvm::divideCeil(width, 8);
-  SmallString<128> full(llvm::sys::path::parent_path(path));
-  llvm::sys::path::append(full, file);
+  SmallString<128> full(llvm::sys::path::parent_path(model));
+  llvm::sys::path::append(full, place.file);
+  place.file = full.str().str();
+  return place;
+}
+
+/// A reference into the folder of the model; the checker has refused absolute paths and those that leave the folder.
+/// Packed elements are read, since they are stored otherwise here.
+Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorType type, Location loc) {
+  ExternalPlace place = getExternalPlace(tensor, path);
+  std::optional<int64_t> bytes = getFileBytes(type, /*raw=*/true);
   uint64_t size = 0;
-  if (std::error_code error = llvm::sys::fs::file_size(full, size))
-    return emitError(loc) << "cannot read external data '" << full << "' of tensor '" << tensor.name()
+  if (std::error_code error = llvm::sys::fs::file_size(place.file, size))
+    return emitError(loc) << "cannot read external data '" << place.file << "' of tensor '" << tensor.name()
                           << "': " << error.message(),
            Attribute();
-  if (!offset || (length && *length != bytes))
+  if (!bytes || !place.offset || place.length.value_or(*bytes) != *bytes)
     return emitError(loc) << "expected external data of tensor '" << tensor.name() << "' of type " << type << " to be "
-                          << bytes << " bytes at a non-negative offset, but the file says otherwise",
+                          << (bytes ? std::to_string(*bytes) : "fewer than 2^63")
+                          << " bytes at a non-negative offset, but the file says otherwise",
            Attribute();
-  if (static_cast<uint64_t>(*offset) > size || size - *offset < static_cast<uint64_t>(bytes))
-    return emitError(loc) << "expected '" << full << "' to hold " << bytes << " bytes of tensor '" << tensor.name()
-                          << "' at offset " << *offset << ", but it ends at " << size,
+  if (static_cast<uint64_t>(*place.offset) > size || size - *place.offset < static_cast<uint64_t>(*bytes))
+    return emitError(loc) << "expected '" << place.file << "' to hold " << *bytes << " bytes of tensor '"
+                          << tensor.name() << "' at offset " << *place.offset << ", but it ends at " << size,
            Attribute();
-  return ExternalAttr::get(builder.getContext(), full.str(), *offset, bytes);
+  if (!onnxir::getPackedBits(type.getElementType()))
+    return ExternalAttr::get(builder.getContext(), place.file, *place.offset, *bytes);
+  auto buffer = llvm::MemoryBuffer::getFileSlice(place.file, *bytes, *place.offset);
+  if (!buffer)
+    return emitError(loc) << "cannot read external data '" << place.file << "' of tensor '" << tensor.name()
+                          << "': " << buffer.getError().message(),
+           Attribute();
+  return importPacked(type, (*buffer)->getBuffer(), tensor);
 }
 
 LogicalResult GraphImporter::importInitializer(const TensorProto &tensor, StringRef name, Location loc) {
@@ -137,11 +202,8 @@ LogicalResult GraphImporter::importInitializer(const TensorProto &tensor, String
 }
 
 LogicalResult GraphImporter::importInitializers(const GraphProto &graph) {
-  if (graph.sparse_initializer_size() > 0)
-    return emitError(getLocation(graph.sparse_initializer(0).values().name()))
-           << "unsupported sparse initializer; supported: dense initializers";
   for (const TensorProto &tensor : graph.initializer())
-    if (failed(importInitializer(tensor, tensor.name(), getLocation(tensor.name()))))
+    if (failed(importInitializer(tensor, tensor.name(), getLocation(tensor))))
       return failure();
   return success();
 }
@@ -272,7 +334,7 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &reg
   SmallVector<Value> values;
   if (failed(importInitializers(graph)) || failed(importNodes(graph)) || failed(yieldOutputs(graph, loc, values)))
     return failure();
-  onnxir::YieldOp::create(builder, loc, values);
+  onnxir::YieldOp::create(builder, getLocation(graph), values);
   return success();
 }
 

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "onnx/onnx_pb.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <memory>
@@ -18,9 +19,13 @@ namespace hone {
 
 class GraphImporter {
 public:
-  GraphImporter(std::shared_ptr<const ::onnx::ModelProto> model, mlir::StringRef path, mlir::ModuleOp module)
+  using Descriptions = llvm::DenseMap<const ::onnx::GraphProto *, ::onnx::GraphProto>;
+
+  /// `descriptions` are what the file says of its graphs; locations then say what it says beside the computation.
+  GraphImporter(std::shared_ptr<const ::onnx::ModelProto> model, mlir::StringRef path, mlir::ModuleOp module,
+                const Descriptions *descriptions = nullptr)
       : model(std::move(model)), path(path), module(module), builder(module.getContext()),
-        parameters(mlir::OpBuilder::atBlockBegin(module.getBody())) {}
+        parameters(mlir::OpBuilder::atBlockBegin(module.getBody())), descriptions(descriptions) {}
 
   /// Makes `@main` of the main graph.
   mlir::LogicalResult importMain();
@@ -47,8 +52,10 @@ private:
   mlir::FailureOr<mlir::SmallVector<mlir::Value>> lookUpInputs(const ::onnx::NodeProto &node, mlir::Location loc);
   mlir::Value lookUp(mlir::StringRef name);
   mlir::Type getType(mlir::StringRef name);
+  mlir::Location getLocation(const ::onnx::GraphProto &graph);
   mlir::Location getLocation(const ::onnx::NodeProto &node);
-  mlir::Location getLocation(mlir::StringRef name);
+  mlir::Location getLocation(const ::onnx::TensorProto &tensor);
+  mlir::Location getLocation(mlir::StringRef name, mlir::StringRef key = "", mlir::StringAttr text = {});
   mlir::Value getNoValue(mlir::Location loc);
   void collectTypes(const ::onnx::GraphProto &graph);
 
@@ -64,6 +71,7 @@ private:
   llvm::StringMap<unsigned> parameterNames;
   /// Where given, the location of everything.
   std::optional<mlir::Location> location;
+  const Descriptions *descriptions;
 };
 
 } // namespace hone

@@ -9,6 +9,7 @@
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Import/Import.h"
 
@@ -40,7 +41,7 @@ static bool isInitializer(const GraphProto &graph, StringRef name) {
 
 LogicalResult GraphImporter::importMain() {
   const GraphProto &graph = model->graph();
-  Location loc = getLocation(graph.name());
+  Location loc = getLocation(graph);
   SmallVector<Type> inputTypes;
   SmallVector<DictionaryAttr> inputAttrs, outputAttrs;
   SmallVector<StringRef> inputNames;
@@ -87,22 +88,46 @@ FailureOr<SmallVector<Value>> GraphImporter::importAt(OpBuilder &where, Location
   return outputs;
 }
 
+/// What the file says of the model beside its graph, opsets and version; null where that is nothing.
+static StringAttr describeModel(const ::onnx::ModelProto &model, MLIRContext *context) {
+  ::onnx::ModelProto description;
+  if (model.has_producer_name())
+    description.set_producer_name(model.producer_name());
+  if (model.has_producer_version())
+    description.set_producer_version(model.producer_version());
+  if (model.has_domain())
+    description.set_domain(model.domain());
+  if (model.has_model_version())
+    description.set_model_version(model.model_version());
+  if (model.has_doc_string())
+    description.set_doc_string(model.doc_string());
+  *description.mutable_metadata_props() = model.metadata_props();
+  *description.mutable_training_info() = model.training_info();
+  *description.mutable_configuration() = model.configuration();
+  return onnxir::printMessage(description, context);
+}
+
+static void describeModule(ModuleOp module, const OnnxFile &file) {
+  Builder builder(module.getContext());
+  NamedAttrList opsets;
+  for (const auto &opset : file.opsets)
+    opsets.set(opset.domain().empty() ? StringRef(onnxir::kDefaultDomain) : StringRef(opset.domain()),
+               builder.getI64IntegerAttr(opset.version()));
+  module->setAttr(onnxir::kIrVersionAttr, builder.getI64IntegerAttr(file.model->ir_version()));
+  module->setAttr(onnxir::kOpsetsAttr, opsets.getDictionary(builder.getContext()));
+  module->setAttr(onnxir::kModelAttr, describeModel(*file.model, builder.getContext()));
+}
+
 OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context) {
   context->loadDialect<func::FuncDialect, HoneDialect>();
   context->getOrLoadDialect(onnxir::kDialectName);
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  std::shared_ptr<::onnx::ModelProto> model = readOnnxFile(path, loc);
-  if (!model)
+  OnnxFile file = readOnnxFile(path, loc);
+  if (!file.model)
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
-  NamedAttrList opsets;
-  Builder builder(context);
-  for (const auto &opset : model->opset_import())
-    opsets.set(opset.domain().empty() ? StringRef(onnxir::kDefaultDomain) : StringRef(opset.domain()),
-               builder.getI64IntegerAttr(opset.version()));
-  (*module)->setAttr(onnxir::kIrVersionAttr, builder.getI64IntegerAttr(model->ir_version()));
-  (*module)->setAttr(onnxir::kOpsetsAttr, opsets.getDictionary(context));
-  GraphImporter importer(model, path, *module);
+  describeModule(*module, file);
+  GraphImporter importer(file.model, path, *module, &file.descriptions);
   if (failed(importer.importMain()) || failed(verify(*module)))
     return nullptr;
   return module;

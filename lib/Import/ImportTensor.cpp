@@ -5,7 +5,9 @@
 
 #include "ImportTensor.h"
 
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Dialect/Onnx/PackedElements.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -74,33 +76,24 @@ RankedTensorType importTensorType(const TensorProto &tensor, Location loc) {
   return RankedTensorType::get(SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end()), element);
 }
 
+TensorProto describeTensor(const TensorProto &tensor) {
+  TensorProto description;
+  if (tensor.has_name())
+    description.set_name(tensor.name());
+  if (tensor.has_doc_string())
+    description.set_doc_string(tensor.doc_string());
+  *description.mutable_metadata_props() = tensor.metadata_props();
+  return description;
+}
+
 //===----------------------------------------------------------------------===//
 // Bytes
 //===----------------------------------------------------------------------===//
-
-/// Bytes that one element takes in memory here; sub-byte types take one byte each after unpacking.
-static int64_t getElementBytes(Type element) {
-  if (auto complex = dyn_cast<ComplexType>(element))
-    return 2 * getElementBytes(complex.getElementType());
-  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
 
 template <typename Field>
 static void appendAs(std::string &bytes, const Field &field, int64_t width) {
   for (auto value : field)
     bytes.append(reinterpret_cast<const char *>(&value), width); // little-endian hosts only, as the whole project
-}
-
-/// Expands `perByte` values packed low bits first; signed ones are sign-extended.
-static std::string unpack(StringRef packed, int64_t count, unsigned bits, bool isSigned) {
-  std::string bytes(count, '\0');
-  unsigned perByte = 8 / bits, mask = (1u << bits) - 1;
-  for (int64_t i = 0; i < count; ++i) {
-    unsigned value = (static_cast<unsigned char>(packed[i / perByte]) >> (bits * (i % perByte))) & mask;
-    bool negative = isSigned && (value >> (bits - 1));
-    bytes[i] = static_cast<char>(negative ? static_cast<int>(value) - (1 << bits) : static_cast<int>(value));
-  }
-  return bytes;
 }
 
 /// The bytes that the typed fields of `tensor` say, one element after the other.
@@ -112,6 +105,10 @@ static std::string gatherTypedFields(const TensorProto &tensor, int64_t elementB
   appendAs(bytes, tensor.uint64_data(), std::min<int64_t>(elementBytes, 8));
   appendAs(bytes, tensor.int32_data(), std::min<int64_t>(elementBytes, 4));
   return bytes;
+}
+
+std::string gatherBytes(const TensorProto &tensor, int64_t elementBytes) {
+  return tensor.has_raw_data() ? tensor.raw_data() : gatherTypedFields(tensor, elementBytes);
 }
 
 static ElementsAttr importStrings(const TensorProto &tensor, RankedTensorType type, Location loc) {
@@ -158,6 +155,34 @@ static AsmResourceBlob makeBlob(std::string bytes) {
       /*dataIsMutable=*/false);
 }
 
+static StringRef getBlobName(const TensorProto &tensor) {
+  return tensor.name().empty() ? StringRef("tensor") : StringRef(tensor.name());
+}
+
+ElementsAttr importPacked(RankedTensorType type, StringRef bytes, const TensorProto &tensor) {
+  Type element = type.getElementType();
+  bool isSigned = isa<IntegerType>(element) && !element.isUnsignedInteger();
+  std::string unpacked =
+      onnxir::unpackElements(bytes, type.getNumElements(), *onnxir::getPackedBits(element), isSigned);
+  if (static_cast<int64_t>(unpacked.size()) <= kInlineBytes)
+    return makeDense(type, ArrayRef<char>(unpacked.data(), unpacked.size()));
+  return DenseResourceElementsAttr::get(type, getBlobName(tensor), makeBlob(std::move(unpacked)));
+}
+
+/// Whether the file stores the elements of `type` packed. Typed fields store those of 6 bits one by one, where raw bytes
+/// pack them as they do those of 2 and 4 bits.
+static bool isPacked(RankedTensorType type, bool raw) {
+  std::optional<unsigned> bits = onnxir::getPackedBits(type.getElementType());
+  return bits && (raw || 8 % *bits == 0);
+}
+
+std::optional<int64_t> getFileBytes(RankedTensorType type, bool raw) {
+  std::optional<int64_t> dense = getDenseBytes(type);
+  if (!dense || !isPacked(type, raw))
+    return dense;
+  return onnxir::getPackedBytes(type.getNumElements(), *onnxir::getPackedBits(type.getElementType()));
+}
+
 ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const ::onnx::ModelProto> &owner,
                           Location loc) {
   RankedTensorType type = importTensorType(tensor, loc);
@@ -165,34 +190,31 @@ ElementsAttr importTensor(const TensorProto &tensor, const std::shared_ptr<const
     return {};
   if (tensor.data_type() == TensorProto::STRING)
     return importStrings(tensor, type, loc);
-  Type element = type.getElementType();
-  int64_t count = type.getNumElements(), width = getElementBytes(element), expected = 0;
-  unsigned bits = isa<ComplexType>(element) ? 0 : element.getIntOrFloatBitWidth();
-  bool packed = bits == 2 || bits == 4;
-  int64_t stored = packed ? llvm::divideCeil(count, 8 / bits) : count;
-  if (llvm::MulOverflow(stored, width, expected)) {
-    emitError(loc) << "expected tensor '" << tensor.name() << "' to fit in memory, but got " << count << " elements";
+  bool raw = tensor.has_raw_data();
+  std::optional<int64_t> expected = getFileBytes(type, raw);
+  if (!expected) {
+    emitError(loc) << "expected tensor '" << tensor.name() << "' to fit in memory, but got " << type.getNumElements()
+                   << " elements";
     return {};
   }
-  bool raw = tensor.has_raw_data();
-  std::string typed = raw ? std::string() : gatherTypedFields(tensor, packed ? 1 : width);
+  int64_t width = type.getNumElements() ? std::max<int64_t>(*getDenseBytes(type) / type.getNumElements(), 1) : 1;
+  std::string typed = raw ? std::string() : gatherTypedFields(tensor, width);
   StringRef bytes = raw ? StringRef(tensor.raw_data()) : StringRef(typed);
-  if (static_cast<int64_t>(bytes.size()) != expected) {
-    emitError(loc) << "expected tensor '" << tensor.name() << "' of type " << type << " to hold " << expected
+  if (static_cast<int64_t>(bytes.size()) != *expected) {
+    emitError(loc) << "expected tensor '" << tensor.name() << "' of type " << type << " to hold " << *expected
                    << " bytes, but got " << bytes.size();
     return {};
   }
-  std::string unpacked;
-  if (packed)
-    bytes = unpacked = unpack(bytes, count, bits, !element.isUnsignedInteger());
+  if (isPacked(type, raw))
+    return importPacked(type, bytes, tensor);
   if (static_cast<int64_t>(bytes.size()) <= kInlineBytes)
     return makeDense(type, ArrayRef<char>(bytes.data(), bytes.size()));
-  AsmResourceBlob blob = raw && !packed ? AsmResourceBlob(
-                                              ArrayRef<char>(bytes.data(), bytes.size()), /*dataAlignment=*/1,
-                                              [owner](void *, size_t, size_t) {}, /*dataIsMutable=*/false)
-                                        : makeBlob(bytes.str());
-  StringRef name = tensor.name().empty() ? StringRef("tensor") : StringRef(tensor.name());
-  return DenseResourceElementsAttr::get(type, name, std::move(blob));
+  auto keepOwner = [owner](void *, size_t, size_t) {};
+  AsmResourceBlob blob =
+      raw ? AsmResourceBlob(ArrayRef<char>(bytes.data(), bytes.size()), /*dataAlignment=*/1, keepOwner,
+                            /*dataIsMutable=*/false)
+          : makeBlob(std::move(typed));
+  return DenseResourceElementsAttr::get(type, getBlobName(tensor), std::move(blob));
 }
 
 } // namespace hone

@@ -29,6 +29,22 @@ mlir::RankedTensorType importTensorType(const ::onnx::TensorProto &tensor, mlir:
 mlir::ElementsAttr importTensor(const ::onnx::TensorProto &tensor,
                                 const std::shared_ptr<const ::onnx::ModelProto> &owner, mlir::Location loc);
 
+/// The elements of a tensor whose data is in the file, `elementBytes` each (a bool one), as its raw bytes or typed fields say
+/// them. Not checked against its type.
+std::string gatherBytes(const ::onnx::TensorProto &tensor, int64_t elementBytes);
+
+/// Replaces the sparse initializers of `graph` and its subgraphs by dense ones. Failure with a diagnostic.
+llvm::LogicalResult expandSparseInitializers(::onnx::GraphProto &graph, mlir::Location loc);
+
+/// Bytes that the elements of `type` take in a file, as raw bytes or in typed fields; nothing where that passes 63 bits.
+std::optional<int64_t> getFileBytes(mlir::RankedTensorType type, bool raw);
+
+/// Value of `type` from the packed bytes of a file, which are as many as getFileBytes says.
+mlir::ElementsAttr importPacked(mlir::RankedTensorType type, llvm::StringRef bytes, const ::onnx::TensorProto &tensor);
+
+/// What type and value do not say of a tensor: name, documentation, metadata.
+::onnx::TensorProto describeTensor(const ::onnx::TensorProto &tensor);
+
 /// Larger tensors become parameters (initializers) or resources (attributes).
 inline constexpr int64_t kInlineBytes = 512;
 

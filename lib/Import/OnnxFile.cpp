@@ -5,6 +5,7 @@
 // this file is compiled with exceptions, and none leaves it.
 
 #include "OnnxFile.h"
+#include "ImportTensor.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -89,7 +90,8 @@ static std::shared_ptr<ModelProto> parse(StringRef path, Location loc) {
   }
   // Protobuf's own log repeats on stderr what the diagnostic below says.
   google::protobuf::LogSilencer silencer;
-  google::protobuf::io::ArrayInputStream stream((*buffer)->getBufferStart(), static_cast<int>((*buffer)->getBufferSize()));
+  google::protobuf::io::ArrayInputStream stream((*buffer)->getBufferStart(),
+                                                static_cast<int>((*buffer)->getBufferSize()));
   google::protobuf::io::CodedInputStream coded(&stream);
   coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
   coded.SetRecursionLimit(kRecursionLimit);
@@ -135,12 +137,13 @@ static LogicalResult checkUnchanged(const GraphProto &graph, int64_t version, Lo
   return success();
 }
 
-static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
+/// Sees to it that operators have schemas: brings old opsets to the oldest supported one, and adds com.microsoft. `file`
+/// is set to the opsets without that addition.
+static LogicalResult
+normalizeOpsets(ModelProto &model, google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto> &file, Location loc) {
   bool microsoft = false;
   int64_t version = 0;
-  for (auto &opset : *model.mutable_opset_import()) {
-    if (opset.domain() == "ai.onnx")
-      opset.set_domain("");
+  for (const auto &opset : model.opset_import()) {
     if (opset.domain().empty())
       version = opset.version();
     microsoft |= opset.domain() == "com.microsoft";
@@ -157,6 +160,7 @@ static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
     return emitError(loc) << "unsupported opset " << version << " of the default domain; supported: " << kOldestOpset
                           << " to " << newest;
   }
+  file = model.opset_import();
   if (!microsoft) {
     auto *opset = model.add_opset_import();
     opset->set_domain("com.microsoft");
@@ -180,6 +184,29 @@ static void check(const ModelProto &model, StringRef path) {
     ::onnx::checker::check_model_local_functions(model, context, scope);
 }
 
+/// Every field of `graph` but its nodes and tensors.
+static GraphProto describeGraph(const GraphProto &graph) {
+  GraphProto description;
+  if (graph.has_name())
+    description.set_name(graph.name());
+  if (graph.has_doc_string())
+    description.set_doc_string(graph.doc_string());
+  *description.mutable_input() = graph.input();
+  *description.mutable_output() = graph.output();
+  *description.mutable_value_info() = graph.value_info();
+  *description.mutable_quantization_annotation() = graph.quantization_annotation();
+  *description.mutable_metadata_props() = graph.metadata_props();
+  return description;
+}
+
+static void describeGraphs(const GraphProto &graph, llvm::DenseMap<const GraphProto *, GraphProto> &descriptions) {
+  descriptions[&graph] = describeGraph(graph);
+  for (const NodeProto &node : graph.node())
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_g())
+        describeGraphs(attribute.g(), descriptions);
+}
+
 /// A file's own value_info may contradict what inference finds; inference is right, so the file's is dropped.
 static void dropIntermediateTypes(GraphProto &graph) {
   graph.clear_value_info();
@@ -195,30 +222,47 @@ static bool hasSubgraph(const GraphProto &graph) {
   });
 }
 
-std::shared_ptr<ModelProto> readOnnxFile(StringRef path, Location loc) {
-  std::shared_ptr<ModelProto> model;
-  guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, loc); });
-  if (!model)
-    return nullptr;
-  giveDomains(*model->mutable_graph());
-  for (auto &function : *model->mutable_functions())
+static void inferShapes(ModelProto &model) {
+  dropIntermediateTypes(*model.mutable_graph());
+  // libonnx 1.23 keeps propagated data by name only, and stops at the first name that two subgraphs share.
+  bool propagate = !hasSubgraph(model.graph());
+  ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, propagate);
+  ::onnx::shape_inference::InferShapes(model, ::onnx::OpSchemaRegistry::Instance(), options);
+}
+
+static void spellDefaultDomain(ModelProto &model) {
+  giveDomains(*model.mutable_graph());
+  for (auto &function : *model.mutable_functions())
     for (NodeProto &node : *function.mutable_node())
       if (node.domain() == "ai.onnx")
         node.clear_domain();
-  if (failed(normalizeOpsets(*model, loc)))
-    return nullptr;
+  for (auto &opset : *model.mutable_opset_import())
+    if (opset.domain() == "ai.onnx")
+      opset.set_domain("");
+}
+
+OnnxFile readOnnxFile(StringRef path, Location loc) {
+  OnnxFile file;
+  std::shared_ptr<ModelProto> model;
+  guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, loc); });
+  if (!model)
+    return file;
+  spellDefaultDomain(*model);
+  if (failed(normalizeOpsets(*model, file.opsets, loc)))
+    return file;
   if (!guarded(loc, ("invalid model '" + path + "'").str(), [&] { check(*model, path); }))
-    return nullptr;
+    return file;
+  if (failed(expandSparseInitializers(*model->mutable_graph(), loc)))
+    return file;
   bool prepared = guarded(loc, ("cannot infer the shapes of '" + path + "'").str(), [&] {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);
-    dropIntermediateTypes(*model->mutable_graph());
-    // libonnx 1.23 keeps propagated data by name only, and stops at the first name that two subgraphs share.
-    bool propagate = !hasSubgraph(model->graph());
-    ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, propagate);
-    ::onnx::shape_inference::InferShapes(*model, ::onnx::OpSchemaRegistry::Instance(), options);
+    describeGraphs(model->graph(), file.descriptions);
+    inferShapes(*model);
   });
-  return prepared ? model : nullptr;
+  if (prepared)
+    file.model = std::move(model);
+  return file;
 }
 
 } // namespace hone

@@ -8,14 +8,23 @@
 
 #include "mlir/IR/Location.h"
 #include "onnx/onnx_pb.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
 
 namespace hone {
 
-/// Reads and prepares `path`; null after a diagnostic at `loc`.
-std::shared_ptr<::onnx::ModelProto> readOnnxFile(llvm::StringRef path, mlir::Location loc);
+struct OnnxFile {
+  std::shared_ptr<::onnx::ModelProto> model;
+  /// Opset imports of the file; those of the model have com.microsoft in addition.
+  ::google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto> opsets;
+  /// What the file says of each graph without its nodes and tensors, before inference adds to it.
+  llvm::DenseMap<const ::onnx::GraphProto *, ::onnx::GraphProto> descriptions;
+};
+
+/// Reads and prepares `path`; no model after a diagnostic at `loc`.
+OnnxFile readOnnxFile(llvm::StringRef path, mlir::Location loc);
 
 } // namespace hone
 

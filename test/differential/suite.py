@@ -30,6 +30,15 @@ def shared_models():
     return path if path.is_dir() else None
 
 
+def models():
+    """Models that have stored outputs, by FOLDER/FILE: those of every checkout, and those of the shared folder's zoo."""
+    folders = [ROOT / "test" / "models"]
+    if shared := shared_models():
+        folders.append(shared / "zoo")
+    paths = [path for folder in folders for path in sorted(folder.glob("*/*.onnx")) if path.with_suffix(".npz").exists()]
+    return {f"{path.parent.name}/{path.stem}": path for path in paths}
+
+
 def one_line(text):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:300] if lines else "no message"

@@ -29,16 +29,7 @@ namespace hone {
 /// Weights begin at multiples of this where that costs no padding (a cache line).
 static constexpr int64_t kWeightAlignment = 64;
 
-static int64_t getElementBytes(Type element) {
-  if (auto complex = dyn_cast<ComplexType>(element))
-    return 2 * getElementBytes(complex.getElementType());
-  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
-
-static int64_t getBytes(ParamOp param) {
-  RankedTensorType type = param.getTensorType();
-  return type.getNumElements() * getElementBytes(type.getElementType());
-}
+static int64_t getBytes(ParamOp param) { return getStorageBytes(param.getTensorType()).value_or(0); }
 
 /// Gives every parameter that is read its place in the weights file, which has no holes: first those that fill whole cache
 /// lines, then the others by falling element size, so that each is aligned for its elements.
@@ -70,7 +61,8 @@ static int64_t placeParameters(ModuleOp module) {
 
 static Value readMemory(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
-  return bufferization::ToTensorOp::create(b, loc, RankedTensorType::get(type.getShape(), type.getElementType()), memref,
+  return bufferization::ToTensorOp::create(b, loc, RankedTensorType::get(type.getShape(), type.getElementType()),
+                                           memref,
                                            /*restrict=*/true);
 }
 
@@ -162,7 +154,8 @@ static LogicalResult checkInterface(func::FuncOp function) {
   auto usable = [](Type type) { return isa<RankedTensorType, KvType>(type); };
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
     if (!usable(type))
-      return function.emitError() << "expected inputs and outputs of the model to be tensors of known rank, but got " << type;
+      return function.emitError() << "expected inputs and outputs of the model to be tensors of known rank, but got "
+                                  << type;
   return success();
 }
 

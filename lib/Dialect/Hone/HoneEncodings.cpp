@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace hone;
@@ -32,35 +31,6 @@ SmallVector<EncodingPlane> hone::getPlanes(RankedTensorType type) {
   if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
     return encoding.getPlanes(type.getShape(), type.getElementType());
   return {{"values", type}};
-}
-
-/// Bytes of one element; 0 if it has no size.
-static int64_t getElementBytes(Type type) {
-  if (auto complex = dyn_cast<ComplexType>(type))
-    return 2 * getElementBytes(complex.getElementType());
-  return type.isIntOrFloat() ? (type.getIntOrFloatBitWidth() + 7) / 8 : 0;
-}
-
-std::optional<int64_t> hone::getDenseBytes(RankedTensorType type) {
-  std::optional<int64_t> bytes = getElementBytes(type.getElementType());
-  if (*bytes == 0 || !type.hasStaticShape())
-    return std::nullopt;
-  for (int64_t size : type.getShape())
-    if (!(bytes = llvm::checkedMul(*bytes, size)))
-      return std::nullopt;
-  return bytes;
-}
-
-std::optional<int64_t> hone::getStorageBytes(RankedTensorType type) {
-  int64_t sum = 0;
-  for (const EncodingPlane &plane : getPlanes(type)) {
-    std::optional<int64_t> bytes = getDenseBytes(plane.type);
-    std::optional<int64_t> next = bytes ? llvm::checkedAdd(sum, *bytes) : std::nullopt;
-    if (!next)
-      return std::nullopt;
-    sum = *next;
-  }
-  return sum;
 }
 
 //===- #hone.external ---------------------------------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/ExtensibleDialect.h"
 #include "onnx/defs/schema.h"
 #include "llvm/ADT/StringSet.h"
@@ -169,6 +170,23 @@ void OnnxDialect::registerOperators() {
   registerType(this, "unknown", 0);
   for (StringRef container : {"sequence", "optional", "map", "sparse"})
     registerType(this, container, 1);
+}
+
+Type OnnxDialect::parseType(DialectAsmParser &parser) const {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseKeyword(&name)))
+    return {};
+  Type type;
+  OptionalParseResult result = parseOptionalDynamicType(name, parser, type);
+  if (!result.has_value())
+    parser.emitError(loc) << "unsupported type '" << name
+                          << "' of the onnx dialect; supported: string, unknown, sequence, optional, map, sparse";
+  return type;
+}
+
+void OnnxDialect::printType(Type type, DialectAsmPrinter &printer) const {
+  (void)printIfDynamicType(type, printer); // the dialect has no others
 }
 
 void OnnxDialect::initialize() {

@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hone/HoneInterfaces.h"
 
 #include <optional>
+#include <string>
 
 namespace hone {
 
@@ -24,6 +25,13 @@ llvm::SmallVector<EncodingPlane> getPlanes(mlir::RankedTensorType type);
 
 /// `type` without its encoding.
 mlir::RankedTensorType getPlainType(mlir::RankedTensorType type);
+
+/// Bytes that an element takes in memory; 0 if it has no size.
+int64_t getElementBytes(mlir::Type element);
+
+/// The elements of `value` as they lie in memory: whole bytes each (below 8 bits one, sign-extended for signed integers, 0 or
+/// 1 for i1), little-endian, a splat repeated.
+std::string getElements(mlir::DenseElementsAttr value);
 
 /// Bytes of a dense array of the shape and elements of `type`, which has no encoding; an element takes whole bytes. Nothing
 /// if the shape is dynamic, the size exceeds 64 bits, or the elements have no size.
