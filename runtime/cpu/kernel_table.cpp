@@ -9,6 +9,8 @@
 #include "cpu/kernels/kernel_row.h"
 
 #include <algorithm>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define HONE_LEVEL(level, space, ...)                                                                                  \
   namespace hone::cpu::space {                                                                                         \
@@ -40,8 +42,20 @@ const std::vector<LevelInfo> &levels() {
 
 const LevelInfo &infoOf(Level level) { return levels()[static_cast<size_t>(level)]; }
 
+/// Linux gives a process the registers of AMX only when it asks (Documentation/arch/x86/xstate.rst); all its threads, also
+/// later ones, have them then.
+bool requestTiles() {
+#ifdef SYS_arch_prctl
+  constexpr long requestPermission = 0x1023, tileData = 18;
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+#else
+  return false;
+#endif
+}
+
 bool isSupported(const LevelInfo &info) {
-  return std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); });
+  return std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
+         (info.level != Level::Amx || requestTiles());
 }
 
 } // namespace

@@ -22,6 +22,27 @@ void matmulF32(hone_call *, const hone_tensor *operands, const int64_t *ints, co
 /// [N, K]. y = x · weight + bias.
 void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_linear.f32, .f16, .bf16: x[..., K] f32, weight as packing/pack_linear.h packs it {panels, steps, 16,
+/// elements} of the kernel's type, bias[N] or absent, factor[..., N] or absent, residual[..., N] or absent → y[..., N];
+/// ints {activation}.
+///   y = act(x · Wᵀ + bias) · factor + residual; all but the weight f32
+///   activation: 0 none, 1 relu, 2 silu x · σ(x), 3 gelu x · Φ(x), 4 gelu by tanh (Hendrycks and Gimpel, 2016)
+/// y overlaps neither x, factor nor residual. A gated MLP is two calls: act(x · Gᵀ) is the factor of x · Uᵀ.
+/// Weights are multiplied as they are, sums are f32. bf16 rounds x to bf16 at levels with dot products of bf16.
+void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.packed_linear.u8, .u4: x[..., K] f32, weight {panels, steps, 16, 4} u8, scales {panels, groups, 16} f16 or f32,
+/// zeros {panels, groups, 16} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N];
+/// ints {activation, group, bits}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
+///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
+/// x is rounded to integers of `bits` bits under one scale a row and group (largest magnitude / 127, or / 32767), products
+/// are summed as integers within a group. Where weights have no groups, x has one scale a row with 8 bits, one a row and 128
+/// inputs with 16. 16 bits err less than half precision would: use them where activations are meant to stay as they are.
+void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent
 /// → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none.

@@ -7,7 +7,7 @@
 #include "kernels.h"
 
 #include "../sgemm.h"
-#include "rows.h"
+#include "matrix.h"
 #include "vector.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
@@ -15,15 +15,6 @@ namespace {
 
 constexpr int64_t kFewRows = 4;         // rows of the loops for decoding
 constexpr int64_t kSmallWork = 1 << 15; // multiply-adds that are not worth a second thread
-
-struct Matrix {
-  float *data;
-  int64_t rows, columns, rowStride, columnStride;
-
-  float &at(int64_t i, int64_t j) const { return data[i * rowStride + j * columnStride]; }
-  bool isRowMajor() const { return (columnStride == 1 || columns == 1) && (rowStride >= columns || rows == 1); }
-  Matrix transposed() const { return {data, columns, rows, columnStride, rowStride}; }
-};
 
 /// A matrix as the dense product takes it, copied where neither axis has stride 1.
 class Packed {
@@ -158,12 +149,6 @@ void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
   multiplyDense(a, b, c, bias.data ? 1.0f : 0.0f);
 }
 
-Matrix matrixAt(const hone_tensor &tensor, int64_t offset) {
-  int32_t r = tensor.rank;
-  return {floats(tensor) + offset, tensor.sizes[r - 2], tensor.sizes[r - 1], tensor.strides[r - 2],
-          tensor.strides[r - 1]};
-}
-
 /// Offset of the matrix that belongs to matrix `index` of `output`, with sizes of 1 and absent axes repeated.
 int64_t batchOffset(const hone_tensor &tensor, const hone_tensor &output, int64_t index) {
   int64_t offset = 0;
@@ -175,21 +160,6 @@ int64_t batchOffset(const hone_tensor &tensor, const hone_tensor &output, int64_
       offset += position * tensor.strides[own];
   }
   return offset;
-}
-
-/// Merges the leading axes of a tensor into the rows of one matrix; false where their strides do not allow it.
-bool collapseRows(const hone_tensor &tensor, Matrix &matrix) {
-  matrix = matrixAt(tensor, 0);
-  for (int32_t axis = tensor.rank - 2; axis-- > 0;) {
-    if (tensor.sizes[axis] == 1)
-      continue;
-    if (matrix.rows == 1)
-      matrix.rowStride = tensor.strides[axis];
-    else if (tensor.strides[axis] != matrix.rows * matrix.rowStride)
-      return false;
-    matrix.rows *= tensor.sizes[axis];
-  }
-  return true;
 }
 
 bool isOneMatrix(const hone_tensor &tensor) { return countRows(tensor, 2) == 1; }
@@ -208,17 +178,6 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
 #pragma omp parallel for schedule(static) if (batches >= many)
   for (int64_t index = 0; index < batches; ++index)
     multiplyOne(index);
-}
-
-/// A vector as a matrix of one row.
-hone_tensor withRowAxis(hone_tensor tensor) {
-  if (tensor.rank != 1)
-    return tensor;
-  tensor.rank = 2;
-  tensor.sizes[1] = tensor.sizes[0];
-  tensor.strides[1] = tensor.strides[0];
-  tensor.sizes[0] = 1;
-  return tensor;
 }
 
 } // namespace

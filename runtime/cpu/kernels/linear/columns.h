@@ -1,0 +1,53 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sixteen columns of a row of y, fewer at its end; and the choice of a block by its number of rows.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_COLUMNS_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_COLUMNS_H
+
+#include "../vector.h"
+
+namespace {
+
+/// The end of a row, out of line: blocks of every size have it, and only the last panel needs it.
+__attribute__((noinline)) void copySome(float *to, const float *from, int64_t count) {
+  for (int64_t j = 0; j < count; ++j)
+    to[j] = from[j];
+}
+
+/// The first `count` columns, 0 in the others; count may exceed 16 or be negative.
+inline Vector loadColumns(const float *from, int64_t count) {
+  if (count >= kLanes)
+    return load(from);
+  float columns[kLanes] = {};
+  copySome(columns, from, count);
+  return load(columns);
+}
+
+inline void storeColumns(float *to, Vector vector, int64_t count) {
+  if (count >= kLanes)
+    return store(to, vector);
+  float columns[kLanes];
+  store(columns, vector);
+  copySome(to, columns, count);
+}
+
+/// Asks for the line that `distance` bytes ahead will be needed. Beyond the end of memory it does nothing.
+inline void prefetchAhead(const uint8_t *from, int64_t distance) { __builtin_prefetch(from + distance, 0, 3); }
+
+/// How far ahead weights are asked for: a page further the hardware's own prefetch starts anew.
+constexpr int64_t kWeightPrefetch = 1024;
+
+/// Calls Block::run<rows, panels>(arguments...) for rows in [1, MOST_ROWS] and panels in [1, MOST_PANELS].
+template <typename Block, int MOST_ROWS, int PANELS, typename... Arguments>
+void runBlock(int64_t rows, const Arguments &...arguments) {
+  if constexpr (MOST_ROWS > 1)
+    if (rows < MOST_ROWS)
+      return runBlock<Block, MOST_ROWS - 1, PANELS>(rows, arguments...);
+  Block::template run<MOST_ROWS, PANELS>(arguments...);
+}
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_COLUMNS_H

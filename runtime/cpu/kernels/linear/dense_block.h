@@ -1,0 +1,54 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Floating-point weights: rows of y whose sums stay in registers while a slice of the inputs passes by.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_BLOCK_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_BLOCK_H
+
+#include "columns.h"
+#include "dense_formats.h"
+
+namespace {
+
+/// Operands of a block; strides count elements, panelBytes is the distance of two panels.
+template <typename Format> struct DenseOperands {
+  const uint8_t *weight;
+  int64_t panelBytes, steps;
+  const typename Format::Activation *x;
+  int64_t xStride;
+  float *y;
+  int64_t yStride, columns;
+  bool accumulate;
+};
+
+template <typename Format> struct DenseBlock {
+  /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
+  template <int ROWS, int PANELS> static void run(const DenseOperands<Format> &o) {
+    Vector sums[ROWS][PANELS];
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        sums[r][p] = o.accumulate ? loadColumns(o.y + r * o.yStride + p * kLanes, o.columns - p * kLanes) : 0;
+    const uint8_t *weight = o.weight;
+    const typename Format::Activation *x = o.x;
+    for (int64_t step = 0; step < o.steps; ++step) {
+      typename Format::Weights weights[PANELS];
+      for (int p = 0; p < PANELS; ++p) {
+        weights[p] = Format::load(weight + p * o.panelBytes);
+        prefetchAhead(weight + p * o.panelBytes, kWeightPrefetch);
+      }
+      for (int r = 0; r < ROWS; ++r)
+        for (int p = 0; p < PANELS; ++p)
+          Format::add(sums[r][p], weights[p], x + r * o.xStride);
+      weight += Format::kBytes;
+      x += Format::kInputs;
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        storeColumns(o.y + r * o.yStride + p * kLanes, sums[r][p], o.columns - p * kLanes);
+  }
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_BLOCK_H

@@ -1,0 +1,108 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Activations rounded to integers of 8 or 16 bits, with one scale for each row and chunk of inputs.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
+
+#include "layer.h"
+#include "quantized_dot.h"
+
+namespace {
+
+/// Inputs that share a scale: the group of the weights, and where there is none as many as keep integer sums exact in f32.
+inline int64_t chunkInputs(int64_t group, int64_t bits) { return group > 0 ? group : bits == 16 ? 128 : 512; }
+
+/// Rows of digits. A digit of 16 bits is the integer itself, in the order 0 2 1 3 within each four; of two digits of 8
+/// bits, integer = 256 · first + second, the second plane lies `planeStride` behind the first.
+class QuantizedActivations {
+public:
+  QuantizedActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t chunk, int64_t bits)
+      : chunk(chunk), bits(bits), inputs(inputs), stride(oddLines(inputs)), digitCount(bits == 16 ? kMostDigits : 1),
+        rows(rows), chunks(ceilDivide(inputs, chunk)), digits(rows * stride * digitCount), scales(rows * chunks),
+        sums(rows * chunks) {
+    int64_t given = x.sizes[x.rank - 1];
+#pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < chunks; ++c)
+        quantize(rowOf(x, r), given, r, c);
+  }
+
+  const Digit *row(int64_t r) const { return digits.data() + r * stride; }
+  const float *rowScales(int64_t r) const { return scales.data() + r * chunks; }
+  /// Sums of the integers of each chunk.
+  const float *rowSums(int64_t r) const { return sums.data() + r * chunks; }
+
+  const int64_t chunk, bits, inputs, stride, digitCount;
+  const int64_t rows, chunks;
+  int64_t planeStride() const { return rows * stride; }
+
+private:
+  /// An odd number of lines, so that the rows of a block fall into different sets of the cache.
+  static int64_t oddLines(int64_t inputs) {
+    constexpr int64_t line = 64 / sizeof(Digit);
+    return (ceilDivide(inputs, line) | 1) * line;
+  }
+
+  void quantize(Row x, int64_t given, int64_t r, int64_t c) const {
+    constexpr int64_t most = 512;
+    float values[most];
+    int32_t integers[most];
+    int64_t first = c * chunk, count = smaller(chunk, inputs - first);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = first + i < given ? x[first + i] : 0.0f;
+    float largest = magnitude(values, count), limit = bits == 16 ? 127.0f * 256 : 127.0f;
+    float factor = largest > 0 ? limit / largest : 0.0f;
+    int32_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; ++i) {
+      integers[i] = static_cast<int32_t>(__builtin_roundevenf(values[i] * factor));
+      sum += integers[i];
+    }
+    scales.data()[r * chunks + c] = largest / limit;
+    sums.data()[r * chunks + c] = static_cast<float>(sum);
+    writeDigits(integers, count, digits.data() + r * stride + first);
+  }
+
+  /// Magnitudes compare as the integers of their bits do, and integers have one order.
+  static float magnitude(const float *values, int64_t count) {
+    int32_t largest = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < count; ++i) {
+      int32_t bits;
+      __builtin_memcpy(&bits, values + i, sizeof bits);
+      bits &= 0x7fffffff;
+      largest = bits > largest ? bits : largest;
+    }
+    float magnitude;
+    __builtin_memcpy(&magnitude, &largest, sizeof magnitude);
+    return magnitude;
+  }
+
+  void writeDigits(const int32_t *integers, int64_t count, Digit *to) const {
+    if constexpr (kMostDigits == 1) {
+      for (int64_t i = 0; i < count; i += 4)
+        for (int64_t j = 0; j < 4; ++j)
+          to[i + j] = static_cast<Digit>(integers[i + (j < 2 ? 2 * j : 2 * j - 3)]);
+      return;
+    }
+    if (digitCount == 1) {
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = static_cast<Digit>(integers[i]);
+      return;
+    }
+    Digit *second = to + planeStride();
+    for (int64_t i = 0; i < count; ++i) {
+      second[i] = static_cast<Digit>(integers[i]);
+      to[i] = static_cast<Digit>((integers[i] + 128) >> 8);
+    }
+  }
+
+  Scratch<Digit> digits;
+  Scratch<float> scales, sums;
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H

@@ -1,0 +1,125 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Quantized weights: integer sums over a chunk of inputs stay in registers, then join the f32 sums of y under the scales of
+// both sides. With w = s (q - z), x = t i:  Σ w x = s t (Σ q i - z Σ i).
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
+
+#include "columns.h"
+#include "quantized_dot.h"
+
+namespace {
+
+/// Scales and zero points of weights, from the first chunk on; steps count chunks and panels, 0 where a group has all.
+struct WeightScales {
+  const uint8_t *scales, *zeros; // zeros may be null
+  bool isHalf;
+  int64_t chunkStep, panelStep; // elements
+
+  Vector scale(int64_t chunk, int64_t panel) const {
+    int64_t at = chunk * chunkStep + panel * panelStep;
+    if (!isHalf)
+      return load(reinterpret_cast<const float *>(scales) + at);
+    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+    Halves halves;
+    __builtin_memcpy(&halves, scales + at * 2, sizeof halves);
+    return __builtin_convertvector(halves, Vector);
+  }
+
+  Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
+    if (!zeros)
+      return static_cast<float>(otherwise);
+    typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
+    Bytes bytes;
+    __builtin_memcpy(&bytes, zeros + chunk * chunkStep + panel * panelStep, sizeof bytes);
+    return __builtin_convertvector(bytes, Vector);
+  }
+
+  /// The same from another chunk and panel on.
+  WeightScales from(int64_t chunk, int64_t panel) const {
+    int64_t at = chunk * chunkStep + panel * panelStep;
+    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, panelStep};
+  }
+};
+
+/// Operands of a block; strides count elements, panelBytes is the distance of two panels.
+struct QuantizedOperands {
+  const uint8_t *weight;
+  int64_t panelBytes, chunkSteps, steps;
+  WeightScales scales;
+  const Digit *x;
+  int64_t xStride, planeStride;
+  const float *xScales, *xSums;
+  int64_t chunks; // distance of rows in xScales and xSums
+  float *y;
+  int64_t yStride, columns;
+  bool accumulate;
+};
+
+template <typename Levels, int DIGITS> struct QuantizedBlock {
+  /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
+  template <int ROWS, int PANELS> static void run(const QuantizedOperands &o) {
+    Vector totals[ROWS][PANELS];
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        totals[r][p] = o.accumulate ? loadColumns(o.y + r * o.yStride + p * kLanes, o.columns - p * kLanes) : 0;
+    const uint8_t *weight = o.weight;
+    const Digit *x = o.x;
+    int64_t chunk = 0;
+    for (int64_t left = o.steps; left > 0; left -= o.chunkSteps, ++chunk) {
+      Integers sums[ROWS][PANELS][DIGITS] = {};
+      int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
+      addChunk<ROWS, PANELS>(o, weight, x, count, sums);
+      weight += count * kLineBytes;
+      x += count * Levels::kInputs;
+      addTotals<ROWS, PANELS>(o, chunk, sums, totals);
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        storeColumns(o.y + r * o.yStride + p * kLanes, totals[r][p], o.columns - p * kLanes);
+  }
+
+private:
+  static constexpr int64_t kLineBytes = 64;
+
+  template <int ROWS, int PANELS>
+  __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
+                                                      int64_t steps, Integers (&sums)[ROWS][PANELS][DIGITS]) {
+    for (int64_t step = 0; step < steps; ++step) {
+      Quad quads[PANELS][Levels::kQuads];
+      for (int p = 0; p < PANELS; ++p) {
+        Levels::load(weight + p * o.panelBytes, quads[p]);
+        prefetchAhead(weight + p * o.panelBytes, kWeightPrefetch);
+      }
+      for (int q = 0; q < Levels::kQuads; ++q)
+        for (int r = 0; r < ROWS; ++r)
+          for (int d = 0; d < DIGITS; ++d)
+            for (int p = 0; p < PANELS; ++p)
+              quads[p][q].add(sums[r][p][d], x + r * o.xStride + d * o.planeStride + 4 * q);
+      weight += kLineBytes;
+      x += Levels::kInputs;
+    }
+  }
+
+  template <int ROWS, int PANELS>
+  __attribute__((always_inline)) static void addTotals(const QuantizedOperands &o, int64_t chunk,
+                                                       const Integers (&sums)[ROWS][PANELS][DIGITS],
+                                                       Vector (&totals)[ROWS][PANELS]) {
+    for (int p = 0; p < PANELS; ++p) {
+      Vector scale = o.scales.scale(chunk, p), zero = o.scales.zero(chunk, p, Levels::kZero);
+      for (int r = 0; r < ROWS; ++r) {
+        Vector sum = __builtin_convertvector(sums[r][p][0], Vector);
+        if constexpr (DIGITS == 2)
+          sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
+        sum -= zero * o.xSums[r * o.chunks + chunk];
+        totals[r][p] += sum * (scale * o.xScales[r * o.chunks + chunk]);
+      }
+    }
+  }
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H

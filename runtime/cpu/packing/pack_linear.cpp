@@ -1,0 +1,113 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Copies elements to where layout.h says they are.
+
+#include "cpu/packing/pack_linear.h"
+
+#include "cpu/packing/layout.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hone::cpu {
+namespace {
+
+int64_t roundUp(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
+
+/// Inputs of a step, bytes that a step has for each output, and what inputs are padded to.
+struct FormatInfo {
+  int64_t stepInputs, stepBytes, elementBytes, inputMultiple;
+};
+
+FormatInfo infoOf(PackedFormat format) {
+  switch (format) {
+  case PackedFormat::F32:
+    return {1, 4, 4, 1};
+  case PackedFormat::F16:
+    return {1, 2, 2, 1};
+  case PackedFormat::Bf16:
+    return {2, 4, 2, kBf16Inputs};
+  case PackedFormat::U8:
+    return {4, 4, 1, kQuantizedInputs};
+  case PackedFormat::U4:
+    return {8, 4, 1, kQuantizedInputs};
+  }
+  return {};
+}
+
+int64_t panelsOf(const LinearShape &shape) { return roundUp(shape.outputs, kPanelOutputs) / kPanelOutputs; }
+
+int64_t paddedInputs(PackedFormat format, const LinearShape &shape) {
+  return roundUp(shape.inputs, std::max(infoOf(format).inputMultiple, shape.group));
+}
+
+int64_t packedGroups(PackedFormat format, const LinearShape &shape) {
+  return shape.group == 0 ? 1 : paddedInputs(format, shape) / shape.group;
+}
+
+/// The four bytes of one output and step: level j in the low half, level j + 4 in the high half of byte j.
+void packNibbles(const uint8_t *levels, int64_t stride, int64_t count, uint8_t *to) {
+  for (int64_t j = 0; j < count; ++j)
+    to[j % 4] |= static_cast<uint8_t>((levels[j * stride] & 0xf) << (j < 4 ? 0 : 4));
+}
+
+void packStep(PackedFormat format, const FormatInfo &info, const uint8_t *from, int64_t strideBytes, int64_t count,
+              uint8_t *to) {
+  if (format == PackedFormat::U4)
+    return packNibbles(from, strideBytes, count, to);
+  for (int64_t j = 0; j < count; ++j)
+    std::memcpy(to + j * info.elementBytes, from + j * strideBytes, static_cast<size_t>(info.elementBytes));
+}
+
+} // namespace
+
+std::array<int64_t, 4> packedLinearShape(PackedFormat format, const LinearShape &shape) {
+  FormatInfo info = infoOf(format);
+  return {panelsOf(shape), paddedInputs(format, shape) / info.stepInputs, kPanelOutputs,
+          info.stepBytes / info.elementBytes};
+}
+
+int64_t packedLinearBytes(PackedFormat format, const LinearShape &shape) {
+  FormatInfo info = infoOf(format);
+  return panelsOf(shape) * paddedInputs(format, shape) / info.stepInputs * kPanelOutputs * info.stepBytes;
+}
+
+std::array<int64_t, 3> packedScaleShape(PackedFormat format, const LinearShape &shape) {
+  return {panelsOf(shape), packedGroups(format, shape), kPanelOutputs};
+}
+
+int64_t linearGroups(const LinearShape &shape) {
+  return shape.group == 0 ? 1 : roundUp(shape.inputs, shape.group) / shape.group;
+}
+
+void packLinearWeight(PackedFormat format, const LinearShape &shape, const WeightView &weight,
+                      std::span<uint8_t> packed) {
+  FormatInfo info = infoOf(format);
+  std::ranges::fill(packed, 0);
+  const auto *data = static_cast<const uint8_t *>(weight.data);
+  int64_t steps = paddedInputs(format, shape) / info.stepInputs;
+  int64_t inputBytes = weight.inputStride * info.elementBytes, outputBytes = weight.outputStride * info.elementBytes;
+  for (int64_t n = 0; n < shape.outputs; ++n)
+    for (int64_t k = 0; k < shape.inputs; k += info.stepInputs) {
+      int64_t step = n / kPanelOutputs * steps + k / info.stepInputs;
+      packStep(format, info, data + n * outputBytes + k * inputBytes, inputBytes,
+               std::min(info.stepInputs, shape.inputs - k),
+               packed.data() + (step * kPanelOutputs + n % kPanelOutputs) * info.stepBytes);
+    }
+}
+
+void packLinearScales(PackedFormat format, const LinearShape &shape, int64_t elementBytes, const void *values,
+                      std::span<uint8_t> packed) {
+  std::ranges::fill(packed, 0);
+  const auto *from = static_cast<const uint8_t *>(values);
+  int64_t groups = linearGroups(shape), rows = packedGroups(format, shape);
+  for (int64_t n = 0; n < shape.outputs; ++n)
+    for (int64_t g = 0; g < groups; ++g) {
+      int64_t row = n / kPanelOutputs * rows + g;
+      std::memcpy(packed.data() + (row * kPanelOutputs + n % kPanelOutputs) * elementBytes,
+                  from + (n * groups + g) * elementBytes, static_cast<size_t>(elementBytes));
+    }
+}
+
+} // namespace hone::cpu

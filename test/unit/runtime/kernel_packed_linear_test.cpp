@@ -1,0 +1,223 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The packed linear kernels against sums in double precision over the numbers that packed weights stand for.
+
+#include "kernel_tensor.h"
+#include "packed_weight.h"
+
+namespace hone::test {
+namespace {
+
+using cpu::PackedFormat;
+
+struct Case {
+  std::vector<int64_t> rows; // leading sizes of x
+  int64_t inputs, outputs;
+  WeightKind kind;
+  int64_t bits = 8; // of activations; where weights are quantized
+  Layout layout = Layout::Dense;
+  bool hasEpilogue = false;
+  int64_t activation = 0;
+};
+
+bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
+
+const char *kernelOf(PackedFormat format) {
+  switch (format) {
+  case PackedFormat::F32:
+    return "hone.packed_linear.f32";
+  case PackedFormat::F16:
+    return "hone.packed_linear.f16";
+  case PackedFormat::Bf16:
+    return "hone.packed_linear.bf16";
+  case PackedFormat::U8:
+    return "hone.packed_linear.u8";
+  case PackedFormat::U4:
+    return "hone.packed_linear.u4";
+  }
+  return "";
+}
+
+double activate(double v, int64_t activation) {
+  switch (activation) {
+  case 1:
+    return std::max(v, 0.0);
+  case 2:
+    return v / (1 + std::exp(-v));
+  case 3:
+    return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
+  case 4:
+    return 0.5 * v * (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
+  default:
+    return v;
+  }
+}
+
+class PackedLinearKernel : public KernelTest {
+protected:
+  void check(const Case &test) {
+    std::vector<int64_t> xShape = test.rows, yShape = test.rows;
+    xShape.push_back(test.inputs);
+    yShape.push_back(test.outputs);
+    Tensor x = Tensor(xShape, test.layout).randomize(random), y(yShape, test.layout);
+    Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
+    PackedWeight weight(test.kind, test.outputs, test.inputs, random);
+    std::vector<hone_tensor> operands = {x.view(), weight.weightView()};
+    std::vector<int64_t> ints = {test.activation};
+    if (isQuantized(test.kind.format)) {
+      operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
+      ints.insert(ints.end(), {test.kind.group, test.bits});
+    }
+    operands.insert(operands.end(), {bias.view(), factor.view(), residual.view(), y.view()});
+    run(kernelOf(test.kind.format), operands, ints);
+    for (int64_t row = 0, rows = *io::elementCount(test.rows); row < rows; ++row)
+      if (!compareRow(test, x, weight, bias, factor, residual, row, y))
+        return;
+  }
+
+  /// False, with a message, where y is farther from the exact sum than rounding explains.
+  bool compareRow(const Case &test, const Tensor &x, const PackedWeight &weight, const Tensor &bias,
+                  const Tensor &factor, const Tensor &residual, int64_t row, const Tensor &y) {
+    std::vector<int64_t> index = indexOf(test.rows, row);
+    std::vector<double> values(static_cast<size_t>(test.inputs)), errors = values;
+    for (int64_t k = 0; k < test.inputs; ++k) {
+      index.back() = k;
+      values[static_cast<size_t>(k)] = x.at(index);
+    }
+    for (size_t k = 0; k < values.size(); ++k)
+      errors[k] = roundingOf(test, values, k);
+    for (int64_t n = 0; n < test.outputs; ++n) {
+      double sum = test.hasEpilogue ? bias.at({n}) : 0, error = 1e-6;
+      for (size_t k = 0; k < values.size(); ++k) {
+        sum += values[k] * weight.at(n, static_cast<int64_t>(k));
+        error += errors[k] * std::abs(weight.at(n, static_cast<int64_t>(k)));
+      }
+      double expected = activate(sum, test.activation);
+      index.back() = n;
+      if (test.hasEpilogue) {
+        expected = expected * factor.at(index) + residual.at(index);
+        error = error * (1 + std::abs(factor.at(index))) + 1e-5;
+      }
+      if (std::abs(y.at(index) - expected) <= 1.2 * error) // activations have slopes up to 1.13
+        continue;
+      ADD_FAILURE() << kernelOf(test.kind.format) << " group " << test.kind.group << " bits " << test.bits << " rows "
+                    << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs " << test.outputs
+                    << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index) << ": expected "
+                    << expected << " ± " << error << ", but got " << y.at(index);
+      return false;
+    }
+    return true;
+  }
+
+  /// Index of a row of leading sizes, with an axis more for its elements.
+  static std::vector<int64_t> indexOf(const std::vector<int64_t> &sizes, int64_t row) {
+    std::vector<int64_t> index(sizes.size() + 1);
+    for (size_t axis = sizes.size(); axis-- > 0; row /= sizes[axis])
+      index[axis] = row % sizes[axis];
+    return index;
+  }
+
+  /// The most that rounding changes x[k]: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
+  /// of the largest magnitude that shares their scale.
+  static double roundingOf(const Case &test, const std::vector<double> &x, size_t k) {
+    double float32 = 1e-6 * std::abs(x[k]);
+    if (test.kind.format == PackedFormat::Bf16)
+      return float32 + std::abs(x[k]) / 256;
+    if (!isQuantized(test.kind.format))
+      return float32;
+    auto chunk = static_cast<size_t>(test.kind.group > 0 ? test.kind.group : test.bits == 16 ? 128 : 512);
+    double largest = 0;
+    for (size_t j = k / chunk * chunk; j < std::min(x.size(), (k / chunk + 1) * chunk); ++j)
+      largest = std::max(largest, std::abs(x[j]));
+    return float32 + 0.51 * largest / (test.bits == 16 ? 32512 : 127);
+  }
+
+  Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
+    return test.hasEpilogue ? Tensor(shape, test.layout).randomize(random) : Tensor::absent();
+  }
+};
+
+const WeightKind kKinds[] = {
+    {PackedFormat::F32},
+    {PackedFormat::F16},
+    {PackedFormat::Bf16},
+    {PackedFormat::U8},
+    {PackedFormat::U8, 0, true},
+    {PackedFormat::U8, 32, true, true},
+    {PackedFormat::U8, 128},
+    {PackedFormat::U4, 32, false, true},
+    {PackedFormat::U4, 64, true, true},
+    {PackedFormat::U4, 128, true},
+    {PackedFormat::U4},
+};
+
+TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {
+  for (const WeightKind &kind : kKinds)
+    for (int64_t bits : isQuantized(kind.format) ? std::vector<int64_t>{8, 16} : std::vector<int64_t>{0})
+      for (int64_t rows : {1, 2, 3, 5, 8, 13, 16, 17, 31, 40})
+        check({{rows}, 200, 50, kind, bits});
+}
+
+TEST_P(PackedLinearKernel, RaggedShapes) {
+  for (const WeightKind &kind : kKinds)
+    for (int64_t rows : {1, 7, 33})
+      for (int64_t inputs : {1, 31, 64, 129})
+        for (int64_t outputs : {1, 16, 17, 47})
+          check({{rows}, inputs, outputs, kind, rows % 2 ? 8 : 16});
+}
+
+TEST_P(PackedLinearKernel, LongRowsInSlices) {
+  for (const WeightKind &kind : kKinds)
+    for (int64_t rows : {4, 33})
+      check({{rows}, 1100, 33, kind, 16});
+}
+
+TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {
+  for (const WeightKind &kind : kKinds)
+    check({{530}, 64, 17, kind});
+}
+
+TEST_P(PackedLinearKernel, LayoutsAndRanks) {
+  std::vector<int64_t> shapes[] = {{}, {3}, {2, 3}, {2, 3, 9}};
+  for (const WeightKind &kind : kKinds)
+    for (const std::vector<int64_t> &shape : shapes)
+      for (Layout layout : kLayouts)
+        check({shape, 70, 36, kind, 8, layout, true});
+}
+
+TEST_P(PackedLinearKernel, Activations) {
+  for (const WeightKind &kind : kKinds)
+    for (int64_t activation : {1, 2, 3, 4})
+      for (bool hasEpilogue : {false, true})
+        check({{5}, 64, 50, kind, 16, Layout::Dense, hasEpilogue, activation});
+}
+
+TEST_P(PackedLinearKernel, Empty) {
+  for (const WeightKind &kind : kKinds) {
+    check({{0}, 64, 50, kind});
+    check({{2}, 64, 0, kind});
+    check({{2}, 0, 50, kind, 8, Layout::Dense, true});
+  }
+}
+
+TEST_P(PackedLinearKernel, AnOutlierRoundsOnlyItsGroup) {
+  Tensor x({1, 256}), y({1, 16}), none = Tensor::absent();
+  x.forEach([&](const std::vector<int64_t> &index) { x(index) = index[1] == 0 ? 1e6f : 0.01f; });
+  PackedWeight weight({PackedFormat::U8, 128}, 16, 256, random);
+  run("hone.packed_linear.u8",
+      {x.view(), weight.weightView(), weight.scalesView(), weight.zerosView(), none.view(), none.view(), none.view(),
+       y.view()},
+      {0, 128, 8});
+  for (int64_t n = 0; n < 16; ++n) {
+    double far = 0;
+    for (int64_t k = 128; k < 256; ++k)
+      far += 0.01 * weight.at(n, k);
+    EXPECT_NEAR(y.at({0, n}) - 1e6 * weight.at(n, 0), far, 0.2); // f32 has steps of 0.06 at a million
+  }
+}
+
+HONE_INSTANTIATE_LEVELS(PackedLinearKernel);
+
+} // namespace
+} // namespace hone::test

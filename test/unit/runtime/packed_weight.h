@@ -1,0 +1,148 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random weights of a linear layer: packed, and as the numbers that the packed form stands for.
+
+#ifndef HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
+#define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
+
+#include "cpu/packing/pack_linear.h"
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace hone::test {
+
+/// What a case asks of a weight; scales are f32 or f16.
+struct WeightKind {
+  cpu::PackedFormat format;
+  int64_t group = 0;
+  bool hasZeros = false, hasHalfScales = false;
+};
+
+class PackedWeight {
+public:
+  PackedWeight(const WeightKind &kind, int64_t outputs, int64_t inputs, std::mt19937 &random)
+      : kind(kind), shape{outputs, inputs, kind.group}, values(static_cast<size_t>(outputs * inputs)) {
+    packed.resize(static_cast<size_t>(packedLinearBytes(kind.format, shape)));
+    build(random);
+  }
+
+  float at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * shape.inputs + k)]; }
+
+  hone_tensor weightView() {
+    auto sizes = packedLinearShape(kind.format, shape);
+    return view(packed.data(), elementType(), {sizes.begin(), sizes.end()});
+  }
+  hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
+  hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
+
+  WeightKind kind;
+  cpu::LinearShape shape;
+
+private:
+  void build(std::mt19937 &random) {
+    switch (kind.format) {
+    case cpu::PackedFormat::F32:
+      return fill<float>(random, [](float value) { return value; }, [](float value) { return value; });
+    case cpu::PackedFormat::F16:
+      return fill<_Float16>(
+          random, [](float value) { return static_cast<_Float16>(value); },
+          [](_Float16 value) { return static_cast<float>(value); });
+    case cpu::PackedFormat::Bf16:
+      return fill<uint16_t>(
+          random, [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
+          [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
+    case cpu::PackedFormat::U8:
+      return quantize(random, 255, 128);
+    case cpu::PackedFormat::U4:
+      return quantize(random, 15, 8);
+    }
+  }
+
+  template <typename Element, typename Encode, typename Decode>
+  void fill(std::mt19937 &random, Encode encode, Decode decode) {
+    std::normal_distribution<float> normal;
+    std::vector<Element> elements(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      elements[i] = encode(normal(random));
+      values[i] = decode(elements[i]);
+    }
+    packLinearWeight(kind.format, shape, {elements.data(), shape.inputs, 1}, packed);
+  }
+
+  void quantize(std::mt19937 &random, int32_t mostLevel, int32_t usualZero) {
+    std::uniform_int_distribution<int32_t> level(0, mostLevel);
+    std::uniform_real_distribution<float> scale(0.5f / static_cast<float>(mostLevel),
+                                                2.0f / static_cast<float>(mostLevel));
+    int64_t groups = linearGroups(shape);
+    std::vector<uint8_t> levels(values.size()), groupZeros(static_cast<size_t>(shape.outputs * groups));
+    std::vector<_Float16> halfScales(groupZeros.size());
+    std::vector<float> groupScales(groupZeros.size());
+    for (size_t i = 0; i < groupZeros.size(); ++i) {
+      groupZeros[i] = static_cast<uint8_t>(kind.hasZeros ? level(random) : usualZero);
+      halfScales[i] = static_cast<_Float16>(scale(random));
+      groupScales[i] = static_cast<float>(halfScales[i]);
+    }
+    for (int64_t n = 0; n < shape.outputs; ++n)
+      for (int64_t k = 0; k < shape.inputs; ++k) {
+        auto i = static_cast<size_t>(n * shape.inputs + k);
+        auto g = static_cast<size_t>(n * groups + (shape.group > 0 ? k / shape.group : 0));
+        levels[i] = static_cast<uint8_t>(level(random));
+        values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
+      }
+    packLinearWeight(kind.format, shape, {levels.data(), shape.inputs, 1}, packed);
+    packPerGroup(kind.hasHalfScales ? 2 : 4,
+                 kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
+    if (kind.hasZeros)
+      packPerGroup(1, groupZeros.data(), zeros);
+  }
+
+  void packPerGroup(int64_t elementBytes, const void *from, std::vector<uint8_t> &to) {
+    auto sizes = packedScaleShape(kind.format, shape);
+    to.resize(static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * elementBytes));
+    packLinearScales(kind.format, shape, elementBytes, from, to);
+  }
+
+  hone_dtype elementType() const {
+    switch (kind.format) {
+    case cpu::PackedFormat::F32:
+      return HONE_F32;
+    case cpu::PackedFormat::F16:
+      return HONE_F16;
+    case cpu::PackedFormat::Bf16:
+      return HONE_BF16;
+    default:
+      return HONE_U8;
+    }
+  }
+
+  hone_tensor scaleView(std::vector<uint8_t> &memory, hone_dtype dtype) {
+    if (memory.empty())
+      return view(nullptr, dtype, {0});
+    auto sizes = packedScaleShape(kind.format, shape);
+    return view(memory.data(), dtype, {sizes.begin(), sizes.end()});
+  }
+
+  static hone_tensor view(void *data, hone_dtype dtype, std::vector<int64_t> sizes) {
+    hone_tensor tensor = {};
+    tensor.data = data;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<int32_t>(sizes.size());
+    int64_t stride = 1;
+    for (size_t axis = sizes.size(); axis-- > 0; stride *= sizes[axis]) {
+      tensor.sizes[axis] = sizes[axis];
+      tensor.strides[axis] = stride;
+    }
+    return tensor;
+  }
+
+  std::vector<float> values;
+  std::vector<uint8_t> packed, scales, zeros;
+};
+
+} // namespace hone::test
+
+#endif // HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
