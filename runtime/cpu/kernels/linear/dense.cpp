@@ -1,148 +1,93 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed f32, f16 and bf16 weights by vector registers.
+// Linear layers with packed f32, f16 and bf16 weights.
 
 #include "../kernels.h"
 
+#include "dense_activations.h"
 #include "dense_block.h"
 #include "layer.h"
+#include "tile_dense.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-/// Inputs of a slice: two panels of a slice stay in the first-level cache while all rows of a task pass by.
-constexpr int64_t kSliceInputs = 256;
-/// Up to so many rows pass by at once, so that nothing is gained by slices.
-constexpr int64_t kFewRows = kDenseRows;
-
-/// x as the format takes it, rows dense and filled up to whole steps.
-template <typename Format> class DenseActivations {
+/// Products by vector registers.
+template <typename Format> class DenseKernel {
 public:
-  using Element = typename Format::Activation;
+  static constexpr int64_t kWidth = kDensePanels;
 
-  DenseActivations(const hone_tensor &x, int64_t rows, int64_t inputs)
-      : padded(inputs), stride(rowStride(inputs)), direct(directRows(x, inputs, stride)),
-        copy(direct ? 0 : rows * stride) {
-    if (direct)
-      return;
-    int64_t given = x.sizes[x.rank - 1];
-#pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
-    for (int64_t r = 0; r < rows; ++r)
-      convertRow(rowOf(x, r), given, copy.data() + r * stride);
-  }
+  DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
+      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1]), panels(weight.sizes[0]),
+        activations(x, rows, steps * Format::kInputs, kDenseRows, 0) {}
 
-  const Element *row(int64_t index) const { return (direct ? direct : copy.data()) + index * stride; }
-  int64_t rowStride() const { return stride; }
+  static int64_t blockRows() { return kDenseRows; }
+  static int64_t blockHeight(int64_t rows) { return evenHeight(rows, kDenseRows); }
+  int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kSliceInputs / Format::kInputs; }
 
-private:
-  /// An odd number of lines, so that the rows of a block fall into different sets of the cache.
-  static int64_t rowStride(int64_t inputs) {
-    constexpr int64_t line = 64 / sizeof(Element);
-    return (ceilDivide(inputs, line) | 1) * line;
-  }
+  class Worker {
+  public:
+    explicit Worker(const DenseKernel &kernel) : kernel(kernel) {}
 
-  /// x itself where it has the right elements in the right places and is short enough for any stride to do.
-  static const Element *directRows(const hone_tensor &x, int64_t inputs, int64_t &stride) {
-    if constexpr (sizeof(Element) == sizeof(float)) {
-      Matrix matrix;
-      if (collapseRows(x, matrix) && matrix.rows <= kFewRows && matrix.columns == inputs &&
-          (matrix.columnStride == 1 || inputs == 1)) {
-        stride = matrix.rowStride;
-        return matrix.data;
-      }
-    }
-    return nullptr;
-  }
+    void select(const Slice &next) { slice = next; }
 
-  void convertRow(Row from, int64_t given, Element *to) const {
-    if (from.stride == 1)
-      for (int64_t k = 0; k < given; ++k)
-        to[k] = Format::convert(from.data[k]);
-    else
-      for (int64_t k = 0; k < given; ++k)
-        to[k] = Format::convert(from[k]);
-    for (int64_t k = given; k < padded; ++k)
-      to[k] = 0;
-  }
-
-  int64_t padded, stride;
-  const Element *direct;
-  Scratch<Element> copy;
-};
-
-template <typename Format> class DenseLayer {
-public:
-  DenseLayer(const hone_tensor *operands, const int64_t *ints)
-      : x(withRowAxis(operands[0])), factor(withRowAxis(operands[3])), residual(withRowAxis(operands[4])),
-        target(withRowAxis(operands[5])), weight(static_cast<const uint8_t *>(operands[1].data)),
-        steps(operands[1].sizes[1]), panels(operands[1].sizes[0]), outputs(target.sizes[target.rank - 1]),
-        rows(countRows(target)), epilogue{vectorOf(operands[2]), factor, residual, ints[0]} {}
-
-  void run() const {
-    if (isAbsent(target))
-      return;
-    OutputRows y(target);
-    DenseActivations<Format> activations(x, rows, steps * Format::kInputs);
-    TaskGrid tasks(rows, panels, kDensePanels);
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t index = 0; index < tasks.count(); ++index)
-      runTask(tasks[index], activations, y);
-    y.finish();
-  }
-
-private:
-  void runTask(const Task &task, const DenseActivations<Format> &activations, const OutputRows &y) const {
-    int64_t slice = task.rows <= kFewRows ? larger(steps, 1) : kSliceInputs / Format::kInputs;
-    for (int64_t step = 0; step == 0 || step < steps; step += slice)
-      for (int64_t panel = 0; panel < task.panels; panel += kDensePanels)
-        runPanels(task, task.firstPanel + panel, smaller(kDensePanels, task.panels - panel), step,
-                  smaller(slice, steps - step), activations, y);
-    int64_t first = task.firstPanel * kPanelOutputs;
-    for (int64_t r = task.firstRow; r < task.firstRow + task.rows; ++r)
-      epilogue.apply(y.row(r) + first, r, first, smaller(task.panels * kPanelOutputs, outputs - first));
-  }
-
-  /// All rows of a task by one or two panels, blocks of nearly equal height.
-  void runPanels(const Task &task, int64_t panel, int64_t width, int64_t step, int64_t count,
-                 const DenseActivations<Format> &activations, const OutputRows &y) const {
-    int64_t panelBytes = steps * Format::kBytes;
-    int64_t height = ceilDivide(task.rows, ceilDivide(task.rows, kDenseRows));
-    for (int64_t r = task.firstRow, end = r + task.rows; r < end; r += height) {
-      DenseOperands<Format> operands = {weight + panel * panelBytes + step * Format::kBytes,
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      int64_t panelBytes = kernel.steps * Format::kBytes;
+      DenseOperands<Format> operands = {kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes,
                                         panelBytes,
-                                        count,
-                                        activations.row(r) + step * Format::kInputs,
-                                        activations.rowStride(),
-                                        y.row(r) + panel * kPanelOutputs,
-                                        y.rowStride(),
-                                        outputs - panel * kPanelOutputs,
-                                        step != 0};
-      if (width == kDensePanels)
-        runBlock<DenseBlock<Format>, kDenseRows, kDensePanels>(smaller(height, end - r), operands);
+                                        slice.steps,
+                                        kernel.activations.row(row) + slice.step * Format::kInputs,
+                                        kernel.activations.rowStride(),
+                                        y,
+                                        yStride,
+                                        columns,
+                                        slice.step != 0};
+      if (slice.width == kWidth)
+        runBlock<DenseBlock<Format>, kDenseRows, kDensePanels>(rows, operands);
       else
-        runBlock<DenseBlock<Format>, kDenseRows, 1>(smaller(height, end - r), operands);
+        runBlock<DenseBlock<Format>, kDenseRows, 1>(rows, operands);
     }
-  }
 
-  hone_tensor x, factor, residual, target;
+  private:
+    const DenseKernel &kernel;
+    Slice slice = {};
+  };
+
+  /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
+  static constexpr int64_t kSliceInputs = 256;
+
   const uint8_t *weight;
-  int64_t steps, panels, outputs, rows;
-  Epilogue epilogue;
+  int64_t steps, panels;
+  DenseActivations<Format> activations;
 };
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Kernel> void runDense(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[5]);
+  hone_tensor factor = withRowAxis(operands[3]), residual = withRowAxis(operands[4]);
+  if (isAbsent(y))
+    return;
+  Kernel kernel(x, operands[1], countRows(y));
+  PackedLayer<Kernel>(kernel, y, {vectorOf(operands[2]), factor, residual, ints[0]}).run();
+}
 
 } // namespace
 
 void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  DenseLayer<F32Format>(operands, ints).run();
+  runDense<DenseKernel<F32Format>>(operands, ints);
 }
 
 void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  DenseLayer<F16Format>(operands, ints).run();
+  runDense<DenseKernel<F16Format>>(operands, ints);
 }
 
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  DenseLayer<Bf16Format>(operands, ints).run();
+#ifdef __AMX_TILE__
+  runDense<TileDenseKernel>(operands, ints);
+#else
+  runDense<DenseKernel<Bf16Format>>(operands, ints);
+#endif
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -125,6 +125,72 @@ private:
   int64_t rows, panels, rowsPerTask, rowTasks, panelsPerTask;
 };
 
+/// Part of a task that is multiplied at once: one or two panels, and steps of their inputs.
+struct Slice {
+  int64_t panel, width, step, steps;
+};
+
+/// Runs a packed layer. A kernel says how many `steps` and `panels` its weights have, how many rows its blocks have at most
+/// (`blockRows`), and how many steps a slice has for so many rows (`sliceSteps`). Its `Worker`, one a thread, is told
+/// `select(slice)` and then `multiply(row, rows, y, y's stride, columns)` for blocks of rows: the first slice of inputs
+/// writes to y, the others add to it. `width` is how many panels a slice has at most.
+template <typename Kernel> class PackedLayer {
+public:
+  PackedLayer(const Kernel &kernel, const hone_tensor &target, const Epilogue &epilogue)
+      : kernel(kernel), epilogue(epilogue), y(target), outputs(target.sizes[target.rank - 1]),
+        tasks(countRows(target), kernel.panels, Kernel::kWidth) {}
+
+  void run() const {
+#pragma omp parallel
+    {
+      typename Kernel::Worker worker(kernel);
+#pragma omp for schedule(dynamic)
+      for (int64_t index = 0; index < tasks.count(); ++index)
+        runTask(tasks[index], worker);
+    }
+    y.finish();
+  }
+
+private:
+  /// A few rows read each panel from its first input to its last; many rows keep a slice of inputs in the cache.
+  void runTask(const Task &task, typename Kernel::Worker &worker) const {
+    bool panelsFirst = task.rows <= kernel.blockRows();
+    int64_t steps = larger(kernel.sliceSteps(task.rows), 1);
+    int64_t slices = larger(ceilDivide(kernel.steps, steps), 1), pairs = ceilDivide(task.panels, Kernel::kWidth);
+    for (int64_t index = 0; index < slices * pairs; ++index) {
+      int64_t slice = panelsFirst ? index % slices : index / pairs, pair = panelsFirst ? index / slices : index % pairs;
+      int64_t panel = pair * Kernel::kWidth, step = slice * steps;
+      runSlice(task,
+               {task.firstPanel + panel, smaller(Kernel::kWidth, task.panels - panel), step,
+                smaller(steps, kernel.steps - step)},
+               worker);
+    }
+    int64_t first = task.firstPanel * kPanelOutputs;
+    for (int64_t r = task.firstRow; r < task.firstRow + task.rows; ++r)
+      epilogue.apply(y.row(r) + first, r, first, smaller(task.panels * kPanelOutputs, outputs - first));
+  }
+
+  /// All rows of a task, in blocks of nearly equal height.
+  void runSlice(const Task &task, const Slice &slice, typename Kernel::Worker &worker) const {
+    worker.select(slice);
+    int64_t height = kernel.blockHeight(task.rows), first = slice.panel * kPanelOutputs;
+    for (int64_t r = task.firstRow, end = r + task.rows; r < end; r += height)
+      worker.multiply(r, smaller(height, end - r), y.row(r) + first, y.rowStride(), outputs - first);
+  }
+
+  const Kernel &kernel;
+  const Epilogue &epilogue;
+  OutputRows y;
+  int64_t outputs;
+  TaskGrid tasks;
+};
+
+/// The height of blocks that divide `rows` evenly, `most` at most.
+inline int64_t evenHeight(int64_t rows, int64_t most) { return ceilDivide(rows, ceilDivide(rows, most)); }
+
+/// An odd number of lines of 64 bytes, so that the rows of a block fall into different sets of the cache.
+inline int64_t oddLineBytes(int64_t bytes) { return (ceilDivide(bytes, 64) | 1) * 64; }
+
 } // namespace
 
 #endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_LAYER_H

@@ -1,117 +1,111 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8 and 4 bits by vector registers.
+// Linear layers with packed weights of 8 and 4 bits.
 
 #include "../kernels.h"
 
 #include "quantized_activations.h"
 #include "quantized_block.h"
+#include "tile_quantized.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-/// Inputs of a slice, a multiple of every chunk: its weights stay in the first-level cache while all rows of a task pass by.
-constexpr int64_t kSliceInputs = 512;
-
-template <typename Levels> class QuantizedLayer {
+/// Products by vector registers.
+template <typename Levels> class QuantizedKernel {
 public:
-  QuantizedLayer(const hone_tensor *operands, const int64_t *ints)
-      : x(withRowAxis(operands[0])), factor(withRowAxis(operands[5])), residual(withRowAxis(operands[6])),
-        target(withRowAxis(operands[7])), weight(static_cast<const uint8_t *>(operands[1].data)),
-        steps(operands[1].sizes[1]), panels(operands[1].sizes[0]), outputs(target.sizes[target.rank - 1]),
-        rows(countRows(target)), bits(ints[2]), chunk(chunkInputs(ints[1], bits)),
-        scales(weightScales(operands[2], operands[3], ints[1])),
-        epilogue{vectorOf(operands[4]), factor, residual, ints[0]} {}
+  static constexpr int64_t kWidth = kQuantizedPanels;
 
-  void run() const {
-    if (isAbsent(target))
-      return;
-    OutputRows y(target);
-    QuantizedActivations activations(x, rows, steps * Levels::kInputs, chunk, bits);
-    TaskGrid tasks(rows, panels, kQuantizedPanels);
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t index = 0; index < tasks.count(); ++index)
-      runTask(tasks[index], activations, y);
-    y.finish();
-  }
+  QuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
+      : weight(weight), steps(weight.steps), panels(weight.panels), bits(bits),
+        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0) {}
 
-private:
-  static WeightScales weightScales(const hone_tensor &scales, const hone_tensor &zeros, int64_t group) {
-    return {static_cast<const uint8_t *>(scales.data),
-            isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data), scales.dtype == HONE_F16,
-            group > 0 ? kPanelOutputs : 0, scales.sizes[1] * kPanelOutputs};
-  }
+  int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
+  int64_t blockHeight(int64_t rows) const { return evenHeight(rows, blockRows()); }
+  int64_t sliceSteps(int64_t rows) const { return rows <= blockRows() ? steps : kSliceInputs / Levels::kInputs; }
 
-  int64_t mostRows() const { return kQuantizedSums / kQuantizedPanels / (bits == 16 ? kMostDigits : 1); }
+  class Worker {
+  public:
+    explicit Worker(const QuantizedKernel &kernel) : kernel(kernel) {}
 
-  void runTask(const Task &task, const QuantizedActivations &activations, const OutputRows &y) const {
-    int64_t slice = task.rows <= mostRows() ? larger(steps, 1) : kSliceInputs / Levels::kInputs;
-    for (int64_t step = 0; step == 0 || step < steps; step += slice)
-      for (int64_t panel = 0; panel < task.panels; panel += kQuantizedPanels)
-        runPanels(task, task.firstPanel + panel, smaller(kQuantizedPanels, task.panels - panel), step,
-                  smaller(slice, steps - step), activations, y);
-    int64_t first = task.firstPanel * kPanelOutputs;
-    for (int64_t r = task.firstRow; r < task.firstRow + task.rows; ++r)
-      epilogue.apply(y.row(r) + first, r, first, smaller(task.panels * kPanelOutputs, outputs - first));
-  }
+    void select(const Slice &next) { slice = next; }
 
-  /// All rows of a task by one or two panels, blocks of nearly equal height.
-  void runPanels(const Task &task, int64_t panel, int64_t width, int64_t step, int64_t count,
-                 const QuantizedActivations &activations, const OutputRows &y) const {
-    constexpr int64_t lineBytes = 64;
-    int64_t chunkIndex = step * Levels::kInputs / chunk, panelBytes = steps * lineBytes;
-    int64_t height = ceilDivide(task.rows, ceilDivide(task.rows, mostRows()));
-    for (int64_t r = task.firstRow, end = r + task.rows; r < end; r += height) {
-      QuantizedOperands operands = {weight + panel * panelBytes + step * lineBytes,
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      const QuantizedActivations &x = kernel.activations;
+      int64_t chunk = slice.step * Levels::kInputs / x.chunk, panelBytes = kernel.steps * kLineBytes;
+      QuantizedOperands operands = {kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes,
                                     panelBytes,
-                                    chunk / Levels::kInputs,
-                                    count,
-                                    scales.from(chunkIndex, panel),
-                                    activations.row(r) + step * Levels::kInputs,
-                                    activations.stride,
-                                    activations.planeStride(),
-                                    activations.rowScales(r) + chunkIndex,
-                                    activations.rowSums(r) + chunkIndex,
-                                    activations.chunks,
-                                    y.row(r) + panel * kPanelOutputs,
-                                    y.rowStride(),
-                                    outputs - panel * kPanelOutputs,
-                                    step != 0};
-      runRows(smaller(height, end - r), width, operands);
+                                    x.chunk / Levels::kInputs,
+                                    slice.steps,
+                                    kernel.weight.scales.from(chunk, slice.panel),
+                                    x.row(row) + slice.step * Levels::kInputs,
+                                    x.stride,
+                                    x.planeStride(),
+                                    x.rowScales(row) + chunk,
+                                    x.rowSums(row) + chunk,
+                                    x.chunks,
+                                    y,
+                                    yStride,
+                                    columns,
+                                    slice.step != 0};
+      if (kMostDigits == 2 && kernel.bits == 16)
+        runDigits<kMostDigits>(rows, slice.width, operands);
+      else
+        runDigits<1>(rows, slice.width, operands);
     }
-  }
 
-  void runRows(int64_t count, int64_t width, const QuantizedOperands &operands) const {
-    if (bits == 16 && kMostDigits == 2)
-      runDigits<kMostDigits>(count, width, operands);
-    else
-      runDigits<1>(count, width, operands);
-  }
+  private:
+    template <int DIGITS> static void runDigits(int64_t rows, int64_t width, const QuantizedOperands &operands) {
+      constexpr int mostRows = kQuantizedSums / kQuantizedPanels / DIGITS;
+      if (width == kQuantizedPanels)
+        runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, kQuantizedPanels>(rows, operands);
+      else
+        runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, 1>(rows, operands);
+    }
 
-  template <int DIGITS> static void runDigits(int64_t count, int64_t width, const QuantizedOperands &operands) {
-    constexpr int mostRows = kQuantizedSums / kQuantizedPanels / DIGITS;
-    if (width == kQuantizedPanels)
-      runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, kQuantizedPanels>(count, operands);
-    else
-      runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, 1>(count, operands);
-  }
+    const QuantizedKernel &kernel;
+    Slice slice = {};
+  };
 
-  hone_tensor x, factor, residual, target;
-  const uint8_t *weight;
-  int64_t steps, panels, outputs, rows, bits, chunk;
-  WeightScales scales;
-  Epilogue epilogue;
+  static constexpr int64_t kLineBytes = 64;
+  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
+  static constexpr int64_t kSliceInputs = 512;
+
+  const QuantizedWeight &weight;
+  int64_t steps, panels, bits;
+  QuantizedActivations activations;
 };
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Kernel>
+void runKernel(const hone_tensor *operands, const int64_t *ints, const hone_tensor &x, const hone_tensor &y) {
+  hone_tensor factor = withRowAxis(operands[5]), residual = withRowAxis(operands[6]);
+  QuantizedWeight weight(operands[1], operands[2], operands[3], ints[1]);
+  Kernel kernel(x, weight, countRows(y), ints[2]);
+  PackedLayer<Kernel>(kernel, y, {vectorOf(operands[4]), factor, residual, ints[0]}).run();
+}
+
+template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[7]);
+  if (isAbsent(y))
+    return;
+#ifdef __AMX_TILE__
+  // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
+  if (countRows(y) >= kFewestTileRows)
+    return runKernel<TileQuantizedKernel<Levels>>(operands, ints, x, y);
+#endif
+  runKernel<QuantizedKernel<Levels>>(operands, ints, x, y);
+}
 
 } // namespace
 
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  QuantizedLayer<U8Levels>(operands, ints).run();
+  runQuantized<U8Levels>(operands, ints);
 }
 
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  QuantizedLayer<U4Levels>(operands, ints).run();
+  runQuantized<U4Levels>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -18,10 +18,12 @@ inline int64_t chunkInputs(int64_t group, int64_t bits) { return group > 0 ? gro
 /// bits, integer = 256 · first + second, the second plane lies `planeStride` behind the first.
 class QuantizedActivations {
 public:
-  QuantizedActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t chunk, int64_t bits)
-      : chunk(chunk), bits(bits), inputs(inputs), stride(oddLines(inputs)), digitCount(bits == 16 ? kMostDigits : 1),
-        rows(rows), chunks(ceilDivide(inputs, chunk)), digits(rows * stride * digitCount), scales(rows * chunks),
-        sums(rows * chunks) {
+  /// `spareRows` more may be read behind the last one; they hold anything.
+  QuantizedActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t chunk, int64_t bits,
+                       int64_t spareRows)
+      : chunk(chunk), bits(bits), inputs(inputs), stride(oddLineBytes(inputs * sizeof(Digit)) / sizeof(Digit)),
+        digitCount(bits == 16 ? kMostDigits : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
+        digits((rows + spareRows) * stride * digitCount), scales(rows * chunks), sums(rows * chunks) {
     int64_t given = x.sizes[x.rank - 1];
 #pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
     for (int64_t r = 0; r < rows; ++r)
@@ -35,16 +37,10 @@ public:
   const float *rowSums(int64_t r) const { return sums.data() + r * chunks; }
 
   const int64_t chunk, bits, inputs, stride, digitCount;
-  const int64_t rows, chunks;
+  const int64_t rows, chunks; // rows with the spare ones
   int64_t planeStride() const { return rows * stride; }
 
 private:
-  /// An odd number of lines, so that the rows of a block fall into different sets of the cache.
-  static int64_t oddLines(int64_t inputs) {
-    constexpr int64_t line = 64 / sizeof(Digit);
-    return (ceilDivide(inputs, line) | 1) * line;
-  }
-
   void quantize(Row x, int64_t given, int64_t r, int64_t c) const {
     constexpr int64_t most = 512;
     float values[most];

@@ -2,47 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Quantized weights: integer sums over a chunk of inputs stay in registers, then join the f32 sums of y under the scales of
-// both sides. With w = s (q - z), x = t i:  Σ w x = s t (Σ q i - z Σ i).
+// both sides.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
 
 #include "columns.h"
 #include "quantized_dot.h"
+#include "quantized_weight.h"
 
 namespace {
-
-/// Scales and zero points of weights, from the first chunk on; steps count chunks and panels, 0 where a group has all.
-struct WeightScales {
-  const uint8_t *scales, *zeros; // zeros may be null
-  bool isHalf;
-  int64_t chunkStep, panelStep; // elements
-
-  Vector scale(int64_t chunk, int64_t panel) const {
-    int64_t at = chunk * chunkStep + panel * panelStep;
-    if (!isHalf)
-      return load(reinterpret_cast<const float *>(scales) + at);
-    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
-    Halves halves;
-    __builtin_memcpy(&halves, scales + at * 2, sizeof halves);
-    return __builtin_convertvector(halves, Vector);
-  }
-
-  Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
-    if (!zeros)
-      return static_cast<float>(otherwise);
-    typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
-    Bytes bytes;
-    __builtin_memcpy(&bytes, zeros + chunk * chunkStep + panel * panelStep, sizeof bytes);
-    return __builtin_convertvector(bytes, Vector);
-  }
-
-  /// The same from another chunk and panel on.
-  WeightScales from(int64_t chunk, int64_t panel) const {
-    int64_t at = chunk * chunkStep + panel * panelStep;
-    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, panelStep};
-  }
-};
 
 /// Operands of a block; strides count elements, panelBytes is the distance of two panels.
 struct QuantizedOperands {
@@ -113,8 +82,7 @@ private:
         Vector sum = __builtin_convertvector(sums[r][p][0], Vector);
         if constexpr (DIGITS == 2)
           sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
-        sum -= zero * o.xSums[r * o.chunks + chunk];
-        totals[r][p] += sum * (scale * o.xScales[r * o.chunks + chunk]);
+        totals[r][p] += scaled(sum, scale, zero, o.xScales[r * o.chunks + chunk], o.xSums[r * o.chunks + chunk]);
       }
     }
   }

@@ -1,0 +1,68 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A packed quantized weight as kernels read it, and the join of integer sums with f32 sums. With w = s (q - z) and x = t i:
+// Σ w x = s t (Σ q i - z Σ i).
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
+
+#include "../../packing/layout.h"
+#include "../rows.h"
+#include "../vector.h"
+
+namespace {
+
+/// Scales and zero points of weights, from the first chunk on; steps count chunks and panels, 0 where a group has all.
+struct WeightScales {
+  const uint8_t *scales, *zeros; // zeros may be null
+  bool isHalf;
+  int64_t chunkStep, panelStep; // elements
+
+  Vector scale(int64_t chunk, int64_t panel) const {
+    int64_t at = chunk * chunkStep + panel * panelStep;
+    if (!isHalf)
+      return load(reinterpret_cast<const float *>(scales) + at);
+    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+    Halves halves;
+    __builtin_memcpy(&halves, scales + at * 2, sizeof halves);
+    return __builtin_convertvector(halves, Vector);
+  }
+
+  Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
+    if (!zeros)
+      return static_cast<float>(otherwise);
+    typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
+    Bytes bytes;
+    __builtin_memcpy(&bytes, zeros + chunk * chunkStep + panel * panelStep, sizeof bytes);
+    return __builtin_convertvector(bytes, Vector);
+  }
+
+  /// The same from another chunk and panel on.
+  WeightScales from(int64_t chunk, int64_t panel) const {
+    int64_t at = chunk * chunkStep + panel * panelStep;
+    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, panelStep};
+  }
+};
+
+/// Joins the integer sums of a chunk with the scales of both sides; `xSum` is the sum of the chunk's activations.
+inline Vector scaled(Vector sum, Vector scale, Vector zero, float xScale, float xSum) {
+  return (sum - zero * xSum) * (scale * xScale);
+}
+
+/// The operands of a quantized weight.
+struct QuantizedWeight {
+  const uint8_t *data;
+  int64_t panels, steps, group;
+  WeightScales scales;
+
+  QuantizedWeight(const hone_tensor &weight, const hone_tensor &scales, const hone_tensor &zeros, int64_t group)
+      : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), steps(weight.sizes[1]), group(group),
+        scales{static_cast<const uint8_t *>(scales.data),
+               isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data), scales.dtype == HONE_F16,
+               group > 0 ? hone::cpu::kPanelOutputs : 0, scales.sizes[1] * hone::cpu::kPanelOutputs} {}
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H

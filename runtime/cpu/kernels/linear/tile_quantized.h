@@ -1,0 +1,133 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Packed weights of 8 and 4 bits by tiles. With 8 bits of activation a block is 32 rows; with 16 bits it is 16 rows, whose
+// two digits take the places of first and second rows. Nibbles become bytes once a slice.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
+
+#ifdef __AMX_TILE__
+
+#include "quantized_activations.h"
+#include "quantized_weight.h"
+#include "tiles.h"
+
+namespace {
+
+/// With fewer rows tiles wait for memory no less than vector registers do.
+constexpr int64_t kFewestTileRows = 3;
+
+template <typename Levels> class TileQuantizedKernel {
+public:
+  static constexpr int64_t kWidth = 2;
+  static constexpr int64_t kLineBytes = 64;
+  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
+  static constexpr int64_t kSliceInputs = 512;
+  static constexpr int64_t kTilePrefetch = 2048;
+
+  TileQuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
+      : weight(weight), steps(weight.steps), panels(weight.panels), rows(rows),
+        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows) {}
+
+  int64_t blockRows() const { return 2 * kTileRows / activations.digitCount; }
+  int64_t blockHeight(int64_t) const { return blockRows(); }
+  static int64_t sliceSteps(int64_t) { return kSliceInputs / Levels::kInputs; }
+
+  class Worker {
+  public:
+    explicit Worker(const TileQuantizedKernel &kernel)
+        : kernel(kernel), tileInputs(smaller(kTileRowBytes, kernel.activations.chunk)),
+          registers(smaller(kernel.rows, kTileRows), tileInputs) {}
+
+    void select(const Slice &next) {
+      slice = next;
+      int64_t panelBytes = kernel.steps * kLineBytes;
+      const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes;
+      if constexpr (Levels::kQuads == 1) {
+        bytes = from;
+        bytesOfPanel = panelBytes;
+        return;
+      }
+      bytes = unpacked;
+      bytesOfPanel = kSliceInputs * kPanelOutputs;
+      for (int64_t panel = 0; panel < slice.width; ++panel)
+        unpack(from + panel * panelBytes, unpacked + panel * bytesOfPanel);
+    }
+
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) {
+      int64_t first = slice.step * Levels::kInputs, end = first + slice.steps * Levels::kInputs;
+      for (int64_t input = first; input < end; input += kernel.activations.chunk) {
+        int64_t inputs = smaller(kernel.activations.chunk, end - input);
+        multiplyChunk(row, rows, input, inputs, bytes + (input - first) * kPanelOutputs);
+        for (int64_t panel = 0; panel < slice.width; ++panel)
+          addChunk(row, rows, input, panel, y + panel * kLanes, yStride, columns - panel * kLanes);
+      }
+    }
+
+  private:
+    void unpack(const uint8_t *from, uint8_t *to) const {
+      for (int64_t step = 0; step < slice.steps; ++step) {
+        Quad quads[Levels::kQuads];
+        Levels::load(from + step * kLineBytes, quads);
+        prefetchAhead(from + step * kLineBytes, kWeightPrefetch);
+        for (int q = 0; q < Levels::kQuads; ++q, to += kLineBytes)
+          _mm512_store_si512(to, quads[q].bytes);
+      }
+    }
+
+    /// Integer sums of a chunk for both panels and all rows or digits.
+    void multiplyChunk(int64_t row, int64_t rows, int64_t input, int64_t inputs, const uint8_t *tiles) {
+      const QuantizedActivations &x = kernel.activations;
+      bool hasDigits = x.digitCount == 2;
+      const auto *from = reinterpret_cast<const uint8_t *>(x.row(row) + input);
+      TileOperands operands = {from,
+                               from + (hasDigits ? x.planeStride() : kTileRows * x.stride),
+                               x.stride,
+                               tileInputs,
+                               tiles,
+                               bytesOfPanel,
+                               inputs / tileInputs,
+                               Levels::kQuads == 1 && kernel.rows <= kernel.blockRows() ? kTilePrefetch : 0};
+      multiplyTiles<ByteProducts>(operands, hasDigits || rows > kTileRows ? 2 : 1, slice.width, sums);
+    }
+
+    /// Adds a panel's sums of a chunk to y, or begins y with them.
+    void addChunk(int64_t row, int64_t rows, int64_t input, int64_t panel, float *y, int64_t yStride, int64_t columns) {
+      const QuantizedActivations &x = kernel.activations;
+      int64_t chunk = input / x.chunk;
+      WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel);
+      Vector scale = scales.scale(0, 0), zero = scales.zero(0, 0, Levels::kZero);
+      for (int64_t r = 0; r < rows; ++r) {
+        Vector sum = scaled(integers(r, static_cast<int>(panel)), scale, zero, x.rowScales(row + r)[chunk],
+                            x.rowSums(row + r)[chunk]);
+        float *to = y + r * yStride;
+        storeColumns(to, input == 0 ? sum : sum + loadColumns(to, columns), columns);
+      }
+    }
+
+    Vector integers(int64_t r, int panel) const {
+      if (kernel.activations.digitCount == 2)
+        return sums.integers(0, panel, r) * 256.0f + sums.integers(1, panel, r);
+      return sums.integers(r < kTileRows ? 0 : 1, panel, r % kTileRows);
+    }
+
+    const TileQuantizedKernel &kernel;
+    int64_t tileInputs;
+    TileRegisters registers;
+    TileSums sums;
+    Slice slice = {};
+    const uint8_t *bytes = nullptr;
+    int64_t bytesOfPanel = 0;
+    alignas(64) uint8_t unpacked[Levels::kQuads == 1 ? 64 : kWidth * kSliceInputs * kPanelOutputs];
+  };
+
+  const QuantizedWeight &weight;
+  int64_t steps, panels, rows;
+  QuantizedActivations activations;
+};
+
+} // namespace
+
+#endif // __AMX_TILE__
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
