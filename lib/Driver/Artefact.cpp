@@ -100,10 +100,21 @@ static FailureOr<io::TensorInfo> describe(func::FuncOp function, RankedTensorTyp
   return info;
 }
 
+/// The number of sequences of a call: the leading size of the tokens, which are the first input. Gets a name if it has none.
+static io::Dim nameBatch(io::EntryInfo &entry) {
+  if (entry.inputs.empty() || entry.inputs.front().shape.empty())
+    return io::Dim::symbolic("batch");
+  io::Dim &batch = entry.inputs.front().shape.front();
+  if (!batch.isFixed() && batch.symbol.empty())
+    batch = io::Dim::symbolic("batch");
+  return batch;
+}
+
 static LogicalResult describeState(ModuleOp module, io::EntryInfo &entry) {
   auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   if (!slots)
     return success();
+  io::Dim batch = nameBatch(entry);
   for (SlotAttr slot : slots.getAsRange<SlotAttr>()) {
     auto type = cast<RankedTensorType>(slot.getType());
     io::TensorInfo info;
@@ -114,10 +125,13 @@ static LogicalResult describeState(ModuleOp module, io::EntryInfo &entry) {
                                 << "'";
     info.dtype = *dtype;
     info.appendAxis = slot.getAxis();
-    for (auto [dim, size] : llvm::enumerate(type.getShape()))
-      info.shape.push_back(static_cast<int64_t>(dim) == slot.getAxis() ? io::Dim::fixed(0)
-                           : ShapedType::isDynamic(size)               ? io::Dim::symbolic("batch")
-                                                                       : io::Dim::fixed(size));
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      bool grows = static_cast<int64_t>(dim) == slot.getAxis(), isKnown = !ShapedType::isDynamic(size);
+      if (!grows && !isKnown && dim != 0)
+        return module.emitError() << "expected the sizes of state '" << info.name
+                                  << "' to be fixed but for its batch and the axis that grows, but got " << type;
+      info.shape.push_back(grows ? io::Dim::fixed(0) : isKnown ? io::Dim::fixed(size) : batch);
+    }
     entry.state.push_back(std::move(info));
   }
   return success();
@@ -260,7 +274,8 @@ FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
   if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
     return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
   std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
-  if (std::error_code error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all))
+  if (std::error_code error =
+          llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all))
     return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
   return ArtefactWriter(clean, temporary, loc);
 }

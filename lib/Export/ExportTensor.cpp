@@ -40,10 +40,12 @@ static LogicalResult exportTensorLike(TensorType type, ArrayAttr dims, ::onnx::T
   for (int64_t dim = 0; dim < ranked.getRank(); ++dim) {
     auto *size = shape->add_dim();
     StringRef name = named ? cast<StringAttr>(dims[dim]).getValue() : StringRef();
-    if (!ranked.isDynamicDim(dim))
-      size->set_dim_value(ranked.getDimSize(dim));
-    else if (!name.empty())
+    // The text of a number is a fixed size that the file gave as a name.
+    bool isName = !name.empty() && (ranked.isDynamicDim(dim) || name == std::to_string(ranked.getDimSize(dim)));
+    if (isName)
       size->set_dim_param(name.str());
+    else if (!ranked.isDynamicDim(dim))
+      size->set_dim_value(ranked.getDimSize(dim));
   }
   return success();
 }

@@ -22,6 +22,14 @@ using ::onnx::TensorProto;
 
 namespace hone {
 
+/// The size, which some exporters write as the text of a number: a name that can only be equal to itself.
+static int64_t getSize(const ::onnx::TensorShapeProto::Dimension &dim) {
+  int64_t size = 0;
+  if (dim.has_dim_param() && !StringRef(dim.dim_param()).getAsInteger(10, size) && size >= 0)
+    return size;
+  return dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic;
+}
+
 static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext *context) {
   Type element = onnxir::getElementType(type.elem_type(), context);
   if (!element)
@@ -30,7 +38,7 @@ static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext 
     return UnrankedTensorType::get(element);
   SmallVector<int64_t> shape;
   for (const auto &dim : type.shape().dim())
-    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic);
+    shape.push_back(getSize(dim));
   return RankedTensorType::get(shape, element);
 }
 

@@ -109,6 +109,10 @@ std::optional<Slot> StateRaiser::matchSlot(BlockArgument argument) {
   auto type = getRankedType(argument);
   if (!slot || !type || slot->axis < 0 || slot->axis >= type.getRank() || !type.isDynamicDim(slot->axis))
     return std::nullopt;
+  // A session knows the batch and how long the slot is; its other sizes are those of the program.
+  for (int64_t dim = 1; dim < type.getRank(); ++dim)
+    if (dim != slot->axis && type.isDynamicDim(dim))
+      return std::nullopt;
   return slot;
 }
 
