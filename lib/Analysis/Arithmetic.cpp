@@ -81,6 +81,9 @@ const Expression *Expressions::toReal(const Expression *value) {
 }
 
 std::optional<double> Expressions::evaluate(StringRef op, ArrayRef<double> x) const {
+  bool divides = op == "Div" || op == "Reciprocal" || op == "Pow";
+  if (divides && llvm::is_contained(x.size() == 1 ? x : op == "Pow" ? x.take_front() : x.drop_front(), 0.0))
+    return std::nullopt; // the sign of a zero is not kept
   if (x.size() == 1) {
     using Function = double (*)(double);
     Function function = llvm::StringSwitch<Function>(op)

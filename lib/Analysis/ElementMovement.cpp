@@ -224,7 +224,8 @@ const Expression *ElementEvaluator::slice() {
       return nullptr;
     // A start before the front counts as 0, one beyond the end leaves nothing to ask for.
     bool beforeFront = start.getConstant() && *start.getConstant() < -(int64_t(1) << 31);
-    auto first = beforeFront ? std::optional<Polynomial>(0) : wrap(start, (*shape)[*axis]);
+    bool isWhole = (*shape)[*axis] + start == 0; // as many as there are, from the end
+    auto first = beforeFront || isWhole ? std::optional<Polynomial>(0) : wrap(start, (*shape)[*axis]);
     if (!first || (!e.isNonNegative(*first)))
       return nullptr;
     at[*axis] = *first + at[*axis] * (steps ? (*steps)[i] : 1);

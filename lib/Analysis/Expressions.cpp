@@ -121,9 +121,12 @@ const Expression *Expressions::integer(const Polynomial &polynomial) {
   return intern(std::move(result));
 }
 
+/// Both zeros are one: `evaluate` never divides by one, which is where they differ.
 const Expression *Expressions::real(double value) {
   Expression result = make(ExpressionKind::Real);
   result.real = static_cast<float>(value);
+  if (result.real == 0)
+    result.real = 0;
   return intern(std::move(result));
 }
 

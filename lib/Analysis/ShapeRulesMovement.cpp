@@ -119,6 +119,8 @@ static std::optional<Polynomial> resolveBound(const Polynomial &bound, const Pol
       return size;
     return bound;
   }
+  if (size + bound == 0) // as many as there are, from the end
+    return Polynomial(0);
   return expressions.isNonNegative(bound) ? std::optional<Polynomial>(bound) : std::nullopt;
 }
 

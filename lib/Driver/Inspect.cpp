@@ -61,13 +61,19 @@ static json::Array describeValues(TypeRange types, llvm::function_ref<Dictionary
   return values;
 }
 
+/// A size, or null where calls decide it.
+static json::Value describeSize(Value tensor, int64_t dim) {
+  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
+  return ShapedType::isDynamic(size) ? json::Value(nullptr) : json::Value(size);
+}
+
 static json::Object describeAttention(AttentionOp op) {
-  auto query = cast<RankedTensorType>(op.getQuery().getType()), key = cast<RankedTensorType>(op.getKey().getType());
   return json::Object{{"pattern", getText(op.getPattern())},
-                      {"heads", query.getDimSize(1)},
-                      {"kv_heads", key.getDimSize(1)},
-                      {"head_size", query.getDimSize(3)},
-                      {"bias", bool(op.getBias())}};
+                      {"heads", describeSize(op.getQuery(), 1)},
+                      {"kv_heads", describeSize(op.getKey(), 1)},
+                      {"head_size", describeSize(op.getQuery(), 3)},
+                      {"bias", bool(op.getBias())},
+                      {"alibi", bool(op.getAlibi())}};
 }
 
 static json::Object describeFunction(func::FuncOp function) {
@@ -139,9 +145,13 @@ static void printFunction(llvm::raw_ostream &os, const json::Object &function) {
     os << "  attention layers\n";
   for (auto [i, layer] : llvm::enumerate(attention)) {
     const json::Object &row = *layer.getAsObject();
-    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}\n", i, *row.getString("pattern"),
-                        *row.getInteger("heads"), *row.getInteger("kv_heads"), *row.getInteger("head_size"),
-                        *row.getBoolean("bias") ? ", with a bias" : "");
+    auto size = [&](StringRef key) {
+      auto known = row.getInteger(key);
+      return known ? std::to_string(*known) : "?";
+    };
+    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}{6}\n", i, *row.getString("pattern"), size("heads"),
+                        size("kv_heads"), size("head_size"), *row.getBoolean("bias") ? ", with a bias" : "",
+                        *row.getBoolean("alibi") ? ", with ALiBi" : "");
   }
   printCounts(os, "left to generated code", *function.getObject("not_raised"));
 }

@@ -76,6 +76,23 @@ def run_cases(cases, check, jobs):
             yield name, job.result()
 
 
+def run_all(cases, check, jobs):
+    """Runs cases, and prints those that fail; the exit code."""
+    passed = failed = 0
+    for name, reason in run_cases(cases, check, jobs):
+        passed, failed = passed + (reason is None), failed + (reason is not None)
+        if reason:
+            print(f"{name}: {reason}", flush=True)
+    return finish(passed, failed)
+
+
+def rows_held(tokens, rows, window):
+    """How many rows of a cache of the window's size are specified after so many tokens; see the section "Windowed KV
+    Cache" of com.microsoft.GroupQueryAttention."""
+    step = rows - window + 1
+    return tokens if tokens <= rows else tokens + step * ((rows - tokens) // step)
+
+
 def read_known(path):
     """Cases that are known to fail, with the reason of each: lines `case: reason`."""
     known = {}

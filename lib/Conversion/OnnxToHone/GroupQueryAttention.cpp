@@ -4,6 +4,10 @@
 // GroupQueryAttention does five things at once: it splits packed heads, rotates queries and keys, extends the cache, masks
 // and attends. Operands: query, key, value, past_key, past_value, seqlens_k (lengths less one), total_sequence_length,
 // cos_cache, sin_cache, position_ids, attention_bias, head_sink.
+//
+// Its caches may be longer than what they hold, and the sequences of a batch of different lengths: with caches as tensors
+// the operator stays, and its lowering has all of that. A state has one length and left padding, so that there its caches
+// are extended as any other's; a cache of the window's size is a whole one there.
 
 #include "GroupQueryAttention.h"
 
@@ -17,7 +21,7 @@ static constexpr llvm::StringLiteral kPass = "hone-raise-attention";
 
 namespace {
 
-enum Operands { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kBias, kSinks };
+enum Operands { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kBias, kSinks, kQueryNorm = 14, kKeyNorm };
 
 class GroupQueryExpansion {
 public:
@@ -34,6 +38,8 @@ private:
   Value gatherRows(Value table, Value rows);
   Value getPositions();
   Value extend(Value past, Value fresh);
+  Value getBias(Value query, Value keys);
+  Value getSinks();
   AttentionPatternInterface getPattern();
 
   Operation *op;
@@ -64,11 +70,15 @@ LogicalResult GroupQueryExpansion::check() {
       return refuse("its cache does not hold elements of the query's type");
   if (bool(getOperand(op, kPastKey)) != bool(getOperand(op, kPastValue)) || bool(key) != bool(getOperand(op, kValue)))
     return refuse("it has a key without a value");
+  if (getOperand(op, kPastKey) && !thread)
+    return refuse("its cache may be longer than what it holds, in each sequence by another number");
   for (StringRef quantized : {"k_quant_type", "v_quant_type"})
     if (auto type = op->getAttrOfType<StringAttr>(quantized); type && type != "NONE")
       return refuse("its cache is quantized");
-  if (getOperand(op, kBias) || getInteger(op, "smooth_softmax", 0) > 0 || getInteger(op, "qk_output", 0) > 0)
-    return refuse("an attention bias or a smooth softmax is not supported");
+  if (getInteger(op, "qk_output", 0) > 0 || getOperand(op, kQueryNorm) || getOperand(op, kKeyNorm))
+    return refuse("its logits are used, or its heads are normalised");
+  if (Value bias = getOperand(op, kBias); bias && (getRank(bias) != 4 || !isFloat(bias)))
+    return refuse("its bias has not four dimensions");
   if (getInteger(op, "do_rotary", 0) != 0)
     for (unsigned i : {unsigned(kCos), unsigned(kSin)})
       if (!getOperand(op, i) || getRank(getOperand(op, i)) != 2 || ShapedType::isDynamic(getLastSize(getOperand(op, i))))
@@ -144,12 +154,39 @@ Value GroupQueryExpansion::extend(Value past, Value fresh) {
   return append.getAll();
 }
 
-/// The operator's window does not count the query's own position.
+/// The bias as f32 whose sizes are 1 or those of the logits.
+Value GroupQueryExpansion::getBias(Value query, Value keys) {
+  Value bias = getOperand(op, kBias);
+  if (!bias)
+    return {};
+  bias = onnx.cast(bias, b.getF32Type());
+  auto shape = analysis.getShape(bias), queryShape = analysis.getShape(query), keyShape = analysis.getShape(keys);
+  SmallVector<Polynomial> logits{(*queryShape)[0], (*queryShape)[1], (*queryShape)[2], (*keyShape)[2]};
+  bool fits = llvm::all_of(llvm::zip(*shape, logits), [](auto pair) { return std::get<0>(pair).isConstant(1) || std::get<0>(pair) == std::get<1>(pair); });
+  if (fits)
+    return bias;
+  auto sizes = RankedTensorType::get({4}, b.getI64Type()), one = RankedTensorType::get({1}, b.getI64Type());
+  Value front = onnx.create("Slice", {onnx.create("Shape", query, sizes), onnx.integers(int64_t(0)), onnx.integers(3)}, RankedTensorType::get({3}, b.getI64Type()));
+  Value count = onnx.create("Gather", {onnx.create("Shape", keys, sizes), onnx.integers(2)}, one);
+  Value wanted = onnx.create("Concat", {front, count}, sizes, onnx.integerAttr("axis", 0));
+  auto type = cast<RankedTensorType>(query.getType());
+  return onnx.create("Expand", {bias, wanted}, RankedTensorType::get({type.getDimSize(0), heads, type.getDimSize(2), ShapedType::kDynamic}, b.getF32Type()));
+}
+
+/// A smooth softmax has a logit of 0 beside those of the keys.
+Value GroupQueryExpansion::getSinks() {
+  Value sinks = getOperand(op, kSinks);
+  if (sinks || getInteger(op, "smooth_softmax", -1) != 1)
+    return sinks;
+  return onnx.constant(DenseElementsAttr::get(RankedTensorType::get({heads}, b.getF32Type()), 0.0f));
+}
+
+/// The window counts the query's own position: onnxruntime 1.31 shows 8 keys for a window of 8.
 AttentionPatternInterface GroupQueryExpansion::getPattern() {
   int64_t window = getInteger(op, "local_window_size", -1);
-  if (window < 0)
-    return CausalAttr::get(b.getContext());
-  return SlidingAttr::get(b.getContext(), window + 1);
+  if (getInteger(op, "causal", 1) == 0)
+    return FullAttr::get(b.getContext());
+  return window > 0 ? AttentionPatternInterface(SlidingAttr::get(b.getContext(), window)) : CausalAttr::get(b.getContext());
 }
 
 LogicalResult GroupQueryExpansion::run() {
@@ -165,7 +202,8 @@ LogicalResult GroupQueryExpansion::run() {
   double scale = getReal(op, "scale", 0), softcap = getReal(op, "softcap", 0);
   if (scale == 0)
     scale = 1 / std::sqrt(static_cast<double>(size));
-  Value attention = AttentionOp::create(b, loc, q.getType(), q, keys, values, /*bias=*/Value(), /*alibi=*/Value(), getOperand(op, kSinks),
+  Value bias = getBias(q, keys), sinks = getSinks();
+  Value attention = AttentionOp::create(b, loc, q.getType(), q, keys, values, bias, /*alibi=*/Value(), sinks,
                                         /*key_begin=*/thread ? thread->padding : Value(), /*key_end=*/Value(), /*prefix=*/Value(),
                                         getPattern(), b.getF32FloatAttr(scale), softcap > 0 ? b.getF32FloatAttr(softcap) : FloatAttr());
   Value rows = onnx.transpose(attention, {0, 2, 1, 3});

@@ -3,7 +3,7 @@
 //
 // Refines types of onnx values. Only facts go into types: a size that could differ from run to run stays dynamic.
 
-#include "OnnxMatch.h"
+#include "StateSignature.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -62,7 +62,7 @@ static void openToTensor(Value value) {
     value.setType(UnrankedTensorType::get(value.getType()));
 }
 
-static unsigned inferFunction(func::FuncOp function) {
+unsigned inferShapes(func::FuncOp function) {
   SymbolicAnalysis analysis(function);
   unsigned refined = 0;
   for (Operation &op : function.getBody().front()) {
@@ -87,7 +87,7 @@ struct InferOnnxShapes : impl::InferOnnxShapesBase<InferOnnxShapes> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        numRefined += inferFunction(function);
+        numRefined += inferShapes(function);
   }
 };
 } // namespace

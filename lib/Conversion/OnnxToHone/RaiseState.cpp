@@ -1,11 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// @forward(tokens, state) of a decoder. Slots are found by dataflow: an input that is only extended, and the output that
-// is its extension. Nothing is removed from @main.
+// @forward(tokens, context..., state) of a decoder: its past is a state, and what an encoder gave is context, the same in
+// all calls of a session. Nothing is removed from @main.
 
 #include "GroupQueryAttention.h"
-#include "OnnxMatch.h"
+#include "StateSignature.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -27,163 +27,31 @@ static constexpr llvm::StringLiteral kPass = "hone-raise-state";
 
 namespace {
 
-/// An input that becomes a slot, the axis it grows along and the output that it grows to.
-struct Slot {
-  BlockArgument past;
-  unsigned output;
-  int64_t axis;
-};
-
-/// The inputs and outputs of a decoder by their part in it.
-struct Signature {
-  BlockArgument tokens, mask, positions;
-  SmallVector<Slot> slots;
-  SmallVector<BlockArgument> unused; // only handed through to outputs
-  unsigned logits = 0;
-};
-
 class StateRaiser {
 public:
-  explicit StateRaiser(func::FuncOp main) : main(main), module(main->getParentOfType<ModuleOp>()) {}
-  /// Number of slots; 0 if there is no @forward to make.
+  /// `source` is what @forward is made of: @main itself or a form of it.
+  StateRaiser(func::FuncOp main, func::FuncOp source, Signature signature)
+      : main(main), source(source), module(main->getParentOfType<ModuleOp>()), signature(std::move(signature)) {}
+  /// Number of slots; 0 if @forward cannot be made.
   unsigned run();
 
 private:
-  bool findSignature();
-  std::optional<Slot> matchSlot(BlockArgument argument);
-  bool classify(BlockArgument argument);
-  bool findLogits();
   void listSlots();
+  func::FuncOp createForward(OpBuilder &b);
   void buildForward();
   void buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping &mapping);
   void mapPasts(OpBuilder &b, Value state, IRMapping &mapping);
+  void replaceShapes(KvViewOp view, Value tokens);
   Value rewriteBody(Block &body);
-  StringRef nameOf(BlockArgument argument);
 
-  func::FuncOp main;
+  func::FuncOp main, source;
   ModuleOp module;
   Signature signature;
   StateThread thread;
+  Value held; // i64: how many positions the state holds
 };
 
 } // namespace
-
-StringRef StateRaiser::nameOf(BlockArgument argument) {
-  auto name = main.getArgAttrOfType<StringAttr>(argument.getArgNumber(), onnxir::kNameAttr);
-  return name ? name.getValue() : StringRef();
-}
-
-//===----------------------------------------------------------------------===//
-// What the inputs and outputs are
-//===----------------------------------------------------------------------===//
-
-/// The output that `value` is, if it is one.
-static std::optional<unsigned> findOutput(Value value) {
-  for (OpOperand &use : value.getUses())
-    if (isa<func::ReturnOp>(use.getOwner()))
-      return use.getOperandNumber();
-  return std::nullopt;
-}
-
-std::optional<Slot> StateRaiser::matchSlot(BlockArgument argument) {
-  std::optional<Slot> slot;
-  for (OpOperand &use : argument.getUses()) {
-    Operation *user = use.getOwner();
-    if (isOp(user, "Shape"))
-      continue;
-    Value grown;
-    int64_t axis = 0;
-    if (isOp(user, "Concat") && user->getNumOperands() == 2 && use.getOperandNumber() == 0) {
-      grown = user->getResult(0);
-      axis = getInteger(user, "axis", 0);
-      axis += axis < 0 ? getRank(argument) : 0;
-    } else if (isOp(user, "GroupQueryAttention", kMicrosoft) && (use.getOperandNumber() == 3 || use.getOperandNumber() == 4)) {
-      grown = getResult(user, use.getOperandNumber() - 2);
-      axis = 2;
-    }
-    auto output = grown ? findOutput(grown) : std::nullopt;
-    if (!output || slot)
-      return std::nullopt;
-    slot = Slot{argument, *output, axis};
-  }
-  auto type = getRankedType(argument);
-  if (!slot || !type || slot->axis < 0 || slot->axis >= type.getRank() || !type.isDynamicDim(slot->axis))
-    return std::nullopt;
-  // A session knows the batch and how long the slot is; its other sizes are those of the program.
-  for (int64_t dim = 1; dim < type.getRank(); ++dim)
-    if (dim != slot->axis && type.isDynamicDim(dim))
-      return std::nullopt;
-  return slot;
-}
-
-/// Whether nobody computes with the argument: it is only handed on to outputs.
-static bool isHandedThrough(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<func::ReturnOp>(user) || (isOp(user, "Identity") && isHandedThrough(user->getResult(0)));
-  });
-}
-
-bool StateRaiser::classify(BlockArgument argument) {
-  if (auto slot = matchSlot(argument)) {
-    signature.slots.push_back(*slot);
-    return true;
-  }
-  auto type = getRankedType(argument);
-  StringRef name = nameOf(argument);
-  bool isInteger = type && type.getElementType().isSignlessInteger();
-  if (isInteger && type.getRank() == 2 && name.contains("input_ids") && !signature.tokens) {
-    signature.tokens = argument;
-    return true;
-  }
-  bool isMask = type && type.getRank() == 2 && name.contains("attention_mask") && !name.contains("encoder");
-  if (isMask && !signature.mask && (isInteger || type.getElementType().isF32())) {
-    signature.mask = argument;
-    return true;
-  }
-  bool isPositions = isInteger && type.getElementType().isInteger(64) && type.getRank() == 2 && name.contains("position_ids");
-  if (isPositions && !signature.positions) {
-    signature.positions = argument;
-    return true;
-  }
-  if (isHandedThrough(argument)) {
-    signature.unused.push_back(argument);
-    return true;
-  }
-  remarkMissed(main.getLoc(), kPass, "State") << "input '" << name << "' has no meaning in a program with state";
-  return false;
-}
-
-bool StateRaiser::findLogits() {
-  Operation *terminator = main.getBody().front().getTerminator();
-  llvm::SmallDenseSet<unsigned> grown;
-  for (const Slot &slot : signature.slots)
-    grown.insert(slot.output);
-  std::optional<unsigned> logits;
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-    auto name = main.getResultAttrOfType<StringAttr>(i, onnxir::kNameAttr);
-    bool candidate = !grown.contains(i) && isFloat(value) && getRank(value) == 3;
-    if (candidate && (!logits || (name && name == "logits")))
-      logits = i;
-  }
-  if (logits)
-    signature.logits = *logits;
-  return logits.has_value();
-}
-
-bool StateRaiser::findSignature() {
-  Block &body = main.getBody().front();
-  bool hasPast = llvm::any_of(body.getArguments(), [&](BlockArgument argument) { return matchSlot(argument).has_value(); });
-  if (!hasPast)
-    return false;
-  for (BlockArgument argument : body.getArguments())
-    if (!classify(argument))
-      return false;
-  if (!signature.tokens || !findLogits()) {
-    remarkMissed(main.getLoc(), kPass, "State") << "there are no token ids, or no logits";
-    return false;
-  }
-  return true;
-}
 
 //===----------------------------------------------------------------------===//
 // @forward
@@ -192,7 +60,7 @@ bool StateRaiser::findSignature() {
 void StateRaiser::listSlots() {
   SmallVector<Attribute> slots;
   for (const Slot &slot : signature.slots)
-    slots.push_back(SlotAttr::get(main.getContext(), nameOf(slot.past), getRankedType(slot.past), slot.axis));
+    slots.push_back(SlotAttr::get(main.getContext(), getInputName(slot.past), getRankedType(slot.past), slot.axis));
   module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(main.getContext(), slots));
 }
 
@@ -205,7 +73,7 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
   auto matrix = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i64);
   auto row = RankedTensorType::get({ShapedType::kDynamic}, i64);
   Value length = arith::IndexCastOp::create(b, loc, i64, KvLengthOp::create(b, loc, state));
-  Value held = tensor::FromElementsOp::create(b, loc, scalar, length);
+  held = tensor::FromElementsOp::create(b, loc, scalar, length);
   Value batch = tensor::DimOp::create(b, loc, tokens, 0);
   thread.padding = tensor::GenerateOp::create(b, loc, row, batch, [&](OpBuilder &nested, Location at, ValueRange sequence) {
     Value padding = KvPaddingOp::create(nested, at, state, sequence[0]);
@@ -221,6 +89,8 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
   thread.positions = onnx.create("Max", {behindPadding, zero}, matrix);
   if (signature.positions)
     mapping.map(signature.positions, thread.positions);
+  if (signature.cachePositions)
+    mapping.map(signature.cachePositions, places);
   if (!signature.mask)
     return;
   Value keys = onnx.create("Range", {zero, total, one}, row);
@@ -231,13 +101,40 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
 void StateRaiser::mapPasts(OpBuilder &b, Value state, IRMapping &mapping) {
   for (auto [i, slot] : llvm::enumerate(signature.slots)) {
     auto view = KvViewOp::create(b, main.getLoc(), slot.past.getType(), state, i);
-    if (auto names = main.getArgAttrOfType<ArrayAttr>(slot.past.getArgNumber(), onnxir::kDimsAttr))
+    if (auto names = source.getArgAttrOfType<ArrayAttr>(slot.past.getArgNumber(), onnxir::kDimsAttr))
       view->setAttr(onnxir::kDimsAttr, names);
     mapping.map(slot.past, view);
   }
   // What is only handed through has no uses that stay.
   for (BlockArgument argument : signature.unused)
     mapping.map(argument, onnxir::NoValueOp::create(b, main.getLoc(), b.getNoneType()));
+}
+
+/// The shape of a slot, where it is known, from the state and the tokens: an empty session has no slot to ask.
+void StateRaiser::replaceShapes(KvViewOp view, Value tokens) {
+  auto type = cast<RankedTensorType>(view.getType());
+  int64_t axis = signature.slots[view.getSlot()].axis;
+  for (int64_t dim = 1; dim < type.getRank(); ++dim)
+    if (dim != axis && type.isDynamicDim(dim))
+      return;
+  for (Operation *user : llvm::make_early_inc_range(view->getUsers())) {
+    if (!isOp(user, "Shape") || user->hasAttr("start") || user->hasAttr("end"))
+      continue;
+    OpBuilder b(user);
+    OnnxBuilder onnx(b, user->getLoc());
+    auto one = RankedTensorType::get({1}, b.getI64Type());
+    SmallVector<Value> sizes;
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      if (static_cast<int64_t>(dim) == axis)
+        sizes.push_back(onnx.unsqueeze(held, {0}));
+      else if (!ShapedType::isDynamic(size))
+        sizes.push_back(onnx.integers(size));
+      else
+        sizes.push_back(onnx.create("Gather", {onnx.create("Shape", tokens, RankedTensorType::get({2}, b.getI64Type())), onnx.integers(int64_t(0))}, one));
+    }
+    replace(user->getResult(0), onnx.create("Concat", sizes, user->getResult(0).getType(), onnx.integerAttr("axis", 0)));
+    user->erase();
+  }
 }
 
 /// Extends slots where the body concatenated, in order, and returns the last state.
@@ -264,25 +161,42 @@ Value StateRaiser::rewriteBody(Block &body) {
   return thread.state;
 }
 
+/// @forward(tokens, context..., state) -> (logits, state), without a body.
+func::FuncOp StateRaiser::createForward(OpBuilder &b) {
+  Type state = KvType::get(b.getContext());
+  Value logits = source.getBody().front().getTerminator()->getOperand(signature.logits);
+  SmallVector<BlockArgument> inputs{signature.tokens};
+  inputs.append(signature.context);
+  SmallVector<Type> types(ValueRange(inputs).getTypes());
+  types.push_back(state);
+  auto forward = func::FuncOp::create(b, main.getLoc(), "forward", b.getFunctionType(types, {logits.getType(), state}));
+  for (auto [i, input] : llvm::enumerate(inputs))
+    forward.setArgAttrs(i, source.getArgAttrDict(input.getArgNumber()));
+  forward.setResultAttrs(0, source.getResultAttrDict(signature.logits));
+  return forward;
+}
+
 void StateRaiser::buildForward() {
   OpBuilder b(main.getContext());
   b.setInsertionPointAfter(main);
-  Block &from = main.getBody().front();
-  Operation *terminator = from.getTerminator();
-  Type state = KvType::get(b.getContext()), tokens = signature.tokens.getType(), logits = terminator->getOperand(signature.logits).getType();
-  auto forward = func::FuncOp::create(b, main.getLoc(), "forward", b.getFunctionType({tokens, state}, {logits, state}));
+  Block &from = source.getBody().front();
+  func::FuncOp forward = createForward(b);
   Block &body = *forward.addEntryBlock();
-  forward.setArgAttrs(0, main.getArgAttrDict(signature.tokens.getArgNumber()));
-  forward.setResultAttrs(0, main.getResultAttrDict(signature.logits));
+  Value tokens = body.getArgument(0);
   b.setInsertionPointToEnd(&body);
   IRMapping mapping;
-  mapping.map(signature.tokens, body.getArgument(0));
-  thread.state = body.getArgument(1);
+  mapping.map(signature.tokens, tokens);
+  for (auto [i, input] : llvm::enumerate(signature.context))
+    mapping.map(input, body.getArgument(1 + i));
+  thread.state = body.getArguments().back();
   mapPasts(b, thread.state, mapping);
-  buildEntry(b, body.getArgument(0), thread.state, mapping);
+  buildEntry(b, tokens, thread.state, mapping);
   for (Operation &op : from.without_terminator())
     b.clone(op, mapping);
-  auto end = func::ReturnOp::create(b, main.getLoc(), ValueRange{mapping.lookup(terminator->getOperand(signature.logits)), thread.state});
+  Value logits = mapping.lookup(from.getTerminator()->getOperand(signature.logits));
+  auto end = func::ReturnOp::create(b, main.getLoc(), ValueRange{logits, thread.state});
+  for (const Slot &slot : signature.slots)
+    replaceShapes(mapping.lookup(Value(slot.past)).getDefiningOp<KvViewOp>(), tokens);
   Value last = rewriteBody(body);
   if (!last) {
     forward.erase();
@@ -293,8 +207,6 @@ void StateRaiser::buildForward() {
 }
 
 unsigned StateRaiser::run() {
-  if (!findSignature())
-    return 0;
   listSlots();
   buildForward();
   if (!SymbolTable::lookupSymbolIn(module, "forward")) {
@@ -305,12 +217,23 @@ unsigned StateRaiser::run() {
   return signature.slots.size();
 }
 
+static unsigned raiseState(func::FuncOp main) {
+  func::FuncOp special = specializeToPast(main), source = special ? special : main;
+  unsigned slots = 0;
+  if (hasPast(source))
+    if (auto signature = readSignature(source))
+      slots = StateRaiser(main, source, std::move(*signature)).run();
+  if (special)
+    special.erase();
+  return slots;
+}
+
 namespace {
 struct RaiseState : impl::RaiseStateBase<RaiseState> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
     if (main && !main.isExternal() && !getOperation().lookupSymbol("forward"))
-      numSlots += StateRaiser(main).run();
+      numSlots += raiseState(main);
   }
 };
 } // namespace

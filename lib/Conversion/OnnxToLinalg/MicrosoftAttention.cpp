@@ -27,7 +27,7 @@ namespace {
 
 /// Sequence b of the batch has seqlens_k[b] + 1 keys when the call is over, of which the last S are those of this call;
 /// in a first call (S is total_sequence_length) the keys start at 0 whatever the lengths say. Caches are padded on the
-/// right.
+/// right. With sliding_window_cache they keep as many rows as they have, and of a sequence's keys the last few.
 class GroupQueryAttention {
 public:
   explicit GroupQueryAttention(Node &node) : node(node), b(node.b) {}
@@ -36,9 +36,14 @@ public:
 private:
   LogicalResult readHeads();
   void readLengths();
+  LogicalResult readWindow();
   void rotateHeads();
   Value append(Value past, Value fresh);
+  Value evict(Value all);
+  Value getLength(Builder &inner, Value sequence);
   Value getPast(Builder &inner, Value sequence);
+  Value countKept(Builder &inner, Value length);
+  Value getFirstRow(Builder &inner, Value sequence);
   Number see(Number score, ValueRange at);
 
   Node &node;
@@ -47,6 +52,8 @@ private:
   Value query, key, value; // [B, H, S, D]
   Size rows, total;
   Value isFirst, rowCount;
+  bool isWindowed = false;
+  Value capacity, evicted; // of a windowed cache: its rows, and how many it drops at a time
   std::optional<BroadcastReader> bias;
 };
 
@@ -92,15 +99,51 @@ void GroupQueryAttention::readLengths() {
   isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rowCount, node.math.value(total));
 }
 
-/// How many keys sequence `sequence` had before this call.
-Value GroupQueryAttention::getPast(Builder &inner, Value sequence) {
+LogicalResult GroupQueryAttention::readWindow() {
+  int64_t window = node.integer("local_window_size", -1);
+  isWindowed = node.integer("sliding_window_cache");
+  if (!isWindowed)
+    return success();
+  if (window < 1 || !node.has(3) || !node.has(4))
+    return node.fail() << "expected a positive local_window_size and a cache with sliding_window_cache, but got " << window;
+  if (node.has(10))
+    return node.fail() << "unsupported attention_bias with sliding_window_cache; supported: one of them";
+  Size held = node.size(node.in(3), 2);
+  node.check(node.math.compare(arith::CmpIPredicate::sge, held, b.getIndexAttr(window)),
+             "expected the cache to have at least local_window_size rows, as sliding_window_cache needs");
+  capacity = node.math.value(held);
+  evicted = node.math.value(node.math.add(node.math.sub(held, b.getIndexAttr(window)), b.getIndexAttr(1)));
+  return success();
+}
+
+/// How many keys sequence `sequence` has after this call.
+Value GroupQueryAttention::getLength(Builder &inner, Value sequence) {
   SmallVector<Value> at(node.rank(5), arith::ConstantIndexOp::create(inner, 0));
   at[0] = sequence;
   Value last = arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(5), at));
-  Value length = arith::AddIOp::create(inner, last, arith::ConstantIndexOp::create(inner, 1));
+  return arith::AddIOp::create(inner, last, arith::ConstantIndexOp::create(inner, 1));
+}
+
+/// How many keys it had before this call.
+Value GroupQueryAttention::getPast(Builder &inner, Value sequence) {
   Value zero = arith::ConstantIndexOp::create(inner, 0);
-  Value past = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, length, rowCount), zero);
+  Value past = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, getLength(inner, sequence), rowCount), zero);
   return arith::SelectOp::create(inner, isFirst, zero, past);
+}
+
+/// How many of `length` keys a windowed cache keeps: all that fit, less `evicted` at a time (com.microsoft's
+/// GroupQueryAttention, section "Windowed KV Cache").
+Value GroupQueryAttention::countKept(Builder &inner, Value length) {
+  Value zero = arith::ConstantIndexOp::create(inner, 0);
+  Value over = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, length, capacity), zero);
+  Value times = arith::CeilDivSIOp::create(inner, over, evicted);
+  return arith::SubIOp::create(inner, length, arith::MulIOp::create(inner, times, evicted));
+}
+
+/// The row of the cache where this call's keys begin: how many of the keys before it are still held.
+Value GroupQueryAttention::getFirstRow(Builder &inner, Value sequence) {
+  Value past = getPast(inner, sequence);
+  return isWindowed ? countKept(inner, past) : past;
 }
 
 void GroupQueryAttention::rotateHeads() {
@@ -118,15 +161,18 @@ void GroupQueryAttention::rotateHeads() {
   key = rotate(node, key, node.in(7), node.in(8), isInterleaved, position);
 }
 
-/// The cache after the call: what was there, then the fresh rows, then zeros.
+/// What was in the cache, then the fresh rows, then zeros.
 Value GroupQueryAttention::append(Value past, Value fresh) {
   SmallVector<Size> sizes = node.sizes(fresh);
   Value zero = node.zero(element), none = arith::ConstantIndexOp::create(b, 0);
-  sizes[2] = past ? node.math.max(node.size(past, 2), total) : total;
+  if (isWindowed)
+    sizes[2] = node.math.add(node.size(past, 2), rows);
+  else
+    sizes[2] = past ? node.math.max(node.size(past, 2), total) : total;
   Value held = past ? node.math.value(node.size(past, 2)) : none;
   return node.generate(sizes, element, [&](Builder &inner, ValueRange at) -> Value {
     Value one = arith::ConstantIndexOp::create(inner, 1), first = arith::ConstantIndexOp::create(inner, 0);
-    Value before = getPast(inner, at[0]), row = arith::SubIOp::create(inner, at[2], before);
+    Value before = getFirstRow(inner, at[0]), row = arith::SubIOp::create(inner, at[2], before);
     auto read = [&](Value tensor, Value index, Value size) -> Value {
       Value last = arith::MaxSIOp::create(inner, arith::SubIOp::create(inner, size, one), first);
       Value inside = arith::MinSIOp::create(inner, arith::MaxSIOp::create(inner, index, first), last);
@@ -149,10 +195,33 @@ Value GroupQueryAttention::append(Value past, Value fresh) {
   });
 }
 
-/// A query sees the keys up to its own position, and of those the last local_window_size.
+/// Of what was in a windowed cache and the fresh rows, those that it keeps, then zeros.
+Value GroupQueryAttention::evict(Value all) {
+  if (!isWindowed)
+    return all;
+  SmallVector<Size> sizes = node.sizes(all);
+  sizes[2] = node.size(node.in(3), 2);
+  Value zero = node.zero(element), rowsOfAll = node.math.value(node.size(all, 2));
+  return node.generate(sizes, element, [&](Builder &inner, ValueRange at) -> Value {
+    Value length = getLength(inner, at[0]), kept = countKept(inner, length);
+    Value end = arith::AddIOp::create(inner, getFirstRow(inner, at[0]), arith::SubIOp::create(inner, length, getPast(inner, at[0])));
+    Value row = arith::AddIOp::create(inner, at[2], arith::SubIOp::create(inner, end, kept));
+    Value one = arith::ConstantIndexOp::create(inner, 1), first = arith::ConstantIndexOp::create(inner, 0);
+    Value last = arith::SubIOp::create(inner, rowsOfAll, one);
+    Value inside = arith::MaxSIOp::create(inner, arith::MinSIOp::create(inner, row, last), first);
+    Value read = tensor::ExtractOp::create(inner, all, ValueRange{at[0], at[1], inside, at[3]});
+    Value isKept = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[2], kept);
+    return arith::SelectOp::create(inner, isKept, read, zero);
+  });
+}
+
+/// A query sees the keys up to its own position, and of those the last local_window_size, its own among them. Without
+/// causal it sees all that its sequence has.
 Number GroupQueryAttention::see(Number score, ValueRange at) {
   Builder &inner = *score.b;
-  Value position = arith::AddIOp::create(inner, getPast(inner, at[0]), at[2]);
+  Value begin = getFirstRow(inner, at[0]), position = arith::AddIOp::create(inner, begin, at[2]);
+  if (!node.integer("causal", 1))
+    position = arith::SubIOp::create(inner, getLength(inner, at[0]), arith::ConstantIndexOp::create(inner, 1));
   Value visible = arith::CmpIOp::create(inner, arith::CmpIPredicate::sle, at[3], position);
   if (int64_t window = node.integer("local_window_size", -1); window > 0) {
     Value first = arith::SubIOp::create(inner, position, arith::ConstantIndexOp::create(inner, window));
@@ -165,16 +234,18 @@ Number GroupQueryAttention::see(Number score, ValueRange at) {
 }
 
 LogicalResult GroupQueryAttention::lower() {
-  if (failed(refuse(node, {{12, "k_scale"}, {13, "v_scale"}})) || failed(readHeads()))
+  if (failed(refuse(node, {{12, "k_scale"}, {13, "v_scale"}, {14, "q_norm_weight"}, {15, "k_norm_weight"}})) ||
+      failed(readHeads()) || failed(readWindow()))
     return failure();
   if (node.wants(3))
     return node.fail() << "unsupported output 'output_qk'; supported: the operator without it";
   readLengths();
   rotateHeads();
-  Value presentKey = append(node.in(3), key), presentValue = append(node.in(4), value);
+  Value allKeys = append(node.in(3), key), allValues = append(node.in(4), value);
   // Rows beyond total_sequence_length are room for later calls.
-  Value keys = sliceAxis(node, presentKey, 2, b.getIndexAttr(0), total);
-  Value values = sliceAxis(node, presentValue, 2, b.getIndexAttr(0), total);
+  Size count = isWindowed ? node.size(allKeys, 2) : total;
+  Value keys = sliceAxis(node, allKeys, 2, b.getIndexAttr(0), count);
+  Value values = sliceAxis(node, allValues, 2, b.getIndexAttr(0), count);
   AttentionInputs inputs{convertFloats(node, query, compute), convertFloats(node, keys, compute),
                          convertFloats(node, values, compute), {}, node.real("softcap", 0), {}};
   inputs.scale = getScale(node, "scale", node.size(query, 3), compute);
@@ -189,8 +260,8 @@ LogicalResult GroupQueryAttention::lower() {
   if (failed(steps))
     return failure();
   node.set(0, mergeHeads(node, convertFloats(node, steps->result, element)));
-  node.set(1, presentKey);
-  node.set(2, presentValue);
+  node.set(1, evict(allKeys));
+  node.set(2, evict(allValues));
   return success();
 }
 

@@ -155,15 +155,17 @@ static OpSchema makeGroupQueryAttention() {
   OpSchema schema = makeSchema(
       "GroupQueryAttention",
       {{"query", "key?", "value?", "past_key?", "past_value?", "seqlens_k", "total_sequence_length", "cos_cache?",
-        "sin_cache?", "position_ids?", "attention_bias?", "head_sink?", "k_scale?", "v_scale?"},
+        "sin_cache?", "position_ids?", "attention_bias?", "head_sink?", "k_scale?", "v_scale?",
+        "q_norm_weight?", "k_norm_weight?"},
        {"output", "present_key?", "present_value?", "output_qk?"}});
   schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("kv_num_heads", "", AttributeProto::INT, true);
   schema.Attr("k_quant_type", "", AttributeProto::STRING, std::string("NONE"));
   schema.Attr("v_quant_type", "", AttributeProto::STRING, std::string("NONE"));
   schema.Attr("scale", "", AttributeProto::FLOAT, false);
-  addFloats(schema, {{"softcap", 0.0f}});
+  addFloats(schema, {{"softcap", 0.0f}, {"qk_norm_epsilon", 1e-6f}});
   addIntegers(schema, {{"do_rotary", 0},
                        {"rotary_interleaved", 0},
+                       {"causal", 1},
                        {"local_window_size", -1},
                        {"sliding_window_cache", 0},
                        {"smooth_softmax", -1},
