@@ -162,7 +162,12 @@ static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
       return failure();
-  if (stateful && failed(describeState(function->getParentOfType<ModuleOp>(), entry)))
+  if (!stateful)
+    return entry;
+  // @forward(tokens, context..., state)
+  for (io::TensorInfo &context : llvm::drop_begin(entry.inputs))
+    context.isContext = true;
+  if (failed(describeState(function->getParentOfType<ModuleOp>(), entry)))
     return failure();
   return entry;
 }

@@ -74,6 +74,13 @@ hone_status hone_session_open(const hone_module *module, const hone_session_opti
 
 void hone_session_close(hone_session *session) { delete session; }
 
+hone_status hone_session_set_context(hone_session *session, const hone_named_tensor *inputs, size_t input_count) {
+  if (!session)
+    return reportNull("session");
+  auto tensors = takeInputs(inputs, input_count);
+  return report(tensors.ok() ? session->session->setContext(*tensors) : tensors.status());
+}
+
 hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
                                  hone_outputs **outputs) {
   if (!session || !outputs)

@@ -5,6 +5,7 @@
 
 #include "cli/generate.h"
 
+#include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "hone/io/npy.h"
@@ -117,6 +118,17 @@ absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer
   return Rows{tokens};
 }
 
+/// Gives the session the arrays of a .npz as its context.
+absl::Status setContext(rt::Session &session, const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(path));
+  HONE_ASSIGN_OR_RETURN(NamedArrays arrays, readArrays(file));
+  adoptTypes(arrays, session.entry().inputs);
+  std::vector<rt::NamedTensor> tensors;
+  for (const auto &[name, array] : arrays)
+    tensors.push_back({name, array.view()});
+  return session.setContext(tensors);
+}
+
 } // namespace
 
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
@@ -127,6 +139,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   HONE_ASSIGN_OR_RETURN(Rows prompts, readPrompts(*module, tokenizer.get(), options));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  if (options.context)
+    HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   Continuation continuation(model, tokenizer.get(), options);
   Progress progress("prompts", static_cast<int64_t>(prompts.size()));

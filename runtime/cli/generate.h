@@ -13,7 +13,7 @@
 namespace hone::cli {
 
 struct GenerateOptions {
-  std::optional<std::string> prompt, promptFile, tokens, outputTokens;
+  std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
   rt::WritingOptions writing;
   int64_t threads = 0;
   bool ignoreEnd = false, statistics = false;

@@ -28,6 +28,8 @@ prompt
   --output-tokens FILE.npy  write the new ids (int64, [n] or [rows, n]); rows that end early are filled up with the token
                             that ends a text
 
+  --context FILE.npz        what an encoder gave: an array for every context input, by its name (see inspect)
+
 generation
   --max-new-tokens N        most tokens to write (default 128)
   --temperature T           0 always takes the likeliest token (default 0); else logits are divided by T and a token is drawn
@@ -68,6 +70,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.text("prompt-file", options.generate.promptFile);
   parser.text("tokens", options.generate.tokens);
   parser.text("output-tokens", options.generate.outputTokens);
+  parser.text("context", options.generate.context);
   parser.integer("max-new-tokens", generation.maximalNewTokens, 1);
   parser.number("temperature", sampling.temperature, 0, 1e6);
   parser.integer("top-k", sampling.topK, 0);

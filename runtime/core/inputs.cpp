@@ -85,7 +85,19 @@ absl::Status addDense(BoundInputs &bound, const hone_tensor &tensor) {
   return absl::OkStatus();
 }
 
+absl::Status missing(const io::EntryInfo &entry, const io::TensorInfo &input) {
+  if (input.isContext)
+    return invalid("missing context '", input.name, "' of '", entry.name,
+                   "': the session must be given it before its first call");
+  return invalid("missing input '", input.name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
+}
+
 } // namespace
+
+absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols) {
+  HONE_RETURN_IF_ERROR(checkView(input, tensor));
+  return checkShape(input, tensor, symbols);
+}
 
 absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
                                        Symbols symbols) {
@@ -95,9 +107,8 @@ absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<con
   for (const io::TensorInfo &input : entry.inputs) {
     auto given = std::ranges::find(inputs, input.name, &NamedTensor::name);
     if (given == inputs.end())
-      return invalid("missing input '", input.name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
-    HONE_RETURN_IF_ERROR(checkView(input, given->tensor));
-    HONE_RETURN_IF_ERROR(checkShape(input, given->tensor, bound.symbols));
+      return missing(entry, input);
+    HONE_RETURN_IF_ERROR(checkInput(input, given->tensor, bound.symbols));
     HONE_RETURN_IF_ERROR(addDense(bound, given->tensor));
   }
   return bound;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 
 namespace hone::rt {
 namespace {
@@ -54,11 +55,12 @@ absl::StatusOr<LanguageModel> LanguageModel::over(Session &session) {
 
 absl::Status LanguageModel::checkSignature() const {
   const io::EntryInfo &entry = memory->entry();
-  bool takesTokens = entry.inputs.size() == 1 && entry.inputs[0].shape.size() == 2 &&
-                     (entry.inputs[0].dtype == HONE_I64 || entry.inputs[0].dtype == HONE_I32);
+  bool takesTokens = !entry.inputs.empty() && entry.inputs[0].shape.size() == 2 &&
+                     (entry.inputs[0].dtype == HONE_I64 || entry.inputs[0].dtype == HONE_I32) &&
+                     std::ranges::all_of(entry.inputs | std::views::drop(1), &io::TensorInfo::isContext);
   if (!takesTokens)
     return invalid(memory->module().folder(), ": expected entry '", entry.name,
-                   "' to take tokens (i64 or i32, [batch, sequence])", " and nothing else");
+                   "' to take tokens (i64 or i32, [batch, sequence]) and nothing else but context");
   bool givesLogits = !entry.outputs.empty() && entry.outputs[0].dtype == HONE_F32 && entry.outputs[0].shape.size() == 3;
   if (!givesLogits)
     return invalid(memory->module().folder(), ": expected entry '", entry.name,

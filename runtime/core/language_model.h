@@ -12,8 +12,8 @@
 
 namespace hone::rt {
 
-/// A session as a language model of one sequence: its entry takes tokens (i64 or i32 [batch, sequence]) and gives logits
-/// (f32 [batch, sequence, vocabulary]) first. The session outlives it.
+/// A session as a language model of one sequence: its entry takes tokens (i64 or i32 [batch, sequence]) and context, and
+/// gives logits (f32 [batch, sequence, vocabulary]) first. The session, which outlives it, has the context.
 class LanguageModel {
 public:
   /// Fails where the session's entry has another signature.

@@ -176,8 +176,40 @@ absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const M
   return std::unique_ptr<Session>(new Session(std::move(module), target));
 }
 
+/// The context input of that name; fails with the names that there are.
+static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &entry, std::string_view name) {
+  std::string names;
+  for (const io::TensorInfo &input : entry.inputs) {
+    if (input.isContext && input.name == name)
+      return &input;
+    if (input.isContext)
+      names += (names.empty() ? "" : ", ") + input.name;
+  }
+  return invalid("unknown context '", name, "'; the context of '", entry.name, "' is: ", names.empty() ? "(none)" : names);
+}
+
+absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
+  if (memory.length() > 0)
+    return invalid("cannot set context after ", memory.length(), " positions; reset the session first");
+  std::map<std::string, io::Array> fresh;
+  Symbols symbols;
+  for (const NamedTensor &input : inputs) {
+    HONE_ASSIGN_OR_RETURN(const io::TensorInfo *info, findContext(*target.info, input.name));
+    HONE_RETURN_IF_ERROR(checkInput(*info, input.tensor, symbols));
+    HONE_ASSIGN_OR_RETURN(io::Array copy, io::Array::copyOf(input.tensor));
+    fresh.insert_or_assign(info->name, std::move(copy));
+  }
+  fresh.merge(context); // what was not given again
+  context = std::move(fresh);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
-  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, inputs, memory.symbols()));
+  std::vector<NamedTensor> all(inputs.begin(), inputs.end());
+  for (auto &[name, array] : context)
+    if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
+      all.push_back({name, array.view()});
+  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
   return CallContext(*target.info, bound, owner->weightFile.data(), pool, &memory).run(target.function);
 }

@@ -70,7 +70,11 @@ public:
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
 
-  /// Runs the entry. After a failure the state is as it was before.
+  /// Copies inputs of the entry that are the same in all its calls, before the first of them. They replace those of the
+  /// same names, and stay when the state is reset. After a failure nothing has changed.
+  absl::Status setContext(std::span<const NamedTensor> inputs);
+
+  /// Runs the entry on these inputs and the context. After a failure the state is as it was before.
   absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
 
 private:
@@ -80,6 +84,7 @@ private:
   std::shared_ptr<const Module> owner;
   Module::Entry target;
   State memory;
+  std::map<std::string, io::Array> context;
   BlockPool pool;
   int threads = 0;
 };

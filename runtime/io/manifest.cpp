@@ -73,8 +73,13 @@ private:
   EntryInfo parseEntry(const Json &entry) {
     EntryInfo info;
     info.name = text(entry, "name", "an entry");
-    for (const Json &input : list(entry, "inputs", info.name))
+    for (const Json &input : list(entry, "inputs", info.name)) {
       info.inputs.push_back(parseTensor(input, info.name));
+      const Json *context = member(input, "context");
+      if (context && !context->is_boolean())
+        complain(cat(info.name, ".", info.inputs.back().name, ".context"), "true or false");
+      info.inputs.back().isContext = context && context->is_boolean() && context->get<bool>();
+    }
     for (const Json &output : list(entry, "outputs", info.name))
       info.outputs.push_back(parseTensor(output, info.name));
     if (member(entry, "state"))
@@ -188,6 +193,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
         {"name", tensor.name}, {"dtype", std::string(dtypeName(tensor.dtype))}, {"shape", shapeJson(tensor.shape)}};
     if (state)
       entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
+    if (tensor.isContext)
+      entry["context"] = true;
     list.push_back(std::move(entry));
   }
   return list;

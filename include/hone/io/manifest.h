@@ -36,6 +36,8 @@ struct TensorInfo {
   std::vector<Dim> shape;
   /// State only: the axis that grows (its size in `shape` is 0), or nothing for a state that is replaced as a whole.
   std::optional<int64_t> appendAxis;
+  /// Input of an entry with state only: the same in all calls of a session, which is given it once.
+  bool isContext = false;
 };
 
 struct EntryInfo {

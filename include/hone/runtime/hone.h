@@ -124,7 +124,12 @@ HONE_API hone_status hone_session_open(const hone_module *module, const hone_ses
                                        hone_session **session);
 HONE_API void hone_session_close(hone_session *session);
 
-/// Appends to the state and returns outputs. After a failure the state is as it was before.
+/// Gives the session the inputs that are the same in all its calls: what an encoder gave. They are copied, replace those of
+/// the same names, and stay when the session is reset. Only before the first position.
+HONE_API hone_status hone_session_set_context(hone_session *session, const hone_named_tensor *inputs,
+                                              size_t input_count);
+
+/// Appends to the state and returns outputs. Context need not be among the inputs. After a failure the state is as it was before.
 HONE_API hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
                                           hone_outputs **outputs);
 

@@ -250,6 +250,8 @@ TEST_F(CApi, NullIsNeverACrash) {
   EXPECT_EQ(hone_tensor_from_dlpack(nullptr, nullptr), HONE_INVALID);
   EXPECT_EQ(hone_session_open(nullptr, nullptr, nullptr), HONE_INVALID);
   EXPECT_EQ(hone_session_forward(nullptr, nullptr, 0, nullptr), HONE_INVALID);
+  EXPECT_EQ(hone_session_set_context(nullptr, nullptr, 0), HONE_INVALID);
+  EXPECT_EQ(hone_session_set_context(session, nullptr, 1), HONE_INVALID);
   EXPECT_EQ(hone_session_length(nullptr), 0);
   EXPECT_EQ(hone_session_truncate(nullptr, 0), HONE_INVALID);
   EXPECT_EQ(hone_session_reset(nullptr), HONE_INVALID);

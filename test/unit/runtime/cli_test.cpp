@@ -192,6 +192,24 @@ TEST_F(Cli, PrefillInPiecesGivesTheSame) {
   EXPECT_THAT(run({"run", model, "--tokens", tokens, "--stats"}).err, HasSubstr("prompt: 7 tokens"));
 }
 
+TEST_F(Cli, ContextIsGivenToTheSession) {
+  writeArtefact(model, HONE_TEST_PROGRAM, toyManifestWithContext());
+  std::string tokens = temporary.file("tokens.npy");
+  ASSERT_EQ(messageOf(io::writeNpy(tokens, makeArray<int64_t>(HONE_I64, {1}, {3}))), "OK");
+  std::vector<std::string> command = {"run", model, "--tokens", tokens, "--max-new-tokens", "2"};
+  EXPECT_THAT(complaint(command), HasSubstr("missing context 'encoded'"));
+  auto contextOf = [&](const std::string &name) {
+    std::vector<std::pair<std::string, Array>> arrays;
+    arrays.emplace_back(name, makeArray<float>(HONE_F32, {1, 2}, {1, 2}));
+    return writeNpz(name + ".npz", std::move(arrays));
+  };
+  command.insert(command.end(), {"--context", contextOf("mask")});
+  EXPECT_THAT(complaint(command), HasSubstr("unknown context 'mask'; the context of 'forward' is: encoded"));
+  command.back() = contextOf("encoded");
+  EXPECT_EQ(run(command).out, "3 6\n");
+  EXPECT_THAT(run({"inspect", model}).out, HasSubstr("  context encoded: f32 [batch, 2]"));
+}
+
 TEST_F(Cli, TextGoesOn) {
   addTokenizer();
   // "b" is token 1; sums modulo 8 are 1 2 4 0 0; letters name tokens.

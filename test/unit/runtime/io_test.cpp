@@ -172,6 +172,10 @@ TEST(Manifests, RoundTrip) {
   EXPECT_EQ(back->entry("forward")->state[0].appendAxis, 2);
   EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
   EXPECT_EQ(back->entry("nothing"), nullptr);
+  back = io::parseManifest(io::manifestText(toyManifestWithContext()), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_FALSE(back->entry("forward")->inputs[0].isContext);
+  EXPECT_TRUE(back->entry("forward")->inputs[1].isContext);
 }
 
 TEST(Manifests, NameWhatIsWrong) {

@@ -127,6 +127,24 @@ TEST_F(Sessions, ReplacedStateHasNoHistory) {
   EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(1));
 }
 
+TEST_F(Sessions, TakeContextOnce) {
+  writeArtefact(folder, HONE_TEST_PROGRAM, toyManifestWithContext());
+  module = *Module::load(folder);
+  session = open();
+  Array encoded = makeArray<float>(HONE_F32, {1, 2}, {1, 2}), wrong = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
+  NamedTensor good[] = {{"encoded", encoded.view()}}, bad[] = {{"encoded", wrong.view()}}, other[] = {{"tokens", encoded.view()}};
+  EXPECT_THAT(messageOf(forward(*session, 1, {1})),
+              HasSubstr("missing context 'encoded' of 'forward': the session must be given it before its first call"));
+  EXPECT_THAT(messageOf(session->setContext(bad)), HasSubstr("expected input 'encoded' to have shape [batch, 2], but got [1, 3]"));
+  EXPECT_EQ(messageOf(session->setContext(other)), "unknown context 'tokens'; the context of 'forward' is: encoded");
+  ASSERT_EQ(messageOf(session->setContext(good)), "OK");
+  EXPECT_THAT(messageOf(forward(*session, 2, {1, 2})), HasSubstr("batch is 2 in input 'tokens'"));
+  EXPECT_THAT(next(*session, {1, 2}), ElementsAre(1, 3));
+  EXPECT_EQ(messageOf(session->setContext(good)), "cannot set context after 2 positions; reset the session first");
+  session->state().reset();
+  EXPECT_THAT(next(*session, {4}), ElementsAre(4)) << "context stays";
+}
+
 TEST_F(Sessions, RunInParallelThreads) {
   std::vector<std::vector<int64_t>> results(4);
   std::vector<std::thread> threads;

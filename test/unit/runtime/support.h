@@ -89,6 +89,14 @@ inline io::Manifest toyManifest() {
   return manifest;
 }
 
+/// The toy whose `forward` has the context `encoded`, f32 [batch, 2]. The program does not read it.
+inline io::Manifest toyManifestWithContext() {
+  io::Manifest manifest = toyManifest();
+  io::TensorInfo encoded = {"encoded", HONE_F32, {io::Dim::symbolic("batch"), io::Dim::fixed(2)}, {}, /*isContext=*/true};
+  manifest.entries[1].inputs.push_back(encoded);
+  return manifest;
+}
+
 /// Writes an artefact around a program; `weights` has one tensor "offset" of 3 f32: 100, 200, 300.
 inline void writeArtefact(const std::string &folder, const std::string &program, io::Manifest manifest) {
   std::filesystem::create_directories(folder);
