@@ -1,6 +1,6 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is recognised in each model: its attention layers, what their queries see, and its state.
+"""What is recognised in each model: its attention layers, what their queries see, blocks of experts, and its state.
 
 models.attention says what each model is, from its architecture and configuration; `hone inspect` must find that.
 """
@@ -25,7 +25,8 @@ def function_text(function):
     layers = function["attention"]
     if function["name"] != "forward":
         return f"{function['name']} {len(layers)}"
-    return f"forward {', '.join(layer_text(layer) for layer in layers)}"
+    experts = function["raised"].get("hone.moe", 0)
+    return f"forward {', '.join(map(layer_text, layers))}" + (f", {experts} of experts" if experts else "")
 
 
 def describe(path, tools):

@@ -1,9 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Feed-forward blocks: two products with an activation between them, or three with a gate.
+// Feed-forward blocks: two products with an activation between them, or three with a gate. Those of experts are RaiseMoe's.
 
 #include "Activation.h"
+#include "Moe.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -116,7 +117,7 @@ namespace {
 struct RaiseMlp : impl::RaiseMlpBase<RaiseMlp> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      numMlps += MlpRaiser(function).run();
+      numMlps += MlpRaiser(function).run() + raiseMoes(function);
   }
 };
 } // namespace
