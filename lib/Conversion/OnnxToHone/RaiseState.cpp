@@ -60,7 +60,7 @@ private:
 void StateRaiser::listSlots() {
   SmallVector<Attribute> slots;
   for (const Slot &slot : signature.slots)
-    slots.push_back(SlotAttr::get(main.getContext(), getInputName(slot.past), getRankedType(slot.past), slot.axis));
+    slots.push_back(SlotAttr::get(main.getContext(), getInputName(slot.past), slot.type, slot.axis));
   module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(main.getContext(), slots));
 }
 
@@ -100,7 +100,7 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
 
 void StateRaiser::mapPasts(OpBuilder &b, Value state, IRMapping &mapping) {
   for (auto [i, slot] : llvm::enumerate(signature.slots)) {
-    auto view = KvViewOp::create(b, main.getLoc(), slot.past.getType(), state, i);
+    auto view = KvViewOp::create(b, main.getLoc(), slot.type, state, i);
     if (auto names = source.getArgAttrOfType<ArrayAttr>(slot.past.getArgNumber(), onnxir::kDimsAttr))
       view->setAttr(onnxir::kDimsAttr, names);
     mapping.map(slot.past, view);
@@ -110,13 +110,10 @@ void StateRaiser::mapPasts(OpBuilder &b, Value state, IRMapping &mapping) {
     mapping.map(argument, onnxir::NoValueOp::create(b, main.getLoc(), b.getNoneType()));
 }
 
-/// The shape of a slot, where it is known, from the state and the tokens: an empty session has no slot to ask.
+/// The shape of a slot from the state and the tokens: an empty session has no slot to ask.
 void StateRaiser::replaceShapes(KvViewOp view, Value tokens) {
   auto type = cast<RankedTensorType>(view.getType());
   int64_t axis = signature.slots[view.getSlot()].axis;
-  for (int64_t dim = 1; dim < type.getRank(); ++dim)
-    if (dim != axis && type.isDynamicDim(dim))
-      return;
   for (Operation *user : llvm::make_early_inc_range(view->getUsers())) {
     if (!isOp(user, "Shape") || user->hasAttr("start") || user->hasAttr("end"))
       continue;

@@ -38,33 +38,53 @@ static std::optional<unsigned> findOutput(Value value) {
   return std::nullopt;
 }
 
+namespace {
+/// How an operator extends its operand: the result, the axis, and sizes of the operand as far as the operator says them.
+struct Extension {
+  Value grown;
+  int64_t axis = 0;
+  SmallVector<int64_t> sizes;
+};
+} // namespace
+
+static std::optional<Extension> matchExtension(OpOperand &use) {
+  Operation *op = use.getOwner();
+  int64_t rank = getRank(use.get());
+  unsigned operand = use.getOperandNumber();
+  if (isOp(op, "Concat") && op->getNumOperands() == 2 && operand == 0 && getRank(op->getOperand(1)) == rank) {
+    int64_t axis = getInteger(op, "axis", 0);
+    return Extension{op->getResult(0), axis < 0 ? axis + rank : axis, SmallVector<int64_t>(getRankedType(op->getOperand(1)).getShape())};
+  }
+  if (!isOp(op, "GroupQueryAttention", kMicrosoft) || (operand != 3 && operand != 4) || rank != 4)
+    return std::nullopt;
+  int64_t heads = getInteger(op, "num_heads", 0), shared = getInteger(op, "kv_num_heads", 0), width = getLastSize(op->getOperand(0));
+  int64_t all = getOperand(op, 1) ? heads : heads + 2 * shared, dynamic = ShapedType::kDynamic;
+  int64_t size = all > 0 && !ShapedType::isDynamic(width) && width % all == 0 ? width / all : dynamic;
+  Value grown = getResult(op, operand - 2);
+  return grown ? std::optional(Extension{grown, 2, {dynamic, shared, dynamic, size}}) : std::nullopt;
+}
+
 static std::optional<Slot> matchSlot(BlockArgument argument) {
+  auto type = getRankedType(argument);
   std::optional<Slot> slot;
   for (OpOperand &use : argument.getUses()) {
-    Operation *user = use.getOwner();
-    if (isOp(user, "Shape"))
+    if (isOp(use.getOwner(), "Shape"))
       continue;
-    Value grown;
-    int64_t axis = 0;
-    if (isOp(user, "Concat") && user->getNumOperands() == 2 && use.getOperandNumber() == 0) {
-      grown = user->getResult(0);
-      axis = getInteger(user, "axis", 0);
-      axis += axis < 0 ? getRank(argument) : 0;
-    } else if (isOp(user, "GroupQueryAttention", kMicrosoft) && (use.getOperandNumber() == 3 || use.getOperandNumber() == 4)) {
-      grown = getResult(user, use.getOperandNumber() - 2);
-      axis = 2;
-    }
-    auto output = grown ? findOutput(grown) : std::nullopt;
-    if (!output || slot)
+    auto extension = matchExtension(use);
+    auto output = extension ? findOutput(extension->grown) : std::nullopt;
+    if (!output || slot || !type)
       return std::nullopt;
-    slot = Slot{argument, *output, axis};
+    SmallVector<int64_t> sizes(type.getShape());
+    for (auto [dim, size] : llvm::enumerate(extension->sizes))
+      if (ShapedType::isDynamic(sizes[dim]) && dim != 0 && static_cast<int64_t>(dim) != extension->axis)
+        sizes[dim] = size;
+    slot = Slot{argument, *output, extension->axis, RankedTensorType::get(sizes, type.getElementType())};
   }
-  auto type = getRankedType(argument);
-  if (!slot || !type || slot->axis < 0 || slot->axis >= type.getRank() || !type.isDynamicDim(slot->axis))
+  if (!slot || slot->axis < 0 || slot->axis >= type.getRank() || !type.isDynamicDim(slot->axis))
     return std::nullopt;
   // A session knows the batch and how long the slot is; its other sizes are those of the program.
   for (int64_t dim = 1; dim < type.getRank(); ++dim)
-    if (dim != slot->axis && type.isDynamicDim(dim))
+    if (dim != slot->axis && slot->type.isDynamicDim(dim))
       return std::nullopt;
   return slot;
 }

@@ -15,6 +15,8 @@ struct Slot {
   mlir::BlockArgument past;
   unsigned output;
   int64_t axis;
+  /// The input's type, with the sizes that the program says where the input leaves them open.
+  RankedTensorType type;
 };
 
 /// The inputs and outputs of a decoder by their part in it.

@@ -1,7 +1,7 @@
 // RUN: hone-opt %s --hone-raise-state --hone-raise-attention --split-input-file | FileCheck %s -enable-var-scope
 
 // Caches as tensors may be longer than what they hold: @main keeps the operator. In @forward they are slots, and the window
-// counts the query's own position. A cache of the window's size is a whole one there.
+// counts the query's own position. A cache of the window's size is a whole one there, and its head size is the operator's.
 
 // CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
 module {
@@ -14,7 +14,7 @@ module {
   // CHECK-NOT: onnx.com.microsoft.GroupQueryAttention
   func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},
                   %mask: tensor<?x?xi64> {onnx.name = "attention_mask", onnx.dims = ["batch", "total"]},
-                  %pk: tensor<?x2x?x16xf32> {onnx.name = "past.key", onnx.dims = ["batch", "", "past", ""]},
+                  %pk: tensor<?x2x?x?xf32> {onnx.name = "past.key", onnx.dims = ["batch", "", "past", ""]},
                   %pv: tensor<?x2x?x16xf32> {onnx.name = "past.value", onnx.dims = ["batch", "", "past", ""]})
       -> (tensor<?x?x64xf32>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>) {
     %none = "onnx.NoValue"() : () -> none
@@ -30,7 +30,7 @@ module {
     %total = "onnx.Cast"(%size) {to = 6 : i64} : (tensor<i64>) -> tensor<i32>
     %r:3 = "onnx.com.microsoft.GroupQueryAttention"(%x, %none, %none, %pk, %pv, %lengths, %total)
         {num_heads = 4 : i64, kv_num_heads = 2 : i64, local_window_size = 8 : i64, sliding_window_cache = 1 : i64, softcap = 50.0 : f32}
-        : (tensor<?x?x128xf32>, none, none, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>, tensor<?xi32>, tensor<i32>)
+        : (tensor<?x?x128xf32>, none, none, tensor<?x2x?x?xf32>, tensor<?x2x?x16xf32>, tensor<?xi32>, tensor<i32>)
         -> (tensor<?x?x64xf32>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>)
     return %r#0, %r#1, %r#2 : tensor<?x?x64xf32>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>
   }
