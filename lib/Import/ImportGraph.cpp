@@ -49,7 +49,7 @@ LogicalResult GraphImporter::importMain() {
     if (isInitializer(graph, input.name())) // a default that callers may override, until IR version 4: a constant here
       continue;
     inputNames.push_back(input.name());
-    inputTypes.push_back(importType(input.type(), builder.getContext()));
+    inputTypes.push_back(importInputType(input.type(), builder.getContext()));
     inputAttrs.push_back(describe(input, builder));
   }
   builder.setInsertionPointToEnd(module.getBody());

@@ -22,14 +22,6 @@ using ::onnx::TensorProto;
 
 namespace hone {
 
-/// The size, which some exporters write as the text of a number: a name that can only be equal to itself.
-static int64_t getSize(const ::onnx::TensorShapeProto::Dimension &dim) {
-  int64_t size = 0;
-  if (dim.has_dim_param() && !StringRef(dim.dim_param()).getAsInteger(10, size) && size >= 0)
-    return size;
-  return dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic;
-}
-
 static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext *context) {
   Type element = onnxir::getElementType(type.elem_type(), context);
   if (!element)
@@ -38,7 +30,7 @@ static Type importTensorLike(const ::onnx::TypeProto::Tensor &type, MLIRContext 
     return UnrankedTensorType::get(element);
   SmallVector<int64_t> shape;
   for (const auto &dim : type.shape().dim())
-    shape.push_back(getSize(dim));
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic);
   return RankedTensorType::get(shape, element);
 }
 
@@ -56,6 +48,19 @@ Type importType(const ::onnx::TypeProto &type, MLIRContext *context) {
   default:
     return onnxir::getUnknownType(context);
   }
+}
+
+Type importInputType(const ::onnx::TypeProto &type, MLIRContext *context) {
+  auto tensor = dyn_cast<RankedTensorType>(importType(type, context));
+  if (!tensor || !type.has_tensor_type())
+    return importType(type, context);
+  SmallVector<int64_t> shape(tensor.getShape());
+  for (auto [size, dim] : llvm::zip_equal(shape, type.tensor_type().shape().dim())) {
+    int64_t number = 0;
+    if (dim.has_dim_param() && !StringRef(dim.dim_param()).getAsInteger(10, number) && number >= 0)
+      size = number;
+  }
+  return RankedTensorType::get(shape, tensor.getElementType());
 }
 
 ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, MLIRContext *context) {

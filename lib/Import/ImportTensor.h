@@ -18,6 +18,10 @@ namespace hone {
 /// Type of a value: ranked or unranked tensor, sequence, optional; the unknown type where the file says nothing.
 mlir::Type importType(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
 
+/// The type of a model's input: a size that some exporters write as the text of a number is that number. Names of other
+/// sizes say nothing: optimum calls the length of its logits "1", and means the tokens that it traced with.
+mlir::Type importInputType(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
+
 /// Names of the symbolic dimensions of a tensor type ("" where fixed or unnamed); null without a shape.
 mlir::ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, mlir::MLIRContext *context);
 
