@@ -39,8 +39,8 @@ command_demo() {
     logged demo-compile "hone compile $model --tokenizer=examples/python-lm/tokenizer.json -o $artefact" \
       "$bin/hone" compile "$model" --tokenizer=examples/python-lm/tokenizer.json -o "$artefact"
   fi
-  echo "==> hone run $artefact --prompt 'class Parser:' --max-new-tokens 120" >&2
-  "$bin/hone" run "$artefact" --prompt 'class Parser:' --max-new-tokens 120
+  echo "==> hone run $artefact --prompt 'class Parser:' --repetition-penalty 1.2 --max-new-tokens 120" >&2
+  "$bin/hone" run "$artefact" --prompt 'class Parser:' --repetition-penalty 1.2 --max-new-tokens 120
 }
 
 command_bench() {
