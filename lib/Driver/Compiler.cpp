@@ -184,7 +184,7 @@ static LogicalResult openRemarks(const CompileOptions &options, MLIRContext &con
   if (options.remarks.empty())
     return success();
   remark::RemarkCategories everything;
-  everything.all = ".*";
+  everything.passed = everything.missed = everything.analysis = everything.failed = ".*";
   if (failed(remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarks, llvm::remarks::Format::YAML,
                                                                std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                                                everything)))
