@@ -12,6 +12,7 @@
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
 #include "hone/io/safetensors.h"
+#include "text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -21,6 +22,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 using namespace mlir;
@@ -275,52 +277,65 @@ LogicalResult ArtefactWriter::writeWeights(ModuleOp module) {
 static bool isArtefact(const Twine &path) { return llvm::sys::fs::exists(path + "/manifest.json"); }
 
 FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
-  std::string clean = path.rtrim('/').str();
+  std::string clean = path.size() > 1 ? path.rtrim('/').str() : path.str();
   if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
     return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
   std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
   if (std::error_code error =
           llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all))
     return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
-  return ArtefactWriter(clean, temporary, loc);
+  return ArtefactWriter(clean, io::TemporaryPath(temporary), loc);
 }
 
-ArtefactWriter::~ArtefactWriter() {
-  if (!temporary.empty())
-    llvm::sys::fs::remove_directories(temporary);
-}
-
-std::string ArtefactWriter::getFile(StringRef name) const { return temporary + "/" + name.str(); }
+std::string ArtefactWriter::getFile(StringRef name) const { return folder.path() + "/" + name.str(); }
 
 LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
-  auto text = io::readFile(file.str());
-  if (!text.ok())
-    return report(loc, text.status());
-  return report(loc, io::writeFile(getFile("tokenizer.json"), *text));
+  auto tokenizer = text::Tokenizer::fromFile(file.str());
+  if (!tokenizer.ok())
+    return report(loc, tokenizer.status());
+  auto json = io::readFile(file.str());
+  if (!json.ok())
+    return report(loc, json.status());
+  return report(loc, io::writeFile(getFile("tokenizer.json"), *json));
+}
+
+/// Swaps two folders, or moves `from` to where nothing is. Afterwards `from` is what was replaced.
+static std::error_code swapPaths(const std::string &from, const std::string &to) {
+  if (!llvm::sys::fs::exists(to))
+    return llvm::sys::fs::rename(from, to);
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0)
+    return {};
+  if (errno != EINVAL && errno != ENOSYS)
+    return std::error_code(errno, std::generic_category());
+  // A file system that cannot swap: for a moment there is neither.
+  std::string old = from + ".old";
+  if (std::error_code error = llvm::sys::fs::rename(to, old))
+    return error;
+  if (std::error_code error = llvm::sys::fs::rename(from, to)) {
+    (void)llvm::sys::fs::rename(old, to);
+    return error;
+  }
+  return llvm::sys::fs::rename(old, from);
 }
 
 LogicalResult ArtefactWriter::commit(io::Manifest manifest) {
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(temporary, error), end; it != end && !error; it.increment(error)) {
+  for (llvm::sys::fs::directory_iterator it(folder.path(), error), end; it != end && !error; it.increment(error)) {
     uint64_t size = 0;
     if ((error = llvm::sys::fs::file_size(it->path(), size)))
       break;
     manifest.fileBytes[llvm::sys::path::filename(it->path()).str()] = size;
   }
   if (error)
-    return emitError(loc) << "cannot read '" << temporary << "': " << error.message();
+    return emitError(loc) << "cannot read '" << folder.path() << "': " << error.message();
   if (failed(report(loc, io::writeFile(getFile("manifest.json"), io::manifestText(manifest)))))
     return failure();
-  // An artefact of before makes way only once the new one is whole.
-  std::string old = temporary + ".old";
+  // An artefact of before makes way only once the new one is whole; it goes with the temporary folder.
   bool replaces = llvm::sys::fs::exists(path);
-  if (replaces && (error = llvm::sys::fs::rename(path, old)))
-    return emitError(loc) << "cannot replace '" << path << "': " << error.message();
-  if ((error = llvm::sys::fs::rename(temporary, path)))
+  if ((error = swapPaths(folder.path(), path)))
     return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  temporary.clear();
-  if (replaces)
-    llvm::sys::fs::remove_directories(old);
+  if (!replaces)
+    folder.release();
   return success();
 }
 

@@ -8,6 +8,7 @@
 
 #include "hone/Target/CPU.h"
 #include "hone/io/manifest.h"
+#include "hone/io/temporary.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -24,10 +25,6 @@ std::vector<std::string> listKernels(mlir::ModuleOp module);
 class ArtefactWriter {
 public:
   static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, mlir::Location loc);
-  ArtefactWriter(ArtefactWriter &&other)
-      : path(std::move(other.path)), temporary(std::exchange(other.temporary, std::string())), loc(other.loc) {}
-  ~ArtefactWriter();
-
   /// Streams the bytes of every placed parameter of `module` into weights.safetensors.
   llvm::LogicalResult writeWeights(mlir::ModuleOp module);
   llvm::LogicalResult copyTokenizer(llvm::StringRef file);
@@ -36,10 +33,11 @@ public:
   llvm::LogicalResult commit(io::Manifest manifest);
 
 private:
-  ArtefactWriter(llvm::StringRef path, std::string temporary, mlir::Location loc)
-      : path(path), temporary(std::move(temporary)), loc(loc) {}
+  ArtefactWriter(llvm::StringRef path, io::TemporaryPath folder, mlir::Location loc)
+      : path(path), folder(std::move(folder)), loc(loc) {}
 
-  std::string path, temporary;
+  std::string path;
+  io::TemporaryPath folder;
   mlir::Location loc;
 };
 

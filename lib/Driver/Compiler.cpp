@@ -10,21 +10,17 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
-#include "hone/Import/Import.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
 
-#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 #include <chrono>
 
@@ -67,51 +63,6 @@ static LogicalResult checkPhase(StringRef name, Location loc) {
   return emitError(loc) << "unsupported phase '" << name << "'; supported: " << llvm::join(names, ", ");
 }
 
-OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
-  if (path.ends_with(".mlir") || path.ends_with(".mlirbc")) {
-    auto sources = std::make_shared<llvm::SourceMgr>();
-    std::string error;
-    auto file = llvm::MemoryBuffer::getFile(path);
-    if (!file) {
-      emitError(FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0))
-          << "cannot read '" << path << "': " << file.getError().message();
-      return nullptr;
-    }
-    sources->AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-    return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  }
-  return importOnnx(path, context);
-}
-
-LogicalResult writeModule(ModuleOp module, StringRef path) {
-  Location loc = module.getLoc();
-  std::string temporary = path == "-" ? "-" : (path + ".tmp").str();
-  std::error_code error;
-  llvm::ToolOutputFile file(temporary, error, llvm::sys::fs::OF_None);
-  if (error)
-    return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  if (path.ends_with(".mlirbc")) {
-    if (failed(writeBytecodeToFile(module, file.os())))
-      return emitError(loc) << "cannot write '" << path << "' as bytecode";
-  } else {
-    OpPrintingFlags flags;
-    flags.enableDebugInfo(true, /*prettyForm=*/false);
-    module->print(file.os(), flags);
-    file.os() << '\n';
-  }
-  file.os().flush();
-  if (file.os().has_error()) {
-    error = file.os().error();
-    file.os().clear_error();
-    return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  }
-  file.keep();
-  if (path != "-")
-    if (std::error_code renamed = llvm::sys::fs::rename(temporary, path))
-      return emitError(loc) << "cannot write '" << path << "': " << renamed.message();
-  return success();
-}
-
 /// What the artefact's manifest says; filled on the way, since later phases forget what earlier ones know.
 static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   FailureOr<std::vector<io::EntryInfo>> entries = describeEntries(module);
@@ -121,13 +72,20 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   return success();
 }
 
+/// What MLIR's parser of pipelines says in the first of its lines, which quote the pipeline.
+static StringRef getReason(StringRef errors) {
+  StringRef line = errors.split('\n').first;
+  return line.contains("error: ") ? line.split("error: ").second : line;
+}
+
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
   if (phase.name == "rewrite" && !options.passPipeline.empty()) {
     std::string error;
     llvm::raw_string_ostream errors(error);
     if (failed(parsePassPipeline(options.passPipeline, pm, errors)))
-      return emitError(module.getLoc()) << "cannot read the pass pipeline '" << options.passPipeline << "': " << error;
+      return emitError(module.getLoc()) << "cannot read the pass pipeline '" << options.passPipeline
+                                        << "': " << getReason(error);
   } else if (phase.build) {
     phase.build(pm);
   }
@@ -216,6 +174,32 @@ private:
 
 } // namespace
 
+static size_t getNumber(StringRef phase) {
+  ArrayRef<Phase> phases = getPhases();
+  return llvm::find_if(phases, [&](const Phase &other) { return other.name == phase; }) - phases.begin();
+}
+
+/// Whether `module` can be what the phases before --start-from leave, and the rest make what is asked for.
+static LogicalResult checkStart(const CompileOptions &options, ModuleOp module) {
+  size_t start = options.startFrom.empty() ? 0 : getNumber(options.startFrom), lower = getNumber("lower");
+  if (start > getNumber("tensor") && options.stopAfter.empty())
+    return emitError(module.getLoc()) << "cannot make an artefact from phase '" << options.startFrom
+                                      << "': parameters and signature are known up to phase 'tensor'";
+  if (!options.stopAfter.empty() && getNumber(options.stopAfter) < start)
+    return emitError(module.getLoc()) << "cannot start from phase '" << options.startFrom << "' and stop after '"
+                                      << options.stopAfter << "', which is before it";
+  if (start <= lower)
+    return success();
+  WalkResult result = module.walk([&](Operation *op) {
+    if (!onnxir::isOnnxOp(op))
+      return WalkResult::advance();
+    op->emitError() << "expected IR from the phase before '" << options.startFrom << "', but got " << op->getName()
+                    << ", which phase 'lower' replaces";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
@@ -230,6 +214,8 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context))); };
   if (failed(progress.step("model read", read)))
+    return failure();
+  if (failed(checkStart(options, *module)))
     return failure();
   io::Manifest manifest;
   fillManifest(options, *target, manifest);
@@ -252,9 +238,6 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
       return failure();
   }
-  if (!artefact)
-    return emitError(loc) << "cannot make an artefact from phase '" << options.startFrom
-                          << "': parameters and signature are known up to phase 'tensor'";
   auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
   if (failed(progress.step("machine code", emit)))
     return failure();

@@ -9,6 +9,7 @@
 #include "Inspect.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
+#include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -19,6 +20,7 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Signals.h"
 
 using namespace mlir;
 namespace cl = llvm::cl;
@@ -47,27 +49,24 @@ commands
 )";
 
 struct ImportFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (.mlir or .mlirbc; default: standard output)"),
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
 };
 
 struct ExportFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.mlir|.mlirbc|.onnx"),
-                             cl::sub(exportCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
 };
 
 struct InspectFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"),
-                             cl::sub(inspectCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"), cl::sub(inspectCommand)};
   cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::sub(inspectCommand)};
 };
 
 struct CompileFlags {
-  cl::opt<std::string> input{cl::Positional, cl::Required, cl::desc("MODEL.onnx|.mlir|.mlirbc"),
-                             cl::sub(compileCommand)};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc"), cl::sub(compileCommand)};
   cl::opt<std::string> output{"o", cl::desc("Folder of the artefact (default: the model's name with .hone)"),
                               cl::value_desc("MODEL.hone"), cl::sub(compileCommand)};
   cl::opt<std::string> cpu{"mcpu", cl::desc("CPU to make code for: native (default) or LLVM's name of one"),
@@ -110,7 +109,7 @@ static void printDiagnostic(Diagnostic &diagnostic) {
       where = "'" + name.getName().str() + "': ";
       loc = name.getChildLoc();
     }
-    if (auto file = dyn_cast<FileLineColLoc>(loc)) {
+    if (auto file = loc->findInstanceOf<FileLineColLoc>()) {
       std::string line =
           file.getLine() ? ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) : "";
       where = file.getFilename().str() + line + ": " + where;
@@ -122,7 +121,22 @@ static void printDiagnostic(Diagnostic &diagnostic) {
     print(note);
 }
 
-static int withContext(llvm::function_ref<LogicalResult(MLIRContext &)> action) {
+static int fail(const llvm::Twine &reason) {
+  llvm::errs() << "hone: error: " << reason << '\n';
+  return 1;
+}
+
+/// What was printed must have arrived; LLVM's own complaint about it would be a crash.
+static int closeOutput(int status) {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error ? fail("cannot write standard output: " + error.message()) : status;
+}
+
+static int withContext(StringRef input, llvm::function_ref<LogicalResult(MLIRContext &)> action) {
+  if (input.empty())
+    return fail("expected a model, but got none");
   MLIRContext context;
   prepare(context);
   bool reported = false;
@@ -131,14 +145,14 @@ static int withContext(llvm::function_ref<LogicalResult(MLIRContext &)> action) 
     printDiagnostic(diagnostic);
   });
   if (succeeded(action(context)))
-    return 0;
+    return closeOutput(0);
   if (!reported)
     llvm::errs() << "hone: internal error: a pass failed without saying why; please report it with the model\n";
   return reported ? 1 : 2;
 }
 
 static int runImport(const ImportFlags &flags) {
-  return withContext([&](MLIRContext &context) -> LogicalResult {
+  return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     return success(module && succeeded(writeModule(*module, flags.output)));
   });
@@ -152,7 +166,7 @@ static std::string renamed(StringRef path, StringRef ending) {
 }
 
 static int runExport(const ExportFlags &flags) {
-  return withContext([&](MLIRContext &context) -> LogicalResult {
+  return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     if (!module)
       return failure();
@@ -172,16 +186,14 @@ static int printPipeline() {
       pm.printAsTextualPipeline(llvm::outs(), /*pretty=*/true);
     llvm::outs() << '\n';
   }
-  return 0;
+  return closeOutput(0);
 }
 
 static int runCompile(const CompileFlags &flags) {
   if (flags.printPipeline)
     return printPipeline();
-  if (flags.target != "cpu") {
-    llvm::errs() << "hone: error: unsupported target '" << flags.target << "'; supported: cpu\n";
-    return 1;
-  }
+  if (flags.target != "cpu")
+    return fail("unsupported target '" + flags.target + "'; supported: cpu");
   CompileOptions options;
   options.input = flags.input;
   options.output = flags.output;
@@ -195,11 +207,12 @@ static int runCompile(const CompileFlags &flags) {
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
-  return withContext([&](MLIRContext &context) { return compile(options, &context); });
+  return withContext(flags.input, [&](MLIRContext &context) { return compile(options, &context); });
 }
 
 static int runInspect(const InspectFlags &flags) {
-  return withContext([&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
+  return withContext(flags.input,
+                     [&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
 }
 
 /// Commands on artefacts are the runtime's own; `inspect` of a folder is too.
@@ -225,21 +238,48 @@ static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
     }
 }
 
+/// What LLVM's parser says of a command line, in the first of its lines that is about the word which it does not know.
+static int reportCommandLine(StringRef errors, StringRef command) {
+  SmallVector<StringRef> lines;
+  errors.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  auto named = llvm::find_if(lines, [](StringRef line) { return line.contains("Unknown command line argument"); });
+  StringRef line = lines.empty() ? StringRef("cannot read it") : named == lines.end() ? lines.front() : *named;
+  line.consume_front("hone: ");
+  StringRef reason = line.split("  Try: ").first.rtrim(".! ");
+  std::string text = reason.str();
+  if (reason.consume_front("Unknown command line argument "))
+    text = "unknown option " + reason.str();
+  else if (reason.contains("Too many positional arguments"))
+    text = "expected one model, but got several";
+  else if (reason.consume_front("for the "))
+    text = "option " + reason.split(" option: ").first.str() + ": " + reason.split(" option: ").second.str();
+  return fail(text + "; 'hone " + command + " --help' lists the options");
+}
+
+/// The overview, for a word that is no command; nothing if it is one.
+static std::optional<int> runOverview(ArrayRef<std::string> words) {
+  static const StringRef known[] = {"import", "export", "compile", "inspect", "--version"};
+  if (!words.empty() && llvm::is_contained(known, words[0]))
+    return std::nullopt;
+  if (words.empty()) {
+    llvm::errs() << kOverview;
+    return 1;
+  }
+  static const StringRef help[] = {"--help", "-h", "help"};
+  if (!llvm::is_contained(help, words[0]))
+    return fail("unknown command '" + words[0] + "'; 'hone --help' lists the commands");
+  llvm::outs() << kOverview;
+  return closeOutput(0);
+}
+
 int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  io::removeTemporariesOnInterrupt(llvm::sys::RunInterruptHandlers);
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;
-  bool known = !words.empty() && llvm::is_contained({StringRef("import"), StringRef("export"), StringRef("compile"),
-                                                     StringRef("inspect"), StringRef("--version")},
-                                                    words[0]);
-  bool help = words.empty() || llvm::is_contained({StringRef("--help"), StringRef("-h"), StringRef("help")}, words[0]);
-  if (!known) {
-    if (!help)
-      llvm::errs() << "hone: error: unknown command '" << words[0] << "'\n";
-    (help && !words.empty() ? llvm::outs() : llvm::errs()) << kOverview;
-    return help && !words.empty() ? 0 : 1;
-  }
+  if (std::optional<int> status = runOverview(words))
+    return *status;
   registerAllPasses();
   ImportFlags importFlags;
   ExportFlags exportFlags;
@@ -248,8 +288,10 @@ int runDriver(int argc, char **argv) {
   hideForeignOptions(
       {&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
-  if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &llvm::errs()))
-    return 1;
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &stream))
+    return reportCommandLine(errors, words[0]);
   if (importCommand)
     return runImport(importFlags);
   if (exportCommand)

@@ -127,9 +127,9 @@ static std::optional<int64_t> parseCount(StringRef text) {
 
 namespace {
 
-/// Where the bytes of a tensor lie.
+/// Where the bytes of a tensor lie, and how the file says that.
 struct ExternalPlace {
-  std::string file;
+  std::string file, offsetText = "0", lengthText = "none";
   std::optional<int64_t> offset = 0, length;
 };
 
@@ -141,9 +141,9 @@ static ExternalPlace getExternalPlace(const TensorProto &tensor, StringRef model
     if (entry.key() == "location")
       place.file = entry.value();
     else if (entry.key() == "offset")
-      place.offset = parseCount(entry.value());
+      place.offset = parseCount(place.offsetText = entry.value());
     else if (entry.key() == "length")
-      place.length = parseCount(entry.value()).value_or(-1);
+      place.length = parseCount(place.lengthText = entry.value()).value_or(-1);
   }
   SmallString<128> full(llvm::sys::path::parent_path(model));
   llvm::sys::path::append(full, place.file);
@@ -164,7 +164,8 @@ Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorT
   if (!bytes || !place.offset || place.length.value_or(*bytes) != *bytes)
     return emitError(loc) << "expected external data of tensor '" << tensor.name() << "' of type " << type << " to be "
                           << (bytes ? std::to_string(*bytes) : "fewer than 2^63")
-                          << " bytes at a non-negative offset, but the file says otherwise",
+                          << " bytes at a non-negative offset, but got offset '" << place.offsetText << "' and length '"
+                          << place.lengthText << "'",
            Attribute();
   if (static_cast<uint64_t>(*place.offset) > size || size - *place.offset < static_cast<uint64_t>(*bytes))
     return emitError(loc) << "expected '" << place.file << "' to hold " << *bytes << " bytes of tensor '"

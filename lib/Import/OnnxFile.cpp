@@ -6,6 +6,7 @@
 
 #include "OnnxFile.h"
 #include "ImportTensor.h"
+#include "OnnxChecks.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -39,29 +40,13 @@ constexpr int kRecursionLimit = 200;
 /// Operators that changed until this opset are not supported as they were before: exporters left them in 2019.
 constexpr int64_t kOldestOpset = 11;
 
-/// One line of text: libonnx's messages span several and name C++ sources.
-std::string flatten(StringRef message) {
-  SmallVector<StringRef> lines;
-  message.split(lines, '\n', -1, /*KeepEmpty=*/false);
-  std::string text;
-  for (StringRef line : lines) {
-    line = line.trim();
-    if (line.starts_with("[") && line.contains("] "))
-      line = line.split("] ").second;
-    if (line.empty())
-      continue;
-    text += (text.empty() ? "" : "; ") + line.str();
-  }
-  return text;
-}
-
 template <typename Function>
 bool guarded(Location loc, StringRef doing, Function &&function) {
   try {
     function();
     return true;
   } catch (const std::exception &error) {
-    emitError(loc) << doing << ": " << flatten(error.what());
+    reportLibraryError(error.what(), doing, loc);
   }
   return false;
 }
@@ -157,8 +142,8 @@ normalizeOpsets(ModelProto &model, google::protobuf::RepeatedPtrField<::onnx::Op
       if (opset.domain().empty())
         opset.set_version(kOldestOpset);
   } else if (version < kOldestOpset || version > newest) {
-    return emitError(loc) << "unsupported opset " << version << " of the default domain; supported: " << kOldestOpset
-                          << " to " << newest;
+    return emitError(loc) << "unsupported opset " << version << (version ? "" : " (none is imported)")
+                          << " of the default domain; supported: " << kOldestOpset << " to " << newest;
   }
   file = model.opset_import();
   if (!microsoft) {
@@ -250,11 +235,11 @@ OnnxFile readOnnxFile(StringRef path, Location loc) {
   spellDefaultDomain(*model);
   if (failed(normalizeOpsets(*model, file.opsets, loc)))
     return file;
-  if (!guarded(loc, ("invalid model '" + path + "'").str(), [&] { check(*model, path); }))
+  if (failed(checkModel(*model, path, loc)) || !guarded(loc, "invalid model", [&] { check(*model, path); }))
     return file;
   if (failed(expandSparseInitializers(*model->mutable_graph(), loc)))
     return file;
-  bool prepared = guarded(loc, ("cannot infer the shapes of '" + path + "'").str(), [&] {
+  bool prepared = guarded(loc, "cannot infer shapes", [&] {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);
     describeGraphs(model->graph(), file.descriptions);

@@ -9,7 +9,9 @@
 #include "hone/io/npy.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace hone::cli {
 namespace {
@@ -32,6 +34,14 @@ commands
 const Command *findCommand(const std::string &name) {
   auto found = std::ranges::find_if(kCommands, [&](const Command *command) { return name == command->name; });
   return found == std::end(kCommands) ? nullptr : *found;
+}
+
+/// What was printed must have arrived.
+int closeOutput(const std::string &program, int status) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return status;
+  std::fprintf(stderr, "%s: cannot write standard output: %s\n", program.c_str(), std::strerror(errno));
+  return kFault;
 }
 
 /// Prints `text` with "{program}" replaced.
@@ -65,15 +75,18 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
   if (!command) {
     bool helps = asksForHelp(arguments);
     if (!arguments.empty() && !helps)
-      std::fprintf(stderr, "%s: unknown command '%s'\n", program.c_str(), arguments[0].c_str());
-    printHelp(helps ? stdout : stderr, kOverview, program);
-    return helps ? 0 : kFault;
+      std::fprintf(stderr, "%s: unknown command '%s'; '%s --help' lists the commands\n", program.c_str(),
+                   arguments[0].c_str(), program.c_str());
+    else
+      printHelp(helps ? stdout : stderr, kOverview, program);
+    return helps ? closeOutput(program, 0) : kFault;
   }
   if (asksForHelp(arguments)) {
     printHelp(stdout, command->help, program);
-    return 0;
+    return closeOutput(program, 0);
   }
-  return report(program, command->run(std::span(arguments).subspan(1)));
+  int status = report(program, command->run(std::span(arguments).subspan(1)));
+  return status == 0 ? closeOutput(program, status) : status;
 }
 
 absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals) {

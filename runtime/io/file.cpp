@@ -86,18 +86,26 @@ FileWriter &FileWriter::operator=(FileWriter &&other) noexcept {
 FileWriter::~FileWriter() { discard(); }
 
 void FileWriter::discard() {
-  if (descriptor < 0)
-    return;
-  close(descriptor);
-  unlink(temporary.c_str());
-  descriptor = -1;
+  if (descriptor >= 0)
+    close(std::exchange(descriptor, -1));
+  temporary = TemporaryPath();
 }
 
 absl::StatusOr<FileWriter> FileWriter::create(const std::string &path) {
   FileWriter writer;
   writer.path = path;
-  writer.temporary = temporaryName(path);
-  writer.descriptor = ::open(writer.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  struct stat information = {};
+  bool exists = stat(path.c_str(), &information) == 0;
+  if (exists && S_ISDIR(information.st_mode))
+    return invalid("cannot write ", path, ": it is a folder");
+  if (exists && !S_ISREG(information.st_mode)) {
+    writer.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    std::string temporary = temporaryName(path);
+    writer.descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (writer.descriptor >= 0)
+      writer.temporary = TemporaryPath(temporary);
+  }
   if (writer.descriptor < 0)
     return systemError("write", path);
   return writer;
@@ -118,11 +126,13 @@ absl::Status FileWriter::write(std::string_view bytes) {
 
 absl::Status FileWriter::commit() {
   // A late write error (quota, network file systems) shows at close, so that comes before the rename.
-  if (close(std::exchange(descriptor, -1)) == 0 && std::rename(temporary.c_str(), path.c_str()) == 0)
+  bool whole = close(std::exchange(descriptor, -1)) == 0;
+  if (whole && temporary.path().empty())
     return absl::OkStatus();
-  absl::Status status = systemError("write", path);
-  unlink(temporary.c_str());
-  return status;
+  if (!whole || std::rename(temporary.path().c_str(), path.c_str()) != 0)
+    return systemError("write", path);
+  temporary.release();
+  return absl::OkStatus();
 }
 
 absl::Status writeFile(const std::string &path, std::string_view bytes) {

@@ -3,6 +3,10 @@
 //
 // hone-run: runs artefacts, without LLVM.
 
+#include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
-int main(int argc, char **argv) { return hone::cli::runMain("hone-run", {argv + 1, argv + argc}); }
+int main(int argc, char **argv) {
+  hone::io::removeTemporariesOnInterrupt();
+  return hone::cli::runMain("hone-run", {argv + 1, argv + argc});
+}

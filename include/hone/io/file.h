@@ -7,6 +7,7 @@
 #define HONE_IO_FILE_H
 
 #include "hone/io/status.h"
+#include "hone/io/temporary.h"
 
 #include <cstdint>
 #include <string>
@@ -37,7 +38,7 @@ private:
 absl::StatusOr<std::string> readFile(const std::string &path);
 
 /// A file under construction: bytes go to a temporary name in the same folder, and commit() renames it into place.
-/// Without commit() the temporary file is removed.
+/// Without commit() the temporary file is removed. What is no regular file (a pipe, /dev/stdout) is written as it is.
 class FileWriter {
 public:
   FileWriter() = default;
@@ -56,7 +57,8 @@ private:
 
   int descriptor = -1;
   uint64_t written = 0;
-  std::string path, temporary;
+  std::string path;
+  TemporaryPath temporary;
 };
 
 /// Writes a whole file through a FileWriter.

@@ -1,0 +1,38 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files and folders under construction, which must not stay behind where they are not finished.
+
+#ifndef HONE_IO_TEMPORARY_H
+#define HONE_IO_TEMPORARY_H
+
+#include <string>
+
+namespace hone::io {
+
+/// A path that is removed, a folder with all that is in it, unless it was released: with the object, or when an interrupt
+/// ends the process.
+class TemporaryPath {
+public:
+  TemporaryPath() = default;
+  explicit TemporaryPath(std::string path);
+  TemporaryPath(TemporaryPath &&other) noexcept { *this = std::move(other); }
+  TemporaryPath &operator=(TemporaryPath &&other) noexcept;
+  ~TemporaryPath();
+
+  /// Empty once released.
+  const std::string &path() const { return name; }
+  /// What is there stays, or has another name by now.
+  void release();
+
+private:
+  std::string name;
+};
+
+/// From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, remove all temporary paths before they end the process.
+/// To be called by a program's `main` before it starts a thread; `alsoRemove` may remove what others made.
+void removeTemporariesOnInterrupt(void (*alsoRemove)() = nullptr);
+
+} // namespace hone::io
+
+#endif // HONE_IO_TEMPORARY_H

@@ -1,0 +1,103 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A thread waits for interrupts, so that removal need not keep to what a signal handler may do.
+
+#include "hone/io/temporary.h"
+
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <pthread.h>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace hone::io {
+namespace {
+
+/// Never destroyed: the waiting thread may outlive static objects.
+struct Registry {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+Registry &registry() {
+  static auto *all = new Registry;
+  return *all;
+}
+
+void remove(const std::string &path) {
+  std::error_code error; // what cannot be removed stays; there is nobody left to tell
+  std::filesystem::remove_all(path, error);
+}
+
+/// Another thread may still make a file in a folder that is being removed.
+constexpr int kAttempts = 10;
+
+void removeAll() {
+  for (const std::string &path : registry().paths)
+    for (int attempt = 0; attempt < kAttempts && std::filesystem::exists(std::filesystem::symlink_status(path));
+         ++attempt)
+      remove(path);
+}
+
+[[noreturn]] void endBy(int signal) {
+  std::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  std::raise(signal);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  std::_Exit(128 + signal); // not reached: the signal is delivered above
+}
+
+void waitForInterrupt(sigset_t signals, void (*alsoRemove)()) {
+  int signal = 0;
+  if (sigwait(&signals, &signal) != 0)
+    return;
+  registry().mutex.lock(); // for good: nothing new begins
+  removeAll();
+  if (alsoRemove)
+    alsoRemove();
+  endBy(signal);
+}
+
+} // namespace
+
+TemporaryPath::TemporaryPath(std::string path) : name(std::move(path)) {
+  std::scoped_lock lock(registry().mutex);
+  registry().paths.insert(name);
+}
+
+TemporaryPath &TemporaryPath::operator=(TemporaryPath &&other) noexcept {
+  std::swap(name, other.name);
+  return *this;
+}
+
+TemporaryPath::~TemporaryPath() {
+  if (name.empty())
+    return;
+  remove(name);
+  release();
+}
+
+void TemporaryPath::release() {
+  std::scoped_lock lock(registry().mutex);
+  registry().paths.erase(name);
+  name.clear();
+}
+
+void removeTemporariesOnInterrupt(void (*alsoRemove)()) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action = {};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+      sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(waitForInterrupt, signals, alsoRemove).detach();
+}
+
+} // namespace hone::io
