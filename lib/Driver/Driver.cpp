@@ -238,22 +238,43 @@ static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
     }
 }
 
-/// What LLVM's parser says of a command line, in the first of its lines that is about the word which it does not know.
+/// Complaints about options that LLVM's parser makes in two lines, or with a guess: one it does not know, or one without
+/// its value.
+static LogicalResult checkOptions(ArrayRef<std::string> words, const cl::SubCommand &command) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    StringRef word = words[i], name = word.ltrim('-').split('=').first;
+    if (!word.starts_with("-") || word == "-")
+      continue;
+    auto option = command.OptionsMap.find(name);
+    bool isKnown = option != command.OptionsMap.end() || llvm::is_contained({"h", "help", "help-hidden"}, name);
+    if (!isKnown) {
+      fail("unknown option '" + word.split('=').first + "'; 'hone " + words[0] + " --help' lists the options");
+      return failure();
+    }
+    bool takesNext = option != command.OptionsMap.end() && !word.contains('=') &&
+                     option->second->getValueExpectedFlag() == cl::ValueRequired;
+    if (takesNext && ++i == words.size()) {
+      fail("option '" + word + "' needs a value");
+      return failure();
+    }
+  }
+  return success();
+}
+
+static cl::SubCommand &getCommand(StringRef name) {
+  for (cl::SubCommand *command : {&importCommand, &exportCommand, &inspectCommand})
+    if (command->getName() == name)
+      return *command;
+  return compileCommand;
+}
+
+/// What LLVM's parser says of the words of `command`; of values it has complained itself.
 static int reportCommandLine(StringRef errors, StringRef command) {
-  SmallVector<StringRef> lines;
-  errors.split(lines, '\n', -1, /*KeepEmpty=*/false);
-  auto named = llvm::find_if(lines, [](StringRef line) { return line.contains("Unknown command line argument"); });
-  StringRef line = lines.empty() ? StringRef("cannot read it") : named == lines.end() ? lines.front() : *named;
+  if (errors.contains("Too many positional arguments"))
+    return fail("expected one model, but got several; 'hone " + command + " --help' lists the options");
+  StringRef line = errors.split('\n').first.split("  Try: ").first;
   line.consume_front("hone: ");
-  StringRef reason = line.split("  Try: ").first.rtrim(".! ");
-  std::string text = reason.str();
-  if (reason.consume_front("Unknown command line argument "))
-    text = "unknown option " + reason.str();
-  else if (reason.contains("Too many positional arguments"))
-    text = "expected one model, but got several";
-  else if (reason.consume_front("for the "))
-    text = "option " + reason.split(" option: ").first.str() + ": " + reason.split(" option: ").second.str();
-  return fail(text + "; 'hone " + command + " --help' lists the options");
+  return line.empty() ? 1 : fail(line.rtrim(".! "));
 }
 
 /// The overview, for a word that is no command; nothing if it is one.
@@ -288,6 +309,8 @@ int runDriver(int argc, char **argv) {
   hideForeignOptions(
       {&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
+  if (words[0] != "--version" && failed(checkOptions(words, getCommand(words[0]))))
+    return 1;
   std::string errors;
   llvm::raw_string_ostream stream(errors);
   if (!cl::ParseCommandLineOptions(argc, argv, "Hone: a compiler for transformer inference\n", &stream))

@@ -18,18 +18,50 @@ using namespace mlir;
 
 namespace hone {
 
+/// Whether the text ends inside of a string: MLIR's lexer then reads on beyond the end.
+static bool endsInString(StringRef text) {
+  enum { Code, Comment, String } state = Code;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (state == String) {
+      if (text[i] == '\\')
+        ++i;
+      else if (text[i] == '"')
+        state = Code;
+    } else if (state == Comment) {
+      state = text[i] == '\n' ? Code : Comment;
+    } else if (text[i] == '"') {
+      state = String;
+    } else if (text[i] == '/' && text.substr(i + 1).starts_with("/")) {
+      state = Comment;
+    }
+  }
+  return state == String;
+}
+
 OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
   if (!path.ends_with(".mlir") && !path.ends_with(".mlirbc"))
     return importOnnx(path, context);
-  auto sources = std::make_shared<llvm::SourceMgr>();
+  Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file) {
-    emitError(FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0))
-        << "cannot read '" << path << "': " << file.getError().message();
+    emitError(loc) << "cannot read '" << path << "': " << file.getError().message();
     return nullptr;
   }
+  if (path.ends_with(".mlir") && endsInString((*file)->getBuffer())) {
+    emitError(loc) << "cannot read '" << path << "': it ends inside of a string; it may be cut short";
+    return nullptr;
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-  return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+  bool reported = false;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    reported |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure(); // the driver prints it
+  });
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+  if (!module && !reported)
+    emitError(loc) << "cannot read '" << path << "': it is not a module, or damaged";
+  return module;
 }
 
 namespace {

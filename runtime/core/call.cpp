@@ -61,11 +61,17 @@ void CallContext::enter(hone_entry_fn function) {
     function(&call);
 }
 
+/// Program and manifest disagree; a file may be the fault of anybody.
+template <typename... Words>
+static absl::Status mismatch(const Words &...words) {
+  return absl::DataLossError(cat(words..., "; the artefact is damaged or mixed from two"));
+}
+
 absl::Status CallContext::finish() {
   HONE_RETURN_IF_ERROR(failure);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i])
-      return absl::InternalError(cat("the program left output '", entry.outputs[i].name, "' out"));
+      return mismatch("the program left output '", entry.outputs[i].name, "' out");
   return absl::OkStatus();
 }
 
@@ -81,14 +87,14 @@ void *CallContext::allocate(uint64_t bytes) {
 void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {
   bool known = index >= 0 && index < static_cast<int64_t>(outputs.size()) && rank >= 0 && rank <= HONE_MAX_RANK;
   if (!known || outputs[static_cast<size_t>(index)]) {
-    record(absl::InternalError(cat("the program made output ", index, " of rank ", rank, " of '", entry.name, "'")));
+    record(mismatch("the program made output ", index, " of rank ", rank, " of '", entry.name, "'"));
     return nullptr;
   }
   const io::TensorInfo &info = entry.outputs[static_cast<size_t>(index)];
   std::vector<int64_t> shape(sizes, sizes + rank);
   if (!fits(info, shape)) {
-    record(absl::InternalError(cat("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
-                                   ", but the manifest says ", io::shapeText(info.shape))));
+    record(mismatch("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
+                    ", but the manifest says ", io::shapeText(info.shape)));
     return nullptr;
   }
   absl::StatusOr<io::Array> array = io::Array::create(info.dtype, std::move(shape));
@@ -106,7 +112,7 @@ Slot *CallContext::findSlot(int64_t index) {
   }
   if (index >= 0 && index < static_cast<int64_t>(state->slots().size()))
     return &state->slots()[static_cast<size_t>(index)];
-  record(absl::InternalError(cat("the program uses state ", index, ", which the manifest does not have")));
+  record(mismatch("the program uses state ", index, ", which the manifest does not have"));
   return nullptr;
 }
 

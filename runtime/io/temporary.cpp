@@ -89,6 +89,7 @@ void TemporaryPath::release() {
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {
+  std::signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 namespace {
 
@@ -23,7 +24,7 @@ struct Options {
   bool decode = false, noSpecial = false, stats = false;
 };
 
-bool parseOptions(int argc, char **argv, Options &options) {
+absl::Status parseOptions(int argc, char **argv, Options &options) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "--decode")
@@ -32,12 +33,12 @@ bool parseOptions(int argc, char **argv, Options &options) {
       options.noSpecial = true;
     else if (argument == "--stats")
       options.stats = true;
-    else if (argument.starts_with("-") || !options.file.empty())
-      return false;
-    else
-      options.file = argument;
+    else if (argument.starts_with("-"))
+      return hone::io::invalid("unknown option '", argument, "'; --help lists the options");
+    else if (!std::exchange(options.file, argument).empty())
+      return hone::io::invalid("expected one TOKENIZER.json, but got several");
   }
-  return !options.file.empty();
+  return options.file.empty() ? hone::io::invalid("expected TOKENIZER.json, but got none") : absl::OkStatus();
 }
 
 int fail(const absl::Status &status) {
@@ -113,10 +114,8 @@ int main(int argc, char **argv) {
     std::cout << kUsage;
     return 0;
   }
-  if (!parseOptions(argc, argv, options)) {
-    std::cerr << kUsage;
-    return 1;
-  }
+  if (absl::Status status = parseOptions(argc, argv, options); !status.ok())
+    return fail(status);
   std::ios::sync_with_stdio(false);
   return run(options, std::string(std::istreambuf_iterator<char>(std::cin), {}));
 }

@@ -29,8 +29,9 @@ private:
   std::string name;
 };
 
-/// From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, remove all temporary paths before they end the process.
-/// To be called by a program's `main` before it starts a thread; `alsoRemove` may remove what others made.
+/// From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, remove all temporary paths before they end the process,
+/// and a file that passes the limit of the process is a failed write instead of SIGXFSZ. To be called by a program's `main`
+/// before it starts a thread; `alsoRemove` may remove what others made.
 void removeTemporariesOnInterrupt(void (*alsoRemove)() = nullptr);
 
 } // namespace hone::io

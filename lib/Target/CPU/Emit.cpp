@@ -21,6 +21,9 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 LLD_HAS_DRIVER(elf)
 
 using namespace mlir;
@@ -31,6 +34,9 @@ static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 /// Where a C library's mathematical functions are on any Linux: the soname that the program records as needed.
 static constexpr llvm::StringLiteral kMathLibraries[] = {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6",
                                                          "/usr/lib/libm.so.6"};
+
+/// A program's headers, tables and page alignment take less than this beside what is in its object.
+static constexpr uint64_t kProgramOverhead = 64 << 10;
 
 static std::vector<std::string> getFeatures(StringRef name) {
   std::vector<std::string> features;
@@ -104,22 +110,43 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, StringRef path, Location loc) {
-  std::error_code error;
-  llvm::raw_fd_ostream stream(path, error);
-  if (error)
-    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  // In memory first: the object writer seeks, and does not report what a full disk refuses.
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return emitError(loc) << "cannot emit machine code for " << machine.getTargetCPU();
   passes.run(module);
-  stream.flush();
-  if (stream.has_error())
-    return emitError(loc) << "cannot write '" << path << "': " << stream.error().message();
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (!error) {
+    file << object;
+    file.close();
+    error = file.error();
+    file.clear_error(); // else the stream ends the process
+  }
+  if (error)
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
   return success();
+}
+
+/// Whether the disk has room for the program. The linker maps what it writes: without room, that ends in SIGBUS.
+static std::error_code checkSpace(const std::string &path, uint64_t bytes) {
+  int descriptor = -1;
+  if (std::error_code error = llvm::sys::fs::openFileForWrite(path, descriptor))
+    return error;
+  int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  ::close(descriptor);
+  (void)llvm::sys::fs::remove(path);
+  return std::error_code(error, std::generic_category());
 }
 
 static LogicalResult link(StringRef object, StringRef path, Location loc) {
   std::string objectText = object.str(), pathText = path.str(), output, errors;
+  uint64_t objectBytes = 0;
+  (void)llvm::sys::fs::file_size(object, objectBytes);
+  if (std::error_code error = checkSpace(pathText, objectBytes + kProgramOverhead))
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
   SmallVector<const char *> arguments = {"ld.lld",           "-shared",     "--gc-sections",    "-z", "now",
                                          "--hash-style=gnu", "--strip-all", objectText.c_str(), "-o", pathText.c_str()};
   for (StringRef library : kMathLibraries)

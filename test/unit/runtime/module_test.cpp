@@ -157,14 +157,14 @@ TEST_F(Modules, AnEntryThatTheProgramLacksIsNamed) {
   EXPECT_THAT(loadMessage(), HasSubstr("has no entry 'side'"));
 }
 
-TEST_F(Modules, OutputsThatContradictTheManifestAreOurFault) {
+TEST_F(Modules, OutputsThatContradictTheManifestAreAFaultOfTheArtefact) {
   io::Manifest manifest = toyManifest();
   manifest.entries[0].outputs[0].shape[1] = io::Dim::fixed(4);
   write(manifest);
   Array x = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
   NamedTensor inputs[] = {{"x", x.view()}, {"y", x.view()}};
   auto outputs = load()->call("main", inputs);
-  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(messageOf(outputs), HasSubstr("output 'sum' the shape [1, 3], but the manifest says [batch, 4]"));
 }
 
