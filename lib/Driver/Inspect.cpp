@@ -149,9 +149,9 @@ static void printFunction(llvm::raw_ostream &os, const json::Object &function) {
       auto known = row.getInteger(key);
       return known ? std::to_string(*known) : "?";
     };
-    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}{6}\n", i, *row.getString("pattern"), size("heads"),
-                        size("kv_heads"), size("head_size"), *row.getBoolean("bias") ? ", with a bias" : "",
-                        *row.getBoolean("alibi") ? ", with ALiBi" : "");
+    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}{6}\n", i, *row.getString("pattern"),
+                        size("heads"), size("kv_heads"), size("head_size"),
+                        *row.getBoolean("bias") ? ", with a bias" : "", *row.getBoolean("alibi") ? ", with ALiBi" : "");
   }
   printCounts(os, "left to generated code", *function.getObject("not_raised"));
 }

@@ -185,7 +185,8 @@ static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &e
     if (input.isContext)
       names += (names.empty() ? "" : ", ") + input.name;
   }
-  return invalid("unknown context '", name, "'; the context of '", entry.name, "' is: ", names.empty() ? "(none)" : names);
+  return invalid("unknown context '", name, "'; the context of '", entry.name,
+                 "' is: ", names.empty() ? "(none)" : names);
 }
 
 absl::Status Session::setContext(std::span<const NamedTensor> inputs) {

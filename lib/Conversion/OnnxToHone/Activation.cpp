@@ -46,12 +46,14 @@ private:
 } // namespace
 
 bool ActivationTree::isElementwise(Operation *op) {
-  static const StringRef names[] = {"Add", "Sub", "Mul", "Div", "Pow", "Neg", "Sigmoid", "Erf", "Tanh", "Exp", "Relu", "Max", "Gelu", "Swish", "Sqrt", "Reciprocal"};
+  static const StringRef names[] = {"Add",  "Sub", "Mul",  "Div", "Pow",  "Neg",   "Sigmoid", "Erf",
+                                    "Tanh", "Exp", "Relu", "Max", "Gelu", "Swish", "Sqrt",    "Reciprocal"};
   if (!op || !onnxir::isOnnxOp(op))
     return false;
   StringRef domain = onnxir::getDomain(op);
   if (domain == kMicrosoft)
-    return isOp(op, "Gelu", kMicrosoft) || isOp(op, "QuickGelu", kMicrosoft) || (isOp(op, "FastGelu", kMicrosoft) && !getOperand(op, 1));
+    return isOp(op, "Gelu", kMicrosoft) || isOp(op, "QuickGelu", kMicrosoft) ||
+           (isOp(op, "FastGelu", kMicrosoft) && !getOperand(op, 1));
   return domain.empty() && llvm::is_contained(names, onnxir::getOpType(op));
 }
 
@@ -127,7 +129,8 @@ std::optional<MatchedActivation> matchActivation(Value value, SymbolicAnalysis &
   value = skipCasts(value);
   // Operators that add a bias first.
   for (auto [name, kind] : {std::pair("BiasGelu", Activation::Gelu), std::pair("FastGelu", Activation::GeluTanh)})
-    if (Operation *op = getDefiningOp(value, name, kMicrosoft); op && getOperand(op, 1) && getRank(op->getOperand(1)) == 1)
+    if (Operation *op = getDefiningOp(value, name, kMicrosoft);
+        op && getOperand(op, 1) && getRank(op->getOperand(1)) == 1)
       return MatchedActivation{kind, skipCasts(op->getOperand(0)), op->getOperand(1)};
   ActivationTree tree(analysis);
   if (!tree.findSource(value) || !tree.source || !tree.hasOperators)

@@ -61,8 +61,9 @@ struct HeadRows {
 };
 
 /// Finds what `operand` reads its rows from: element (leading..., row, d), or (leading..., d, row) if `isTransposed`.
-std::optional<HeadRows> matchHeadRows(Value operand, bool isTransposed, ArrayRef<Polynomial> leading, const LogitSpace &space,
-                                      const Polynomial &rows, const Polynomial &row, SymbolicAnalysis &analysis);
+std::optional<HeadRows> matchHeadRows(Value operand, bool isTransposed, ArrayRef<Polynomial> leading,
+                                      const LogitSpace &space, const Polynomial &rows, const Polynomial &row,
+                                      SymbolicAnalysis &analysis);
 
 /// The rows in the layout [B, heads, S, size].
 Value buildHeadRows(const HeadRows &rows, OpBuilder &b, Location loc);
@@ -84,8 +85,8 @@ struct MaskMeaning {
 enum class EmptyRow { Zero, ZeroIfNaN, AsComputed };
 
 /// Understands `masks`. Biases that must be built are built with `b`. Fails with a reason, before anything was built.
-FailureOr<MaskMeaning> readMasks(ArrayRef<Mask> masks, const LogitSpace &space, EmptyRow emptyRow, SymbolicAnalysis &analysis, OpBuilder &b,
-                                 Location loc, Value keys, StringRef &reason);
+FailureOr<MaskMeaning> readMasks(ArrayRef<Mask> masks, const LogitSpace &space, EmptyRow emptyRow,
+                                 SymbolicAnalysis &analysis, OpBuilder &b, Location loc, Value keys, StringRef &reason);
 
 /// The predicate over logits that a mask computes, with the value of hidden ones; nothing if it adds anything else.
 struct Visibility {

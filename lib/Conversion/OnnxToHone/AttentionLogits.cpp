@@ -27,7 +27,8 @@ static Operation *getProduct(Value value) {
   if (Operation *op = getDefiningOp(value, "MatMul"))
     return op;
   Operation *fused = getDefiningOp(value, "FusedMatMul", kMicrosoft);
-  bool plain = fused && getInteger(fused, "transA", 0) == 0 && getInteger(fused, "transBatchA", 0) == 0 && getInteger(fused, "transBatchB", 0) == 0;
+  bool plain = fused && getInteger(fused, "transA", 0) == 0 && getInteger(fused, "transBatchA", 0) == 0 &&
+               getInteger(fused, "transBatchB", 0) == 0;
   return plain ? fused : nullptr;
 }
 
@@ -41,7 +42,8 @@ static bool leadsToProduct(Value value, unsigned depth = 0) {
   if (Operation *product = getProduct(value))
     return !isWeight(product->getOperand(1));
   if (isOp(op, "Add") || isOp(op, "Where") || isOp(op, "Mul") || isOp(op, "Div"))
-    return llvm::any_of(op->getOperands(), [&](Value operand) { return isFloat(operand) && leadsToProduct(operand, depth + 1); });
+    return llvm::any_of(op->getOperands(),
+                        [&](Value operand) { return isFloat(operand) && leadsToProduct(operand, depth + 1); });
   return (isOp(op, "Tanh") || isOp(op, "Reshape")) && leadsToProduct(op->getOperand(0), depth + 1);
 }
 
@@ -199,7 +201,8 @@ static Value getSource(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !onnxir::isOnnxOp(op))
     return {};
-  static const StringRef moves[] = {"Transpose", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Identity", "Cast", "Gather", "Div"};
+  static const StringRef moves[] = {"Transpose", "Reshape",  "Expand", "Unsqueeze", "Squeeze", "Slice",
+                                    "Split",     "Identity", "Cast",   "Gather",    "Div"};
   if (!onnxir::getDomain(op).empty())
     return {};
   if (llvm::is_contained(moves, onnxir::getOpType(op)))
@@ -210,8 +213,9 @@ static Value getSource(Value value) {
 }
 
 /// How `candidate` holds the rows, if its elements are `wanted`.
-static std::optional<HeadRows> matchCandidate(Value candidate, const Expression *wanted, const LogitSpace &space, const Polynomial &row,
-                                              const Polynomial &d, int64_t size, SymbolicAnalysis &analysis) {
+static std::optional<HeadRows> matchCandidate(Value candidate, const Expression *wanted, const LogitSpace &space,
+                                              const Polynomial &row, const Polynomial &d, int64_t size,
+                                              SymbolicAnalysis &analysis) {
   auto shape = analysis.getShape(candidate);
   if (!shape || !isFloat(candidate) || (shape->size() != 4 && shape->size() != 3))
     return std::nullopt;
@@ -252,8 +256,9 @@ static std::optional<HeadRows> matchCandidate(Value candidate, const Expression 
   return tryLayout(HeadRows::Packed, *width / size, {space.b, row, *head * size + d});
 }
 
-std::optional<HeadRows> matchHeadRows(Value operand, bool isTransposed, ArrayRef<Polynomial> leading, const LogitSpace &space,
-                                      const Polynomial &rows, const Polynomial &row, SymbolicAnalysis &analysis) {
+std::optional<HeadRows> matchHeadRows(Value operand, bool isTransposed, ArrayRef<Polynomial> leading,
+                                      const LogitSpace &space, const Polynomial &rows, const Polynomial &row,
+                                      SymbolicAnalysis &analysis) {
   auto shape = analysis.getShape(operand);
   if (!shape || shape->size() != leading.size() + 2)
     return std::nullopt;

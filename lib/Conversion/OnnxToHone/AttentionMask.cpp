@@ -48,7 +48,8 @@ struct KeyFlag {
 
 class MaskReader {
 public:
-  MaskReader(const LogitSpace &space, EmptyRow emptyRow, SymbolicAnalysis &analysis, OpBuilder &b, Location loc, Value keys)
+  MaskReader(const LogitSpace &space, EmptyRow emptyRow, SymbolicAnalysis &analysis, OpBuilder &b, Location loc,
+             Value keys)
       : space(space), emptyRow(emptyRow), analysis(analysis), b(b), onnx(b, loc), keys(keys) {}
 
   FailureOr<MaskMeaning> read(ArrayRef<Mask> masks, StringRef &reason);
@@ -152,7 +153,8 @@ std::optional<KeyFlag> MaskReader::matchKeyFlag(const Expression *predicate) {
     inverted = !inverted; // not zero is true
   }
   bool isLoad = load && (load->kind == ExpressionKind::Load || load->kind == ExpressionKind::LoadFlag);
-  if (!isLoad || load->indices.size() != 2 || load->indices[0] != space.b || load->indices[1] != space.j || !getRankedType(load->source))
+  if (!isLoad || load->indices.size() != 2 || load->indices[0] != space.b || load->indices[1] != space.j ||
+      !getRankedType(load->source))
     return std::nullopt;
   return KeyFlag{load->source, inverted};
 }
@@ -163,7 +165,8 @@ AttentionPatternInterface MaskReader::getPattern() {
     return PrefixCausalAttr::get(context);
   if (isCausal && window)
     return SlidingAttr::get(context, *window);
-  return isCausal ? AttentionPatternInterface(CausalAttr::get(context)) : AttentionPatternInterface(FullAttr::get(context));
+  return isCausal ? AttentionPatternInterface(CausalAttr::get(context))
+                  : AttentionPatternInterface(FullAttr::get(context));
 }
 
 Value MaskReader::withRankFour(Value value) {
@@ -187,7 +190,8 @@ Value MaskReader::buildKeyBias(ArrayRef<KeyFlag> flags) {
     auto shape = analysis.getShape(source);
     if (shape && (*shape)[1] != space.keys) { // longer than the keys: the front counts
       Value sizes = onnx.create("Shape", keys, RankedTensorType::get({4}, b.getI64Type()));
-      Value count = onnx.create("Slice", {sizes, onnx.integers(2), onnx.integers(3), onnx.integers(int64_t(0))}, RankedTensorType::get({1}, b.getI64Type()));
+      Value count = onnx.create("Slice", {sizes, onnx.integers(2), onnx.integers(3), onnx.integers(int64_t(0))},
+                                RankedTensorType::get({1}, b.getI64Type()));
       auto type = cast<RankedTensorType>(source.getType());
       source = onnx.create("Slice", {source, onnx.integers(int64_t(0)), count, onnx.integers(1)},
                            RankedTensorType::get({type.getDimSize(0), ShapedType::kDynamic}, type.getElementType()));
@@ -205,8 +209,9 @@ Value MaskReader::buildKeyBias(ArrayRef<KeyFlag> flags) {
 /// Whether the mask is `[B * H, 1, Sk]`: the batch and the heads in one dimension, the same for each query.
 bool MaskReader::isFlattened(const Mask &mask) {
   auto shape = analysis.getShape(mask.value);
-  return !mask.isCondition && shape && shape->size() == 3 && (*shape)[0] == space.batch * space.heads && (*shape)[1].isConstant(1) &&
-         mask.shape.size() == 3 && mask.shape[0] == (*shape)[0] && space.heads.getConstant();
+  return !mask.isCondition && shape && shape->size() == 3 && (*shape)[0] == space.batch * space.heads &&
+         (*shape)[1].isConstant(1) && mask.shape.size() == 3 && mask.shape[0] == (*shape)[0] &&
+         space.heads.getConstant();
 }
 
 /// The mask as it was: added as it is, or its condition selecting between 0 and what it puts in place of hidden logits.
@@ -215,7 +220,8 @@ Value MaskReader::buildBias(const Mask &mask) {
   if (mask.shape.size() == 3) {
     int64_t heads = *space.heads.getConstant();
     auto shape = cast<RankedTensorType>(value.getType()).getShape();
-    return onnx.unsqueeze(onnx.reshape(onnx.cast(value, b.getF32Type()), {-1, heads, 0}, {ShapedType::kDynamic, heads, shape[2]}), {2});
+    return onnx.unsqueeze(
+        onnx.reshape(onnx.cast(value, b.getF32Type()), {-1, heads, 0}, {ShapedType::kDynamic, heads, shape[2]}), {2});
   }
   if (mask.isCondition) {
     auto condition = cast<RankedTensorType>(value.getType());
@@ -269,7 +275,8 @@ FailureOr<MaskMeaning> MaskReader::read(ArrayRef<Mask> masks, StringRef &reason)
   }
   // A window counts only with the causal bound; alone it is no pattern.
   understood &= (!window || isCausal) && !(isPrefix && (isCausal || window));
-  bool mayBeEmpty = !flags.empty() || !understood || (meaning.keyBegin && !isStatePadding(meaning.keyBegin)) || meaning.keyEnd;
+  bool mayBeEmpty =
+      !flags.empty() || !understood || (meaning.keyBegin && !isStatePadding(meaning.keyBegin)) || meaning.keyEnd;
   // Finite hidden logits leave weights of a query without keys; infinite ones leave NaN, for which 0 is as good.
   bool differs = mayBeEmpty && isFinite && emptyRow != EmptyRow::Zero;
   if (differs || !understood) {
@@ -281,7 +288,8 @@ FailureOr<MaskMeaning> MaskReader::read(ArrayRef<Mask> masks, StringRef &reason)
     meaning.keyBegin = meaning.keyEnd = meaning.prefix = {};
     isCausal &= !differs && understood;
     isPrefix = false;
-    meaning.note = differs ? "a query without keys sees all of them in this model" : "its mask is no pattern: " + e.toString(meaning.visible);
+    meaning.note = differs ? "a query without keys sees all of them in this model"
+                           : "its mask is no pattern: " + e.toString(meaning.visible);
     for (const Mask &leaf : hiding)
       meaning.biases.push_back(buildBias(leaf));
   } else if (!flags.empty()) {
@@ -296,8 +304,9 @@ FailureOr<MaskMeaning> MaskReader::read(ArrayRef<Mask> masks, StringRef &reason)
   return meaning;
 }
 
-FailureOr<MaskMeaning> readMasks(ArrayRef<Mask> masks, const LogitSpace &space, EmptyRow emptyRow, SymbolicAnalysis &analysis, OpBuilder &b,
-                                 Location loc, Value keys, StringRef &reason) {
+FailureOr<MaskMeaning> readMasks(ArrayRef<Mask> masks, const LogitSpace &space, EmptyRow emptyRow,
+                                 SymbolicAnalysis &analysis, OpBuilder &b, Location loc, Value keys,
+                                 StringRef &reason) {
   return MaskReader(space, emptyRow, analysis, b, loc, keys).read(masks, reason);
 }
 

@@ -21,7 +21,22 @@ static constexpr llvm::StringLiteral kPass = "hone-raise-attention";
 
 namespace {
 
-enum Operands { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kBias, kSinks, kQueryNorm = 14, kKeyNorm };
+enum Operands {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCos,
+  kSin,
+  kPositions,
+  kBias,
+  kSinks,
+  kQueryNorm = 14,
+  kKeyNorm
+};
 
 class GroupQueryExpansion {
 public:
@@ -66,7 +81,8 @@ LogicalResult GroupQueryExpansion::check() {
     return refuse("the width of its queries is not known");
   size = width / count;
   for (unsigned i : {unsigned(kPastKey), unsigned(kPastValue)})
-    if (Value past = getOperand(op, i); past && (getRank(past) != 4 || getRankedType(past).getElementType() != getRankedType(query).getElementType()))
+    if (Value past = getOperand(op, i);
+        past && (getRank(past) != 4 || getRankedType(past).getElementType() != getRankedType(query).getElementType()))
       return refuse("its cache does not hold elements of the query's type");
   if (bool(getOperand(op, kPastKey)) != bool(getOperand(op, kPastValue)) || bool(key) != bool(getOperand(op, kValue)))
     return refuse("it has a key without a value");
@@ -81,9 +97,11 @@ LogicalResult GroupQueryExpansion::check() {
     return refuse("its bias has not four dimensions");
   if (getInteger(op, "do_rotary", 0) != 0)
     for (unsigned i : {unsigned(kCos), unsigned(kSin)})
-      if (!getOperand(op, i) || getRank(getOperand(op, i)) != 2 || ShapedType::isDynamic(getLastSize(getOperand(op, i))))
+      if (!getOperand(op, i) || getRank(getOperand(op, i)) != 2 ||
+          ShapedType::isDynamic(getLastSize(getOperand(op, i))))
         return refuse("it rotates without tables");
-  if (Value sinks = getOperand(op, kSinks); sinks && (getRank(sinks) != 1 || !getRankedType(sinks).getElementType().isF32()))
+  if (Value sinks = getOperand(op, kSinks);
+      sinks && (getRank(sinks) != 1 || !getRankedType(sinks).getElementType().isF32()))
     return refuse("its sinks are not f32");
   for (unsigned i = 3; i < op->getNumResults(); ++i)
     if (!op->getResult(i).use_empty())
@@ -115,7 +133,8 @@ Value GroupQueryExpansion::getPositions() {
   auto perSequence = cast<RankedTensorType>(lengths.getType());
   Value ends = onnx.create("Add", {lengths, onnx.integer(1)}, perSequence);
   Value begins = onnx.create("Sub", {ends, fresh}, perSequence);
-  Value isFirst = onnx.create("Equal", {total, fresh}, RankedTensorType::get(cast<RankedTensorType>(total.getType()).getShape(), b.getI1Type()));
+  Value isFirst = onnx.create("Equal", {total, fresh},
+                              RankedTensorType::get(cast<RankedTensorType>(total.getType()).getShape(), b.getI1Type()));
   Value held = onnx.create("Where", {isFirst, onnx.integer(0), begins}, perSequence);
   if (perSequence.getRank() == 1)
     held = onnx.unsqueeze(held, {1});
@@ -127,7 +146,8 @@ Value GroupQueryExpansion::getPositions() {
 Value GroupQueryExpansion::gatherRows(Value table, Value rows) {
   auto shape = cast<RankedTensorType>(rows.getType()).getShape();
   auto type = cast<RankedTensorType>(table.getType());
-  return onnx.create("Gather", {table, rows}, RankedTensorType::get({shape[0], shape[1], type.getDimSize(1)}, type.getElementType()),
+  return onnx.create("Gather", {table, rows},
+                     RankedTensorType::get({shape[0], shape[1], type.getDimSize(1)}, type.getElementType()),
                      onnx.integerAttr("axis", 0));
 }
 
@@ -137,7 +157,8 @@ Value GroupQueryExpansion::rotate(Value x) {
   if (!positions)
     positions = getPositions();
   Value cos = gatherRows(op->getOperand(kCos), positions), sin = gatherRows(op->getOperand(kSin), positions);
-  return RopeOp::create(b, op->getLoc(), x.getType(), x, cos, sin, getInteger(op, "rotary_interleaved", 0) != 0 ? b.getUnitAttr() : UnitAttr());
+  return RopeOp::create(b, op->getLoc(), x.getType(), x, cos, sin,
+                        getInteger(op, "rotary_interleaved", 0) != 0 ? b.getUnitAttr() : UnitAttr());
 }
 
 Value GroupQueryExpansion::extend(Value past, Value fresh) {
@@ -162,15 +183,20 @@ Value GroupQueryExpansion::getBias(Value query, Value keys) {
   bias = onnx.cast(bias, b.getF32Type());
   auto shape = analysis.getShape(bias), queryShape = analysis.getShape(query), keyShape = analysis.getShape(keys);
   SmallVector<Polynomial> logits{(*queryShape)[0], (*queryShape)[1], (*queryShape)[2], (*keyShape)[2]};
-  bool fits = llvm::all_of(llvm::zip(*shape, logits), [](auto pair) { return std::get<0>(pair).isConstant(1) || std::get<0>(pair) == std::get<1>(pair); });
+  bool fits = llvm::all_of(llvm::zip(*shape, logits), [](auto pair) {
+    return std::get<0>(pair).isConstant(1) || std::get<0>(pair) == std::get<1>(pair);
+  });
   if (fits)
     return bias;
   auto sizes = RankedTensorType::get({4}, b.getI64Type()), one = RankedTensorType::get({1}, b.getI64Type());
-  Value front = onnx.create("Slice", {onnx.create("Shape", query, sizes), onnx.integers(int64_t(0)), onnx.integers(3)}, RankedTensorType::get({3}, b.getI64Type()));
+  Value front = onnx.create("Slice", {onnx.create("Shape", query, sizes), onnx.integers(int64_t(0)), onnx.integers(3)},
+                            RankedTensorType::get({3}, b.getI64Type()));
   Value count = onnx.create("Gather", {onnx.create("Shape", keys, sizes), onnx.integers(2)}, one);
   Value wanted = onnx.create("Concat", {front, count}, sizes, onnx.integerAttr("axis", 0));
   auto type = cast<RankedTensorType>(query.getType());
-  return onnx.create("Expand", {bias, wanted}, RankedTensorType::get({type.getDimSize(0), heads, type.getDimSize(2), ShapedType::kDynamic}, b.getF32Type()));
+  return onnx.create(
+      "Expand", {bias, wanted},
+      RankedTensorType::get({type.getDimSize(0), heads, type.getDimSize(2), ShapedType::kDynamic}, b.getF32Type()));
 }
 
 /// A smooth softmax has a logit of 0 beside those of the keys.
@@ -186,7 +212,8 @@ AttentionPatternInterface GroupQueryExpansion::getPattern() {
   int64_t window = getInteger(op, "local_window_size", -1);
   if (getInteger(op, "causal", 1) == 0)
     return FullAttr::get(b.getContext());
-  return window > 0 ? AttentionPatternInterface(SlidingAttr::get(b.getContext(), window)) : CausalAttr::get(b.getContext());
+  return window > 0 ? AttentionPatternInterface(SlidingAttr::get(b.getContext(), window))
+                    : CausalAttr::get(b.getContext());
 }
 
 LogicalResult GroupQueryExpansion::run() {
@@ -204,12 +231,14 @@ LogicalResult GroupQueryExpansion::run() {
     scale = 1 / std::sqrt(static_cast<double>(size));
   Value bias = getBias(q, keys), sinks = getSinks();
   Value attention = AttentionOp::create(b, loc, q.getType(), q, keys, values, bias, /*alibi=*/Value(), sinks,
-                                        /*key_begin=*/thread ? thread->padding : Value(), /*key_end=*/Value(), /*prefix=*/Value(),
-                                        getPattern(), b.getF32FloatAttr(scale), softcap > 0 ? b.getF32FloatAttr(softcap) : FloatAttr());
+                                        /*key_begin=*/thread ? thread->padding : Value(), /*key_end=*/Value(),
+                                        /*prefix=*/Value(), getPattern(), b.getF32FloatAttr(scale),
+                                        softcap > 0 ? b.getF32FloatAttr(softcap) : FloatAttr());
   Value rows = onnx.transpose(attention, {0, 2, 1, 3});
   auto shape = cast<RankedTensorType>(rows.getType()).getShape();
   Value result = onnx.reshape(rows, {0, 0, heads * size}, {shape[0], shape[1], heads * size});
-  remarkRaised(loc, kPass, "GroupQueryAttention") << "raised with " << std::to_string(heads) << " query heads, " << std::to_string(sharedHeads) << " key heads";
+  remarkRaised(loc, kPass, "GroupQueryAttention")
+      << "raised with " << std::to_string(heads) << " query heads, " << std::to_string(sharedHeads) << " key heads";
   replace(op->getResult(0), result);
   if (Value present = getResult(op, 1))
     replace(present, keys);

@@ -29,12 +29,57 @@ static Type getElementType(Value value) {
 
 /// Element type of result 0 of an operator whose type the file leaves open, where it is that of an operand.
 static Type inferElementType(Operation *op) {
-  static const llvm::StringSet<> fromFirst = {
-      "Identity", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Expand", "Slice", "Split", "Gather", "GatherND", "Concat", "Add", "Sub",
-      "Mul", "Div", "Neg", "Softmax", "MatMul", "Gemm", "Tanh", "Sigmoid", "Sqrt", "Pow", "Exp", "Erf", "Relu", "Gelu", "Reciprocal",
-      "LayerNormalization", "SimplifiedLayerNormalization", "RotaryEmbedding", "FusedMatMul", "BiasGelu", "FastGelu", "QuickGelu",
-      "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "GroupQueryAttention", "MultiHeadAttention", "Attention", "MatMulNBits",
-      "MoE", "ReduceSum", "ReduceMean", "ReduceMax", "Cos", "Sin", "Clip", "Max", "Min", "Flatten"};
+  static const llvm::StringSet<> fromFirst = {"Identity",
+                                              "Reshape",
+                                              "Transpose",
+                                              "Unsqueeze",
+                                              "Squeeze",
+                                              "Expand",
+                                              "Slice",
+                                              "Split",
+                                              "Gather",
+                                              "GatherND",
+                                              "Concat",
+                                              "Add",
+                                              "Sub",
+                                              "Mul",
+                                              "Div",
+                                              "Neg",
+                                              "Softmax",
+                                              "MatMul",
+                                              "Gemm",
+                                              "Tanh",
+                                              "Sigmoid",
+                                              "Sqrt",
+                                              "Pow",
+                                              "Exp",
+                                              "Erf",
+                                              "Relu",
+                                              "Gelu",
+                                              "Reciprocal",
+                                              "LayerNormalization",
+                                              "SimplifiedLayerNormalization",
+                                              "RotaryEmbedding",
+                                              "FusedMatMul",
+                                              "BiasGelu",
+                                              "FastGelu",
+                                              "QuickGelu",
+                                              "SkipLayerNormalization",
+                                              "SkipSimplifiedLayerNormalization",
+                                              "GroupQueryAttention",
+                                              "MultiHeadAttention",
+                                              "Attention",
+                                              "MatMulNBits",
+                                              "MoE",
+                                              "ReduceSum",
+                                              "ReduceMean",
+                                              "ReduceMax",
+                                              "Cos",
+                                              "Sin",
+                                              "Clip",
+                                              "Max",
+                                              "Min",
+                                              "Flatten"};
   StringRef name = onnxir::getOpType(op);
   if (name == "Where")
     return getElementType(op->getOperand(1));
@@ -78,7 +123,8 @@ unsigned inferShapes(func::FuncOp function) {
     }
   }
   Operation *terminator = function.getBody().front().getTerminator();
-  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));
+  function.setType(
+      FunctionType::get(function.getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));
   return refined;
 }
 

@@ -161,7 +161,8 @@ Value OnnxBuilder::slice(Value value, int64_t axis, int64_t start, int64_t end) 
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[axis] = end - start;
-  return create("Slice", {value, integers(start), integers(end), integers(axis)}, RankedTensorType::get(shape, type.getElementType()));
+  return create("Slice", {value, integers(start), integers(end), integers(axis)},
+                RankedTensorType::get(shape, type.getElementType()));
 }
 
 /// The static broadcast of two types, as far as it is known.
@@ -197,7 +198,8 @@ Value OnnxBuilder::cast(Value value, Type element) {
   auto type = mlir::cast<RankedTensorType>(value.getType());
   if (type.getElementType() == element)
     return value;
-  return create("Cast", value, RankedTensorType::get(type.getShape(), element), integerAttr("to", getDataType(element)));
+  return create("Cast", value, RankedTensorType::get(type.getShape(), element),
+                integerAttr("to", getDataType(element)));
 }
 
 void eraseDead(func::FuncOp function) {

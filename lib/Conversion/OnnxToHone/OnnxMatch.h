@@ -78,9 +78,9 @@ public:
 
   Value create(StringRef opType, ValueRange operands, Type result, ArrayRef<mlir::NamedAttribute> attrs = {});
   Value constant(mlir::DenseElementsAttr value);
-  Value integers(ArrayRef<int64_t> values);      // one dimension
-  Value integer(int64_t value);                  // no dimension
-  Value real(float value);                       // no dimension
+  Value integers(ArrayRef<int64_t> values); // one dimension
+  Value integer(int64_t value);             // no dimension
+  Value real(float value);                  // no dimension
   Value transpose(Value value, ArrayRef<int64_t> permutation);
   Value reshape(Value value, ArrayRef<int64_t> shape, ArrayRef<int64_t> resultShape);
   Value unsqueeze(Value value, ArrayRef<int64_t> axes);
@@ -88,7 +88,9 @@ public:
   Value add(Value a, Value b);
   Value cast(Value value, Type element);
 
-  mlir::NamedAttribute integerAttr(StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); }
+  mlir::NamedAttribute integerAttr(StringRef name, int64_t value) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+  }
 
   OpBuilder &b;
   Location loc;

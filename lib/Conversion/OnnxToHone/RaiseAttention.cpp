@@ -38,8 +38,9 @@ private:
   Operation *findProduct(Operation *softmax, EmptyRow &emptyRow);
   Operation *findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks);
   bool isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks);
-  LogicalResult emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k, const HeadRows &v, double scale,
-                     std::optional<double> softcap, ArrayRef<Mask> masks, EmptyRow emptyRow);
+  LogicalResult emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k,
+                     const HeadRows &v, double scale, std::optional<double> softcap, ArrayRef<Mask> masks,
+                     EmptyRow emptyRow);
   Value sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases);
   void putInPlace(OpBuilder &b, Value result, Value attention);
   LogicalResult refuse(Operation *op, StringRef reason) {
@@ -74,7 +75,8 @@ Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) 
       return nullptr;
     if (isOp(next, "MatMul"))
       return next->getOperand(0) == weights ? next : nullptr;
-    bool isGuard = isOp(next, "Where") && next->getOperand(2) == weights && analysis.getSplat(next->getOperand(1)) == 0.0;
+    bool isGuard =
+        isOp(next, "Where") && next->getOperand(2) == weights && analysis.getSplat(next->getOperand(1)) == 0.0;
     Operation *isNan = isGuard ? getDefiningOp(next->getOperand(0), "IsNaN") : nullptr;
     if (isNan && isNan->getOperand(0) == weights)
       emptyRow = EmptyRow::ZeroIfNaN;
@@ -86,7 +88,8 @@ Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) 
 }
 
 /// Whether `condition` of a selection at `guard` is that the query sees no key: fewer than one of its keys is visible.
-bool AttentionRaiser::isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks) {
+bool AttentionRaiser::isGuardOf(Value condition, Operation *guard, unsigned branch, Value result,
+                                ArrayRef<Mask> masks) {
   auto &e = analysis.expressions;
   auto shape = analysis.getShape(guard->getResult(0)), resultShape = analysis.getShape(result);
   if (!shape || !resultShape || resultShape->size() != 4)
@@ -142,9 +145,11 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   Operation *product = findProduct(softmax, emptyRow);
   if (!product)
     return refuse(softmax, "its weights are used by something else than one product");
-  auto q = matchHeadRows(logits->query, /*isTransposed=*/false, logits->leading, space, space.queries, space.i, analysis);
+  auto q =
+      matchHeadRows(logits->query, /*isTransposed=*/false, logits->leading, space, space.queries, space.i, analysis);
   auto k = matchHeadRows(logits->key, logits->isKeyTransposed, logits->leading, space, space.keys, space.j, analysis);
-  auto v = matchHeadRows(product->getOperand(1), /*isTransposed=*/false, logits->leading, space, space.keys, space.j, analysis);
+  auto v = matchHeadRows(product->getOperand(1), /*isTransposed=*/false, logits->leading, space, space.keys, space.j,
+                         analysis);
   if (!q || !k || !v || q->heads != space.heads.getConstant())
     return refuse(softmax, "the heads of its queries, keys or values are not understood");
   Operation *guard = findRowGuard(product->getResult(0), space, logits->masks);
@@ -152,7 +157,8 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
     emptyRow = EmptyRow::Zero;
   if (v->factor != 1)
     return refuse(softmax, "its values are scaled");
-  if (failed(emit(product, product->getResult(0), space, *q, *k, *v, logits->scale * q->factor * k->factor, logits->softcap, logits->masks, emptyRow)))
+  if (failed(emit(product, product->getResult(0), space, *q, *k, *v, logits->scale * q->factor * k->factor,
+                  logits->softcap, logits->masks, emptyRow)))
     return failure();
   if (guard)
     replace(guard->getResult(0), guard->getOperand(2));
@@ -179,7 +185,8 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
   if (!queryShape || !keyShape || queryShape->size() != 4 || keyShape->size() != 4)
     return refuse(op, "its heads are not split");
   LogitSpace space = makeLogitSpace(analysis, {(*queryShape)[0], (*queryShape)[1], (*queryShape)[2], (*keyShape)[2]});
-  auto heads = space.heads.getConstant(), keyHeads = (*keyShape)[1].getConstant(), size = queryShape->back().getConstant();
+  auto heads = space.heads.getConstant(), keyHeads = (*keyShape)[1].getConstant(),
+       size = queryShape->back().getConstant();
   if (!heads || !keyHeads || !size || *keyHeads == 0 || *heads % *keyHeads != 0)
     return refuse(op, "its numbers of heads are not known");
   if (isCausal && space.queries != space.keys)
@@ -190,7 +197,8 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
   if (*keyHeads == *heads) {
     auto sharedKey = matchHeadRows(key, false, {space.b, space.h}, space, space.keys, space.j, analysis);
     auto sharedValue = matchHeadRows(value, false, {space.b, space.h}, space, space.keys, space.j, analysis);
-    if (sharedKey && sharedValue && sharedKey->heads == sharedValue->heads && sharedKey->factor == 1 && sharedValue->factor == 1)
+    if (sharedKey && sharedValue && sharedKey->heads == sharedValue->heads && sharedKey->factor == 1 &&
+        sharedValue->factor == 1)
       k = *sharedKey, v = *sharedValue;
   }
   double scale = getReal(op, "scale", 0);
@@ -212,9 +220,10 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
   if (!isCausal)
     return emit(op, op->getResult(0), space, q, k, v, scale, cap, masks, EmptyRow::AsComputed);
   OpBuilder b(op);
-  Value attention = AttentionOp::create(b, op->getLoc(), op->getResult(0).getType(), query, buildHeadRows(k, b, op->getLoc()),
-                                        buildHeadRows(v, b, op->getLoc()), Value(), Value(), Value(), Value(), Value(), Value(),
-                                        CausalAttr::get(b.getContext()), b.getF32FloatAttr(scale), FloatAttr());
+  Value attention =
+      AttentionOp::create(b, op->getLoc(), op->getResult(0).getType(), query, buildHeadRows(k, b, op->getLoc()),
+                          buildHeadRows(v, b, op->getLoc()), Value(), Value(), Value(), Value(), Value(), Value(),
+                          CausalAttr::get(b.getContext()), b.getF32FloatAttr(scale), FloatAttr());
   replace(op->getResult(0), attention);
   ++raised;
   return success();
@@ -248,13 +257,14 @@ void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention) {
   Value shape = onnx.create("Shape", attention, sizes);
   Value count = onnx.create("Slice", {shape, onnx.integers(2), onnx.integers(3), onnx.integers(int64_t(0))}, one);
   int64_t size = getLastSize(attention);
-  Value wanted = onnx.create("Concat", {onnx.integers(-1), count, onnx.integers(size)}, RankedTensorType::get({3}, b.getI64Type()),
-                             onnx.integerAttr("axis", 0));
+  Value wanted = onnx.create("Concat", {onnx.integers(-1), count, onnx.integers(size)},
+                             RankedTensorType::get({3}, b.getI64Type()), onnx.integerAttr("axis", 0));
   replace(result, onnx.create("Reshape", {attention, wanted}, rows));
 }
 
-LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k, const HeadRows &v,
-                                    double scale, std::optional<double> softcap, ArrayRef<Mask> masks, EmptyRow emptyRow) {
+LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q,
+                                    const HeadRows &k, const HeadRows &v, double scale, std::optional<double> softcap,
+                                    ArrayRef<Mask> masks, EmptyRow emptyRow) {
   if (k.heads != v.heads)
     return refuse(op, "keys and values have different numbers of heads");
   if (!std::isfinite(scale) || (softcap && !(*softcap > 0)))
@@ -262,17 +272,19 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
   OpBuilder b(op);
   Location loc = op->getLoc();
   StringRef reason;
-  FailureOr<MaskMeaning> meaning = readMasks(masks, space, emptyRow, analysis, b, loc, buildHeadRows(k, b, loc), reason);
+  FailureOr<MaskMeaning> meaning =
+      readMasks(masks, space, emptyRow, analysis, b, loc, buildHeadRows(k, b, loc), reason);
   if (failed(meaning))
     return refuse(op, reason);
   Value query = buildHeadRows(q, b, loc), key = buildHeadRows(k, b, loc), value = buildHeadRows(v, b, loc);
   auto queryType = cast<RankedTensorType>(query.getType());
-  auto type = RankedTensorType::get({queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
-                                    queryType.getElementType());
+  auto type = RankedTensorType::get(
+      {queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
+      queryType.getElementType());
   Value bias = sumBiases(b, loc, meaning->biases);
-  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, /*alibi=*/Value(), /*sinks=*/Value(), meaning->keyBegin,
-                                        meaning->keyEnd, meaning->prefix, meaning->pattern, b.getF32FloatAttr(scale),
-                                        softcap ? b.getF32FloatAttr(*softcap) : FloatAttr());
+  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, /*alibi=*/Value(), /*sinks=*/Value(),
+                                        meaning->keyBegin, meaning->keyEnd, meaning->prefix, meaning->pattern,
+                                        b.getF32FloatAttr(scale), softcap ? b.getF32FloatAttr(*softcap) : FloatAttr());
   auto remark = remarkRaised(loc, kPass, "Attention");
   remark << "raised with " << std::to_string(q.heads) << " query heads, " << std::to_string(k.heads) << " key heads";
   if (bias)

@@ -27,7 +27,8 @@ static bool raiseGather(Operation *op) {
     return false;
   Value table = op->getOperand(0), ids = op->getOperand(1);
   auto idType = getRankedType(ids);
-  if (!table.getDefiningOp<GetParamOp>() || getRank(table) != 2 || !isFloat(table) || getLastSize(table) < kLeastWidth || !idType || idType.getRank() < 1)
+  if (!table.getDefiningOp<GetParamOp>() || getRank(table) != 2 || !isFloat(table) ||
+      getLastSize(table) < kLeastWidth || !idType || idType.getRank() < 1)
     return false;
   if (!idType.getElementType().isInteger(32) && !idType.getElementType().isInteger(64))
     return false;

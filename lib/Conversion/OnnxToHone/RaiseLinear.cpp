@@ -160,9 +160,11 @@ Value LinearRaiser::skipFlattening(Value x, Operation *&last) {
   Value rows = flatten->getOperand(0);
   if (!isOp(restore, "Reshape") || restore->getOperand(0) != result)
     return x;
-  auto before = analysis.getShape(rows), flat = analysis.getShape(x), after = analysis.getShape(restore->getResult(0)), product = analysis.getShape(result);
-  bool same = before && flat && after && product && before->size() == after->size() && before->size() >= 2 && before->back() == flat->back() &&
-              after->back() == product->back() && llvm::equal(ArrayRef(*before).drop_back(), ArrayRef(*after).drop_back());
+  auto before = analysis.getShape(rows), flat = analysis.getShape(x), after = analysis.getShape(restore->getResult(0)),
+       product = analysis.getShape(result);
+  bool same = before && flat && after && product && before->size() == after->size() && before->size() >= 2 &&
+              before->back() == flat->back() && after->back() == product->back() &&
+              llvm::equal(ArrayRef(*before).drop_back(), ArrayRef(*after).drop_back());
   if (!same)
     return x;
   last = restore;
@@ -184,7 +186,8 @@ bool LinearRaiser::raiseProduct(Operation *op) {
   };
   auto type = cast<RankedTensorType>(weight->value.getType());
   int64_t width = type.getDimSize(weight->isTransposed ? 1 : 0), depth = type.getDimSize(weight->isTransposed ? 0 : 1);
-  if (getInteger(op, "transA", 0) != 0 || getReal(op, "alpha", 1) != 1 || (bias && getReal(op, "beta", 1) != 1) || getInteger(op, "transBatchA", 0) != 0)
+  if (getInteger(op, "transA", 0) != 0 || getReal(op, "alpha", 1) != 1 || (bias && getReal(op, "beta", 1) != 1) ||
+      getInteger(op, "transBatchA", 0) != 0)
     return refuse("its operands are transposed or scaled");
   if (!isFloat(x) || getRank(x) < 1 || (getLastSize(x) != depth && !ShapedType::isDynamic(getLastSize(x))) ||
       getRankedType(x).getElementType() != type.getElementType())

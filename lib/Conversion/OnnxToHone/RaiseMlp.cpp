@@ -73,8 +73,9 @@ bool MlpRaiser::raiseGated(LinearOp down) {
     }
     OpBuilder b(down);
     Value bias = activation->bias ? activation->bias : gate.getBias();
-    Value block = GatedMlpOp::create(b, down.getLoc(), down.getResult().getType(), gate.getX(), gate.getWeight(), up.getWeight(), down.getWeight(),
-                                     bias, up.getBias(), down.getBias(), ActivationAttr::get(b.getContext(), activation->kind));
+    Value block = GatedMlpOp::create(b, down.getLoc(), down.getResult().getType(), gate.getX(), gate.getWeight(),
+                                     up.getWeight(), down.getWeight(), bias, up.getBias(), down.getBias(),
+                                     ActivationAttr::get(b.getContext(), activation->kind));
     remarkRaised(down.getLoc(), kPass, "GatedMlp") << stringifyActivation(activation->kind);
     replace(down.getResult(), block);
     return true;
@@ -96,8 +97,8 @@ bool MlpRaiser::raisePlain(LinearOp down) {
   }
   OpBuilder b(down);
   Value bias = activation->bias ? activation->bias : up.getBias();
-  Value block = MlpOp::create(b, down.getLoc(), down.getResult().getType(), up.getX(), up.getWeight(), down.getWeight(), bias, down.getBias(),
-                              ActivationAttr::get(b.getContext(), activation->kind));
+  Value block = MlpOp::create(b, down.getLoc(), down.getResult().getType(), up.getX(), up.getWeight(), down.getWeight(),
+                              bias, down.getBias(), ActivationAttr::get(b.getContext(), activation->kind));
   remarkRaised(down.getLoc(), kPass, "Mlp") << stringifyActivation(activation->kind);
   replace(down.getResult(), block);
   return true;

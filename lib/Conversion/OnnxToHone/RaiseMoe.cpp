@@ -73,8 +73,8 @@ static Value foldRows(OnnxBuilder &onnx, Value values, int64_t count) {
 Value MoeRaiser::matchGathered(Value value, Value &ids) {
   Operation *op = value.getDefiningOp();
   bool isGather = op && isOp(op, "Gather") && getInteger(op, "axis", 0) == 0 && getRank(op->getOperand(1)) == 1;
-  bool isGatherNd = op && isOp(op, "GatherND") && getInteger(op, "batch_dims", 0) == 0 && getRank(op->getOperand(1)) == 2 &&
-                    getLastSize(op->getOperand(1)) == 1;
+  bool isGatherNd = op && isOp(op, "GatherND") && getInteger(op, "batch_dims", 0) == 0 &&
+                    getRank(op->getOperand(1)) == 2 && getLastSize(op->getOperand(1)) == 1;
   if ((!isGather && !isGatherNd) || !isWeight(op->getOperand(0)))
     return {};
   Value source = skipReshapes(op->getOperand(1));
@@ -87,7 +87,8 @@ Value MoeRaiser::matchGathered(Value value, Value &ids) {
 /// Whether an operator drops the last dimension, of size 1.
 static bool dropsLast(Operation *op) {
   int64_t rank = getRank(op->getOperand(0));
-  return (isOp(op, "Squeeze") || isOp(op, "Reshape")) && rank == 3 && getRank(op->getResult(0)) == 2 && getLastSize(op->getOperand(0)) == 1 &&
+  return (isOp(op, "Squeeze") || isOp(op, "Reshape")) && rank == 3 && getRank(op->getResult(0)) == 2 &&
+         getLastSize(op->getOperand(0)) == 1 &&
          getLastSize(op->getResult(0)) == getRankedType(op->getOperand(0)).getDimSize(1);
 }
 
@@ -105,8 +106,9 @@ std::optional<ExpertProduct> MoeRaiser::matchProduct(Value rows) {
     return std::nullopt;
   product.weights = matchGathered(skipCasts(matmul->getOperand(0)), product.ids);
   auto column = skipCasts(matmul->getOperand(1)).getDefiningOp();
-  bool isColumn = column && (isOp(column, "Unsqueeze") || isOp(column, "Reshape")) && getRank(column->getOperand(0)) == 2 &&
-                  getLastSize(column->getResult(0)) == 1 && getRank(column->getResult(0)) == 3 &&
+  bool isColumn = column && (isOp(column, "Unsqueeze") || isOp(column, "Reshape")) &&
+                  getRank(column->getOperand(0)) == 2 && getLastSize(column->getResult(0)) == 1 &&
+                  getRank(column->getResult(0)) == 3 &&
                   getRankedType(column->getResult(0)).getDimSize(1) == getLastSize(column->getOperand(0));
   if (!product.weights || getRank(product.weights) != 3 || !isColumn)
     return std::nullopt;
@@ -123,9 +125,11 @@ Value MoeRaiser::matchRepeatedRows(Value rows, int64_t times) {
     return {};
   Value x = insert->getOperand(0);
   auto axes = analysis.getConstants(insert->getOperand(1));
-  auto shape = analysis.getShape(x), repeated = analysis.getShape(repeat->getResult(0)), flattened = analysis.getShape(flat->getResult(0));
-  bool fits = axes && axes->size() == 1 && (axes->front() == 1 || axes->front() == -2) && shape && repeated && flattened && repeated->size() == 3 &&
-              flattened->size() == 2 && (*repeated)[1].isConstant(times) && (*repeated)[2] == (*shape)[1] && (*flattened)[1] == (*shape)[1];
+  auto shape = analysis.getShape(x), repeated = analysis.getShape(repeat->getResult(0)),
+       flattened = analysis.getShape(flat->getResult(0));
+  bool fits = axes && axes->size() == 1 && (axes->front() == 1 || axes->front() == -2) && shape && repeated &&
+              flattened && repeated->size() == 3 && flattened->size() == 2 && (*repeated)[1].isConstant(times) &&
+              (*repeated)[2] == (*shape)[1] && (*flattened)[1] == (*shape)[1];
   return fits ? x : Value();
 }
 
@@ -167,8 +171,8 @@ bool MoeRaiser::matchGatedHidden(Operation *product, unsigned side, ExpertBlock 
     return false;
   Half gate = matchHalf(activation->source), up = matchHalf(product->getOperand(1 - side));
   auto gateRows = matchProduct(gate.rows), upRows = matchProduct(up.rows);
-  bool same = gateRows && upRows && gateRows->ids == upRows->ids && gateRows->x == upRows->x && gate.count == up.count &&
-              (gate.rows != up.rows || gate.first != up.first);
+  bool same = gateRows && upRows && gateRows->ids == upRows->ids && gateRows->x == upRows->x &&
+              gate.count == up.count && (gate.rows != up.rows || gate.first != up.first);
   if (!same)
     return false;
   OnnxBuilder onnx(b, product->getLoc());
@@ -206,11 +210,13 @@ std::optional<ExpertBlock> MoeRaiser::matchBlock(Value rows, OpBuilder &b) {
 bool MoeRaiser::raiseSum(Operation *sum) {
   Value terms = sum->getOperand(0);
   auto axes = getOperand(sum, 1) ? analysis.getConstants(sum->getOperand(1)) : std::nullopt;
-  bool isSum = getRank(terms) == 3 && axes && axes->size() == 1 && (axes->front() == 1 || axes->front() == -2) && getInteger(sum, "keepdims", 1) == 0;
+  bool isSum = getRank(terms) == 3 && axes && axes->size() == 1 && (axes->front() == 1 || axes->front() == -2) &&
+               getInteger(sum, "keepdims", 1) == 0;
   Operation *fold = isSum ? getDefiningOp(terms, "Reshape") : nullptr;
   Operation *weighted = fold ? getDefiningOp(skipCasts(fold->getOperand(0)), "Mul") : nullptr;
   int64_t count = isSum ? getRankedType(terms).getDimSize(1) : ShapedType::kDynamic;
-  if (!weighted || ShapedType::isDynamic(count) || getRank(weighted->getResult(0)) != 2 || getLastSize(terms) != getLastSize(weighted->getResult(0)))
+  if (!weighted || ShapedType::isDynamic(count) || getRank(weighted->getResult(0)) != 2 ||
+      getLastSize(terms) != getLastSize(weighted->getResult(0)))
     return false;
   OpBuilder b(sum);
   OnnxBuilder onnx(b, sum->getLoc());
@@ -225,10 +231,12 @@ bool MoeRaiser::raiseSum(Operation *sum) {
       return false;
     }
     auto type = cast<RankedTensorType>(sum->getResult(0).getType());
-    Value moe = MoeOp::create(b, sum->getLoc(), type, x, foldRows(onnx, block->ids, count), foldRows(onnx, weights, count), block->up, block->down,
-                              block->gate, block->upBias, block->downBias, block->gateBias, block->activation);
-    remarkRaised(sum->getLoc(), kPass, "Moe") << std::to_string(count) << " of " << std::to_string(getRankedType(block->up).getDimSize(0))
-                                              << " experts a row, " << stringifyActivation(block->activation);
+    Value moe = MoeOp::create(b, sum->getLoc(), type, x, foldRows(onnx, block->ids, count),
+                              foldRows(onnx, weights, count), block->up, block->down, block->gate, block->upBias,
+                              block->downBias, block->gateBias, block->activation);
+    remarkRaised(sum->getLoc(), kPass, "Moe")
+        << std::to_string(count) << " of " << std::to_string(getRankedType(block->up).getDimSize(0))
+        << " experts a row, " << stringifyActivation(block->activation);
     replace(sum->getResult(0), moe);
     return true;
   }
@@ -253,8 +261,9 @@ static Value takeFused(OnnxBuilder &onnx, Value weights, bool isInterleaved, boo
     return onnx.slice(weights, 1, isSecond ? all / 2 : 0, isSecond ? all : all / 2);
   SmallVector<int64_t> shape(type.getShape());
   shape[1] = all / 2;
-  return onnx.create("Slice", {weights, onnx.integers(int64_t(isSecond)), onnx.integers(all), onnx.integers(1), onnx.integers(2)},
-                     RankedTensorType::get(shape, type.getElementType()));
+  return onnx.create(
+      "Slice", {weights, onnx.integers(int64_t(isSecond)), onnx.integers(all), onnx.integers(1), onnx.integers(2)},
+      RankedTensorType::get(shape, type.getElementType()));
 }
 
 /// Layers of the operator's experts: fc1 is the gate where there is an fc3; a fused SwiGLU has both in fc1. Nothing with
@@ -270,7 +279,8 @@ static std::optional<ExpertBlock> readExperts(Operation *op, OnnxBuilder &onnx, 
   int64_t fusion = name && name == "swiglu" ? getInteger(op, "swiglu_fusion", 0) : 0;
   Value first = op->getOperand(kFirst), firstBias = getOperand(op, kFirstBias), third = getOperand(op, kThird);
   reason = "its activation is none that hone.moe has";
-  if (!activation || (fusion != 0 && (getReal(op, "activation_alpha", 1) != 1 || getReal(op, "activation_beta", 0) != 0 || op->hasAttr("swiglu_limit"))))
+  if (!activation || (fusion != 0 && (getReal(op, "activation_alpha", 1) != 1 ||
+                                      getReal(op, "activation_beta", 0) != 0 || op->hasAttr("swiglu_limit"))))
     return std::nullopt;
   reason = "it chooses experts by a sparse mixer";
   if (getInteger(op, "use_sparse_mixer", 0) != 0)
@@ -287,8 +297,10 @@ static std::optional<ExpertBlock> readExperts(Operation *op, OnnxBuilder &onnx, 
     return block;
   }
   bool isInterleaved = fusion == 1;
-  block.up = takeFused(onnx, first, isInterleaved, true), block.upBias = takeFused(onnx, firstBias, isInterleaved, true);
-  block.gate = takeFused(onnx, first, isInterleaved, false), block.gateBias = takeFused(onnx, firstBias, isInterleaved, false);
+  block.up = takeFused(onnx, first, isInterleaved, true),
+  block.upBias = takeFused(onnx, firstBias, isInterleaved, true);
+  block.gate = takeFused(onnx, first, isInterleaved, false),
+  block.gateBias = takeFused(onnx, firstBias, isInterleaved, false);
   return block;
 }
 
@@ -299,7 +311,8 @@ static std::pair<Value, Value> createTopK(OnnxBuilder &onnx, Value logits, int64
   state.addAttributes({onnx.integerAttr("axis", -1), onnx.integerAttr("largest", 1), onnx.integerAttr("sorted", 1)});
   auto type = cast<RankedTensorType>(logits.getType());
   SmallVector<int64_t> shape{type.getDimSize(0), count};
-  state.addTypes({RankedTensorType::get(shape, type.getElementType()), RankedTensorType::get(shape, onnx.b.getI64Type())});
+  state.addTypes(
+      {RankedTensorType::get(shape, type.getElementType()), RankedTensorType::get(shape, onnx.b.getI64Type())});
   Operation *topK = onnx.b.create(state);
   return {topK->getResult(0), topK->getResult(1)};
 }
@@ -314,7 +327,8 @@ bool MoeRaiser::raiseOperator(Operation *op) {
     remarkMissed(op->getLoc(), kPass, "Moe") << reason;
     return false;
   }
-  int64_t count = getInteger(op, "k", 1), experts = getRankedType(block->up).getDimSize(0), width = getRankedType(block->up).getDimSize(2);
+  int64_t count = getInteger(op, "k", 1), experts = getRankedType(block->up).getDimSize(0),
+          width = getRankedType(block->up).getDimSize(2);
   if (count < 1 || count > experts)
     return false;
   Value x = op->getOperand(kInput), logits = op->getOperand(kRouter);
@@ -322,19 +336,20 @@ bool MoeRaiser::raiseOperator(Operation *op) {
   auto axis = onnx.integerAttr("axis", -1);
   Value weights = getInteger(op, "normalize_routing_weights", 0) != 0
                       ? onnx.create("Softmax", chosen, chosen.getType(), axis)
-                      : onnx.create("GatherElements", {onnx.create("Softmax", logits, logits.getType(), axis), ids}, chosen.getType(), axis);
+                      : onnx.create("GatherElements", {onnx.create("Softmax", logits, logits.getType(), axis), ids},
+                                    chosen.getType(), axis);
   Value rows = getRank(x) == 2 ? x : onnx.reshape(x, {-1, width}, {ShapedType::kDynamic, width});
   int64_t outputs = getRankedType(block->down).getDimSize(1);
   auto rowType = cast<RankedTensorType>(rows.getType());
   auto type = RankedTensorType::get({rowType.getDimSize(0), outputs}, rowType.getElementType());
-  Value result = MoeOp::create(b, op->getLoc(), type, rows, ids, weights, block->up, block->down, block->gate, block->upBias, block->downBias,
-                               block->gateBias, block->activation);
+  Value result = MoeOp::create(b, op->getLoc(), type, rows, ids, weights, block->up, block->down, block->gate,
+                               block->upBias, block->downBias, block->gateBias, block->activation);
   if (getRank(x) != 2) {
     Value shape = onnx.create("Shape", x, RankedTensorType::get({getRank(x)}, b.getI64Type()));
     result = onnx.create("Reshape", {result, shape}, cast<RankedTensorType>(x.getType()));
   }
-  remarkRaised(op->getLoc(), kPass, "Moe") << std::to_string(count) << " of " << std::to_string(experts) << " experts a row, "
-                                           << stringifyActivation(block->activation);
+  remarkRaised(op->getLoc(), kPass, "Moe") << std::to_string(count) << " of " << std::to_string(experts)
+                                           << " experts a row, " << stringifyActivation(block->activation);
   replace(op->getResult(0), result);
   return true;
 }
@@ -348,8 +363,10 @@ void MoeRaiser::explain(Operation *topK) {
   for (Operation *user : topK->getResult(1).getUsers()) {
     if (isOp(user, "OneHot"))
       remarkMissed(topK->getLoc(), kPass, "Moe") << "each expert gathers its own rows, and adds its results to a sum";
-    else if (isOp(user, "Reshape") && llvm::any_of(user->getResult(0).getUsers(), [](Operation *next) { return isOp(next, "TopK"); }))
-      remarkMissed(topK->getLoc(), kPass, "Moe") << "rows are sorted by expert, and each expert's are multiplied at once";
+    else if (isOp(user, "Reshape") &&
+             llvm::any_of(user->getResult(0).getUsers(), [](Operation *next) { return isOp(next, "TopK"); }))
+      remarkMissed(topK->getLoc(), kPass, "Moe")
+          << "rows are sorted by expert, and each expert's are multiplied at once";
   }
 }
 

@@ -60,8 +60,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 bool NormRaiser::isRowWeight(Value weight, Value x) {
-  return isFloat(weight) && isFloat(x) && getRank(weight) == 1 && getRank(x) >= 1 && !ShapedType::isDynamic(getLastSize(weight)) &&
-         getLastSize(weight) == getLastSize(x);
+  return isFloat(weight) && isFloat(x) && getRank(weight) == 1 && getRank(x) >= 1 &&
+         !ShapedType::isDynamic(getLastSize(weight)) && getLastSize(weight) == getLastSize(x);
 }
 
 bool NormRaiser::isLastAxis(Operation *op, Value x) {
@@ -172,7 +172,8 @@ void NormRaiser::emit(Operation *op, Value result, const Normalized &norm, Value
   if (norm.centred || bias)
     raisedNorm = LayerNormOp::create(b, loc, norm.x.getType(), norm.x, weight, bias, epsilon);
   else
-    raisedNorm = RmsNormOp::create(b, loc, norm.x.getType(), norm.x, weight, epsilon, unitOffset ? b.getUnitAttr() : UnitAttr());
+    raisedNorm =
+        RmsNormOp::create(b, loc, norm.x.getType(), norm.x, weight, epsilon, unitOffset ? b.getUnitAttr() : UnitAttr());
   remarkRaised(loc, kPass, norm.centred || bias ? "LayerNorm" : "RmsNorm") << "raised from " << onnxir::getOpType(op);
   replace(result, raisedNorm);
   ++raised;
@@ -186,7 +187,8 @@ bool NormRaiser::raiseOperator(Operation *op) {
   Value x = op->getOperand(0), weight = op->getOperand(1), bias = getOperand(op, 2);
   bool onlyFirst = llvm::all_of(op->getResults().drop_front(), [](Value result) { return result.use_empty(); });
   if (!onlyFirst || !isLastAxis(op, x) || !isRowWeight(weight, x) || (bias && !isRowWeight(bias, x))) {
-    remarkMissed(op->getLoc(), kPass, onnxir::getOpType(op)) << "normalises more than the last dimension, or its mean is used";
+    remarkMissed(op->getLoc(), kPass, onnxir::getOpType(op))
+        << "normalises more than the last dimension, or its mean is used";
     return false;
   }
   emit(op, op->getResult(0), {x, getReal(op, "epsilon", 1e-5), isLayerNorm}, weight, bias, false);
@@ -217,7 +219,8 @@ bool NormRaiser::raiseSkip(Operation *op) {
     sum = onnx.create("Add", {sum, bias}, x.getType());
   if (Value result = getResult(op, 3))
     replace(result, sum);
-  emit(op, op->getResult(0), {sum, getReal(op, "epsilon", isLayerNorm ? 1e-12 : 1e-6), isLayerNorm}, weight, beta, false);
+  emit(op, op->getResult(0), {sum, getReal(op, "epsilon", isLayerNorm ? 1e-12 : 1e-6), isLayerNorm}, weight, beta,
+       false);
   return true;
 }
 
@@ -231,7 +234,8 @@ bool NormRaiser::raiseSpelledOut(Operation *op) {
     if (!norm || !isFloat(norm->x) || getRank(norm->x) != getRank(op->getResult(0)))
       continue;
     bool unitOffset = false;
-    if (auto sum = matchWithConstant(weight, "Add", analysis); sum && sum->constant == 1 && isRowWeight(skipCasts(sum->operand), norm->x)) {
+    if (auto sum = matchWithConstant(weight, "Add", analysis);
+        sum && sum->constant == 1 && isRowWeight(skipCasts(sum->operand), norm->x)) {
       unitOffset = !norm->centred;
       weight = unitOffset ? skipCasts(sum->operand) : weight;
     }

@@ -61,7 +61,8 @@ Value RopeRaiser::gatherTable(OnnxBuilder &onnx, Value table, Value positions) {
   auto rows = cast<RankedTensorType>(positions.getType());
   SmallVector<int64_t> shape(rows.getShape());
   shape.push_back(type.getDimSize(1));
-  return onnx.create("Gather", {table, positions}, RankedTensorType::get(shape, type.getElementType()), onnx.integerAttr("axis", 0));
+  return onnx.create("Gather", {table, positions}, RankedTensorType::get(shape, type.getElementType()),
+                     onnx.integerAttr("axis", 0));
 }
 
 /// RotaryEmbedding of opset 23: (x, cos, sin, positions), x [B, H, S, D]; tables per row, or by position.
@@ -70,7 +71,8 @@ bool RopeRaiser::raiseOperator(Operation *op) {
     return false;
   Value x = op->getOperand(0), cos = op->getOperand(1), sin = op->getOperand(2), positions = getOperand(op, 3);
   int64_t tableRank = positions ? 2 : 3;
-  if (getRank(x) != 4 || getRank(cos) != tableRank || getRank(sin) != tableRank || (positions && getRank(positions) != 2)) {
+  if (getRank(x) != 4 || getRank(cos) != tableRank || getRank(sin) != tableRank ||
+      (positions && getRank(positions) != 2)) {
     remarkMissed(op->getLoc(), kPass, "RotaryEmbedding") << "its heads are not split";
     return false;
   }
@@ -91,9 +93,11 @@ bool RopeRaiser::raiseMicrosoft(Operation *op) {
   Value x = op->getOperand(0), positions = op->getOperand(1), cos = op->getOperand(2), sin = op->getOperand(3);
   int64_t rank = getRank(x), width = getLastSize(x), tableWidth = getLastSize(cos);
   int64_t heads = getInteger(op, "num_heads", 0), rotated = getInteger(op, "rotary_embedding_dim", 0);
-  if (rank == 3 && heads == 0 && rotated == 0 && !ShapedType::isDynamic(width) && tableWidth > 0 && width % (2 * tableWidth) == 0)
+  if (rank == 3 && heads == 0 && rotated == 0 && !ShapedType::isDynamic(width) && tableWidth > 0 &&
+      width % (2 * tableWidth) == 0)
     heads = width / (2 * tableWidth);
-  bool fits = getRank(positions) == 2 && getRank(cos) == 2 && getRank(sin) == 2 && getInteger(op, "is_packed_batching", 0) == 0 &&
+  bool fits = getRank(positions) == 2 && getRank(cos) == 2 && getRank(sin) == 2 &&
+              getInteger(op, "is_packed_batching", 0) == 0 &&
               (rank == 4 || (rank == 3 && heads > 0 && !ShapedType::isDynamic(width) && width % heads == 0));
   if (!fits) {
     remarkMissed(op->getLoc(), kPass, "RotaryEmbedding") << "its positions are an offset, or its heads are not known";
@@ -109,7 +113,8 @@ bool RopeRaiser::raiseMicrosoft(Operation *op) {
     return true;
   }
   auto shape = cast<RankedTensorType>(x.getType()).getShape();
-  Value split = onnx.transpose(onnx.reshape(x, {0, 0, heads, width / heads}, {shape[0], shape[1], heads, width / heads}), {0, 2, 1, 3});
+  Value split = onnx.transpose(
+      onnx.reshape(x, {0, 0, heads, width / heads}, {shape[0], shape[1], heads, width / heads}), {0, 2, 1, 3});
   Value rows = onnx.transpose(rotate(b, op->getLoc(), split, cos, sin, interleaved), {0, 2, 1, 3});
   replace(op->getResult(0), onnx.reshape(rows, {0, 0, width}, {shape[0], shape[1], width}));
   return true;
@@ -122,14 +127,16 @@ bool RopeRaiser::raiseMicrosoft(Operation *op) {
 bool RopeRaiser::isLastSlice(Value value, Value x, int64_t begin, int64_t end) {
   if (Operation *split = getDefiningOp(value, "Split")) {
     int64_t rank = getRank(x), axis = getInteger(split, "axis", 0);
-    return split->getOperand(0) == x && (axis == -1 || axis == rank - 1) && getLastSize(value) == end - begin && split->getNumResults() == 2 &&
-           (value == split->getResult(0) ? begin == 0 : end == getLastSize(x));
+    return split->getOperand(0) == x && (axis == -1 || axis == rank - 1) && getLastSize(value) == end - begin &&
+           split->getNumResults() == 2 && (value == split->getResult(0) ? begin == 0 : end == getLastSize(x));
   }
   Operation *slice = getDefiningOp(value, "Slice");
   if (!slice || slice->getOperand(0) != x || slice->getNumOperands() < 4)
     return false;
-  auto starts = analysis.getConstants(slice->getOperand(1)), ends = analysis.getConstants(slice->getOperand(2)), axes = analysis.getConstants(slice->getOperand(3));
-  auto steps = getOperand(slice, 4) ? analysis.getConstants(slice->getOperand(4)) : std::optional(SmallVector<int64_t>{1});
+  auto starts = analysis.getConstants(slice->getOperand(1)), ends = analysis.getConstants(slice->getOperand(2)),
+       axes = analysis.getConstants(slice->getOperand(3));
+  auto steps =
+      getOperand(slice, 4) ? analysis.getConstants(slice->getOperand(4)) : std::optional(SmallVector<int64_t>{1});
   if (!starts || !ends || !axes || !steps || starts->size() != 1 || axes->size() != 1 || steps->front() != 1)
     return false;
   int64_t rank = getRank(x), size = getLastSize(x);
@@ -167,9 +174,12 @@ bool RopeRaiser::hasEqualHalves(Value value) {
   if (name == "Cos" || name == "Sin" || name == "Neg")
     return hasEqualHalves(op->getOperand(0));
   if (name == "Mul" || name == "Div")
-    return llvm::all_of(op->getOperands(), [&](Value operand) { return getLastSize(operand) == 1 || getRank(operand) == 0 || hasEqualHalves(operand); });
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return getLastSize(operand) == 1 || getRank(operand) == 0 || hasEqualHalves(operand);
+    });
   if (name == "Unsqueeze" || name == "Reshape" || name == "Expand")
-    return getLastSize(op->getOperand(0)) == getLastSize(value) && !ShapedType::isDynamic(getLastSize(value)) && hasEqualHalves(op->getOperand(0));
+    return getLastSize(op->getOperand(0)) == getLastSize(value) && !ShapedType::isDynamic(getLastSize(value)) &&
+           hasEqualHalves(op->getOperand(0));
   if (name == "Gather")
     return getInteger(op, "axis", 0) != rank - 1 && getRank(op->getOperand(0)) > 1 && hasEqualHalves(op->getOperand(0));
   if (name == "Transpose") {
@@ -185,8 +195,8 @@ Value RopeRaiser::getTable(Value table, const Shape &shape) {
     return it->second;
   auto own = analysis.getShape(table);
   auto width = shape.back().getConstant();
-  bool fits = own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] && width &&
-              ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
+  bool fits = own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] &&
+              width && ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
   if (!fits || !hasEqualHalves(table))
     return {};
   OpBuilder b(table.getContext());
@@ -196,8 +206,9 @@ Value RopeRaiser::getTable(Value table, const Shape &shape) {
   Value half = onnx.slice(table, 3, 0, *width / 2);
   auto cut = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), *width / 2}, type.getElementType());
   int64_t opset = onnxir::getOpsetVersion(function, "");
-  Value rows = opset != 0 && opset < 13 ? onnx.create("Squeeze", half, cut, b.getNamedAttr("axes", b.getDenseI64ArrayAttr({1})))
-                                        : onnx.create("Squeeze", {half, onnx.integers(1)}, cut);
+  Value rows = opset != 0 && opset < 13
+                   ? onnx.create("Squeeze", half, cut, b.getNamedAttr("axes", b.getDenseI64ArrayAttr({1})))
+                   : onnx.create("Squeeze", {half, onnx.integers(1)}, cut);
   return tables[table] = rows;
 }
 
@@ -205,7 +216,8 @@ bool RopeRaiser::raiseSpelledOut(Operation *op) {
   if (!isOp(op, "Add"))
     return false;
   for (unsigned side : {0u, 1u}) {
-    Operation *plain = getDefiningOp(op->getOperand(side), "Mul"), *turned = getDefiningOp(op->getOperand(1 - side), "Mul");
+    Operation *plain = getDefiningOp(op->getOperand(side), "Mul"),
+              *turned = getDefiningOp(op->getOperand(1 - side), "Mul");
     if (!plain || !turned)
       continue;
     for (unsigned which = 0; which < 4; ++which) {
@@ -216,7 +228,8 @@ bool RopeRaiser::raiseSpelledOut(Operation *op) {
       auto shape = analysis.getShape(x);
       Value cosTable = getTable(cos, *shape), sinTable = getTable(sin, *shape);
       if (!cosTable || !sinTable) {
-        remarkMissed(op->getLoc(), kPass, "Rope") << "the halves of its tables may differ, or their sizes are not those of the rows";
+        remarkMissed(op->getLoc(), kPass, "Rope")
+            << "the halves of its tables may differ, or their sizes are not those of the rows";
         return false;
       }
       OpBuilder b(op);

@@ -75,10 +75,11 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
   Value length = arith::IndexCastOp::create(b, loc, i64, KvLengthOp::create(b, loc, state));
   held = tensor::FromElementsOp::create(b, loc, scalar, length);
   Value batch = tensor::DimOp::create(b, loc, tokens, 0);
-  thread.padding = tensor::GenerateOp::create(b, loc, row, batch, [&](OpBuilder &nested, Location at, ValueRange sequence) {
-    Value padding = KvPaddingOp::create(nested, at, state, sequence[0]);
-    tensor::YieldOp::create(nested, at, arith::IndexCastOp::create(nested, at, i64, padding));
-  });
+  thread.padding =
+      tensor::GenerateOp::create(b, loc, row, batch, [&](OpBuilder &nested, Location at, ValueRange sequence) {
+        Value padding = KvPaddingOp::create(nested, at, state, sequence[0]);
+        tensor::YieldOp::create(nested, at, arith::IndexCastOp::create(nested, at, i64, padding));
+      });
   Value shape = onnx.create("Shape", tokens, RankedTensorType::get({2}, i64));
   Value fresh = onnx.create("Gather", {shape, onnx.integer(1)}, scalar);
   Value total = onnx.create("Add", {held, fresh}, scalar);
@@ -94,7 +95,8 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
   if (!signature.mask)
     return;
   Value keys = onnx.create("Range", {zero, total, one}, row);
-  Value visible = onnx.create("GreaterOrEqual", {keys, padding}, RankedTensorType::get(matrix.getShape(), b.getI1Type()));
+  Value visible =
+      onnx.create("GreaterOrEqual", {keys, padding}, RankedTensorType::get(matrix.getShape(), b.getI1Type()));
   mapping.map(signature.mask, onnx.cast(visible, getRankedType(signature.mask).getElementType()));
 }
 
@@ -127,9 +129,13 @@ void StateRaiser::replaceShapes(KvViewOp view, Value tokens) {
       else if (!ShapedType::isDynamic(size))
         sizes.push_back(onnx.integers(size));
       else
-        sizes.push_back(onnx.create("Gather", {onnx.create("Shape", tokens, RankedTensorType::get({2}, b.getI64Type())), onnx.integers(int64_t(0))}, one));
+        sizes.push_back(onnx.create(
+            "Gather",
+            {onnx.create("Shape", tokens, RankedTensorType::get({2}, b.getI64Type())), onnx.integers(int64_t(0))},
+            one));
     }
-    replace(user->getResult(0), onnx.create("Concat", sizes, user->getResult(0).getType(), onnx.integerAttr("axis", 0)));
+    replace(user->getResult(0),
+            onnx.create("Concat", sizes, user->getResult(0).getType(), onnx.integerAttr("axis", 0)));
     user->erase();
   }
 }
@@ -145,12 +151,13 @@ Value StateRaiser::rewriteBody(Block &body) {
         return {};
       continue;
     }
-    auto view = isOp(&op, "Concat") && op.getNumOperands() == 2 ? op.getOperand(0).getDefiningOp<KvViewOp>() : KvViewOp();
+    auto view =
+        isOp(&op, "Concat") && op.getNumOperands() == 2 ? op.getOperand(0).getDefiningOp<KvViewOp>() : KvViewOp();
     if (!view)
       continue;
     OpBuilder b(&op);
-    auto append = KvAppendOp::create(b, op.getLoc(), KvType::get(b.getContext()), op.getResult(0).getType(), thread.state, op.getOperand(1),
-                                     view.getSlot());
+    auto append = KvAppendOp::create(b, op.getLoc(), KvType::get(b.getContext()), op.getResult(0).getType(),
+                                     thread.state, op.getOperand(1), view.getSlot());
     thread.state = append.getNext();
     replace(op.getResult(0), append.getAll());
     op.erase();

@@ -23,8 +23,9 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
 }
 
 void registerRaisingPipeline() {
-  static mlir::PassPipelineRegistration<> pipeline("hone-raise", "Raise onnx operations to the hone dialect: norms, rotary "
-                                                                 "embedding, state, attention, products, feed-forward blocks",
+  static mlir::PassPipelineRegistration<> pipeline("hone-raise",
+                                                   "Raise onnx operations to the hone dialect: norms, rotary "
+                                                   "embedding, state, attention, products, feed-forward blocks",
                                                    buildRaisingPipeline);
 }
 

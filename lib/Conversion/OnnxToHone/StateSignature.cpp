@@ -53,11 +53,13 @@ static std::optional<Extension> matchExtension(OpOperand &use) {
   unsigned operand = use.getOperandNumber();
   if (isOp(op, "Concat") && op->getNumOperands() == 2 && operand == 0 && getRank(op->getOperand(1)) == rank) {
     int64_t axis = getInteger(op, "axis", 0);
-    return Extension{op->getResult(0), axis < 0 ? axis + rank : axis, SmallVector<int64_t>(getRankedType(op->getOperand(1)).getShape())};
+    return Extension{op->getResult(0), axis < 0 ? axis + rank : axis,
+                     SmallVector<int64_t>(getRankedType(op->getOperand(1)).getShape())};
   }
   if (!isOp(op, "GroupQueryAttention", kMicrosoft) || (operand != 3 && operand != 4) || rank != 4)
     return std::nullopt;
-  int64_t heads = getInteger(op, "num_heads", 0), shared = getInteger(op, "kv_num_heads", 0), width = getLastSize(op->getOperand(0));
+  int64_t heads = getInteger(op, "num_heads", 0), shared = getInteger(op, "kv_num_heads", 0),
+          width = getLastSize(op->getOperand(0));
   int64_t all = getOperand(op, 1) ? heads : heads + 2 * shared, dynamic = ShapedType::kDynamic;
   int64_t size = all > 0 && !ShapedType::isDynamic(width) && width % all == 0 ? width / all : dynamic;
   Value grown = getResult(op, operand - 2);
@@ -172,7 +174,8 @@ bool SignatureReader::classify(BlockArgument argument) {
     signature.context.push_back(argument);
     return true;
   }
-  remarkMissed(function.getLoc(), kPass, "State") << "input '" << getInputName(argument) << "' has no meaning in a program with state";
+  remarkMissed(function.getLoc(), kPass, "State")
+      << "input '" << getInputName(argument) << "' has no meaning in a program with state";
   return false;
 }
 
@@ -236,7 +239,8 @@ static void inlineRegion(Operation *op, Region &region) {
   Block &body = region.front();
   Operation *terminator = body.getTerminator();
   SmallVector<Value> results(terminator->getOperands());
-  op->getBlock()->getOperations().splice(op->getIterator(), body.getOperations(), body.begin(), terminator->getIterator());
+  op->getBlock()->getOperations().splice(op->getIterator(), body.getOperations(), body.begin(),
+                                         terminator->getIterator());
   for (auto [old, fresh] : llvm::zip(op->getResults(), results))
     old.replaceAllUsesWith(fresh);
   op->erase();
@@ -245,8 +249,8 @@ static void inlineRegion(Operation *op, Region &region) {
 func::FuncOp specializeToPast(func::FuncOp main) {
   auto isFlag = [](BlockArgument argument) {
     auto type = getRankedType(argument);
-    return type && type.getElementType().isInteger(1) && (type.getRank() == 0 || (type.getRank() == 1 && type.getDimSize(0) == 1)) &&
-           !findSwitched(argument).empty();
+    return type && type.getElementType().isInteger(1) &&
+           (type.getRank() == 0 || (type.getRank() == 1 && type.getDimSize(0) == 1)) && !findSwitched(argument).empty();
   };
   auto flag = llvm::find_if(main.getArguments(), isFlag);
   if (flag == main.getArguments().end() || hasPast(main))

@@ -10,7 +10,9 @@ using namespace mlir;
 namespace hone::lowering {
 
 /// `[B, S, hidden]`, columns [first, first + count).
-static Value takeColumns(Node &node, Value tensor, Size first, Size count) { return sliceAxis(node, tensor, 2, first, count); }
+static Value takeColumns(Node &node, Value tensor, Size first, Size count) {
+  return sliceAxis(node, tensor, 2, first, count);
+}
 
 static LogicalResult refuse(Node &node, std::initializer_list<std::pair<unsigned, const char *>> inputs) {
   for (auto [index, name] : inputs)
@@ -63,7 +65,8 @@ private:
 LogicalResult GroupQueryAttention::readHeads() {
   int64_t heads = node.integer("num_heads"), keyHeads = node.integer("kv_num_heads");
   if (heads < 1 || keyHeads < 1 || heads % keyHeads)
-    return node.fail() << "expected num_heads to be a multiple of kv_num_heads, but got " << heads << " and " << keyHeads;
+    return node.fail() << "expected num_heads to be a multiple of kv_num_heads, but got " << heads << " and "
+                       << keyHeads;
   if (node.rank(0) != 3)
     return node.fail() << "expected the query to have three dimensions, but got " << node.type(0);
   element = node.element(0);
@@ -105,7 +108,8 @@ LogicalResult GroupQueryAttention::readWindow() {
   if (!isWindowed)
     return success();
   if (window < 1 || !node.has(3) || !node.has(4))
-    return node.fail() << "expected a positive local_window_size and a cache with sliding_window_cache, but got " << window;
+    return node.fail() << "expected a positive local_window_size and a cache with sliding_window_cache, but got "
+                       << window;
   if (node.has(10))
     return node.fail() << "unsupported attention_bias with sliding_window_cache; supported: one of them";
   Size held = node.size(node.in(3), 2);
@@ -120,7 +124,8 @@ LogicalResult GroupQueryAttention::readWindow() {
 Value GroupQueryAttention::getLength(Builder &inner, Value sequence) {
   SmallVector<Value> at(node.rank(5), arith::ConstantIndexOp::create(inner, 0));
   at[0] = sequence;
-  Value last = arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(5), at));
+  Value last =
+      arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, node.in(5), at));
   return arith::AddIOp::create(inner, last, arith::ConstantIndexOp::create(inner, 1));
 }
 
@@ -183,7 +188,8 @@ Value GroupQueryAttention::append(Value past, Value fresh) {
     if (!past)
       return result;
     // An empty cache is not read: its first row does not exist.
-    Value isOld = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[2], arith::MinSIOp::create(inner, before, held));
+    Value isOld =
+        arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, at[2], arith::MinSIOp::create(inner, before, held));
     auto choose = scf::IfOp::create(
         inner, isOld,
         [&](OpBuilder &nested, Location loc) {
@@ -204,7 +210,8 @@ Value GroupQueryAttention::evict(Value all) {
   Value zero = node.zero(element), rowsOfAll = node.math.value(node.size(all, 2));
   return node.generate(sizes, element, [&](Builder &inner, ValueRange at) -> Value {
     Value length = getLength(inner, at[0]), kept = countKept(inner, length);
-    Value end = arith::AddIOp::create(inner, getFirstRow(inner, at[0]), arith::SubIOp::create(inner, length, getPast(inner, at[0])));
+    Value end = arith::AddIOp::create(inner, getFirstRow(inner, at[0]),
+                                      arith::SubIOp::create(inner, length, getPast(inner, at[0])));
     Value row = arith::AddIOp::create(inner, at[2], arith::SubIOp::create(inner, end, kept));
     Value one = arith::ConstantIndexOp::create(inner, 1), first = arith::ConstantIndexOp::create(inner, 0);
     Value last = arith::SubIOp::create(inner, rowsOfAll, one);
@@ -246,8 +253,12 @@ LogicalResult GroupQueryAttention::lower() {
   Size count = isWindowed ? node.size(allKeys, 2) : total;
   Value keys = sliceAxis(node, allKeys, 2, b.getIndexAttr(0), count);
   Value values = sliceAxis(node, allValues, 2, b.getIndexAttr(0), count);
-  AttentionInputs inputs{convertFloats(node, query, compute), convertFloats(node, keys, compute),
-                         convertFloats(node, values, compute), {}, node.real("softcap", 0), {}};
+  AttentionInputs inputs{convertFloats(node, query, compute),
+                         convertFloats(node, keys, compute),
+                         convertFloats(node, values, compute),
+                         {},
+                         node.real("softcap", 0),
+                         {}};
   inputs.scale = getScale(node, "scale", node.size(query, 3), compute);
   Size heads = b.getIndexAttr(node.integer("num_heads"));
   if (node.has(11))
@@ -275,7 +286,8 @@ namespace {
 
 class MultiHeadAttention {
 public:
-  explicit MultiHeadAttention(Node &node) : node(node), b(node.b), heads(node.b.getIndexAttr(node.integer("num_heads"))) {}
+  explicit MultiHeadAttention(Node &node)
+      : node(node), b(node.b), heads(node.b.getIndexAttr(node.integer("num_heads"))) {}
   LogicalResult lower();
 
 private:
@@ -354,8 +366,8 @@ void MultiHeadAttention::prepareMasks() {
   if (!node.has(4))
     return;
   areLengths = node.rank(4) == 1;
-  SmallVector<Size> shape = node.rank(4) == 3 ? SmallVector<Size>{sizes[0], sizes[2], sizes[3]}
-                                              : SmallVector<Size>{sizes[0], sizes[3]};
+  SmallVector<Size> shape =
+      node.rank(4) == 3 ? SmallVector<Size>{sizes[0], sizes[2], sizes[3]} : SmallVector<Size>{sizes[0], sizes[3]};
   if (!areLengths)
     padding.emplace(node, node.in(4), shape);
 }
@@ -391,11 +403,16 @@ LogicalResult MultiHeadAttention::lower() {
   if (failed(refuse(node, {{8, "past_sequence_length"}, {9, "cache_indirection"}})) || failed(readHeads()))
     return failure();
   if (node.has(4) && node.rank(4) == 1 && !node.math.equal(node.size(node.in(4), 0), node.size(query, 0)))
-    return node.fail() << "unsupported key_padding_mask of type " << node.type(4) << "; supported: [batch], [batch, keys] and "
+    return node.fail() << "unsupported key_padding_mask of type " << node.type(4)
+                       << "; supported: [batch], [batch, keys] and "
                        << "[batch, queries, keys]";
   prepareMasks();
-  AttentionInputs inputs{convertFloats(node, query, compute), convertFloats(node, key, compute),
-                         convertFloats(node, value, compute), {}, 0, {}};
+  AttentionInputs inputs{convertFloats(node, query, compute),
+                         convertFloats(node, key, compute),
+                         convertFloats(node, value, compute),
+                         {},
+                         0,
+                         {}};
   inputs.scale = getScale(node, "scale", node.size(query, 3), compute);
   auto steps = attend(node, inputs, [&](Number score, ValueRange at) { return see(score, at); });
   if (failed(steps))

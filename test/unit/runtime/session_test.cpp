@@ -132,10 +132,12 @@ TEST_F(Sessions, TakeContextOnce) {
   module = *Module::load(folder);
   session = open();
   Array encoded = makeArray<float>(HONE_F32, {1, 2}, {1, 2}), wrong = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
-  NamedTensor good[] = {{"encoded", encoded.view()}}, bad[] = {{"encoded", wrong.view()}}, other[] = {{"tokens", encoded.view()}};
+  NamedTensor good[] = {{"encoded", encoded.view()}}, bad[] = {{"encoded", wrong.view()}},
+              other[] = {{"tokens", encoded.view()}};
   EXPECT_THAT(messageOf(forward(*session, 1, {1})),
               HasSubstr("missing context 'encoded' of 'forward': the session must be given it before its first call"));
-  EXPECT_THAT(messageOf(session->setContext(bad)), HasSubstr("expected input 'encoded' to have shape [batch, 2], but got [1, 3]"));
+  EXPECT_THAT(messageOf(session->setContext(bad)),
+              HasSubstr("expected input 'encoded' to have shape [batch, 2], but got [1, 3]"));
   EXPECT_EQ(messageOf(session->setContext(other)), "unknown context 'tokens'; the context of 'forward' is: encoded");
   ASSERT_EQ(messageOf(session->setContext(good)), "OK");
   EXPECT_THAT(messageOf(forward(*session, 2, {1, 2})), HasSubstr("batch is 2 in input 'tokens'"));
