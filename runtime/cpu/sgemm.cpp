@@ -22,16 +22,4 @@ void sgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMat
   std::abort();
 }
 
-float *allocateScratch(int64_t count) {
-  constexpr uint64_t alignment = 64;
-  uint64_t bytes = (static_cast<uint64_t>(count) * sizeof(float) / alignment + 1) * alignment;
-  if (void *memory = std::aligned_alloc(alignment, bytes))
-    return static_cast<float *>(memory);
-  std::fprintf(stderr, "hone: cannot allocate %llu bytes for a kernel: out of memory\n",
-               static_cast<unsigned long long>(bytes));
-  std::abort();
-}
-
-void freeScratch(float *memory) { std::free(memory); }
-
 } // namespace hone::cpu

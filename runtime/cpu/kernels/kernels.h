@@ -55,6 +55,14 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
 /// A query that sees no key, or only keys with a logit of -inf, gives 0.
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.attention.f16, .bf16: hone.attention.f32 with key and value of that type; everything else is f32.
+void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.attention.i8: hone.attention.f32 with key and value of i8, and between prefix and out two operands more:
+/// key_scales[B, Hk, Sk], value_scales[B, Hk, Sk]. Element d of key j is key_scales[b, h, j] · key[b, h, j, d].
+void attentionI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.
 /// y = x / sqrt(mean(x²) + epsilon) · weight, or · (1 + weight) with unit_offset (Zhang and Sennrich, 2019).
 void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

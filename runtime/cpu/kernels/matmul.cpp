@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 
+#include "../scratch_memory.h"
 #include "../sgemm.h"
 #include "matrix.h"
 #include "vector.h"

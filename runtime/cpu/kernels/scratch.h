@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_SCRATCH_H
 #define HONE_RUNTIME_CPU_KERNELS_SCRATCH_H
 
-#include "../sgemm.h"
+#include "../scratch_memory.h"
 
 namespace {
 

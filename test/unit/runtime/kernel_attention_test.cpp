@@ -167,6 +167,21 @@ TEST_P(AttentionKernel, RangesOfKeysPerSequence) {
   check({.batch = 2, .queries = 80, .keys = 80, .causal = true, .window = 8, .prefix = {30, 50}});
 }
 
+TEST_P(AttentionKernel, LongCachesAreReadInParts) {
+  for (int64_t queries : {1, 3, 9})
+    for (int64_t keys : {4096, 4100, 9000}) {
+      check({.batch = 2, .heads = 4, .keyHeads = 2, .queries = queries, .keys = keys, .causal = true});
+      check({.heads = 4,
+             .keyHeads = 1,
+             .queries = queries,
+             .keys = keys,
+             .causal = true,
+             .window = 3000,
+             .hasSinks = true});
+      check({.batch = 2, .queries = queries, .keys = keys, .softcap = 3, .keyBegin = {4090, 0}, .keyEnd = {keys, 10}});
+    }
+}
+
 TEST_P(AttentionKernel, AQueryThatSeesNothingGivesZero) {
   check({.queries = 9, .keys = 4, .causal = true}); // the first queries come before the first key
   check({.batch = 2, .queries = 3, .keys = 0});

@@ -36,8 +36,8 @@ inline void storeColumns(float *to, Vector vector, int64_t count) {
 /// Asks for the line that `distance` bytes ahead will be needed. Beyond the end of memory it does nothing.
 inline void prefetchAhead(const uint8_t *from, int64_t distance) { __builtin_prefetch(from + distance, 0, 3); }
 
-/// How far ahead weights are asked for: a page further the hardware's own prefetch starts anew.
-constexpr int64_t kWeightPrefetch = 1024;
+/// How far ahead weights are asked for: the hardware does not prefetch across the end of a small page.
+constexpr int64_t kWeightPrefetch = 4096;
 
 /// Calls Block::run<rows, panels>(arguments...) for rows in [1, MOST_ROWS] and panels in [1, MOST_PANELS].
 template <typename Block, int MOST_ROWS, int PANELS, typename... Arguments>

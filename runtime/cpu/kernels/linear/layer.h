@@ -106,7 +106,7 @@ struct Task {
 class TaskGrid {
 public:
   TaskGrid(int64_t rows, int64_t panels, int64_t unit) : rows(rows), panels(panels) {
-    constexpr int64_t mostRows = 512, mostPanels = 32, tasksPerThread = 4;
+    constexpr int64_t mostRows = 512, mostPanels = 16, tasksPerThread = 4;
     rowsPerTask = ceilDivide(rows, ceilDivide(rows, mostRows));
     rowTasks = ceilDivide(rows, rowsPerTask);
     int64_t wanted = ceilDivide(panels * rowTasks, omp_get_max_threads() * tasksPerThread);

@@ -92,7 +92,7 @@ template <typename Levels> void runQuantized(const hone_tensor *operands, const 
     return;
 #ifdef __AMX_TILE__
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
-  if (countRows(y) >= kFewestTileRows)
+  if (countRows(y) >= kFewestTileRows<Levels>)
     return runKernel<TileQuantizedKernel<Levels>>(operands, ints, x, y);
 #endif
   runKernel<QuantizedKernel<Levels>>(operands, ints, x, y);

@@ -66,7 +66,7 @@ public:
   static constexpr int64_t kTileInputs = hone::cpu::kBf16Inputs, kStepPairs = kTileInputs / 2;
   static constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
   /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
-  static constexpr int64_t kSliceSteps = 16;
+  static constexpr int64_t kSliceSteps = 8;
   static constexpr int64_t kTilePrefetch = 2 * kTileBytes;
 
   const uint8_t *weight;

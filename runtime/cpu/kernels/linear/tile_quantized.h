@@ -15,8 +15,9 @@
 
 namespace {
 
-/// With fewer rows tiles wait for memory no less than vector registers do.
-constexpr int64_t kFewestTileRows = 3;
+/// With fewer rows vector registers are no slower: bytes wait for memory either way, nibbles would be written to memory as
+/// bytes first.
+template <typename Levels> constexpr int64_t kFewestTileRows = Levels::kQuads == 1 ? 3 : 17;
 
 template <typename Levels> class TileQuantizedKernel {
 public:

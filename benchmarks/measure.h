@@ -1,0 +1,68 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the ratios of all kernels share: options, memory, tensors, medians.
+
+#ifndef HONE_BENCHMARKS_MEASURE_H
+#define HONE_BENCHMARKS_MEASURE_H
+
+#include "cpu/kernel_table.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hone::bench {
+
+struct Options {
+  int threads = 1, repeats = 7;
+  bool hugePages = true, allLevels = false;
+  std::string filter;
+  int64_t poolBytes = int64_t{512} << 20;
+};
+
+/// Memory that operands and the read limit share.
+class Pool {
+public:
+  explicit Pool(const Options &options);
+  ~Pool();
+  Pool(const Pool &) = delete;
+  Pool &operator=(const Pool &) = delete;
+
+  std::span<uint8_t> all() { return {memory, bytes}; }
+
+private:
+  size_t bytes;
+  uint8_t *memory;
+};
+
+/// A dense tensor.
+hone_tensor viewOf(void *data, hone_dtype dtype, std::vector<int64_t> sizes);
+inline hone_tensor absentOperand() { return viewOf(nullptr, HONE_F32, {0}); }
+
+double median(std::vector<double> values);
+
+/// Rates and their ratios to a limit, by turns.
+struct Measurement {
+  std::vector<double> rates, ratios;
+
+  void add(double rate, double limit) {
+    rates.push_back(rate);
+    ratios.push_back(rate / limit);
+  }
+};
+
+/// Takes turns `options.repeats` times, after one turn for caches and threads to start up.
+void takeTurns(const Options &options, const std::function<void(bool counts)> &turn);
+
+/// True where the options ask for a row of this name.
+bool isWanted(const Options &options, const std::string &name);
+
+void reportLinear(const Options &options, Pool &pool, cpu::Level level);
+void reportAttention(const Options &options, Pool &pool, cpu::Level level);
+
+} // namespace hone::bench
+
+#endif // HONE_BENCHMARKS_MEASURE_H

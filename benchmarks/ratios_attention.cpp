@@ -1,0 +1,114 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention of a model of 0.5 B parameters: one token over a long cache is bound by reading keys and values, a long prompt by
+// arithmetic.
+
+#include "limits.h"
+#include "measure.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hone::bench {
+namespace {
+
+constexpr int64_t kHeads = 14, kKeyHeads = 2, kSize = 64;
+
+struct Case {
+  const char *name, *kernel;
+  hone_dtype dtype;
+  int64_t elementBytes;
+};
+
+const Case kCases[] = {
+    {"f32", "hone.attention.f32", HONE_F32, 4},
+    {"bf16", "hone.attention.bf16", HONE_BF16, 2},
+    {"f16", "hone.attention.f16", HONE_F16, 2},
+    {"i8", "hone.attention.i8", HONE_I8, 1},
+};
+
+/// One layer after another from the pool, each with keys and values of its own.
+class Layers {
+public:
+  Layers(const Case &test, int64_t queries, int64_t keys, int64_t most, std::span<uint8_t> pool)
+      : query(static_cast<size_t>(kHeads * queries * kSize), 0.01f), out(query.size()),
+        scales(static_cast<size_t>(kKeyHeads * keys), 0.01f) {
+    int64_t cacheBytes = kKeyHeads * keys * kSize * test.elementBytes;
+    int64_t count = std::min(most, static_cast<int64_t>(pool.size()) / (2 * cacheBytes));
+    bytes = static_cast<double>(count * 2 * cacheBytes);
+    for (int64_t i = 0; i < count; ++i) {
+      uint8_t *at = pool.data() + i * 2 * cacheBytes;
+      std::vector<hone_tensor> operands = {viewOf(query.data(), HONE_F32, {1, kHeads, queries, kSize}),
+                                           viewOf(at, test.dtype, {1, kKeyHeads, keys, kSize}),
+                                           viewOf(at + cacheBytes, test.dtype, {1, kKeyHeads, keys, kSize})};
+      operands.resize(9, absentOperand());
+      if (test.dtype == HONE_I8)
+        operands.resize(11, viewOf(scales.data(), HONE_F32, {1, kKeyHeads, keys}));
+      operands.push_back(viewOf(out.data(), HONE_F32, {1, kHeads, queries, kSize}));
+      calls.push_back(std::move(operands));
+    }
+  }
+
+  /// Seconds that all layers take.
+  double run(hone_kernel_fn kernel, int threads) const {
+    constexpr int64_t ints[] = {1, -1};
+    constexpr double floats[] = {0.125, 0};
+    double start = seconds(threads);
+    for (const std::vector<hone_tensor> &operands : calls)
+      kernel(nullptr, operands.data(), ints, floats);
+    return seconds(threads) - start;
+  }
+
+  double bytes = 0;
+
+private:
+  std::vector<float> query, out, scales;
+  std::vector<std::vector<hone_tensor>> calls;
+};
+
+void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, const std::string &name) {
+  constexpr int64_t keys = 32768;
+  Layers layers(test, 1, keys, 1 << 20, pool.all()), eight(test, 8, keys, 1 << 20, pool.all());
+  Measurement reading, verifying;
+  takeTurns(options, [&](bool counts) {
+    double limit = readBandwidth(pool.all(), options.threads), time = layers.run(kernel, options.threads);
+    double timeOfEight = eight.run(kernel, options.threads);
+    if (!counts)
+      return;
+    reading.add(layers.bytes / time, limit);
+    verifying.add(timeOfEight, time);
+  });
+  std::printf("%-34s 32k keys %6.1f GB/s, %4.0f %% of reading; 8 queries cost %.2f times one\n", name.c_str(),
+              median(reading.rates) * 1e-9, median(reading.ratios) * 100, median(verifying.ratios));
+  std::fflush(stdout);
+}
+
+void prefill(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, const std::string &name) {
+  constexpr int64_t tokens = 8192;
+  Layers layers(test, tokens, tokens, 1, pool.all());
+  double operations = 4.0 * kSize * kHeads * tokens * (tokens + 1) / 2;
+  Measurement measurement;
+  takeTurns(options, [&](bool counts) {
+    double limit = peakF32() * options.threads, time = layers.run(kernel, options.threads);
+    if (counts)
+      measurement.add(operations / time, limit);
+  });
+  std::printf("%-34s 8k tokens %5.0f GFLOP/s, %4.0f %% of the f32 peak\n", name.c_str(),
+              median(measurement.rates) * 1e-9, median(measurement.ratios) * 100);
+  std::fflush(stdout);
+}
+
+} // namespace
+
+void reportAttention(const Options &options, Pool &pool, cpu::Level level) {
+  for (const Case &test : kCases) {
+    std::string name = std::string("attention/") + test.name + "/" + std::string(levelName(level));
+    if (!isWanted(options, name))
+      continue;
+    decode(options, pool, test, findKernel(test.kernel, level), name);
+    prefill(options, pool, test, findKernel(test.kernel, level), name);
+  }
+}
+
+} // namespace hone::bench

@@ -1,0 +1,144 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Packed linear layers of a model of 0.5 B parameters. A few rows are bound by reading weights: their rate is given as a share
+// of the read bandwidth over the same memory. Many rows are bound by arithmetic: their rate is a share of the peak.
+
+#include "limits.h"
+#include "measure.h"
+
+#include "cpu/packing/pack_linear.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hone::bench {
+namespace {
+
+using cpu::PackedFormat;
+
+struct Case {
+  const char *name, *kernel;
+  PackedFormat format;
+  int64_t group, bits; // bits of activations, 0 where they stay floats
+  double (*peak)();
+};
+
+const Case kCases[] = {
+    {"f32", "hone.packed_linear.f32", PackedFormat::F32, 0, 0, peakF32},
+    {"f16", "hone.packed_linear.f16", PackedFormat::F16, 0, 0, peakF32},
+    {"bf16", "hone.packed_linear.bf16", PackedFormat::Bf16, 0, 0, peakBf16},
+    {"u8", "hone.packed_linear.u8", PackedFormat::U8, 0, 8, peakVnni},
+    {"u8-x16", "hone.packed_linear.u8", PackedFormat::U8, 0, 16, peakVnni},
+    {"u8-g128", "hone.packed_linear.u8", PackedFormat::U8, 128, 8, peakVnni},
+    {"u4-g128", "hone.packed_linear.u4", PackedFormat::U4, 128, 8, peakVnni},
+    {"u4-g64", "hone.packed_linear.u4", PackedFormat::U4, 64, 8, peakVnni},
+    {"u4-g64-x16", "hone.packed_linear.u4", PackedFormat::U4, 64, 16, peakVnni},
+    {"u4-g32", "hone.packed_linear.u4", PackedFormat::U4, 32, 8, peakVnni},
+    {"u4-g32-x16", "hone.packed_linear.u4", PackedFormat::U4, 32, 16, peakVnni},
+};
+
+struct LayerSize {
+  int64_t outputs, inputs;
+};
+const LayerSize kLayers[] = {{4864, 896}, {896, 4864}};
+
+bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
+
+/// One layer after another from the pool, as a decoder reads them.
+class Layers {
+public:
+  Layers(const Case &test, const LayerSize &size, int64_t rows, int64_t most, std::span<uint8_t> pool)
+      : test(test), x(static_cast<size_t>(rows * size.inputs), 0.25f), y(static_cast<size_t>(rows * size.outputs)) {
+    cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
+    auto weightSizes = packedLinearShape(test.format, shape);
+    auto scaleSizes = packedScaleShape(test.format, shape);
+    int64_t weightBytes = packedLinearBytes(test.format, shape);
+    int64_t scaleBytes = isQuantized(test.format) ? scaleSizes[0] * scaleSizes[1] * scaleSizes[2] * 2 : 0;
+    layerBytes = weightBytes + scaleBytes;
+    count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
+    for (int64_t i = 0; i < count; ++i) {
+      uint8_t *at = pool.data() + i * layerBytes;
+      std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs}),
+                                           viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()})};
+      if (isQuantized(test.format)) {
+        operands.push_back(viewOf(at + weightBytes, HONE_F16, {scaleSizes.begin(), scaleSizes.end()}));
+        operands.push_back(viewOf(nullptr, HONE_U8, {0}));
+      }
+      for (int absent = 0; absent < 3; ++absent)
+        operands.push_back(absentOperand());
+      operands.push_back(viewOf(y.data(), HONE_F32, {rows, size.outputs}));
+      calls.push_back(std::move(operands));
+    }
+  }
+
+  double bytes() const { return static_cast<double>(count * layerBytes); }
+
+  /// Seconds that all layers take.
+  double run(hone_kernel_fn kernel, int threads) const {
+    int64_t ints[] = {0, test.group, test.bits};
+    double start = seconds(threads);
+    for (const std::vector<hone_tensor> &operands : calls)
+      kernel(nullptr, operands.data(), ints, nullptr);
+    return seconds(threads) - start;
+  }
+
+private:
+  const Case &test;
+  std::vector<float> x, y;
+  std::vector<std::vector<hone_tensor>> calls;
+  int64_t layerBytes = 0, count = 0;
+};
+
+void fewRows(const Options &options, Pool &pool, const Case &test, const LayerSize &size, hone_kernel_fn kernel,
+             const std::string &name) {
+  Layers one(test, size, 1, 1 << 20, pool.all()), eight(test, size, 8, 1 << 20, pool.all());
+  Layers sixteen(test, size, 16, 1 << 20, pool.all());
+  Measurement first, second, third;
+  takeTurns(options, [&](bool counts) {
+    double limit = readBandwidth(pool.all(), options.threads);
+    double seconds1 = one.run(kernel, options.threads), seconds8 = eight.run(kernel, options.threads);
+    double seconds16 = sixteen.run(kernel, options.threads);
+    if (!counts)
+      return;
+    first.add(one.bytes() / seconds1, limit);
+    second.add(seconds8, seconds1);
+    third.add(seconds16, seconds1);
+  });
+  std::printf("%-34s decode   %6.1f GB/s, %4.0f %% of reading; 8 rows cost %.2f, 16 rows %.2f times one\n",
+              name.c_str(), median(first.rates) * 1e-9, median(first.ratios) * 100, median(second.ratios),
+              median(third.ratios));
+  std::fflush(stdout);
+}
+
+void manyRows(const Options &options, Pool &pool, const Case &test, const LayerSize &size, hone_kernel_fn kernel,
+              const std::string &name) {
+  constexpr int64_t rows = 512, layers = 4;
+  Layers many(test, size, rows, layers, pool.all());
+  double operations = 2.0 * static_cast<double>(layers * rows * size.outputs * size.inputs);
+  Measurement measurement;
+  takeTurns(options, [&](bool counts) {
+    double limit = test.peak() * options.threads, time = many.run(kernel, options.threads);
+    if (counts)
+      measurement.add(operations / time, limit);
+  });
+  std::printf("%-34s 512 rows %6.0f GFLOP/s, %4.0f %% of the peak\n", name.c_str(), median(measurement.rates) * 1e-9,
+              median(measurement.ratios) * 100);
+  std::fflush(stdout);
+}
+
+} // namespace
+
+void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
+  for (const Case &test : kCases)
+    for (const LayerSize &size : kLayers) {
+      std::string name = std::string("linear/") + test.name + "/" + std::to_string(size.outputs) + "x" +
+                         std::to_string(size.inputs) + "/" + std::string(levelName(level));
+      if (!isWanted(options, name))
+        continue;
+      fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
+      manyRows(options, pool, test, size, findKernel(test.kernel, level), name);
+    }
+}
+
+} // namespace hone::bench

@@ -1,0 +1,117 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Keys and values as they are kept, and their way into rows of floats.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
+
+#include "../vector.h"
+#include "problem.h"
+
+namespace {
+
+/// Asks for memory that the next keys are read from, far enough ahead to hide its latency.
+inline void prefetchCache(const void *from) {
+  constexpr int64_t distance = 4096;
+  __builtin_prefetch(static_cast<const uint8_t *>(from) + distance, 0, 3);
+}
+
+template <typename From, typename To> inline To bitsTo(From from) {
+  static_assert(sizeof(From) == sizeof(To));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+struct F32Cache {
+  using Element = float;
+  static constexpr bool kIsFloat = true;
+  static Vector load16(const float *from) { return load(from); }
+  static float load1(const float *from) { return *from; }
+};
+
+struct F16Cache {
+  using Element = _Float16;
+  static constexpr bool kIsFloat = false;
+  static Vector load16(const _Float16 *from) {
+    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    return __builtin_convertvector(halves, Vector);
+  }
+  static float load1(const _Float16 *from) { return static_cast<float>(*from); }
+};
+
+struct Bf16Cache {
+  using Element = uint16_t;
+  static constexpr bool kIsFloat = false;
+  static Vector load16(const uint16_t *from) {
+    typedef uint16_t Halves __attribute__((ext_vector_type(16)));
+    typedef uint32_t Words __attribute__((ext_vector_type(16)));
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    return bitsTo<Words, Vector>(__builtin_convertvector(halves, Words) << 16);
+  }
+  static float load1(const uint16_t *from) { return bitsTo<uint32_t, float>(static_cast<uint32_t>(*from) << 16); }
+};
+
+struct I8Cache {
+  using Element = int8_t;
+  static constexpr bool kIsFloat = false;
+  static Vector load16(const int8_t *from) {
+    typedef int8_t Bytes __attribute__((ext_vector_type(16)));
+    Bytes bytes;
+    __builtin_memcpy(&bytes, from, sizeof bytes);
+    return __builtin_convertvector(bytes, Vector);
+  }
+  static float load1(const int8_t *from) { return *from; }
+};
+
+/// Rows [first, first + count) of one sequence and head of a key or value tensor.
+template <typename Cache> class CacheRows {
+public:
+  using Element = typename Cache::Element;
+
+  CacheRows(const hone_tensor &tensor, const hone_tensor &scales, int64_t sequence, int64_t head, int64_t first)
+      : data(static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, first)),
+        stride(tensor.strides[2]), step(tensor.strides[3]), size(tensor.sizes[3]) {
+    if (isAbsent(scales))
+      return;
+    scale = {floats(scales) + sequence * scales.strides[0] + head * scales.strides[1] + first * scales.strides[2],
+             scales.strides[2]};
+  }
+
+  /// True where the rows can be read as they are: floats next to each other.
+  bool isReady() const { return Cache::kIsFloat && step == 1; }
+  const float *floatRows() const { return reinterpret_cast<const float *>(data); }
+  int64_t rowStride() const { return stride; }
+
+  /// Writes `count` rows as floats, `width` elements each; what the rows lack is 0.
+  void copy(int64_t count, float *to, int64_t width) const {
+    for (int64_t j = 0; j < count; ++j)
+      copyRow(data + j * stride, scale.data ? scale[j] : 1.0f, to + j * width, width);
+  }
+
+private:
+  void copyRow(const Element *from, float factor, float *to, int64_t width) const {
+    int64_t d = 0;
+    if (step == 1)
+      for (; d + kLanes <= size; d += kLanes) {
+        prefetchCache(from + d);
+        store(to + d, Cache::load16(from + d) * factor);
+      }
+    for (; d < size; ++d)
+      to[d] = Cache::load1(from + d * step) * factor;
+    for (; d < width; ++d)
+      to[d] = 0;
+  }
+
+  const Element *data;
+  int64_t stride, step, size;
+  Row scale = {nullptr, 0};
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H

@@ -1,0 +1,113 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A query's row of scores: logits, visibility, and the running softmax.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
+
+#include "../vector.h"
+#include "problem.h"
+
+namespace {
+
+constexpr int64_t kBlockKeys = 64; // keys whose scores are held at a time
+
+typedef int32_t Indices __attribute__((ext_vector_type(16)));
+
+/// e^x for x ≤ 0: as vectorExp, sixteen at once; 0 below -87.34, NaN for NaN.
+inline Vector expBelowZero(Vector x) {
+  constexpr float least = -87.336544f;
+  Vector clamped = x < least ? (Vector)least : x;
+  Vector n = __builtin_elementwise_roundeven(clamped * 1.44269504f);
+  Vector r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+  Vector p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  Indices exponent = (__builtin_convertvector(n, Indices) + 127) << 23;
+  Vector power;
+  __builtin_memcpy(&power, &exponent, sizeof power);
+  return x < least ? (Vector)0.0f : p * power;
+}
+
+inline float largestLane(Vector vector) {
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane)
+      vector[lane] = vector[lane + half] > vector[lane] ? vector[lane + half] : vector[lane];
+  return vector[0];
+}
+
+/// A row of a block: a query of a head, and its running softmax.
+struct QueryRow {
+  int64_t head, query, position, begin, end;
+  Row bias;
+  float slope, largest, sum;
+
+  /// What the logits have besides the scaled products. `first` is the number of the first key.
+  void adjust(float *score, int64_t first, int64_t count, float softcap) const {
+    if (softcap > 0)
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) // tanh u = 1 - 2 / (1 + e^2u)
+        score[j] = softcap * (1.0f - 2.0f / (1.0f + vectorExp(2.0f * score[j] / softcap)));
+    if (slope != 0)
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j)
+        score[j] += slope * static_cast<float>(first + j - position);
+    if (bias.data)
+      for (int64_t j = 0; j < count; ++j)
+        score[j] += bias[first + j];
+  }
+
+  /// Turns kBlockKeys scores into weights under the running maximum; what the sums so far must be multiplied with is the
+  /// result. Keys that are not visible, and those from `count` on, get weight 0.
+  float weigh(float *score, int64_t first, int64_t count) {
+    int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
+    if (from >= to)
+      return hide(score);
+    if (from > 0 || to < kBlockKeys)
+      mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
+    Vector most = largest;
+    for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
+      Vector logits = load(score + j);
+      most = logits > most ? logits : most;
+    }
+    float next = largestLane(most);
+    if (next == -__builtin_inff())
+      return hide(score);
+    Vector total = 0;
+    for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
+      Vector weights = expBelowZero(load(score + j) - next);
+      total += weights;
+      store(score + j, weights);
+    }
+    float correction = largest == next ? 1.0f : vectorExp(largest - next);
+    largest = next;
+    sum = sum * correction + sumLanes(total);
+    return correction;
+  }
+
+private:
+  static float hide(float *score) {
+    for (int64_t j = 0; j < kBlockKeys; j += kLanes)
+      store(score + j, 0);
+    return 1.0f;
+  }
+
+  static void mask(float *score, int32_t from, int32_t to) {
+    constexpr Indices lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    for (int32_t j = 0; j < kBlockKeys; j += kLanes) {
+      Indices index = lanes + j;
+      Vector logits = load(score + j);
+      logits = index < from ? (Vector)-__builtin_inff() : logits;
+      store(score + j, index >= to ? (Vector)-__builtin_inff() : logits);
+    }
+  }
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H

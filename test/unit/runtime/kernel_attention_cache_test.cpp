@@ -1,0 +1,115 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention over keys and values of 16 and 8 bits gives what hone.attention.f32 gives for the numbers that they stand for.
+
+#include "kernel_tensor.h"
+
+#include <bit>
+
+namespace hone::test {
+namespace {
+
+constexpr float kTolerance = 2e-5f;
+
+/// Elements of a type, dense or with the axes of heads and positions swapped, and the same numbers as f32.
+template <typename Element> class CacheTensor {
+public:
+  template <typename Encode, typename Decode>
+  CacheTensor(std::vector<int64_t> shape, bool isSwapped, hone_dtype dtype, std::mt19937 &random, Encode encode,
+              Decode decode)
+      : decoded(shape), scales({shape[0], shape[1], shape[2]}), dtype(dtype) {
+    strides = {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
+    if (isSwapped)
+      strides = {strides[0], shape[3], shape[1] * shape[3], 1};
+    memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
+    std::uniform_real_distribution<float> scale(0.005f, 0.02f);
+    scales.forEach([&](const std::vector<int64_t> &index) { scales(index) = dtype == HONE_I8 ? scale(random) : 1; });
+    std::normal_distribution<float> normal;
+    decoded.forEach([&](const std::vector<int64_t> &index) {
+      float factor = scales.at({index[0], index[1], index[2]});
+      Element element = encode(normal(random) / (dtype == HONE_I8 ? 0.03f : 1));
+      memory[static_cast<size_t>(std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0}))] =
+          element;
+      decoded(index) = decode(element) * factor;
+    });
+  }
+
+  hone_tensor view() {
+    hone_tensor tensor = decoded.view();
+    tensor.data = memory.data();
+    tensor.dtype = dtype;
+    std::ranges::copy(strides, tensor.strides);
+    return tensor;
+  }
+
+  Tensor decoded, scales;
+
+private:
+  hone_dtype dtype;
+  std::vector<int64_t> strides;
+  std::vector<Element> memory;
+};
+
+struct Case {
+  int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32;
+};
+
+class AttentionCacheKernel : public KernelTest {
+protected:
+  template <typename Element, typename Encode, typename Decode>
+  void check(const char *kernel, hone_dtype dtype, Encode encode, Decode decode) {
+    for (bool isSwapped : {false, true})
+      for (const Case &test : {Case{}, Case{.queries = 5, .keys = 70}, Case{.queries = 40, .keys = 130},
+                               Case{.keyHeads = 1, .keys = 65, .size = 19, .valueSize = 21}, Case{.keys = 0},
+                               Case{.queries = 2, .keys = 4200, .size = 16, .valueSize = 16}}) {
+        CacheTensor<Element> key({2, test.keyHeads, test.keys, test.size}, isSwapped, dtype, random, encode, decode);
+        CacheTensor<Element> value({2, test.keyHeads, test.keys, test.valueSize}, isSwapped, dtype, random, encode,
+                                   decode);
+        compare(kernel, test, key, value);
+      }
+  }
+
+  template <typename Element>
+  void compare(const char *kernel, const Case &test, CacheTensor<Element> &key, CacheTensor<Element> &value) {
+    Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random), none = Tensor::absent();
+    Tensor out({2, test.heads, test.queries, test.valueSize}), expected(out.sizes);
+    auto operands = [&](hone_tensor keys, hone_tensor values) {
+      return std::vector<hone_tensor>{query.view(), keys,        values,      none.view(), none.view(),
+                                      none.view(),  none.view(), none.view(), none.view()};
+    };
+    std::vector<hone_tensor> plain = operands(key.decoded.view(), value.decoded.view());
+    std::vector<hone_tensor> cached = operands(key.view(), value.view());
+    if (key.view().dtype == HONE_I8)
+      cached.insert(cached.end(), {key.scales.view(), value.scales.view()});
+    plain.push_back(expected.view());
+    cached.push_back(out.view());
+    run("hone.attention.f32", plain, {1, -1}, {0.2, 0});
+    run(kernel, cached, {1, -1}, {0.2, 0});
+    expectClose(out, expected, kTolerance, kernel);
+  }
+};
+
+TEST_P(AttentionCacheKernel, F16) {
+  check<_Float16>(
+      "hone.attention.f16", HONE_F16, [](float value) { return static_cast<_Float16>(value); },
+      [](_Float16 value) { return static_cast<float>(value); });
+}
+
+TEST_P(AttentionCacheKernel, Bf16) {
+  check<uint16_t>(
+      "hone.attention.bf16", HONE_BF16,
+      [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
+      [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
+}
+
+TEST_P(AttentionCacheKernel, I8HasAScaleAPosition) {
+  check<int8_t>(
+      "hone.attention.i8", HONE_I8, [](float value) { return static_cast<int8_t>(std::clamp(value, -127.0f, 127.0f)); },
+      [](int8_t value) { return static_cast<float>(value); });
+}
+
+HONE_INSTANTIATE_LEVELS(AttentionCacheKernel);
+
+} // namespace
+} // namespace hone::test
