@@ -72,6 +72,8 @@ Value buildHeadRows(const HeadRows &rows, OpBuilder &b, Location loc);
 struct MaskMeaning {
   AttentionPatternInterface pattern;
   Value keyBegin, keyEnd, prefix;
+  /// The slope of each head, times the distance of the key; null without one.
+  Value alibi;
   /// Added to the logits: tensors that broadcast to [B, H, Sq, Sk].
   SmallVector<Value> biases;
   /// The predicate as a function of the logit, if there is one; null where all logits count.

@@ -61,6 +61,9 @@ private:
   std::optional<KeyFlag> matchKeyFlag(const Expression *predicate);
   std::optional<Value> matchPerSequence(const Polynomial &polynomial);
   AttentionPatternInterface getPattern();
+  Polynomial assume(const Polynomial &polynomial, ArrayRef<const Expression *> conjuncts);
+  bool dependsOn(const Polynomial &polynomial, ArrayRef<analysis::Atom> variables);
+  bool readAlibi(const Mask &mask, ArrayRef<const Expression *> conjuncts);
   Value buildKeyBias(ArrayRef<KeyFlag> flags);
   Value buildBias(const Mask &mask);
   Value withRankFour(Value value);
@@ -157,6 +160,70 @@ std::optional<KeyFlag> MaskReader::matchKeyFlag(const Expression *predicate) {
       !getRankedType(load->source))
     return std::nullopt;
   return KeyFlag{load->source, inverted};
+}
+
+/// The polynomial where all of `conjuncts` hold.
+Polynomial MaskReader::assume(const Polynomial &polynomial, ArrayRef<const Expression *> conjuncts) {
+  auto &e = analysis.expressions;
+  // Whether `size >= 0` follows from one conjunct.
+  auto isImplied = [&](const Polynomial &size) {
+    return llvm::any_of(conjuncts, [&](const Expression *conjunct) {
+      return conjunct->kind == ExpressionKind::NonNegative && e.isNonNegative(size - conjunct->polynomial);
+    });
+  };
+  return polynomial.substitute([&](analysis::Atom atom) -> Polynomial {
+    const Expression *definition = e.info(atom).definition;
+    if (definition && llvm::is_contained(conjuncts, definition))
+      return 1;
+    bool isMax = definition && definition->isCall("Max") && definition->operands.size() == 2;
+    if (isMax && definition->operands[1]->kind == ExpressionKind::Integer && definition->operands[1]->polynomial == 0 &&
+        isImplied(definition->operands[0]->polynomial))
+      return definition->operands[0]->polynomial;
+    return Polynomial::of(atom);
+  });
+}
+
+/// Whether the polynomial may depend on one of the index variables: by itself, or through what an atom of it stands for.
+bool MaskReader::dependsOn(const Polynomial &polynomial, ArrayRef<analysis::Atom> variables) {
+  for (const Polynomial::Term &term : polynomial.getTerms())
+    for (analysis::Atom atom : term.atoms) {
+      const Expression *definition = analysis.expressions.info(atom).definition;
+      if (llvm::is_contained(variables, atom) || (definition && definition->kind != ExpressionKind::Load))
+        return true;
+      for (const Polynomial &index : definition ? ArrayRef<Polynomial>(definition->indices) : ArrayRef<Polynomial>())
+        if (dependsOn(index, variables))
+          return true;
+    }
+  return false;
+}
+
+/// Whether the mask adds a slope of the head times the position of the key, from any origin that the keys of a query
+/// share: what the softmax makes of it does not depend on that.
+bool MaskReader::readAlibi(const Mask &mask, ArrayRef<const Expression *> conjuncts) {
+  const Expression *element = analysis.getBroadcastElement(mask.value, mask.shape, mask.indices);
+  auto heads = space.heads.getConstant();
+  auto head = space.h.getAtom(), key = space.j.getAtom();
+  if (!element || !element->isCall("Mul") || !heads || !head || !key || meaning.alibi)
+    return false;
+  for (unsigned side : {0u, 1u}) {
+    const Expression *slope = element->operands[side], *position = element->operands[1 - side];
+    if (slope->kind != ExpressionKind::Load || !position->isCall("ToReal"))
+      continue;
+    Polynomial origin = assume(position->operands[0]->polynomial, conjuncts) - space.j;
+    auto isHead = [&](const Polynomial &index) { return index == space.h; };
+    bool isPerHead =
+        llvm::count_if(slope->indices, isHead) == 1 &&
+        llvm::all_of(slope->indices, [&](const Polynomial &index) { return isHead(index) || index.isConstant(0); });
+    auto shape = analysis.getShape(slope->source);
+    Polynomial count(1);
+    for (const Polynomial &size : shape ? ArrayRef<Polynomial>(*shape) : ArrayRef<Polynomial>())
+      count = count * size;
+    if (!isPerHead || !count.isConstant(*heads) || dependsOn(origin, {*key, *head}))
+      continue;
+    meaning.alibi = onnx.reshape(onnx.cast(slope->source, b.getF32Type()), {*heads}, {*heads});
+    return true;
+  }
+  return false;
 }
 
 AttentionPatternInterface MaskReader::getPattern() {
@@ -295,7 +362,10 @@ FailureOr<MaskMeaning> MaskReader::read(ArrayRef<Mask> masks, StringRef &reason)
   } else if (!flags.empty()) {
     meaning.biases.push_back(buildKeyBias(flags));
   }
+  bool isExact = !differs && understood;
   for (const Mask &leaf : adding) {
+    if (isExact && readAlibi(leaf, conjuncts))
+      continue;
     const Expression *element = analysis.getBroadcastElement(leaf.value, leaf.shape, leaf.indices);
     meaning.note = "adds " + (element ? e.toString(element) : "a tensor whose sizes are not those of the logits");
     meaning.biases.push_back(buildBias(leaf));

@@ -282,7 +282,7 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
       {queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
       queryType.getElementType());
   Value bias = sumBiases(b, loc, meaning->biases);
-  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, /*alibi=*/Value(), /*sinks=*/Value(),
+  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, meaning->alibi, /*sinks=*/Value(),
                                         meaning->keyBegin, meaning->keyEnd, meaning->prefix, meaning->pattern,
                                         b.getF32FloatAttr(scale), softcap ? b.getF32FloatAttr(*softcap) : FloatAttr());
   auto remark = remarkRaised(loc, kPass, "Attention");
