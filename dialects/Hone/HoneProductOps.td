@@ -74,8 +74,9 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
 def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [], /*elementOperand=*/1> {
   let summary = "rows of a table";
   let description = [{
-    *Meaning.* For ids `[…]` and table `[V, N]`: result `[…, N]` with `result[…, n] = table[ids[…], n]`. An id outside
-    `[0, V)` gives a row of NaN; a target that can fail the call may do that instead.
+    *Meaning.* For ids `[…]` and table `[V, N]`: result `[…, N]` with `result[…, n] = table[ids[…], n]`. A negative id
+    counts from the end: -1 is the last row. An id outside `[-V, V)` gives a row of NaN; a target that can fail the call
+    may do that instead.
 
     *Constraints.*
 

@@ -45,7 +45,10 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  llvm::MapVector<Operation *, ParamOp> transposed; // by the source parameter or constant
+  /// By what is transposed: a parameter's operation, or the value of a constant, whose operation may be erased.
+  llvm::DenseMap<const void *, ParamOp> transposed;
+  /// Parameters with their transposed copies.
+  SmallVector<std::pair<ParamOp, ParamOp>> copies;
 };
 
 class LinearRaiser {
@@ -88,23 +91,23 @@ Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
   Operation *source = read ? symbols.lookup(read.getName()) : weight.value.getDefiningOp();
   if (!source || type.getEncoding())
     return {};
-  ParamOp &param = transposed[source];
-  if (!param) {
-    auto elements = source->getAttrOfType<DenseElementsAttr>("value");
-    if (auto original = dyn_cast<ParamOp>(source))
-      param = makeTransposed(original.getSymName(), type, original.getStorage(), original.getLoc());
-    else if (elements)
-      param = makeTransposed("constant", type, elements, loc);
-    else
-      return {};
+  auto original = dyn_cast<ParamOp>(source);
+  auto elements = source->getAttrOfType<DenseElementsAttr>("value");
+  if (!original && !elements)
+    return {};
+  ParamOp &param = transposed[original ? static_cast<const void *>(source) : elements.getAsOpaquePointer()];
+  if (!param && original) {
+    param = makeTransposed(original.getSymName(), type, original.getStorage(), original.getLoc());
+    copies.emplace_back(original, param);
+  } else if (!param) {
+    param = makeTransposed("constant", type, elements, loc);
   }
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }
 
 void ParamTable::finish() {
-  for (auto &[source, param] : transposed) {
-    auto original = dyn_cast<ParamOp>(source);
-    if (!original || !SymbolTable::symbolKnownUseEmpty(original, module))
+  for (auto &[original, param] : copies) {
+    if (!SymbolTable::symbolKnownUseEmpty(original, module))
       continue;
     StringAttr name = original.getSymNameAttr();
     symbols.erase(original);

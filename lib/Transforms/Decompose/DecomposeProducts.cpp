@@ -63,12 +63,16 @@ static Value decomposeMatmul(LocBuilder &builder, MatmulOp op) {
 static Value decomposeEmbedding(LocBuilder &builder, EmbeddingOp op) {
   Sizes sizes = getResultSizes(builder, op);
   Value table = getPlain(builder, op.getTable());
-  Value last = arith::SubIOp::create(builder, asIndex(builder, getSize(builder, table, 0)),
-                                     arith::ConstantIndexOp::create(builder, 1));
+  Value rows = asIndex(builder, getSize(builder, table, 0));
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  Value last = arith::SubIOp::create(builder, rows, arith::ConstantIndexOp::create(builder, 1));
   int64_t column = sizes.size() - 1;
   auto step = [&](LocBuilder &b, ValueRange args) -> Value {
-    Value id = arith::IndexCastOp::create(b, b.getIndexType(), args[0]);
-    // Unsigned: a negative id is a very large one.
+    Value given = arith::IndexCastOp::create(b, b.getIndexType(), args[0]);
+    Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, given, zero);
+    Value fromEnd = arith::AddIOp::create(b, given, rows);
+    Value id = arith::SelectOp::create(b, isNegative, fromEnd, given);
+    // Unsigned: what is still negative is a very large id.
     Value row = arith::MinUIOp::create(b, id, last);
     Value element = extractF32(b, table, {row, linalg::IndexOp::create(b, column)});
     Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, id);

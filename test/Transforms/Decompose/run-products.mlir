@@ -36,11 +36,12 @@ func.func private @matmul(%a: tensor<2x1x?x2xf32>, %b: tensor<3x2x?xf32>) {
   return
 }
 
-// Rows 2, none, 0, none, none of three.
+// Rows 2, the last, 0, none, none, none of three.
 // CHECK: data =
 // CHECK-NEXT: [5, 6]
-// CHECK-NEXT: [nan, nan]
+// CHECK-NEXT: [5, 6]
 // CHECK-NEXT: [1, 2]
+// CHECK-NEXT: [nan, nan]
 // CHECK-NEXT: [nan, nan]
 // CHECK-NEXT: [nan, nan]
 func.func private @embedding(%ids: tensor<?xi64>, %t: tensor<?x?xf32>) {
@@ -67,9 +68,9 @@ func.func @main() {
   %mbd = tensor.cast %mb : tensor<3x2x1xf32> to tensor<3x2x?xf32>
   call @matmul(%mad, %mbd) : (tensor<2x1x?x2xf32>, tensor<3x2x?xf32>) -> ()
 
-  %ids = arith.constant dense<[2, -1, 0, 3, 4611686018427387904]> : tensor<5xi64>
+  %ids = arith.constant dense<[2, -1, 0, 3, -4, 4611686018427387904]> : tensor<6xi64>
   %t = arith.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
-  %idsd = tensor.cast %ids : tensor<5xi64> to tensor<?xi64>
+  %idsd = tensor.cast %ids : tensor<6xi64> to tensor<?xi64>
   %td = tensor.cast %t : tensor<3x2xf32> to tensor<?x?xf32>
   call @embedding(%idsd, %td) : (tensor<?xi64>, tensor<?x?xf32>) -> ()
   return
