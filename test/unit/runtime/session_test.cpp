@@ -128,8 +128,9 @@ TEST_F(Sessions, ReplacedStateHasNoHistory) {
 }
 
 TEST_F(Sessions, TakeContextOnce) {
-  writeArtefact(folder, HONE_TEST_PROGRAM, toyManifestWithContext());
-  module = *Module::load(folder);
+  std::string decoder = temporary.file("context.hone");
+  writeArtefact(decoder, HONE_TEST_PROGRAM, toyManifestWithContext());
+  module = *Module::load(decoder);
   session = open();
   Array encoded = makeArray<float>(HONE_F32, {1, 2}, {1, 2}), wrong = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
   NamedTensor good[] = {{"encoded", encoded.view()}}, bad[] = {{"encoded", wrong.view()}},
