@@ -23,11 +23,10 @@ inline Vector load(const float *from) {
 inline void store(float *to, Vector vector) { __builtin_memcpy(to, &vector, sizeof vector); }
 
 inline float sumLanes(Vector vector) {
-  float sum = 0;
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane)
-      vector[lane] += vector[lane + half];
-  return sum + vector[0];
+  auto eight = vector.lo + vector.hi;
+  auto four = eight.lo + eight.hi;
+  auto two = four.lo + four.hi;
+  return two.x + two.y;
 }
 
 /// Dot product of two rows of stride 1.

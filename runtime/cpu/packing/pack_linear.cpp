@@ -52,12 +52,23 @@ void packNibbles(const uint8_t *levels, int64_t stride, int64_t count, uint8_t *
     to[j % 4] |= static_cast<uint8_t>((levels[j * stride] & 0xf) << (j < 4 ? 0 : 4));
 }
 
-void packStep(PackedFormat format, const FormatInfo &info, const uint8_t *from, int64_t strideBytes, int64_t count,
-              uint8_t *to) {
-  if (format == PackedFormat::U4)
-    return packNibbles(from, strideBytes, count, to);
+template <size_t BYTES> void copyElements(const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
   for (int64_t j = 0; j < count; ++j)
-    std::memcpy(to + j * info.elementBytes, from + j * strideBytes, static_cast<size_t>(info.elementBytes));
+    std::memcpy(to + j * static_cast<int64_t>(BYTES), from + j * strideBytes, BYTES);
+}
+
+void packStep(PackedFormat format, const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
+  switch (format) {
+  case PackedFormat::F32:
+    return copyElements<4>(from, strideBytes, count, to);
+  case PackedFormat::F16:
+  case PackedFormat::Bf16:
+    return copyElements<2>(from, strideBytes, count, to);
+  case PackedFormat::U8:
+    return copyElements<1>(from, strideBytes, count, to);
+  case PackedFormat::U4:
+    return packNibbles(from, strideBytes, count, to);
+  }
 }
 
 } // namespace
@@ -91,8 +102,7 @@ void packLinearWeight(PackedFormat format, const LinearShape &shape, const Weigh
   for (int64_t n = 0; n < shape.outputs; ++n)
     for (int64_t k = 0; k < shape.inputs; k += info.stepInputs) {
       int64_t step = n / kPanelOutputs * steps + k / info.stepInputs;
-      packStep(format, info, data + n * outputBytes + k * inputBytes, inputBytes,
-               std::min(info.stepInputs, shape.inputs - k),
+      packStep(format, data + n * outputBytes + k * inputBytes, inputBytes, std::min(info.stepInputs, shape.inputs - k),
                packed.data() + (step * kPanelOutputs + n % kPanelOutputs) * info.stepBytes);
     }
 }

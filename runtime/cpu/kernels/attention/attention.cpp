@@ -15,6 +15,8 @@ namespace {
 /// Keys of a part where a cache is divided. The division does not depend on the number of threads, so that results do not.
 constexpr int64_t kPartKeys = 4096;
 
+constexpr int64_t kPartRows = 64; // with so many rows there is work for all threads without parts
+
 /// How the rows of a sequence and key head are divided into blocks, and keys into parts.
 struct Division {
   int64_t sequenceHeads, rows, blockRows, blocks, parts;
@@ -22,7 +24,7 @@ struct Division {
   explicit Division(const Attention &attention)
       : sequenceHeads(attention.batch() * attention.keyHeads()), rows(attention.group() * attention.queries()),
         blockRows(chooseBlockRows(sequenceHeads, rows)), blocks((rows + blockRows - 1) / blockRows), parts(1) {
-    if (rows < kBlockQueries / 2)
+    if (rows < kPartRows)
       parts = larger((attention.keys() + kPartKeys - 1) / kPartKeys, 1);
   }
 

@@ -49,7 +49,7 @@ public:
     }
     end = smaller(end, endKey);
     for (int64_t key = larger(begin, firstKey); key < end; key += kBlockKeys)
-      addKeys(key, smaller(kBlockKeys, end - key));
+      addKeys(key, smaller(kBlockKeys, end - key), larger(smaller(kBlockKeys, end - key - kBlockKeys), 0));
   }
 
   void writeRows() const {
@@ -108,57 +108,71 @@ private:
       sums[r * paddedValue + d] = 0;
   }
 
-  void addKeys(int64_t first, int64_t keyCount) {
-    scoreKeys(first, keyCount);
+  /// Keys [first, first + keyCount) as rows of floats; they are copied where the cache has something else.
+  struct FloatRows {
+    const float *data;
+    int64_t stride;
+  };
+
+  static FloatRows floatRows(const CacheRows<Cache> &cache, int64_t size, int64_t padded, int64_t keyCount,
+                             float *copied) {
+    if (cache.isReady() && size == padded)
+      return {cache.floatRows(), cache.rowStride()};
+    cache.copy(keyCount, copied, padded);
+    return {copied, padded};
+  }
+
+  CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, attention.keyScales, sequence, head, key}; }
+  CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, attention.valueScales, sequence, head, key}; }
+
+  /// `nextCount` keys come after these.
+  void addKeys(int64_t first, int64_t keyCount, int64_t nextCount) {
+    FloatRows keys = floatRows(keysAt(first), attention.size(), paddedSize, keyCount, copiedKeys);
+    if (count < kFewQueries)
+      return addKeysToFew(keys, first, keyCount, nextCount);
+    scoreKeys(keys, keyCount);
     for (int64_t r = 0; r < count; ++r)
       weighRow(r, first, keyCount);
-    CacheRows<Cache> values(attention.value, attention.valueScales, sequence, head, first);
-    bool isReady = values.isReady() && attention.valueSize() == paddedValue;
-    if (!isReady)
-      values.copy(keyCount, copiedValues, paddedValue);
-    Product product = {scores,
-                       kBlockKeys,
-                       isReady ? values.floatRows() : copiedValues,
-                       isReady ? values.rowStride() : paddedValue,
-                       keyCount,
-                       sums,
-                       paddedValue,
-                       true};
-    if (isReady && count < kFewQueries)
-      multiply<true>(product, count, paddedValue);
-    else
-      multiply<false>(product, count, paddedValue);
+    FloatRows values = floatRows(valuesAt(first), attention.valueSize(), paddedValue, keyCount, copiedValues);
+    multiply({scores, kBlockKeys, values.data, values.stride, keyCount, sums, paddedValue, true}, count, paddedValue);
   }
 
-  /// scores[r][j] = scaled query r · key (first + j)
-  void scoreKeys(int64_t first, int64_t keyCount) {
-    CacheRows<Cache> keys(attention.key, attention.keyScales, sequence, head, first);
-    bool isReady = keys.isReady() && attention.size() == paddedSize;
-    const float *from = isReady ? keys.floatRows() : copiedKeys;
-    int64_t stride = isReady ? keys.rowStride() : paddedSize;
-    if (!isReady)
-      keys.copy(keyCount, copiedKeys, paddedSize);
-    if (count < kFewQueries)
-      return scoreFewRows(from, stride, keyCount);
+  /// With few rows the calculations are short, so that memory must not rest while they last.
+  void addKeysToFew(const FloatRows &keys, int64_t first, int64_t keyCount, int64_t nextCount) {
+    int64_t groups = (keyCount + kLanes - 1) / kLanes;
+    Prefetch<Cache> next(keysAt(first + keyCount), valuesAt(first + keyCount), nextCount, groups * (count + 1) + count);
+    for (int64_t j = 0; j < keyCount; j += kLanes)
+      for (int64_t r = 0; r < count; ++r) {
+        scoreGroup(keys, r, j, smaller(kLanes, keyCount - j));
+        next.advance();
+      }
+    for (int64_t r = 0; r < count; ++r) {
+      weighRow(r, first, keyCount);
+      next.advance();
+    }
+    FloatRows values = floatRows(valuesAt(first), attention.valueSize(), paddedValue, keyCount, copiedValues);
+    for (int64_t j = 0; j < keyCount; j += kLanes) {
+      multiply({scores + j, kBlockKeys, values.data + j * values.stride, values.stride, smaller(kLanes, keyCount - j),
+                sums, paddedValue, true},
+               count, paddedValue);
+      next.advance();
+    }
+  }
+
+  /// scores[r][j] = scaled query r · key j
+  void scoreKeys(const FloatRows &keys, int64_t keyCount) {
     for (int64_t j = 0; j < keyCount; j += kLanes)
       for (int64_t d = 0; d < paddedSize; d += kLanes)
-        transposeBlock(from + j * stride + d, stride, keyCount - j, turnedKeys + d * kBlockKeys + j, kBlockKeys);
-    Product product = {queries, paddedSize, turnedKeys, kBlockKeys, paddedSize, scores, kBlockKeys, false};
-    multiply<false>(product, count, toLanes(keyCount));
+        transposeBlock(keys.data + j * keys.stride + d, keys.stride, keyCount - j, turnedKeys + d * kBlockKeys + j,
+                       kBlockKeys);
+    multiply({queries, paddedSize, turnedKeys, kBlockKeys, paddedSize, scores, kBlockKeys, false}, count,
+             toLanes(keyCount));
   }
 
-  void scoreFewRows(const float *from, int64_t stride, int64_t keyCount) {
-    for (int64_t j = 0; j < keyCount; j += kLanes) {
-      const float *keys = from + j * stride;
-      int64_t some = smaller(kLanes, keyCount - j);
-      for (int64_t key = 0; key < some; ++key)
-        for (int64_t d = 0; d < paddedSize; d += kLanes)
-          prefetchCache(keys + key * stride + d);
-      for (int64_t r = 0; r < count; ++r)
-        store(scores + r * kBlockKeys + j, some == kLanes
-                                               ? dotRows(queries + r * paddedSize, keys, stride, kLanes, paddedSize)
-                                               : dotRows(queries + r * paddedSize, keys, stride, some, paddedSize));
-    }
+  void scoreGroup(const FloatRows &keys, int64_t r, int64_t j, int64_t some) {
+    const float *query = queries + r * paddedSize, *from = keys.data + j * keys.stride;
+    store(scores + r * kBlockKeys + j, some == kLanes ? dotRows(query, from, keys.stride, kLanes, paddedSize)
+                                                      : dotRows(query, from, keys.stride, some, paddedSize));
   }
 
   void weighRow(int64_t r, int64_t first, int64_t keyCount) {

@@ -11,12 +11,6 @@
 
 namespace {
 
-/// Asks for memory that the next keys are read from, far enough ahead to hide its latency.
-inline void prefetchCache(const void *from) {
-  constexpr int64_t distance = 4096;
-  __builtin_prefetch(static_cast<const uint8_t *>(from) + distance, 0, 3);
-}
-
 template <typename From, typename To> inline To bitsTo(From from) {
   static_assert(sizeof(From) == sizeof(To));
   To to;
@@ -87,6 +81,10 @@ public:
   const float *floatRows() const { return reinterpret_cast<const float *>(data); }
   int64_t rowStride() const { return stride; }
 
+  const uint8_t *rowBytes(int64_t j) const { return reinterpret_cast<const uint8_t *>(data + j * stride); }
+  /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
+  int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
+
   /// Writes `count` rows as floats, `width` elements each; what the rows lack is 0.
   void copy(int64_t count, float *to, int64_t width) const {
     for (int64_t j = 0; j < count; ++j)
@@ -97,10 +95,8 @@ private:
   void copyRow(const Element *from, float factor, float *to, int64_t width) const {
     int64_t d = 0;
     if (step == 1)
-      for (; d + kLanes <= size; d += kLanes) {
-        prefetchCache(from + d);
+      for (; d + kLanes <= size; d += kLanes)
         store(to + d, Cache::load16(from + d) * factor);
-      }
     for (; d < size; ++d)
       to[d] = Cache::load1(from + d * step) * factor;
     for (; d < width; ++d)
@@ -110,6 +106,32 @@ private:
   const Element *data;
   int64_t stride, step, size;
   Row scale = {nullptr, 0};
+};
+
+/// Asks for the keys and values of the next block, a few lines at a time between the calculations of this one: memory is
+/// waited for as little as the machine allows when neither rests.
+template <typename Cache> class Prefetch {
+public:
+  /// `rows` rows of both, to be asked for by `calls` calls of `advance`.
+  Prefetch(const CacheRows<Cache> &keys, const CacheRows<Cache> &values, int64_t rows, int64_t calls)
+      : sources{keys, values}, rows(rows),
+        linesPerCall((rows * (keys.rowLines() + values.rowLines()) + calls - 1) / calls) {}
+
+  void advance() {
+    for (int64_t left = linesPerCall; left > 0 && row < rows; --left) {
+      __builtin_prefetch(sources[source].rowBytes(row) + line * 64, 0, 2);
+      if (++line < sources[source].rowLines())
+        continue;
+      line = 0;
+      row += source;
+      source ^= 1;
+    }
+  }
+
+private:
+  CacheRows<Cache> sources[2];
+  int64_t rows, linesPerCall, row = 0, line = 0;
+  int source = 0;
 };
 
 } // namespace

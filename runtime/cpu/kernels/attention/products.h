@@ -30,7 +30,7 @@ struct Product {
   bool accumulate;
 };
 
-template <int ROWS, int VECTORS, bool PREFETCH> void multiplyBlock(const Product &p) {
+template <int ROWS, int VECTORS> void multiplyBlock(const Product &p) {
   Vector sums[ROWS][VECTORS];
   for (int r = 0; r < ROWS; ++r)
     for (int v = 0; v < VECTORS; ++v)
@@ -38,11 +38,8 @@ template <int ROWS, int VECTORS, bool PREFETCH> void multiplyBlock(const Product
   const float *a = p.a, *b = p.b;
   for (int64_t k = 0; k < p.depth; ++k, ++a, b += p.bStride) {
     Vector row[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) {
+    for (int v = 0; v < VECTORS; ++v)
       row[v] = load(b + v * kLanes);
-      if constexpr (PREFETCH)
-        prefetchCache(b + v * kLanes);
-    }
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < VECTORS; ++v)
         sums[r][v] += a[r * p.aStride] * row[v];
@@ -52,28 +49,29 @@ template <int ROWS, int VECTORS, bool PREFETCH> void multiplyBlock(const Product
       store(p.c + r * p.cStride + v * kLanes, sums[r][v]);
 }
 
-template <int ROWS, bool PREFETCH> void multiplyRows(Product p, int64_t rows, int64_t columns) {
+template <int ROWS> void multiplyRows(Product p, int64_t rows, int64_t columns) {
   if constexpr (ROWS > 1)
     if (rows < ROWS)
-      return multiplyRows<ROWS - 1, PREFETCH>(p, rows, columns);
+      return multiplyRows<ROWS - 1>(p, rows, columns);
   for (; columns >= kProductVectors * kLanes; columns -= kProductVectors * kLanes) {
-    multiplyBlock<ROWS, kProductVectors, PREFETCH>(p);
+    multiplyBlock<ROWS, kProductVectors>(p);
     p.b += kProductVectors * kLanes;
     p.c += kProductVectors * kLanes;
   }
   for (; columns > 0; columns -= kLanes) {
-    multiplyBlock<ROWS, 1, PREFETCH>(p);
+    multiplyBlock<ROWS, 1>(p);
     p.b += kLanes;
     p.c += kLanes;
   }
 }
 
-/// PREFETCH where b comes from memory.
-template <bool PREFETCH> void multiply(Product p, int64_t rows, int64_t columns) {
-  for (; rows > 0; rows -= kProductRows) {
-    multiplyRows<kProductRows, PREFETCH>(p, smaller(rows, kProductRows), columns);
-    p.a += kProductRows * p.aStride;
-    p.c += kProductRows * p.cStride;
+/// Rows pass by in blocks of nearly equal height.
+inline void multiply(Product p, int64_t rows, int64_t columns) {
+  int64_t blocks = (rows + kProductRows - 1) / kProductRows, height = blocks == 0 ? 1 : (rows + blocks - 1) / blocks;
+  for (; rows > 0; rows -= height) {
+    multiplyRows<kProductRows>(p, smaller(rows, height), columns);
+    p.a += height * p.aStride;
+    p.c += height * p.cStride;
   }
 }
 

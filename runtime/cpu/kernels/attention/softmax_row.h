@@ -34,11 +34,13 @@ inline Vector expBelowZero(Vector x) {
   return x < least ? (Vector)0.0f : p * power;
 }
 
+template <typename Lanes> Lanes largerLanes(Lanes a, Lanes b) { return a > b ? a : b; }
+
 inline float largestLane(Vector vector) {
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane)
-      vector[lane] = vector[lane + half] > vector[lane] ? vector[lane + half] : vector[lane];
-  return vector[0];
+  auto eight = largerLanes(vector.lo, vector.hi);
+  auto four = largerLanes(eight.lo, eight.hi);
+  auto two = largerLanes(four.lo, four.hi);
+  return two.x > two.y ? two.x : two.y;
 }
 
 /// A row of a block: a query of a head, and its running softmax.
