@@ -83,9 +83,14 @@ def run_case(case, binaries, folder):
     return ("compare", reason) if reason else (None, "")
 
 
+def is_unexpected(name, result, known):
+    """A tool that crashes is a fault whatever it was asked to do."""
+    return result["stage"] == "crash" or (result["stage"] and name not in known)
+
+
 def judge(name, result, known):
     """Says at once what is not as expected, so that a run that is cut short has told what it found."""
-    if result["stage"] and name not in known:
+    if is_unexpected(name, result, known):
         print(f"FAIL {name}: {result['stage']}: {result['reason']}", flush=True)
     if not result["stage"] and name in known:
         print(f"PASS {name}, which {KNOWN.name} lists as failing: remove it there", flush=True)
@@ -124,7 +129,7 @@ def main():
     known = suite.read_known(KNOWN)
     results = run_all(cases, known, options)
     failed = [name for name, result in results.items() if result["stage"]]
-    unexpected = [name for name in failed if name not in known]
+    unexpected = [name for name in failed if is_unexpected(name, results[name], known)]
     passing = [name for name in known if name in results and name not in failed]
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")

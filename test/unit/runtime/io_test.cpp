@@ -160,6 +160,31 @@ TEST(FileWriters, LeaveNothingWithoutCommit) {
   EXPECT_THAT(messageOf(io::writeFile(folder.file("no/such/folder"), "text")), HasSubstr("cannot write"));
 }
 
+TEST(FileWriters, WriteDevicesAsTheyAre) {
+  std::string message = messageOf(io::writeFile("/dev/full", "text"));
+  EXPECT_THAT(message, HasSubstr("cannot write /dev/full: No space left on device"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  TemporaryFolder folder;
+  EXPECT_THAT(messageOf(io::writeFile(folder.path.string(), "text")), HasSubstr("it is a folder"));
+}
+
+TEST(TemporaryPaths, AreRemovedUnlessReleased) {
+  TemporaryFolder folder;
+  auto make = [&](const char *name) {
+    std::filesystem::create_directories(folder.file(name) + "/inside");
+    return io::TemporaryPath(folder.file(name));
+  };
+  {
+    io::TemporaryPath removed = make("removed"), kept = make("kept");
+    io::TemporaryPath moved = std::move(removed);
+    kept.release();
+    EXPECT_EQ(kept.path(), "");
+    EXPECT_EQ(moved.path(), folder.file("removed"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("removed")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("kept")));
+}
+
 TEST(Manifests, RoundTrip) {
   io::Manifest manifest = toyManifest();
   manifest.fileBytes = {{"program.so", 10}, {"weights.safetensors", 20}};
