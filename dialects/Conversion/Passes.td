@@ -55,17 +55,28 @@ def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp">
   let statistics = [Statistic<"numExpanded", "num-functions-expanded", "Number of operations replaced by their functions">];
 }
 
+def PackWeights : Pass<"hone-pack-weights", "::mlir::ModuleOp"> {
+  let summary = "Lay matrices out as the products of the CPU read them";
+  let description = [{
+    A parameter `[N, K]` of f32 whose elements are stored as f32, f16 or bf16, in either order, and which only products with f32
+    activations and embeddings read, gets the encoding `#hrt.panels`. Its bytes are converted when the artefact is written. A
+    remark says which parameters are packed, and why others are not.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect"];
+  let statistics = [Statistic<"numPacked", "num-weights-packed", "Number of parameters packed">];
+}
+
 def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
   let summary = "Turn functions on tensors into entry points of one call each, for the CPU";
   let description = [{
     Every function with a body becomes `(!hrt.call) -> ()`: arguments are read from the call's inputs, results are written
     to its outputs, parameters are read from the mapped weights, and operations on `!hone.kv` become those on the session's
-    state. Parameters get the offset of their bytes (`hrt.offset`); those that nothing reads are erased.
+    state. Parameters get the offsets of their planes' bytes (`hrt.offsets`); those that nothing reads are erased.
 
-    Operations that have a kernel become `hrt.kernel`; the others must have been decomposed.
+    Operations that have a kernel become `hrt.kernel`, the others are decomposed.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::memref::MemRefDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numKernels", "num-kernels-selected", "Number of operations given to a kernel">,
                     Statistic<"numParameters", "num-parameters-placed", "Number of parameters placed">];

@@ -75,4 +75,25 @@ def Hone_ExternalAttr : AttrDef<Hone_Dialect, "External"> {
   let genVerifyDecl = 1;
 }
 
+def Hone_ConvertedAttr : AttrDef<Hone_Dialect, "Converted"> {
+  let mnemonic = "converted";
+  let summary = "the bytes of a parameter in another form";
+  let description = [{
+    *Meaning.* The tensor of type `type` whose bytes are `storage`, in the encoding of the parameter that has this as its
+    storage. Bytes are converted when they are written, one parameter after another, and never kept.
+
+    *Constraints.*
+
+    - C1. `storage` is dense elements, a resource or `#hone.external`.
+
+    *Example.*
+    ```mlir
+    hone.param @lm_head : tensor<4x2xf32, #hone.stored<bf16>> = #hone.converted<tensor<4x2xf32> = #hone.external<"a.bin", 0, 32>>
+    ```
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$type, "::mlir::Attribute":$storage);
+  let assemblyFormat = "`<` $type `=` $storage `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // HONE_ENCODINGS_TD

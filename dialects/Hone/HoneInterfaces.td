@@ -20,7 +20,7 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
     How the elements of a tensor are stored. An encoded tensor `tensor<4096x4096xf32, #enc>` means an ordinary tensor of the
     same shape and element type; its bytes are one or more *planes*, each a dense row-major array, whose shapes and element
     types the encoding derives from the tensor's. The same four facts serve every user: the planes (import, artefact,
-    kernels), pack and unpack over bytes (compression, tests), unpacking in IR (decomposition), and the kernel's suffix.
+    kernels), pack and unpack over bytes (compression, tests), an element in IR (decomposition), and the kernel's suffix.
 
     Methods take the shape and element type of the tensor that carries the encoding, which has passed `verifyEncoding` and
     is static wherever bytes are involved.
@@ -43,11 +43,11 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
       (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
            "::llvm::ArrayRef<::llvm::ArrayRef<char>>":$planes, "::llvm::MutableArrayRef<char>":$dense)>,
     InterfaceMethod<[{
-      Builds IR that computes the tensor, without encoding, from values of its planes; bit-equal to `unpack`. `type` is the
-      result's type.
-      }], "::mlir::Value", "buildUnpack",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::RankedTensorType":$type,
-           "::mlir::ValueRange":$planes)>,
+      Builds IR that reads the element of the tensor at `indices` from values of its planes, as `elementType`; bit-equal to
+      what `unpack` writes there.
+      }], "::mlir::Value", "buildElement",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$elementType,
+           "::mlir::ValueRange":$planes, "::mlir::ValueRange":$indices)>,
     InterfaceMethod<[{
       The word for this storage in a kernel's name (`linear_f32_<suffix>_avx512`). Kernels that differ in a parameter of the
       encoding take it as an attribute; kernels that differ in code have another suffix.

@@ -16,9 +16,9 @@ include "Hone/HoneOpBase.td"
 def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisibility"]>]> {
   let summary = "a named constant tensor of the model";
   let description = [{
-    *Meaning.* Names a tensor whose bytes are `storage`: a dense elements attribute, a resource blob or `#hone.external`, or,
-    where the encoding of `type` has several planes, a dictionary of such from plane name to bytes. A parameter that no
-    operation reads may be erased.
+    *Meaning.* Names a tensor whose bytes are `storage`: a dense elements attribute, a resource blob or `#hone.external`; or,
+    where the encoding of `type` has several planes, a dictionary of such from plane name to bytes; or `#hone.converted`, the
+    bytes of the same tensor in another form. A parameter that no operation reads may be erased.
 
     *Constraints.*
 
@@ -26,6 +26,7 @@ def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisi
     - C2. `storage` is one of the forms above; as a dictionary it has an entry for each plane of `type` and no other.
     - C3. Elements given inline are of the plane's type.
     - C4. A `#hone.external` has as many bytes as the plane.
+    - C5. A `#hone.converted` is of the shape and elements of `type`, in an encoding of one plane.
 
     *Example.*
     ```mlir
@@ -39,7 +40,8 @@ def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisi
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
 
-    /// The bytes of each plane of the parameter's type, in the order of the planes: an ElementsAttr or an ExternalAttr.
+    /// The bytes of each plane of the parameter's type, in the order of the planes: an ElementsAttr or an ExternalAttr. Of
+    /// #hone.converted: those of the type that it converts from.
     ::llvm::SmallVector<::mlir::Attribute> getPlaneStorage();
   }];
 }

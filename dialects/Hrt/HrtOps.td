@@ -7,17 +7,10 @@
 #ifndef HRT_OPS_TD
 #define HRT_OPS_TD
 
-include "mlir/IR/AttrTypeBase.td"
-include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-def Hrt_Dialect : Dialect {
-  let name = "hrt";
-  let cppNamespace = "::hone::hrt";
-  let summary = "what the machine does: buffers, kernels and state of one call";
-  let useDefaultTypePrinterParser = 1;
-}
+include "Hrt/HrtDialect.td"
+include "Hrt/HrtEncodings.td"
 
 def Hrt_CallType : TypeDef<Hrt_Dialect, "Call"> {
   let mnemonic = "call";
@@ -57,7 +50,7 @@ def Hrt_OutputOp : Hrt_Op<"output", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Hrt_WeightOp : Hrt_Op<"weight", [Pure]> {
   let summary = "the mapped bytes of a parameter";
   let description = [{
-    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors.
+    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors: one plane of a parameter.
 
     *Example.* `%0 = hrt.weight %call[4096] : memref<8x4xf32>`
   }];

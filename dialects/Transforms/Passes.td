@@ -30,11 +30,24 @@ def SplitMlps : Pass<"hone-split-mlps"> {
   let summary = "Split feed-forward blocks into products and the elementwise part between them";
   let description = [{
     `hone.gated_mlp` and `hone.mlp` become `hone.linear` operations, which may have kernels, and the activation as a
-    `linalg.generic`. Blocks of elements narrower than 32 bits stay, since their products are not rounded.
+    `linalg.generic`. Blocks of elements narrower than 32 bits stay, since their products are not rounded; so do blocks with
+    weights in another encoding than `#hone.stored`, whose kernels take the activation along.
   }];
   let statistics = [Statistic<"numSplit", "num-blocks-split", "Number of feed-forward blocks split">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def ConvertWeights : Pass<"hone-convert-weights", "::mlir::ModuleOp"> {
+  let summary = "Store matrices of f32 in 16 bits";
+  let description = [{
+    A parameter that is a matrix of f32, and that only products and embeddings read, is stored as `type`
+    (`#hone.stored`), each element rounded to nearest, ties to even. Products still are of f32, with the rounded weights. A
+    remark says which parameters are converted, and why others are not.
+  }];
+  let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"", "the type of the stored elements: bf16 or f16">];
+  let statistics = [Statistic<"numConverted", "num-weights-converted", "Number of parameters converted">];
+  let dependentDialects = ["::hone::HoneDialect"];
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes artefacts. Weights are streamed in pieces, so that memory holds neither the model nor the file.
+// Writes artefacts: the folder and what its manifest says.
 
 #include "Artefact.h"
 
@@ -11,11 +11,9 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
-#include "hone/io/safetensors.h"
 #include "text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -23,20 +21,16 @@
 #include "llvm/Support/Process.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 
 using namespace mlir;
 
 namespace hone {
 
-/// Bytes copied before their pages are given back.
-static constexpr uint64_t kPiece = uint64_t(16) << 20;
-
 //===----------------------------------------------------------------------===//
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-static std::optional<hone_dtype> getDtype(Type type) {
+std::optional<hone_dtype> getDtype(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type)) {
     bool isUnsigned = integer.isUnsigned();
     switch (integer.getWidth()) {
@@ -200,7 +194,7 @@ std::vector<std::string> listKernels(ModuleOp module) {
 }
 
 //===----------------------------------------------------------------------===//
-// Weights
+// The folder
 //===----------------------------------------------------------------------===//
 
 static LogicalResult report(Location loc, const absl::Status &status) {
@@ -208,71 +202,6 @@ static LogicalResult report(Location loc, const absl::Status &status) {
     return success();
   return emitError(loc) << std::string(status.message());
 }
-
-static LogicalResult appendExternal(io::SafetensorsWriter &writer, ExternalAttr external, Location loc) {
-  auto file = io::MappedFile::open(external.getFile().str());
-  if (!file.ok())
-    return report(loc, file.status());
-  uint64_t begin = external.getOffset(), end = begin + external.getBytes();
-  if (end > file->size())
-    return emitError(loc) << "expected '" << external.getFile() << "' to hold " << external.getBytes()
-                          << " bytes at offset " << begin << ", but it ends at " << file->size();
-  for (uint64_t at = begin; at < end; at += kPiece) {
-    uint64_t count = std::min(kPiece, end - at);
-    absl::Status status = writer.append(file->text().substr(at, count));
-    if (!status.ok())
-      return report(loc, status);
-    uint64_t page = llvm::sys::Process::getPageSizeEstimate(), first = llvm::alignDown(at, page);
-    madvise(const_cast<uint8_t *>(file->data()) + first, at + count - first, MADV_DONTNEED);
-  }
-  return success();
-}
-
-static LogicalResult appendParameter(io::SafetensorsWriter &writer, ParamOp param) {
-  Attribute storage = param.getStorage();
-  if (auto external = dyn_cast<ExternalAttr>(storage))
-    return appendExternal(writer, external, param.getLoc());
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
-    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-    if (!blob)
-      return param.emitError() << "expected the bytes of resource '" << resource.getRawHandle().getKey()
-                               << "', but the file has none";
-    return report(param.getLoc(), writer.append({blob->getData().data(), blob->getData().size()}));
-  }
-  if (auto dense = dyn_cast<DenseElementsAttr>(storage))
-    return report(param.getLoc(), writer.append(getElements(dense)));
-  return param.emitError() << "unsupported storage " << storage << " of a parameter";
-}
-
-LogicalResult ArtefactWriter::writeWeights(ModuleOp module) {
-  SmallVector<ParamOp> params;
-  for (auto param : module.getOps<ParamOp>())
-    if (param->hasAttr(hrt::kOffsetAttr))
-      params.push_back(param);
-  llvm::sort(params, [](ParamOp a, ParamOp b) {
-    auto at = [](ParamOp param) { return param->getAttrOfType<IntegerAttr>(hrt::kOffsetAttr).getInt(); };
-    return std::pair(at(a), a.getSymName()) < std::pair(at(b), b.getSymName());
-  });
-  std::vector<io::StoredTensor> tensors;
-  for (ParamOp param : params) {
-    RankedTensorType type = param.getTensorType();
-    std::optional<hone_dtype> dtype = getDtype(type.getElementType());
-    if (!dtype)
-      return param.emitError() << "unsupported element type " << type.getElementType() << " of a parameter";
-    tensors.push_back({param.getSymName().str(), *dtype, type.getShape().vec()});
-  }
-  auto writer = io::SafetensorsWriter::create(getFile("weights.safetensors"), std::move(tensors));
-  if (!writer.ok())
-    return report(loc, writer.status());
-  for (ParamOp param : params)
-    if (failed(appendParameter(*writer, param)))
-      return failure();
-  return report(loc, writer->commit());
-}
-
-//===----------------------------------------------------------------------===//
-// The folder
-//===----------------------------------------------------------------------===//
 
 static bool isArtefact(const Twine &path) { return llvm::sys::fs::exists(path + "/manifest.json"); }
 
@@ -316,6 +245,10 @@ static std::error_code swapPaths(const std::string &from, const std::string &to)
     return error;
   }
   return llvm::sys::fs::rename(old, from);
+}
+
+LogicalResult ArtefactWriter::writeWeights(ModuleOp module) {
+  return hone::writeWeights(module, getFile("weights.safetensors"));
 }
 
 LogicalResult ArtefactWriter::commit(io::Manifest manifest) {

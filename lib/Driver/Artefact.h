@@ -18,6 +18,12 @@ namespace hone {
 /// Read before the functions become entry points.
 llvm::FailureOr<std::vector<io::EntryInfo>> describeEntries(mlir::ModuleOp module);
 
+/// The runtime's name of an element type; nothing for one that artefacts do not hold.
+std::optional<hone_dtype> getDtype(mlir::Type type);
+
+/// Streams the bytes of every placed parameter of `module` into the file `path` (safetensors).
+llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path);
+
 /// Names of the kernels that the program calls.
 std::vector<std::string> listKernels(mlir::ModuleOp module);
 

@@ -12,6 +12,7 @@
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
+#include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -78,17 +79,28 @@ static StringRef getReason(StringRef errors) {
   return line.contains("error: ") ? line.split("error: ").second : line;
 }
 
+static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (options.weights == "f16" || options.weights == "bf16")
+    pm.addPass(createConvertWeights({options.weights}));
+  else if (!options.weights.empty())
+    return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
+  std::string error;
+  llvm::raw_string_ostream errors(error);
+  if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))
+    return emitError(loc) << "cannot read the pass pipeline '" << options.passPipeline << "': " << getReason(error);
+  return success();
+}
+
+LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (phase.build)
+    phase.build(pm);
+  return phase.name == "rewrite" ? addRewrites(options, pm, loc) : success();
+}
+
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-  if (phase.name == "rewrite" && !options.passPipeline.empty()) {
-    std::string error;
-    llvm::raw_string_ostream errors(error);
-    if (failed(parsePassPipeline(options.passPipeline, pm, errors)))
-      return emitError(module.getLoc()) << "cannot read the pass pipeline '" << options.passPipeline
-                                        << "': " << getReason(error);
-  } else if (phase.build) {
-    phase.build(pm);
-  }
+  if (failed(buildPhase(phase, options, pm, module.getLoc())))
+    return failure();
   return pm.run(module);
 }
 

@@ -22,7 +22,8 @@ struct CompileOptions {
   std::string saveIr;       // folder for the IR after every phase, or empty
   std::string stopAfter;    // phase, or empty
   std::string startFrom;    // phase, or empty
-  std::string passPipeline; // passes of the rewrite phase
+  std::string weights;      // type to store weight matrices in (f16, bf16), or empty for the model's
+  std::string passPipeline; // passes of the rewrite phase, behind those of the options
   std::string remarks;      // YAML file for the remarks of all passes, or empty
   bool progress = false;    // say on standard error what is being done, and how long it took
 };
@@ -36,6 +37,9 @@ struct Phase {
 
 /// All phases, in order. The first ("import") has no passes.
 llvm::ArrayRef<Phase> getPhases();
+
+/// Adds the passes of a phase, with those that the options stand for.
+llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
 
 /// Reads a model by the ending of its name; null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context);

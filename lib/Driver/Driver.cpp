@@ -81,6 +81,8 @@ struct CompileFlags {
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
   cl::opt<std::string> startFrom{"start-from", cl::desc("Begin with PHASE: the input is IR from the phase before"),
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
+  cl::opt<std::string> weights{"weights", cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
+                               cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -174,24 +176,23 @@ static int runExport(const ExportFlags &flags) {
   });
 }
 
-static int printPipeline() {
-  MLIRContext context;
-  prepare(context);
-  for (const Phase &phase : getPhases()) {
-    PassManager pm(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-    if (phase.build)
-      phase.build(pm);
-    llvm::outs() << "// " << phase.name << ": " << phase.summary << '\n';
-    if (pm.size())
-      pm.printAsTextualPipeline(llvm::outs(), /*pretty=*/true);
-    llvm::outs() << '\n';
-  }
-  return closeOutput(0);
+static int printPipeline(const CompileOptions &options) {
+  int status = withContext("", [&](MLIRContext &context) {
+    for (const Phase &phase : getPhases()) {
+      PassManager pm(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+      if (failed(buildPhase(phase, options, pm, UnknownLoc::get(&context))))
+        return failure();
+      llvm::outs() << "// " << phase.name << ": " << phase.summary << '\n';
+      if (pm.size())
+        pm.printAsTextualPipeline(llvm::outs(), /*pretty=*/true);
+      llvm::outs() << '\n';
+    }
+    return success();
+  });
+  return closeOutput(status);
 }
 
 static int runCompile(const CompileFlags &flags) {
-  if (flags.printPipeline)
-    return printPipeline();
   if (flags.target != "cpu")
     return fail("unsupported target '" + flags.target + "'; supported: cpu");
   CompileOptions options;
@@ -204,9 +205,12 @@ static int runCompile(const CompileFlags &flags) {
   options.saveIr = flags.saveIr;
   options.stopAfter = flags.stopAfter;
   options.startFrom = flags.startFrom;
+  options.weights = flags.weights;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
+  if (flags.printPipeline)
+    return printPipeline(options);
   return withContext(flags.input, [&](MLIRContext &context) { return compile(options, &context); });
 }
 

@@ -6,9 +6,17 @@
 #ifndef HONE_TRANSFORMS_PASSES_H
 #define HONE_TRANSFORMS_PASSES_H
 
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace hone {
+
+/// The patterns of hone-decompose, each labelled with the name of the operation that it replaces.
+void populateDecompositions(mlir::RewritePatternSet &patterns);
+
+/// Applies such patterns to every operation in `root`, with a remark for each that is replaced; returns how many those are.
+uint64_t decompose(mlir::Operation *root, const mlir::FrozenRewritePatternSet &patterns);
 
 #define GEN_PASS_DECL
 #include "hone/Transforms/Passes.h.inc"

@@ -4,18 +4,23 @@
 // Functions on tensors become entry points: inputs, outputs, parameters and state come from the call.
 
 #include "KernelSelection.h"
+#include "PlaceParameters.h"
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace hone {
 #define GEN_PASS_DEF_CONVERTHONETOHRT
@@ -25,39 +30,6 @@ namespace hone {
 using namespace mlir;
 
 namespace hone {
-
-/// Weights begin at multiples of this where that costs no padding (a cache line).
-static constexpr int64_t kWeightAlignment = 64;
-
-static int64_t getBytes(ParamOp param) { return getStorageBytes(param.getTensorType()).value_or(0); }
-
-/// Gives every parameter that is read its place in the weights file, which has no holes: first those that fill whole cache
-/// lines, then the others by falling element size, so that each is aligned for its elements.
-static int64_t placeParameters(ModuleOp module) {
-  SymbolTable symbols(module);
-  llvm::DenseSet<Operation *> read;
-  module.walk([&](GetParamOp get) { read.insert(symbols.lookup(get.getName())); });
-  SmallVector<ParamOp> params;
-  for (auto param : llvm::make_early_inc_range(module.getOps<ParamOp>())) {
-    if (read.contains(param))
-      params.push_back(param);
-    else
-      param.erase();
-  }
-  llvm::DenseMap<Operation *, std::tuple<bool, int64_t, size_t>> ranks;
-  for (auto [i, param] : llvm::enumerate(params)) {
-    bool whole = getBytes(param) % kWeightAlignment == 0;
-    ranks[param] = {!whole, whole ? 0 : -getElementBytes(param.getTensorType().getElementType()), i};
-  }
-  llvm::sort(params, [&](ParamOp a, ParamOp b) { return ranks[a] < ranks[b]; });
-  int64_t offset = 0;
-  Builder builder(module.getContext());
-  for (ParamOp param : params) {
-    param->setAttr(hrt::kOffsetAttr, builder.getI64IntegerAttr(offset));
-    offset += getBytes(param);
-  }
-  return params.size();
-}
 
 static Value readMemory(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
@@ -71,10 +43,23 @@ static MemRefType getMemRef(Type tensor) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-/// A parameter's memory in its logical shape: one that is stored transposed is read through strides.
-static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, IntegerAttr offset) {
+static Value readPlane(OpBuilder &b, Location loc, RankedTensorType plane, Value call, int64_t offset) {
+  return hrt::WeightOp::create(b, loc, getMemRef(plane), call, b.getI64IntegerAttr(offset));
+}
+
+static ArrayRef<int64_t> getOffsets(GetParamOp get, SymbolTable &symbols) {
+  return symbols.lookup(get.getName())->getAttrOfType<DenseI64ArrayAttr>(hrt::kOffsetsAttr).asArrayRef();
+}
+
+/// Elements as an operation sees them, in either order: memory is read through strides, so that no byte moves.
+static bool isReadInPlace(RankedTensorType type) {
+  auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
+  return !type.getEncoding() || (stored && stored.getType() == type.getElementType());
+}
+
+static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, int64_t offset) {
   auto type = cast<RankedTensorType>(get.getType());
-  Value memory = hrt::WeightOp::create(b, get.getLoc(), getMemRef(getPlanes(type)[0].type), call, offset);
+  Value memory = readPlane(b, get.getLoc(), getPlanes(type)[0].type, call, offset);
   auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
   if (!stored || !stored.getTransposed())
     return memory;
@@ -84,28 +69,39 @@ static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, IntegerAttr
   return memref::TransposeOp::create(b, get.getLoc(), memory, AffineMapAttr::get(map));
 }
 
-/// Encodings that hold f32 in another order only are plain memory from here on; nothing makes others yet.
-static LogicalResult replaceParameters(func::FuncOp function, Value call) {
-  SymbolTable symbols(function->getParentOfType<ModuleOp>());
-  WalkResult result = function.walk([&](GetParamOp get) -> WalkResult {
+/// Parameters that are read in place become plain tensors.
+static void replacePlainParameters(func::FuncOp function, Value call, SymbolTable &symbols) {
+  function.walk([&](GetParamOp get) {
+    if (!isReadInPlace(cast<RankedTensorType>(get.getType())))
+      return;
     OpBuilder b(get);
-    auto type = cast<RankedTensorType>(get.getType());
-    SmallVector<EncodingPlane> planes = getPlanes(type);
-    if (planes.size() != 1 || planes[0].type.getElementType() != type.getElementType())
-      return get.emitError() << "unsupported encoding " << type.getEncoding()
-                             << " of a parameter for the CPU; supported: f32 in either order";
-    auto offset = symbols.lookup(get.getName())->getAttrOfType<IntegerAttr>(hrt::kOffsetAttr);
-    get.replaceAllUsesWith(readMemory(b, get.getLoc(), viewParameter(b, get, call, offset)));
+    Value view = viewParameter(b, get, call, getOffsets(get, symbols)[0]);
+    get.replaceAllUsesWith(readMemory(b, get.getLoc(), view));
     get.erase();
-    return WalkResult::advance();
   });
-  if (result.wasInterrupted())
-    return failure();
   function.walk([](UnpackOp unpack) {
+    if (unpack.getTensor().getType() != unpack.getType() && unpack.getTensor().getType().getEncoding())
+      return;
     unpack.replaceAllUsesWith(unpack.getTensor());
     unpack.erase();
   });
-  return success();
+}
+
+/// The others are read plane by plane: by kernels, or by what was decomposed.
+static void replacePlanes(func::FuncOp function, Value call, SymbolTable &symbols) {
+  function.walk([&](PlanesOp planes) {
+    auto get = planes.getTensor().getDefiningOp<GetParamOp>();
+    OpBuilder b(planes);
+    for (auto [plane, offset] : llvm::zip_equal(planes.getPlanes(), getOffsets(get, symbols))) {
+      auto type = cast<RankedTensorType>(plane.getType());
+      plane.replaceAllUsesWith(readMemory(b, planes.getLoc(), readPlane(b, planes.getLoc(), type, call, offset)));
+    }
+    planes.erase();
+  });
+  function.walk([](GetParamOp get) {
+    if (get.use_empty())
+      get.erase();
+  });
 }
 
 static void replaceStateOps(func::FuncOp function, Value call) {
@@ -159,7 +155,7 @@ static LogicalResult checkInterface(func::FuncOp function) {
   return success();
 }
 
-static LogicalResult convertFunction(func::FuncOp function) {
+static LogicalResult convertInterface(func::FuncOp function, SymbolTable &symbols) {
   if (failed(checkInterface(function)))
     return failure();
   Block &block = function.getBody().front();
@@ -176,8 +172,7 @@ static LogicalResult convertFunction(func::FuncOp function) {
     Value memory = hrt::InputOp::create(b, argument.getLoc(), getMemRef(argument.getType()), call, index++);
     argument.replaceAllUsesWith(readMemory(b, argument.getLoc(), memory));
   }
-  if (failed(replaceParameters(function, call)))
-    return failure();
+  replacePlainParameters(function, call, symbols);
   block.eraseArguments(0, count);
   function.setAllArgAttrs(ArrayRef<DictionaryAttr>());
   function.setAllResultAttrs(ArrayRef<DictionaryAttr>());
@@ -188,17 +183,30 @@ static LogicalResult convertFunction(func::FuncOp function) {
 
 namespace {
 struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet patterns(context);
+    populateDecompositions(patterns);
+    decompositions = FrozenRewritePatternSet(std::move(patterns));
+    return success();
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     numParameters += placeParameters(module);
+    SymbolTable symbols(module);
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal() || function->hasAttr(hrt::kEntryAttr))
         continue;
-      if (failed(convertFunction(function)))
+      if (failed(convertInterface(function, symbols)))
         return signalPassFailure();
       numKernels += selectKernels(function);
+      decompose(function, decompositions);
+      replacePlanes(function, function.getArgument(0), symbols);
     }
   }
+
+private:
+  FrozenRewritePatternSet decompositions;
 };
 } // namespace
 

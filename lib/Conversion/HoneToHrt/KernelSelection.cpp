@@ -19,9 +19,10 @@ namespace hone {
 
 namespace {
 
-/// A kernel and what it is called with; an empty name says that there is none. A null input is an absent operand.
+/// A kernel and what it is called with; an empty name says that there is none. A null input is an absent operand, an encoded
+/// one is its planes.
 struct Choice {
-  StringRef name;
+  std::string name;
   SmallVector<Value> inputs;
   SmallVector<int64_t> ints;
   SmallVector<double> floats;
@@ -40,7 +41,25 @@ static bool arePlainF32(ValueRange values) {
 
 static Choice choose(MatmulOp op) { return {"hone.matmul.f32", {op.getA(), op.getB()}, {}, {}}; }
 
+/// The encoding of a weight in panels, or null.
+static hrt::PanelsAttr getPanels(Value weight) {
+  return dyn_cast_or_null<hrt::PanelsAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+}
+
+/// `activation(x · weightᵀ + bias) · factor`; `activation` as the kernel numbers them.
+static Choice choosePackedLinear(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+  hrt::PanelsAttr panels = getPanels(weight);
+  if (!panels || !arePlainF32({x, bias, factor}))
+    return {};
+  Value residual;
+  return {"hone.packed_linear." + panels.getKernelSuffix(), {x, weight, bias, factor, residual}, {activation}, {}};
+}
+
 static Choice choose(LinearOp op) {
+  if (getPanels(op.getWeight()))
+    return choosePackedLinear(op.getX(), op.getWeight(), op.getBias());
+  if (!isPlainF32(op.getWeight()))
+    return {};
   return {"hone.linear.f32", {op.getX(), op.getWeight(), op.getBias()}, {/*transposed=*/1}, {}};
 }
 
@@ -88,14 +107,79 @@ static Choice choose(AttentionOp op) {
 static Choice choose(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return choose(attention);
+  if (auto linear = dyn_cast<LinearOp>(op); linear && arePlainF32({linear.getX(), linear.getBias()}))
+    return choose(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))
     return {};
   return llvm::TypeSwitch<Operation *, Choice>(op)
-      .Case<LayerNormOp, LinearOp, MatmulOp, RmsNormOp, RopeOp>([](auto typed) { return choose(typed); })
+      .Case<LayerNormOp, MatmulOp, RmsNormOp, RopeOp>([](auto typed) { return choose(typed); })
       .Default([](Operation *) { return Choice(); });
 }
 
-bool hasKernel(Operation *op) { return !choose(op).name.empty(); }
+/// What a kernel takes for an operand that is not given: a scalar.
+static Value createAbsent(OpBuilder &b, Location loc) {
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(RankedTensorType::get({}, b.getF32Type()), 0.0f));
+}
+
+static Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &choice, Value destination) {
+  SmallVector<Value> inputs;
+  for (Value input : choice.inputs) {
+    if (!input)
+      inputs.push_back(createAbsent(b, loc));
+    else if (cast<RankedTensorType>(input.getType()).getEncoding())
+      llvm::append_range(inputs, PlanesOp::create(b, loc, input).getPlanes());
+    else
+      inputs.push_back(input);
+  }
+  auto kernel = hrt::KernelOp::create(b, loc, destination.getType(), call, b.getStringAttr(choice.name), inputs, destination,
+                                      b.getDenseI64ArrayAttr(choice.ints), b.getDenseF64ArrayAttr(choice.floats));
+  return kernel.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Feed-forward blocks: several calls
+//===----------------------------------------------------------------------===//
+
+static int64_t getNumber(Activation activation) {
+  switch (activation) {
+  case Activation::Relu:
+    return 1;
+  case Activation::Silu:
+    return 2;
+  case Activation::Gelu:
+    return 3;
+  case Activation::GeluTanh:
+    return 4;
+  }
+  llvm_unreachable("an activation that the enum does not have");
+}
+
+static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
+  Value x = choice.inputs[0], weight = choice.inputs[1];
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, x);
+  sizes.back() = b.getIndexAttr(cast<RankedTensorType>(weight.getType()).getDimSize(0));
+  return createKernel(b, loc, call, choice, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+}
+
+/// The block, if its weights are in panels, else null.
+static Value createMlp(OpBuilder &b, Operation *op, Value call) {
+  Location loc = op->getLoc();
+  auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
+  if (auto mlp = dyn_cast<MlpOp>(op); mlp && getPanels(mlp.getUp()) && getPanels(mlp.getDown())) {
+    Value hidden = create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
+  }
+  auto mlp = dyn_cast<GatedMlpOp>(op);
+  if (!mlp || !getPanels(mlp.getGate()) || !getPanels(mlp.getUp()) || !getPanels(mlp.getDown()))
+    return {};
+  Value gate = create(choosePackedLinear(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value hidden = create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
+}
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
 
 static FailureOr<Value> createDestination(OpBuilder &b, Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -109,29 +193,30 @@ static FailureOr<Value> createDestination(OpBuilder &b, Operation *op) {
   return init;
 }
 
-/// What a kernel takes for an operand that is not given: a scalar.
-static Value createAbsent(OpBuilder &b, Location loc) {
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(RankedTensorType::get({}, b.getF32Type()), 0.0f));
+/// What `op` is as calls of kernels, or null if it has none.
+static Value createCalls(OpBuilder &b, Operation *op, Value call) {
+  if (Value mlp = createMlp(b, op, call))
+    return mlp;
+  Choice choice = choose(op);
+  if (choice.name.empty())
+    return {};
+  FailureOr<Value> destination = createDestination(b, op);
+  return succeeded(destination) ? createKernel(b, op->getLoc(), call, choice, *destination) : Value();
 }
 
 int64_t selectKernels(func::FuncOp entry) {
   int64_t count = 0;
   Value call = entry.getArgument(0);
   entry.walk([&](Operation *op) {
-    Choice choice = choose(op);
-    if (choice.name.empty())
+    if (op->getNumResults() != 1)
       return;
     OpBuilder b(op);
-    FailureOr<Value> init = createDestination(b, op);
-    if (failed(init))
+    Value result = createCalls(b, op, call);
+    if (!result)
       return;
-    for (Value &input : choice.inputs)
-      if (!input)
-        input = createAbsent(b, op->getLoc());
-    auto kernel =
-        hrt::KernelOp::create(b, op->getLoc(), op->getResultTypes(), call, b.getStringAttr(choice.name), choice.inputs,
-                              *init, b.getDenseI64ArrayAttr(choice.ints), b.getDenseF64ArrayAttr(choice.floats));
-    op->replaceAllUsesWith(kernel.getResults());
+    if (result.getType() != op->getResult(0).getType())
+      result = tensor::CastOp::create(b, op->getLoc(), op->getResult(0).getType(), result);
+    op->getResult(0).replaceAllUsesWith(result);
     op->erase();
     ++count;
   });

@@ -10,9 +10,6 @@
 
 namespace hone {
 
-/// True if `op` has a kernel for its types and attributes, so that it need not be decomposed.
-bool hasKernel(mlir::Operation *op);
-
 /// Turns every operation of `entry` that has a kernel into hrt.kernel; returns how many.
 int64_t selectKernels(mlir::func::FuncOp entry);
 

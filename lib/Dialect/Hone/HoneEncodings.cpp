@@ -13,7 +13,7 @@
 #include "PlainElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -43,6 +43,16 @@ LogicalResult ExternalAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
     return emitError() << "expected the offset to be 0 or more, but got " << offset;
   if (bytes < 0) // external C3
     return emitError() << "expected the number of bytes to be 0 or more, but got " << bytes;
+  return success();
+}
+
+//===- #hone.converted --------------------------------------------------------------------------------------------===//
+
+LogicalResult ConvertedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType,
+                                    Attribute storage) {
+  if (!isa<ElementsAttr, ExternalAttr>(storage)) // converted C1
+    return emitError() << "expected the storage that is converted to be dense elements, a resource or #hone.external, but got "
+                       << storage;
   return success();
 }
 
@@ -113,28 +123,13 @@ void StoredAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
                  [&](int64_t logical, int64_t stored) { to.store(dense, logical, from.load(planes[0], stored)); });
 }
 
-Value StoredAttr::buildUnpack(OpBuilder &builder, Location loc, RankedTensorType type, ValueRange planes) const {
-  MLIRContext *context = builder.getContext();
-  unsigned rank = type.getRank();
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(rank, context);
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq(rank));
+Value StoredAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
+                               ValueRange indices) const {
+  SmallVector<Value> place(indices);
   if (getTransposed())
-    std::swap(order[rank - 1], order[rank - 2]);
-  Value plane = planes[0];
-  SmallVector<OpFoldResult> sizes;
-  for (unsigned i = 0; i < rank; ++i)
-    sizes.push_back(linalg::createFoldedDimOp(builder, loc, plane, order[i]));
-  Value init = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
-  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(builder, loc, init.getType(), plane, init,
-                                           ArrayRef<AffineMap>{AffineMap::getPermutationMap(order, context), identity},
-                                           iterators, [&](OpBuilder &b, Location l, ValueRange args) {
-                                             Value element = args[0];
-                                             if (element.getType() != type.getElementType())
-                                               element = arith::ExtFOp::create(b, l, type.getElementType(), element);
-                                             linalg::YieldOp::create(b, l, element);
-                                           });
-  return generic.getResult(0);
+    std::swap(place[place.size() - 1], place[place.size() - 2]);
+  Value element = tensor::ExtractOp::create(builder, loc, planes[0], place);
+  return element.getType() == elementType ? element : arith::ExtFOp::create(builder, loc, elementType, element);
 }
 
 std::string StoredAttr::getKernelSuffix() const {

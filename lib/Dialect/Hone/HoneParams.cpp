@@ -21,6 +21,8 @@ using namespace hone;
 SymbolTable::Visibility ParamOp::getVisibility() { return SymbolTable::Visibility::Private; }
 
 SmallVector<Attribute> ParamOp::getPlaneStorage() {
+  if (auto converted = dyn_cast<ConvertedAttr>(getStorage()))
+    return {converted.getStorage()};
   auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
   if (!dictionary)
     return {getStorage()};
@@ -61,6 +63,13 @@ LogicalResult ParamOp::verify() {
   RankedTensorType type = getTensorType();
   if (!type.hasStaticShape()) // param C1
     return emitOpError() << "expected the type to have a static shape, but got " << type;
+  if (auto converted = dyn_cast<ConvertedAttr>(getStorage())) {
+    bool isSame = getPlainType(converted.getType()) == getPlainType(type);
+    type = converted.getType();
+    if (!isSame || getPlanes(type).size() != 1) // param C5
+      return emitOpError() << "expected what is converted to be " << getPlainType(getTensorType())
+                           << " in an encoding of one plane, but got " << type;
+  }
   SmallVector<EncodingPlane> planes = getPlanes(type);
   auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
   if (dictionary ? !namesPlanes(dictionary, planes) : planes.size() != 1) { // param C2

@@ -14,6 +14,9 @@ using namespace hone::hrt;
 
 #include "hone/Dialect/Hrt/HrtDialect.cpp.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "hone/Dialect/Hrt/HrtAttributes.cpp.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "hone/Dialect/Hrt/HrtTypes.cpp.inc"
 
@@ -21,6 +24,10 @@ using namespace hone::hrt;
 #include "hone/Dialect/Hrt/HrtOps.cpp.inc"
 
 void HrtDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "hone/Dialect/Hrt/HrtAttributes.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "hone/Dialect/Hrt/HrtTypes.cpp.inc"

@@ -28,9 +28,9 @@ static void simplify(OpPassManager &pm) {
 }
 
 void buildTensorPipeline(OpPassManager &pm) {
+  pm.addPass(createPackWeights());
   pm.addNestedPass<func::FuncOp>(createSplitMlps());
   pm.addPass(createConvertHoneToHrt());
-  pm.addNestedPass<func::FuncOp>(createDecompose());
   simplify(pm);
   pm.addPass(createLinalgElementwiseOpFusionPass());
   simplify(pm);

@@ -24,6 +24,15 @@ namespace hone {
 #define GEN_PASS_DEF_DECOMPOSE
 #include "hone/Transforms/Passes.h.inc"
 
+void populateDecompositions(RewritePatternSet &patterns) {
+  addAttentionDecomposition(patterns);
+  addMlpDecompositions(patterns);
+  addNormDecompositions(patterns);
+  addParamDecompositions(patterns);
+  addProductDecompositions(patterns);
+  addRopeDecomposition(patterns);
+}
+
 namespace {
 
 /// Counts and remarks the hone operations that are replaced.
@@ -36,17 +45,21 @@ struct Recorder : RewriterBase::Listener {
   uint64_t count = 0;
 };
 
+} // namespace
+
+uint64_t decompose(Operation *root, const FrozenRewritePatternSet &patterns) {
+  Recorder recorder;
+  walkAndApplyPatterns(root, patterns, &recorder);
+  return recorder.count;
+}
+
+namespace {
 struct DecomposePass : impl::DecomposeBase<DecomposePass> {
   using DecomposeBase::DecomposeBase;
 
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet patterns(context);
-    addAttentionDecomposition(patterns);
-    addMlpDecompositions(patterns);
-    addNormDecompositions(patterns);
-    addParamDecompositions(patterns);
-    addProductDecompositions(patterns);
-    addRopeDecomposition(patterns);
+    populateDecompositions(patterns);
     FailureOr<std::vector<std::string>> labels = getLabels(patterns);
     if (failed(labels))
       return failure();
@@ -55,9 +68,7 @@ struct DecomposePass : impl::DecomposeBase<DecomposePass> {
   }
 
   void runOnOperation() override {
-    Recorder recorder;
-    walkAndApplyPatterns(getOperation(), frozen, &recorder);
-    numDecomposed += recorder.count;
+    numDecomposed += decompose(getOperation(), frozen);
   }
 
 private:

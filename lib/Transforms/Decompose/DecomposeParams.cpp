@@ -7,16 +7,37 @@
 
 #include "Decompositions.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
 using namespace mlir;
 using namespace hone;
 
+EncodedReader::EncodedReader(LocBuilder &builder, Value tensor)
+    : tensor(tensor),
+      encoding(dyn_cast_or_null<EncodingInterface>(cast<RankedTensorType>(tensor.getType()).getEncoding())) {
+  if (encoding)
+    llvm::append_range(planes, PlanesOp::create(builder, tensor).getPlanes());
+}
+
+Value EncodedReader::read(LocBuilder &builder, ValueRange indices) const {
+  Type elements = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value element = encoding ? encoding.buildElement(builder, builder.getLoc(), elements, planes, indices)
+                           : tensor::ExtractOp::create(builder, tensor, indices).getResult();
+  return convertFloat(builder, element, builder.getF32Type());
+}
+
 Value hone::getPlain(LocBuilder &builder, Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding());
-  if (!encoding)
+  if (!isa_and_nonnull<EncodingInterface>(type.getEncoding()))
     return tensor;
-  auto planes = PlanesOp::create(builder, tensor);
-  return encoding.buildUnpack(builder, builder.getLoc(), getPlainType(type), planes.getPlanes());
+  EncodedReader reader(builder, tensor);
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), tensor);
+  return buildMap(builder, sizes, type.getElementType(), {}, [&](LocBuilder &b, ValueRange) {
+    SmallVector<Value> indices;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      indices.push_back(linalg::IndexOp::create(b, dim));
+    return reader.read(b, indices);
+  });
 }
 
 static Value decomposeUnpack(LocBuilder &builder, UnpackOp op) { return getPlain(builder, op.getTensor()); }

@@ -62,7 +62,8 @@ static Value decomposeMatmul(LocBuilder &builder, MatmulOp op) {
 
 static Value decomposeEmbedding(LocBuilder &builder, EmbeddingOp op) {
   Sizes sizes = getResultSizes(builder, op);
-  Value table = getPlain(builder, op.getTable());
+  Value table = op.getTable();
+  EncodedReader reader(builder, table);
   Value rows = asIndex(builder, getSize(builder, table, 0));
   Value zero = arith::ConstantIndexOp::create(builder, 0);
   Value last = arith::SubIOp::create(builder, rows, arith::ConstantIndexOp::create(builder, 1));
@@ -74,7 +75,7 @@ static Value decomposeEmbedding(LocBuilder &builder, EmbeddingOp op) {
     Value id = arith::SelectOp::create(b, isNegative, fromEnd, given);
     // Unsigned: what is still negative is a very large id.
     Value row = arith::MinUIOp::create(b, id, last);
-    Value element = extractF32(b, table, {row, linalg::IndexOp::create(b, column)});
+    Value element = reader.read(b, {row, linalg::IndexOp::create(b, column)});
     Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, id);
     return arith::SelectOp::create(b, isRow, element, constantF32(b, std::numeric_limits<float>::quiet_NaN()));
   };

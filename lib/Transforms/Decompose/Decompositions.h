@@ -50,6 +50,19 @@ void addParamDecompositions(mlir::RewritePatternSet &patterns);
 void addProductDecompositions(mlir::RewritePatternSet &patterns);
 void addRopeDecomposition(mlir::RewritePatternSet &patterns);
 
+/// Reads elements of a tensor, encoded or not, where it lies: no copy of it is made.
+class EncodedReader {
+public:
+  EncodedReader(LocBuilder &builder, mlir::Value tensor);
+  /// The element at `indices`, extended to f32.
+  mlir::Value read(LocBuilder &builder, mlir::ValueRange indices) const;
+
+private:
+  mlir::Value tensor;
+  EncodingInterface encoding;
+  llvm::SmallVector<mlir::Value, 2> planes;
+};
+
 /// `tensor` without encoding: unpacked if it has one.
 mlir::Value getPlain(LocBuilder &builder, mlir::Value tensor);
 

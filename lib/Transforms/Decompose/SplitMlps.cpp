@@ -41,6 +41,14 @@ static Value splitMlp(LocBuilder &builder, MlpOp op) {
   return createProduct(builder, hidden, op.getDown(), op.getDownBias());
 }
 
+/// A block whose weights are in the layout of kernels stays: those take the activation along.
+static bool hasPlainWeights(Operation *op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    Attribute encoding = cast<RankedTensorType>(type).getEncoding();
+    return !encoding || isa<StoredAttr>(encoding);
+  });
+}
+
 template <typename Op>
 static void split(Op op, Value (*build)(LocBuilder &, Op), IRRewriter &rewriter) {
   rewriter.setInsertionPoint(op);
@@ -58,7 +66,7 @@ struct SplitMlpsPass : impl::SplitMlpsBase<SplitMlpsPass> {
     getOperation()->walk([&](Operation *op) {
       auto gated = dyn_cast<GatedMlpOp>(op);
       auto plain = dyn_cast<MlpOp>(op);
-      if ((!gated && !plain) || !roundsNowhere(op->getOperand(0)))
+      if ((!gated && !plain) || !roundsNowhere(op->getOperand(0)) || !hasPlainWeights(op))
         return;
       ++numSplit;
       if (gated)

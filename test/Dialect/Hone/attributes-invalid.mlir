@@ -89,3 +89,9 @@ func.func private @f() attributes {pattern = #hone.sliding<window = 0>}
 // @all_of_c1_patterns
 // expected-error @below {{expected at least 2 patterns, but got 1}}
 func.func private @f() attributes {pattern = #hone.all_of<#hone.full>}
+
+// -----
+
+// @converted_c1_storage
+// expected-error @below {{expected the storage that is converted to be dense elements, a resource or #hone.external, but got "bytes"}}
+hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1xf32> = "bytes">

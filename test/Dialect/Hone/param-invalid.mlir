@@ -39,3 +39,9 @@ hone.param @p : tensor<4x2xf32, #hone.stored<bf16>> = #hone.external<"model.safe
 // @param_c4_more_bytes_than_can_be_counted
 // expected-error @below {{unsupported type 'tensor<4611686018427387904x8xf32>' of plane 'values'; supported: sizes of less than 2^63 bytes}}
 hone.param @p : tensor<4611686018427387904x8xf32> = #hone.external<"model.safetensors", 0, 0>
+
+// -----
+
+// @param_c5_shape_of_what_is_converted
+// expected-error @below {{expected what is converted to be 'tensor<2x3xf32>' in an encoding of one plane, but got 'tensor<3x2xf32>'}}
+hone.param @p : tensor<2x3xf32, #hone.stored<bf16>> = #hone.converted<tensor<3x2xf32> = dense<0.0> : tensor<3x2xf32>>

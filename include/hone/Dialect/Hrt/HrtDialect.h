@@ -6,6 +6,8 @@
 #ifndef HONE_DIALECT_HRT_HRTDIALECT_H
 #define HONE_DIALECT_HRT_HRTDIALECT_H
 
+#include "hone/Dialect/Hone/HoneInterfaces.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -15,6 +17,9 @@
 
 #include "hone/Dialect/Hrt/HrtDialect.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "hone/Dialect/Hrt/HrtAttributes.h.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "hone/Dialect/Hrt/HrtTypes.h.inc"
 
@@ -23,8 +28,8 @@
 
 namespace hone::hrt {
 
-/// Attribute of a parameter: where its bytes begin in the tensor data of weights.safetensors.
-inline constexpr llvm::StringLiteral kOffsetAttr = "hrt.offset";
+/// Attribute of a parameter: where the bytes of each of its planes begin in the tensor data of weights.safetensors.
+inline constexpr llvm::StringLiteral kOffsetsAttr = "hrt.offsets";
 /// Unit attribute of a function that takes one !hrt.call and is an entry point of the program.
 inline constexpr llvm::StringLiteral kEntryAttr = "hrt.entry";
 

@@ -1,0 +1,191 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes weights.safetensors. What keeps its form is streamed in pieces, what is converted goes through memory one parameter
+// at a time, so that memory holds neither the model nor the file.
+
+#include "Artefact.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/io/file.h"
+#include "hone/io/safetensors.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/Process.h"
+
+#include <sys/mman.h>
+
+using namespace mlir;
+
+namespace hone {
+
+/// Bytes copied before their pages are given back.
+static constexpr uint64_t kPiece = uint64_t(16) << 20;
+
+static LogicalResult report(Location loc, const absl::Status &status) {
+  if (status.ok())
+    return success();
+  return emitError(loc) << std::string(status.message());
+}
+
+namespace {
+
+/// The bytes of a plane where they lie: in the IR, or in a file that is mapped as long as this lives.
+class StoredBytes {
+public:
+  static FailureOr<StoredBytes> open(Attribute storage, Location loc);
+
+  ArrayRef<char> get() const { return bytes; }
+  /// Gives the mapped pages of [begin, end) back.
+  void release(uint64_t begin, uint64_t end) const;
+
+private:
+  LogicalResult map(ExternalAttr external, Location loc);
+
+  std::optional<io::MappedFile> file;
+  std::unique_ptr<std::string> copy; // of elements that the IR keeps in another form
+  ArrayRef<char> bytes;
+};
+
+} // namespace
+
+LogicalResult StoredBytes::map(ExternalAttr external, Location loc) {
+  auto opened = io::MappedFile::open(external.getFile().str());
+  if (!opened.ok())
+    return report(loc, opened.status());
+  file = std::move(*opened);
+  uint64_t begin = external.getOffset(), count = external.getBytes();
+  if (begin > file->size() || count > file->size() - begin)
+    return emitError(loc) << "expected '" << external.getFile() << "' to hold " << count << " bytes at offset " << begin
+                          << ", but it ends at " << file->size();
+  bytes = {reinterpret_cast<const char *>(file->data()) + begin, count};
+  return success();
+}
+
+FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
+  StoredBytes stored;
+  if (auto external = dyn_cast<ExternalAttr>(storage)) {
+    if (failed(stored.map(external, loc)))
+      return failure();
+  } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob)
+      return emitError(loc) << "expected the bytes of resource '" << resource.getRawHandle().getKey()
+                            << "', but the file has none";
+    stored.bytes = blob->getData();
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(storage)) {
+    stored.copy = std::make_unique<std::string>(getElements(dense));
+    stored.bytes = *stored.copy;
+  } else {
+    return emitError(loc) << "unsupported storage " << storage << " of a parameter";
+  }
+  return stored;
+}
+
+void StoredBytes::release(uint64_t begin, uint64_t end) const {
+  if (!file)
+    return;
+  // A page at the border that others read is mapped in again when they do.
+  uint64_t page = llvm::sys::Process::getPageSizeEstimate();
+  auto from = llvm::alignDown(reinterpret_cast<uintptr_t>(bytes.data()) + begin, page);
+  auto to = reinterpret_cast<uintptr_t>(bytes.data()) + end;
+  madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
+}
+
+static LogicalResult copyPlane(io::SafetensorsWriter &writer, Attribute storage, Location loc) {
+  FailureOr<StoredBytes> stored = StoredBytes::open(storage, loc);
+  if (failed(stored))
+    return failure();
+  for (uint64_t at = 0, end = stored->get().size(); at < end; at += kPiece) {
+    ArrayRef<char> piece = stored->get().slice(at, std::min(kPiece, end - at));
+    if (failed(report(loc, writer.append({piece.data(), piece.size()}))))
+      return failure();
+    stored->release(at, at + piece.size());
+  }
+  return success();
+}
+
+/// The planes of `param` from the bytes that it is converted from.
+static FailureOr<SmallVector<SmallVector<char, 0>>> convert(ParamOp param, ConvertedAttr converted) {
+  RankedTensorType from = converted.getType(), to = param.getTensorType();
+  FailureOr<StoredBytes> stored = StoredBytes::open(converted.getStorage(), param.getLoc());
+  if (failed(stored))
+    return failure();
+  ArrayRef<char> dense = stored->get();
+  SmallVector<char, 0> unpacked;
+  if (auto encoding = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {
+    unpacked.resize_for_overwrite(getDenseBytes(getPlainType(from)).value_or(0));
+    encoding.unpack(from.getShape(), from.getElementType(), dense, unpacked);
+    stored->release(0, dense.size());
+    dense = unpacked;
+  }
+  SmallVector<SmallVector<char, 0>> planes;
+  SmallVector<MutableArrayRef<char>> buffers;
+  for (const EncodingPlane &plane : getPlanes(to))
+    planes.emplace_back().resize(getDenseBytes(plane.type).value_or(0));
+  for (SmallVector<char, 0> &plane : planes)
+    buffers.push_back(plane);
+  auto encoding = cast<EncodingInterface>(to.getEncoding());
+  if (failed(encoding.pack(to.getShape(), to.getElementType(), dense, buffers, [&] { return param.emitError(); })))
+    return failure();
+  return planes;
+}
+
+namespace {
+/// A plane of a parameter, by its number, and where it lies in the file.
+struct PlacedPlane {
+  ParamOp param;
+  size_t number;
+  int64_t offset;
+};
+} // namespace
+
+static LogicalResult writePlane(io::SafetensorsWriter &writer, const PlacedPlane &plane) {
+  ParamOp param = plane.param;
+  auto converted = dyn_cast<ConvertedAttr>(param.getStorage());
+  if (!converted)
+    return copyPlane(writer, param.getPlaneStorage()[plane.number], param.getLoc());
+  FailureOr<SmallVector<SmallVector<char, 0>>> planes = convert(param, converted);
+  if (failed(planes))
+    return failure();
+  ArrayRef<char> bytes = (*planes)[plane.number];
+  return report(param.getLoc(), writer.append({bytes.data(), bytes.size()}));
+}
+
+static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {
+  SmallVector<PlacedPlane> planes;
+  for (auto param : module.getOps<ParamOp>())
+    if (auto offsets = param->getAttrOfType<DenseI64ArrayAttr>(hrt::kOffsetsAttr))
+      for (auto [i, offset] : llvm::enumerate(offsets.asArrayRef()))
+        planes.push_back({param, i, offset});
+  // Planes without bytes share their offset with the next one.
+  llvm::sort(planes, [](PlacedPlane a, PlacedPlane b) {
+    return std::tuple(a.offset, a.param.getSymName(), a.number) < std::tuple(b.offset, b.param.getSymName(), b.number);
+  });
+  return planes;
+}
+
+LogicalResult writeWeights(ModuleOp module, const std::string &path) {
+  SmallVector<PlacedPlane> planes = listPlanes(module);
+  std::vector<io::StoredTensor> tensors;
+  for (PlacedPlane &placed : planes) {
+    SmallVector<EncodingPlane> all = getPlanes(placed.param.getTensorType());
+    const EncodingPlane &plane = all[placed.number];
+    std::optional<hone_dtype> dtype = getDtype(plane.type.getElementType());
+    if (!dtype)
+      return placed.param.emitError() << "unsupported element type " << plane.type.getElementType() << " of a parameter";
+    std::string name = placed.param.getSymName().str() + (all.size() > 1 ? "." + plane.name.str() : "");
+    tensors.push_back({name, *dtype, plane.type.getShape().vec()});
+  }
+  auto writer = io::SafetensorsWriter::create(path, std::move(tensors));
+  if (!writer.ok())
+    return report(module.getLoc(), writer.status());
+  for (const PlacedPlane &plane : planes)
+    if (failed(writePlane(*writer, plane)))
+      return failure();
+  return report(module.getLoc(), writer->commit());
+}
+
+} // namespace hone
