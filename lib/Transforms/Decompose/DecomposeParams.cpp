@@ -20,10 +20,10 @@ EncodedReader::EncodedReader(LocBuilder &builder, Value tensor)
 }
 
 Value EncodedReader::read(LocBuilder &builder, ValueRange indices) const {
+  if (!encoding)
+    return tensor::ExtractOp::create(builder, tensor, indices);
   Type elements = cast<RankedTensorType>(tensor.getType()).getElementType();
-  Value element = encoding ? encoding.buildElement(builder, builder.getLoc(), elements, planes, indices)
-                           : tensor::ExtractOp::create(builder, tensor, indices).getResult();
-  return convertFloat(builder, element, builder.getF32Type());
+  return encoding.buildElement(builder, builder.getLoc(), elements, planes, indices);
 }
 
 Value hone::getPlain(LocBuilder &builder, Value tensor) {

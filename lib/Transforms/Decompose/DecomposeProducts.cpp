@@ -75,7 +75,7 @@ static Value decomposeEmbedding(LocBuilder &builder, EmbeddingOp op) {
     Value id = arith::SelectOp::create(b, isNegative, fromEnd, given);
     // Unsigned: what is still negative is a very large id.
     Value row = arith::MinUIOp::create(b, id, last);
-    Value element = reader.read(b, {row, linalg::IndexOp::create(b, column)});
+    Value element = convertFloat(b, reader.read(b, {row, linalg::IndexOp::create(b, column)}), b.getF32Type());
     Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, id);
     return arith::SelectOp::create(b, isRow, element, constantF32(b, std::numeric_limits<float>::quiet_NaN()));
   };

@@ -54,7 +54,7 @@ void addRopeDecomposition(mlir::RewritePatternSet &patterns);
 class EncodedReader {
 public:
   EncodedReader(LocBuilder &builder, mlir::Value tensor);
-  /// The element at `indices`, extended to f32.
+  /// The element at `indices`.
   mlir::Value read(LocBuilder &builder, mlir::ValueRange indices) const;
 
 private:
