@@ -39,7 +39,8 @@ struct Phase {
 llvm::ArrayRef<Phase> getPhases();
 
 /// Adds the passes of a phase, with those that the options stand for.
-llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
+llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm,
+                               mlir::Location loc);
 
 /// Reads a model by the ending of its name; null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context);

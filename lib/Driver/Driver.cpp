@@ -81,7 +81,8 @@ struct CompileFlags {
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
   cl::opt<std::string> startFrom{"start-from", cl::desc("Begin with PHASE: the input is IR from the phase before"),
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
-  cl::opt<std::string> weights{"weights", cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
+  cl::opt<std::string> weights{"weights",
+                               cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
@@ -177,7 +178,7 @@ static int runExport(const ExportFlags &flags) {
 }
 
 static int printPipeline(const CompileOptions &options) {
-  int status = withContext("", [&](MLIRContext &context) {
+  return withContext(options.input, [&](MLIRContext &context) {
     for (const Phase &phase : getPhases()) {
       PassManager pm(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
       if (failed(buildPhase(phase, options, pm, UnknownLoc::get(&context))))
@@ -189,7 +190,6 @@ static int printPipeline(const CompileOptions &options) {
     }
     return success();
   });
-  return closeOutput(status);
 }
 
 static int runCompile(const CompileFlags &flags) {

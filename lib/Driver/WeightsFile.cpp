@@ -175,7 +175,8 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path) {
     const EncodingPlane &plane = all[placed.number];
     std::optional<hone_dtype> dtype = getDtype(plane.type.getElementType());
     if (!dtype)
-      return placed.param.emitError() << "unsupported element type " << plane.type.getElementType() << " of a parameter";
+      return placed.param.emitError() << "unsupported element type " << plane.type.getElementType()
+                                      << " of a parameter";
     std::string name = placed.param.getSymName().str() + (all.size() > 1 ? "." + plane.name.str() : "");
     tensors.push_back({name, *dtype, plane.type.getShape().vec()});
   }

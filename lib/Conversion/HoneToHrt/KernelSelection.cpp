@@ -131,8 +131,9 @@ static Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &
     else
       inputs.push_back(input);
   }
-  auto kernel = hrt::KernelOp::create(b, loc, destination.getType(), call, b.getStringAttr(choice.name), inputs, destination,
-                                      b.getDenseI64ArrayAttr(choice.ints), b.getDenseF64ArrayAttr(choice.floats));
+  auto kernel =
+      hrt::KernelOp::create(b, loc, destination.getType(), call, b.getStringAttr(choice.name), inputs, destination,
+                            b.getDenseI64ArrayAttr(choice.ints), b.getDenseF64ArrayAttr(choice.floats));
   return kernel.getResult(0);
 }
 
@@ -166,13 +167,15 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
   if (auto mlp = dyn_cast<MlpOp>(op); mlp && getPanels(mlp.getUp()) && getPanels(mlp.getDown())) {
-    Value hidden = create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    Value hidden =
+        create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
     return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
   if (!mlp || !getPanels(mlp.getGate()) || !getPanels(mlp.getUp()) || !getPanels(mlp.getDown()))
     return {};
-  Value gate = create(choosePackedLinear(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value gate =
+      create(choosePackedLinear(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
   Value hidden = create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
   return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
 }

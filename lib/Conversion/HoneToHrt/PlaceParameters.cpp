@@ -55,8 +55,8 @@ int64_t placeParameters(ModuleOp module) {
   SmallVector<SmallVector<int64_t>> offsets(params.size());
   for (auto [i, param] : llvm::enumerate(params))
     for (const EncodingPlane &plane : getPlanes(param.getTensorType())) {
-      planes.push_back({i, offsets[i].size(), getDenseBytes(plane.type).value_or(0),
-                        getElementBytes(plane.type.getElementType())});
+      planes.push_back(
+          {i, offsets[i].size(), getDenseBytes(plane.type).value_or(0), getElementBytes(plane.type.getElementType())});
       offsets[i].push_back(0);
     }
   llvm::sort(planes, [](const Plane &a, const Plane &b) { return a.rank() < b.rank(); });

@@ -51,8 +51,9 @@ LogicalResult ExternalAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
 LogicalResult ConvertedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType,
                                     Attribute storage) {
   if (!isa<ElementsAttr, ExternalAttr>(storage)) // converted C1
-    return emitError() << "expected the storage that is converted to be dense elements, a resource or #hone.external, but got "
-                       << storage;
+    return emitError()
+           << "expected the storage that is converted to be dense elements, a resource or #hone.external, but got "
+           << storage;
   return success();
 }
 

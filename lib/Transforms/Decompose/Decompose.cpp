@@ -67,9 +67,7 @@ struct DecomposePass : impl::DecomposeBase<DecomposePass> {
     return success();
   }
 
-  void runOnOperation() override {
-    numDecomposed += decompose(getOperation(), frozen);
-  }
+  void runOnOperation() override { numDecomposed += decompose(getOperation(), frozen); }
 
 private:
   /// The labels of the operations that the option names; fails at a name that has no decomposition.

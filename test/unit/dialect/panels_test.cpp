@@ -21,7 +21,8 @@ protected:
   Panels() { context.loadDialect<HoneDialect, hrt::HrtDialect>(); }
 
   /// `values` packed and unpacked again.
-  std::vector<float> throughPlane(EncodingInterface encoding, llvm::ArrayRef<int64_t> shape, std::vector<float> values) {
+  std::vector<float> throughPlane(EncodingInterface encoding, llvm::ArrayRef<int64_t> shape,
+                                  std::vector<float> values) {
     mlir::Type f32 = mlir::Float32Type::get(&context);
     std::vector<char> plane(*getDenseBytes(encoding.getPlanes(shape, f32)[0].type));
     llvm::MutableArrayRef<char> planeBytes(plane);
