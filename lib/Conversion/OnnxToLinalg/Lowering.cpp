@@ -92,17 +92,35 @@ bool Lowerer::isNewCheck(Value condition) {
 }
 
 /// Operations of the hone dialect stay; only their operands have other types now.
+/// The types that follow from the operands of `op`; its own where it cannot say them.
+static SmallVector<Type> inferResults(Operation *op) {
+  SmallVector<Type> types;
+  auto infer = dyn_cast<InferTypeOpInterface>(op);
+  if (!infer ||
+      failed(infer.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
+                                    op->getPropertiesStorage(), op->getRegions(), types)))
+    return llvm::map_to_vector<1>(op->getResultTypes(), [](Type type) { return withoutSign(type); });
+  return types;
+}
+
 LogicalResult Lowerer::lowerHone(Operation *op) {
+  std::string what = ("a value of '" + op->getName().getStringRef() + "'").str();
   for (Value operand : op->getOperands()) {
     Value lowered = lookUp(operand);
     Type wanted = withoutSign(operand.getType());
-    if (lowered.getType() != wanted && isa<TensorType>(wanted))
-      mapping.map(operand, tensor::CastOp::create(b, wanted, lowered));
+    if (lowered.getType() == wanted || !isa<TensorType>(wanted))
+      continue;
+    Value cast = castTo(lowered, wanted, what);
+    if (cast.getType() != wanted)
+      return op->emitError() << "expected a value of type " << wanted << ", but got " << lowered.getType();
+    mapping.map(operand, cast);
   }
   Operation *clone = b.clone(*op, mapping);
-  for (auto [original, result] : llvm::zip(op->getResults(), clone->getResults())) {
-    result.setType(withoutSign(result.getType()));
-    map(original, result);
+  // What the file declares is believed no further than it is checked.
+  for (auto [original, result, type] : llvm::zip_equal(op->getResults(), clone->getResults(), inferResults(clone))) {
+    Type declared = withoutSign(original.getType());
+    result.setType(type);
+    map(original, castTo(result, declared, what));
   }
   return success();
 }
