@@ -25,9 +25,9 @@ constexpr TypeWord kTypeWords[] = {
     {"<u2", HONE_U16},        {"<u4", HONE_U32},    {"<u8", HONE_U64},        {"|b1", HONE_BOOL},
     {"<c8", HONE_C64},        {"<c16", HONE_C128},  {"<u2", HONE_BF16},       {"|u1", HONE_F8E4M3FN},
     {"|u1", HONE_F8E4M3FNUZ}, {"|u1", HONE_F8E5M2}, {"|u1", HONE_F8E5M2FNUZ}, {"|u1", HONE_F8E8M0},
-    {"|i1", HONE_I4},         {"|u1", HONE_U4},
-    {"|u1", HONE_F4E2M1},   {"|i1", HONE_I2},         {"|u1", HONE_U2},     {"<i1", HONE_I8},         {"<u1", HONE_U8},
-    {"<b1", HONE_BOOL},       {"=f4", HONE_F32},
+    {"|i1", HONE_I4},         {"|u1", HONE_U4},     {"|u1", HONE_F4E2M1},     {"|i1", HONE_I2},
+    {"|u1", HONE_U2},         {"<i1", HONE_I8},     {"<u1", HONE_U8},         {"<b1", HONE_BOOL},
+    {"=f4", HONE_F32},
 };
 
 /// A reader of the header's dictionary literal: just as much Python as numpy writes.

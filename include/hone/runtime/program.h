@@ -44,7 +44,7 @@ typedef enum hone_dtype {
   HONE_F8E8M0 = 18,
   HONE_I4 = 19,
   HONE_U4 = 20,
-  HONE_C64 = 21, // "c64", two f32
+  HONE_C64 = 21,  // "c64", two f32
   HONE_C128 = 22, // "c128", two f64
   HONE_F4E2M1 = 23,
   HONE_I2 = 24,

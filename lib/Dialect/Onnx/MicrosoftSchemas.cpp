@@ -153,11 +153,10 @@ static void inferGroupQueryAttention(InferenceContext &ctx) {
 
 static OpSchema makeGroupQueryAttention() {
   OpSchema schema = makeSchema(
-      "GroupQueryAttention",
-      {{"query", "key?", "value?", "past_key?", "past_value?", "seqlens_k", "total_sequence_length", "cos_cache?",
-        "sin_cache?", "position_ids?", "attention_bias?", "head_sink?", "k_scale?", "v_scale?",
-        "q_norm_weight?", "k_norm_weight?"},
-       {"output", "present_key?", "present_value?", "output_qk?"}});
+      "GroupQueryAttention", {{"query", "key?", "value?", "past_key?", "past_value?", "seqlens_k",
+                               "total_sequence_length", "cos_cache?", "sin_cache?", "position_ids?", "attention_bias?",
+                               "head_sink?", "k_scale?", "v_scale?", "q_norm_weight?", "k_norm_weight?"},
+                              {"output", "present_key?", "present_value?", "output_qk?"}});
   schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("kv_num_heads", "", AttributeProto::INT, true);
   schema.Attr("k_quant_type", "", AttributeProto::STRING, std::string("NONE"));
   schema.Attr("v_quant_type", "", AttributeProto::STRING, std::string("NONE"));
@@ -176,10 +175,10 @@ static OpSchema makeGroupQueryAttention() {
 }
 
 static OpSchema makeMultiHeadAttention() {
-  OpSchema schema = makeSchema("MultiHeadAttention",
-                               {{"query", "key?", "value?", "bias?", "key_padding_mask?", "attention_bias?", "past_key?",
-                                 "past_value?", "past_sequence_length?", "cache_indirection?"},
-                                {"output", "present_key?", "present_value?", "qk?"}});
+  OpSchema schema =
+      makeSchema("MultiHeadAttention", {{"query", "key?", "value?", "bias?", "key_padding_mask?", "attention_bias?",
+                                         "past_key?", "past_value?", "past_sequence_length?", "cache_indirection?"},
+                                        {"output", "present_key?", "present_value?", "qk?"}});
   schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("scale", "", AttributeProto::FLOAT, false);
   addFloats(schema, {{"mask_filter_value", -10000.0f}});
   addIntegers(schema, {{"unidirectional", 0}});
@@ -196,10 +195,7 @@ static OpSchema makeMultiHeadAttention() {
 
 static OpSchema makeRotaryEmbedding() {
   OpSchema schema = makeSchema("RotaryEmbedding", {{"input", "position_ids", "cos_cache", "sin_cache"}, {"output"}});
-  addIntegers(schema, {{"interleaved", 0},
-                       {"rotary_embedding_dim", 0},
-                       {"num_heads", 0},
-                       {"is_packed_batching", 0}});
+  addIntegers(schema, {{"interleaved", 0}, {"rotary_embedding_dim", 0}, {"num_heads", 0}, {"is_packed_batching", 0}});
   addFloats(schema, {{"scale", 1.0f}});
   schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
   return schema;
@@ -220,8 +216,7 @@ static void inferMatMulNBits(InferenceContext &ctx) {
 }
 
 static OpSchema makeMatMulNBits() {
-  OpSchema schema =
-      makeSchema("MatMulNBits", {{"A", "B", "scales", "zero_points?", "g_idx?", "bias?"}, {"Y"}});
+  OpSchema schema = makeSchema("MatMulNBits", {{"A", "B", "scales", "zero_points?", "g_idx?", "bias?"}, {"Y"}});
   schema.Attr("K", "", AttributeProto::INT, true).Attr("N", "", AttributeProto::INT, true);
   addIntegers(schema, {{"bits", 4}, {"block_size", 32}, {"accuracy_level", 0}, {"weight_prepacked", 0}});
   schema.TypeAndShapeInferenceFunction(inferMatMulNBits);
@@ -261,10 +256,10 @@ static OpSchema makeGatherBlockQuantized() {
 }
 
 static OpSchema makeMoE() {
-  OpSchema schema = makeSchema(
-      "MoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_experts_bias?", "fc2_experts_weights",
-               "fc2_experts_bias?", "fc3_experts_weights?", "fc3_experts_bias?"},
-              {"output"}});
+  OpSchema schema =
+      makeSchema("MoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_experts_bias?", "fc2_experts_weights",
+                          "fc2_experts_bias?", "fc3_experts_weights?", "fc3_experts_bias?"},
+                         {"output"}});
   schema.Attr("activation_type", "", AttributeProto::STRING, std::string("relu"));
   addFloats(schema, {{"activation_alpha", 1.0f}, {"activation_beta", 0.0f}});
   schema.Attr("swiglu_limit", "", AttributeProto::FLOAT, false);

@@ -92,7 +92,8 @@ inline io::Manifest toyManifest() {
 /// The toy whose `forward` has the context `encoded`, f32 [batch, 2]. The program does not read it.
 inline io::Manifest toyManifestWithContext() {
   io::Manifest manifest = toyManifest();
-  io::TensorInfo encoded = {"encoded", HONE_F32, {io::Dim::symbolic("batch"), io::Dim::fixed(2)}, {}, /*isContext=*/true};
+  io::TensorInfo encoded = {
+      "encoded", HONE_F32, {io::Dim::symbolic("batch"), io::Dim::fixed(2)}, {}, /*isContext=*/true};
   manifest.entries[1].inputs.push_back(encoded);
   return manifest;
 }
