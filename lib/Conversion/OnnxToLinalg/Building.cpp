@@ -154,6 +154,12 @@ Value Node::elementwiseOver(ArrayRef<Size> sizes, ValueRange tensors, Type eleme
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (Value tensor : tensors) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.getRank() > static_cast<int64_t>(sizes.size())) {
+      fail() << "expected an operand of at most " << sizes.size() << " dimensions, but got " << type;
+      isBroken = true;
+      return empty(sizes, element);
+    }
     Access &access = accesses.emplace_back(getAccess(*this, tensor, sizes));
     if (access.map) {
       inputs.push_back(tensor);

@@ -152,7 +152,7 @@ LogicalResult Lowerer::lowerOperation(Operation *op) {
   if (auto missing = getMissingInput(op))
     return op->emitOpError() << "expected input " << *missing << " to be given";
   Node node(op, *this);
-  return lowering->second(node);
+  return failure(failed(lowering->second(node)) || node.isBroken);
 }
 
 LogicalResult Lowerer::lowerBlock(Block &from) {

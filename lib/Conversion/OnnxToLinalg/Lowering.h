@@ -177,6 +177,8 @@ public:
   Lowerer &lowerer;
   Builder &b;
   IndexMath &math;
+  /// Set behind the diagnostic of a fault that a builder met, which has a value to return all the same.
+  bool isBroken = false;
 };
 
 /// `type` as arith and linalg compute with it: integers have no sign; 4- and 2-bit integers and floats of 8 bits and

@@ -31,3 +31,13 @@ func.func @power(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "onnx.LpNormalization"(%a) {p = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 18 : i64, com.microsoft = 1 : i64}} {
+func.func @scale_of_more_dimensions(%x: tensor<?x3xf32>, %scale: tensor<1x1x3xf32>) -> tensor<?x3xf32> {
+  // expected-error @+1 {{expected an operand of at most 2 dimensions, but got 'tensor<1x1x3xf32>'}}
+  %0 = "onnx.com.microsoft.SkipSimplifiedLayerNormalization"(%x, %x, %scale) : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<1x1x3xf32>) -> tensor<?x3xf32>
+  return %0 : tensor<?x3xf32>
+}
+}
