@@ -5,6 +5,8 @@
 
 #include "measure.h"
 
+#include "hone/io/array.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -27,16 +29,7 @@ Pool::Pool(const Options &options) : bytes(static_cast<size_t>(options.poolBytes
 Pool::~Pool() { munmap(memory, bytes); }
 
 hone_tensor viewOf(void *data, hone_dtype dtype, std::vector<int64_t> sizes) {
-  hone_tensor tensor = {};
-  tensor.data = data;
-  tensor.dtype = dtype;
-  tensor.rank = static_cast<int32_t>(sizes.size());
-  int64_t stride = 1;
-  for (size_t axis = sizes.size(); axis-- > 0; stride *= sizes[axis]) {
-    tensor.sizes[axis] = sizes[axis];
-    tensor.strides[axis] = stride;
-  }
-  return tensor;
+  return io::denseView(data, dtype, sizes);
 }
 
 double median(std::vector<double> values) {

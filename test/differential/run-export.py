@@ -77,12 +77,7 @@ def main():
         cases += [(f"corner/{name}", (path, inputs, ".mlirbc"))
                   for name, path, inputs in export_cases.write(pathlib.Path(folder))]
         cases = [case for case in cases if options.only in case[0]]
-        passed = failed = 0
-        for name, reason in suite.run_cases(cases, lambda case: check(*case, tools), options.jobs):
-            passed, failed = passed + (reason is None), failed + (reason is not None)
-            if reason:
-                print(f"{name}: {reason}", flush=True)
-    return suite.finish(passed, failed)
+        return suite.run_all(cases, lambda case: check(*case, tools), options.jobs)
 
 
 sys.exit(main())

@@ -125,14 +125,9 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    passed = failed = 0
     cases = [(case.text, case) for case in itertools.chain(products(), norms(), ropes(), attentions(), mlps())]
     chosen = [(name, case) for name, case in cases if options.only in name]
-    for name, reason in suite.run_cases(chosen, lambda case: check(case, options.build / "bin"), options.jobs):
-        if reason:
-            print(f"{name}: {reason}", flush=True)
-        passed, failed = passed + (reason is None), failed + (reason is not None)
-    return suite.finish(passed, failed)
+    return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)
 
 
 sys.exit(main())

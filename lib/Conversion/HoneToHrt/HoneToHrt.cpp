@@ -80,7 +80,7 @@ static void replacePlainParameters(func::FuncOp function, Value call, SymbolTabl
     get.erase();
   });
   function.walk([](UnpackOp unpack) {
-    if (unpack.getTensor().getType() != unpack.getType() && unpack.getTensor().getType().getEncoding())
+    if (unpack.getTensor().getType().getEncoding())
       return;
     unpack.replaceAllUsesWith(unpack.getTensor());
     unpack.erase();

@@ -91,7 +91,6 @@ bool Lowerer::isNewCheck(Value condition) {
   return true;
 }
 
-/// Operations of the hone dialect stay; only their operands have other types now.
 /// The types that follow from the operands of `op`; its own where it cannot say them.
 static SmallVector<Type> inferResults(Operation *op) {
   SmallVector<Type> types;
@@ -103,6 +102,7 @@ static SmallVector<Type> inferResults(Operation *op) {
   return types;
 }
 
+/// Operations of the hone dialect stay; only their operands have other types now.
 LogicalResult Lowerer::lowerHone(Operation *op) {
   std::string what = ("a value of '" + op->getName().getStringRef() + "'").str();
   for (Value operand : op->getOperands()) {

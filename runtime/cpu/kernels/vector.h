@@ -14,10 +14,19 @@ constexpr int64_t kLanes = 16;
 
 typedef float Vector __attribute__((ext_vector_type(16)));
 
-inline Vector load(const float *from) {
-  Vector vector;
-  __builtin_memcpy(&vector, from, sizeof vector);
-  return vector;
+/// What lies at `from`, which need not be aligned.
+template <typename To> To loadAs(const void *from) {
+  To to;
+  __builtin_memcpy(&to, from, sizeof to);
+  return to;
+}
+
+inline Vector load(const float *from) { return loadAs<Vector>(from); }
+
+/// Sixteen f16 as floats.
+inline Vector loadHalves(const void *from) {
+  typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+  return __builtin_convertvector(loadAs<Halves>(from), Vector);
 }
 
 inline void store(float *to, Vector vector) { __builtin_memcpy(to, &vector, sizeof vector); }

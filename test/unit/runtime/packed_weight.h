@@ -7,7 +7,9 @@
 #define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 
 #include "cpu/packing/pack_linear.h"
+#include "hone/io/array.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <random>
@@ -34,7 +36,7 @@ public:
 
   hone_tensor weightView() {
     auto sizes = packedLinearShape(kind.format, shape);
-    return view(packed.data(), elementType(), {sizes.begin(), sizes.end()});
+    return io::denseView(packed.data(), elementType(), sizes);
   }
   hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
@@ -121,22 +123,8 @@ private:
 
   hone_tensor scaleView(std::vector<uint8_t> &memory, hone_dtype dtype) {
     if (memory.empty())
-      return view(nullptr, dtype, {0});
-    auto sizes = packedScaleShape(kind.format, shape);
-    return view(memory.data(), dtype, {sizes.begin(), sizes.end()});
-  }
-
-  static hone_tensor view(void *data, hone_dtype dtype, std::vector<int64_t> sizes) {
-    hone_tensor tensor = {};
-    tensor.data = data;
-    tensor.dtype = dtype;
-    tensor.rank = static_cast<int32_t>(sizes.size());
-    int64_t stride = 1;
-    for (size_t axis = sizes.size(); axis-- > 0; stride *= sizes[axis]) {
-      tensor.sizes[axis] = sizes[axis];
-      tensor.strides[axis] = stride;
-    }
-    return tensor;
+      return io::denseView(nullptr, dtype, std::array<int64_t, 1>{0});
+    return io::denseView(memory.data(), dtype, packedScaleShape(kind.format, shape));
   }
 
   std::vector<float> values;

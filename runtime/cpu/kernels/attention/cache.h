@@ -11,13 +11,6 @@
 
 namespace {
 
-template <typename From, typename To> inline To bitsTo(From from) {
-  static_assert(sizeof(From) == sizeof(To));
-  To to;
-  __builtin_memcpy(&to, &from, sizeof to);
-  return to;
-}
-
 struct F32Cache {
   using Element = float;
   static constexpr bool kIsFloat = true;
@@ -28,12 +21,7 @@ struct F32Cache {
 struct F16Cache {
   using Element = _Float16;
   static constexpr bool kIsFloat = false;
-  static Vector load16(const _Float16 *from) {
-    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
-    Halves halves;
-    __builtin_memcpy(&halves, from, sizeof halves);
-    return __builtin_convertvector(halves, Vector);
-  }
+  static Vector load16(const _Float16 *from) { return loadHalves(from); }
   static float load1(const _Float16 *from) { return static_cast<float>(*from); }
 };
 
@@ -43,11 +31,13 @@ struct Bf16Cache {
   static Vector load16(const uint16_t *from) {
     typedef uint16_t Halves __attribute__((ext_vector_type(16)));
     typedef uint32_t Words __attribute__((ext_vector_type(16)));
-    Halves halves;
-    __builtin_memcpy(&halves, from, sizeof halves);
-    return bitsTo<Words, Vector>(__builtin_convertvector(halves, Words) << 16);
+    Words words = __builtin_convertvector(loadAs<Halves>(from), Words) << 16;
+    return loadAs<Vector>(&words);
   }
-  static float load1(const uint16_t *from) { return bitsTo<uint32_t, float>(static_cast<uint32_t>(*from) << 16); }
+  static float load1(const uint16_t *from) {
+    uint32_t word = static_cast<uint32_t>(*from) << 16;
+    return loadAs<float>(&word);
+  }
 };
 
 struct I8Cache {
@@ -55,9 +45,7 @@ struct I8Cache {
   static constexpr bool kIsFloat = false;
   static Vector load16(const int8_t *from) {
     typedef int8_t Bytes __attribute__((ext_vector_type(16)));
-    Bytes bytes;
-    __builtin_memcpy(&bytes, from, sizeof bytes);
-    return __builtin_convertvector(bytes, Vector);
+    return __builtin_convertvector(loadAs<Bytes>(from), Vector);
   }
   static float load1(const int8_t *from) { return *from; }
 };

@@ -18,22 +18,11 @@ namespace {
 
 typedef uint32_t Words __attribute__((ext_vector_type(16)));
 
-inline Words loadWords(const uint8_t *from) {
-  Words words;
-  __builtin_memcpy(&words, from, sizeof words);
-  return words;
-}
-
-inline Vector asFloats(Words words) {
-  Vector vector;
-  __builtin_memcpy(&vector, &words, sizeof vector);
-  return vector;
-}
+inline Vector asFloats(Words words) { return loadAs<Vector>(&words); }
 
 /// Rounds to the nearest bf16, to even where two are equally near; NaN stays NaN.
 inline uint16_t toBf16(float value) {
-  uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
+  auto bits = loadAs<uint32_t>(&value);
   uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
   return static_cast<uint16_t>(value == value ? rounded : (bits >> 16 | 0x40));
 }
@@ -53,7 +42,7 @@ struct F32Format {
   };
 
   static float convert(float x) { return x; }
-  static Weights load(const uint8_t *from) { return {asFloats(loadWords(from))}; }
+  static Weights load(const uint8_t *from) { return {loadAs<Vector>(from)}; }
   static void add(Vector &sum, const Weights &weights, const float *x) { sum += x[0] * weights.values; }
 };
 
@@ -65,12 +54,7 @@ struct F16Format {
   };
 
   static float convert(float x) { return x; }
-  static Weights load(const uint8_t *from) {
-    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
-    Halves halves;
-    __builtin_memcpy(&halves, from, sizeof halves);
-    return {__builtin_convertvector(halves, Vector)};
-  }
+  static Weights load(const uint8_t *from) { return {loadHalves(from)}; }
   static void add(Vector &sum, const Weights &weights, const float *x) { sum += x[0] * weights.values; }
 };
 
@@ -86,9 +70,7 @@ struct Bf16Format {
   static uint16_t convert(float x) { return toBf16(x); }
   static Weights load(const uint8_t *from) { return {(__m512bh)_mm512_loadu_si512(from)}; }
   static void add(Vector &sum, const Weights &weights, const uint16_t *x) {
-    int32_t pair;
-    __builtin_memcpy(&pair, x, sizeof pair);
-    sum = (Vector)_mm512_dpbf16_ps((__m512)sum, weights.pairs, (__m512bh)_mm512_set1_epi32(pair));
+    sum = (Vector)_mm512_dpbf16_ps((__m512)sum, weights.pairs, (__m512bh)_mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
 #else
@@ -102,7 +84,7 @@ struct Bf16Format {
 
   static float convert(float x) { return x; }
   static Weights load(const uint8_t *from) {
-    Words words = loadWords(from);
+    auto words = loadAs<Words>(from);
     return {asFloats(words << 16), asFloats(words & 0xffff0000u)};
   }
   static void add(Vector &sum, const Weights &weights, const float *x) {

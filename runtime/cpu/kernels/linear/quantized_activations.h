@@ -66,14 +66,10 @@ private:
     int32_t largest = 0;
 #pragma omp simd reduction(max : largest)
     for (int64_t i = 0; i < count; ++i) {
-      int32_t bits;
-      __builtin_memcpy(&bits, values + i, sizeof bits);
-      bits &= 0x7fffffff;
+      int32_t bits = loadAs<int32_t>(values + i) & 0x7fffffff;
       largest = bits > largest ? bits : largest;
     }
-    float magnitude;
-    __builtin_memcpy(&magnitude, &largest, sizeof magnitude);
-    return magnitude;
+    return loadAs<float>(&largest);
   }
 
   void writeDigits(const int32_t *integers, int64_t count, Digit *to) const {

@@ -15,12 +15,6 @@ namespace {
 
 typedef int32_t Integers __attribute__((ext_vector_type(16)));
 
-inline int32_t loadWord(const void *from) {
-  int32_t word;
-  __builtin_memcpy(&word, from, sizeof word);
-  return word;
-}
-
 #if defined(__AVX512VNNI__)
 
 using Digit = int8_t;
@@ -33,7 +27,7 @@ struct Quad {
 
   static Quad of(__m512i bytes) { return {bytes}; }
   void add(Integers &sum, const Digit *x) const {
-    sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadWord(x)));
+    sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
 
@@ -51,8 +45,8 @@ struct Quad {
     return {_mm512_and_si512(bytes, _mm512_set1_epi16(0xff)), _mm512_srli_epi16(bytes, 8)};
   }
   void add(Integers &sum, const Digit *x) const {
-    sum += (Integers)_mm512_madd_epi16(even, _mm512_set1_epi32(loadWord(x)));
-    sum += (Integers)_mm512_madd_epi16(odd, _mm512_set1_epi32(loadWord(x + 2)));
+    sum += (Integers)_mm512_madd_epi16(even, _mm512_set1_epi32(loadAs<int32_t>(x)));
+    sum += (Integers)_mm512_madd_epi16(odd, _mm512_set1_epi32(loadAs<int32_t>(x + 2)));
   }
 };
 
@@ -73,7 +67,7 @@ struct Quad {
   }
   void add(Integers &sum, const Digit *x) const {
     typedef int32_t Eight __attribute__((ext_vector_type(8)));
-    __m256i first = _mm256_set1_epi32(loadWord(x)), second = _mm256_set1_epi32(loadWord(x + 2));
+    __m256i first = _mm256_set1_epi32(loadAs<int32_t>(x)), second = _mm256_set1_epi32(loadAs<int32_t>(x + 2));
     Eight low = (Eight)_mm256_madd_epi16(even[0], first) + (Eight)_mm256_madd_epi16(odd[0], second);
     Eight high = (Eight)_mm256_madd_epi16(even[1], first) + (Eight)_mm256_madd_epi16(odd[1], second);
     sum += __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -23,19 +23,14 @@ struct WeightScales {
     int64_t at = chunk * chunkStep + panel * panelStep;
     if (!isHalf)
       return load(reinterpret_cast<const float *>(scales) + at);
-    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
-    Halves halves;
-    __builtin_memcpy(&halves, scales + at * 2, sizeof halves);
-    return __builtin_convertvector(halves, Vector);
+    return loadHalves(scales + at * 2);
   }
 
   Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
     if (!zeros)
       return static_cast<float>(otherwise);
     typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
-    Bytes bytes;
-    __builtin_memcpy(&bytes, zeros + chunk * chunkStep + panel * panelStep, sizeof bytes);
-    return __builtin_convertvector(bytes, Vector);
+    return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * panelStep), Vector);
   }
 
   /// The same from another chunk and panel on.
