@@ -7,12 +7,12 @@
 
 #include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
+#include "cpu/read_limit.h"
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <immintrin.h>
-#include <omp.h>
 
 namespace hone::bench {
 namespace {
@@ -104,45 +104,18 @@ bool hasLevel(cpu::Level level) {
   return std::ranges::find(cpu::supportedLevels(), level) != cpu::supportedLevels().end();
 }
 
-/// Sums `memory` by `streams` pieces at a time, asking for what comes next ahead of time.
-__attribute__((target("avx2"))) uint64_t sum(std::span<const uint8_t> memory, int streams) {
-  constexpr size_t line = 64, ahead = 1024;
-  size_t piece = memory.size() / static_cast<size_t>(streams) / line * line;
-  __m256i sums[4] = {};
-  for (size_t at = 0; at < piece; at += line)
-    for (int stream = 0; stream < streams; ++stream) {
-      const uint8_t *from = memory.data() + static_cast<size_t>(stream) * piece + at;
-      _mm_prefetch(reinterpret_cast<const char *>(from + ahead), _MM_HINT_T0);
-      __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
-      __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from + 32));
-      sums[stream] = _mm256_add_epi64(sums[stream], _mm256_add_epi64(first, second));
-    }
-  __m256i total = _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
-  return static_cast<uint64_t>(_mm256_extract_epi64(total, 0) + _mm256_extract_epi64(total, 3));
-}
-
-double readOnce(std::span<const uint8_t> memory, int threads, int streams) {
-  double start = seconds(threads);
-  uint64_t total = 0;
-#pragma omp parallel for reduction(+ : total) num_threads(threads)
-  for (int thread = 0; thread < threads; ++thread) {
-    size_t part = memory.size() / static_cast<size_t>(threads);
-    total += sum(memory.subspan(static_cast<size_t>(thread) * part, part), streams);
-  }
-  keep(total);
-  return static_cast<double>(memory.size()) / (seconds(threads) - start);
-}
-
 } // namespace
 
 double seconds(int threads) {
+  if (threads != 1)
+    return cpu::wallSeconds();
   timespec time = {};
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 double readBandwidth(std::span<const uint8_t> memory, int threads) {
-  return std::max(readOnce(memory, threads, 1), readOnce(memory, threads, 4));
+  return cpu::readBandwidth(memory, threads, seconds);
 }
 
 double peakF32() { return hasFeature("avx512f") ? std::max(fmaAvx2(), fmaAvx512()) : fmaAvx2(); }

@@ -7,6 +7,7 @@
 #define HONE_BENCHMARKS_MEASURE_H
 
 #include "cpu/kernel_table.h"
+#include "cpu/read_limit.h"
 
 #include <cstdint>
 #include <functional>
@@ -18,25 +19,12 @@ namespace hone::bench {
 
 struct Options {
   int threads = 1, repeats = 7;
-  bool hugePages = true, allLevels = false;
+  bool hugePages = true, allLevels = false, limitsOnly = false;
   std::string filter;
-  int64_t poolBytes = int64_t{512} << 20;
 };
 
 /// Memory that operands and the read limit share.
-class Pool {
-public:
-  explicit Pool(const Options &options);
-  ~Pool();
-  Pool(const Pool &) = delete;
-  Pool &operator=(const Pool &) = delete;
-
-  std::span<uint8_t> all() { return {memory, bytes}; }
-
-private:
-  size_t bytes;
-  uint8_t *memory;
-};
+using Pool = cpu::MeasuredMemory;
 
 /// A dense tensor.
 hone_tensor viewOf(void *data, hone_dtype dtype, std::vector<int64_t> sizes);

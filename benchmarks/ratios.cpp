@@ -32,6 +32,8 @@ bool parse(int argc, char **argv, Options &options) {
       options.repeats = std::max(1, std::atoi(text));
     else if (const char *text = value("--filter="))
       options.filter = text;
+    else if (argument == "--limits")
+      options.limitsOnly = true;
     else if (argument == "--small-pages")
       options.hugePages = false;
     else if (argument == "--all-levels")
@@ -42,6 +44,16 @@ bool parse(int argc, char **argv, Options &options) {
   return true;
 }
 
+/// What the machine can do at most, as a JSON object: the best of the repeats, by wall time, and the peaks of one thread.
+void printLimits(const Options &options, const Pool &pool) {
+  double read = 0;
+  for (int i = 0; i < options.repeats; ++i)
+    read = std::max(read, cpu::readBandwidth(pool.all(), options.threads, cpu::wallSeconds));
+  std::printf("{\"read_bytes_per_second\": %.0f, \"f32_per_second\": %.0f, \"bf16_per_second\": %.0f, "
+              "\"int8_per_second\": %.0f}\n",
+              read, peakF32(), peakBf16(), peakVnni());
+}
+
 } // namespace
 } // namespace hone::bench
 
@@ -49,7 +61,8 @@ int main(int argc, char **argv) {
   using namespace hone;
   bench::Options options;
   if (!bench::parse(argc, argv, options)) {
-    std::fputs("usage: hone-kernel-ratios [--threads=N] [--repeats=N] [--filter=TEXT] [--small-pages] [--all-levels]\n",
+    std::fputs("usage: hone-kernel-ratios [--threads=N] [--repeats=N] [--filter=TEXT] [--small-pages] [--all-levels] "
+               "[--limits]\n",
                stderr);
     return 1;
   }
@@ -58,9 +71,17 @@ int main(int argc, char **argv) {
     return 1;
   }
   omp_set_num_threads(options.threads);
+  bench::Pool pool(cpu::kBeyondCaches, options.hugePages);
+  if (pool.all().empty()) {
+    std::fputs("hone-kernel-ratios: error: no memory for weights\n", stderr);
+    return 1;
+  }
+  if (options.limitsOnly) {
+    bench::printLimits(options, pool);
+    return 0;
+  }
   std::printf("peaks of a thread: f32 %.0f, bf16 %.0f, VNNI %.0f GFLOP/s\n", bench::peakF32() * 1e-9,
               bench::peakBf16() * 1e-9, bench::peakVnni() * 1e-9);
-  bench::Pool pool(options);
   for (cpu::Level level : cpu::supportedLevels())
     if (options.allLevels || level == cpu::supportedLevels().back()) {
       reportLinear(options, pool, level);

@@ -14,6 +14,7 @@
 #include "text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -181,6 +182,25 @@ FailureOr<std::vector<io::EntryInfo>> describeEntries(ModuleOp module) {
   if (entries.empty())
     return module.emitError() << "expected a function to compile, but the module has none";
   return entries;
+}
+
+std::vector<std::string> listGatheredWeights(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::MapVector<Operation *, bool> gathered;
+  module.walk([&](GetParamOp get) {
+    bool onlyRows = llvm::all_of(get->getUsers(), llvm::IsaPred<EmbeddingOp, tensor::ExtractOp>);
+    auto [entry, isNew] = gathered.try_emplace(symbols.lookup(get.getName()), onlyRows);
+    entry->second &= onlyRows;
+  });
+  std::vector<std::string> names;
+  for (auto [op, onlyRows] : gathered) {
+    auto param = cast<ParamOp>(op);
+    if (onlyRows && param.getTensorType().getRank() > 1)
+      for (size_t i = 0, planes = getPlanes(param.getTensorType()).size(); i < planes; ++i)
+        names.push_back(getTensorName(param, i));
+  }
+  llvm::sort(names);
+  return names;
 }
 
 std::vector<std::string> listKernels(ModuleOp module) {

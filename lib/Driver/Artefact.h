@@ -14,6 +14,8 @@
 
 namespace hone {
 
+class ParamOp;
+
 /// What the manifest says of the functions of `module`: names, types and symbolic sizes of inputs, outputs and state.
 /// Read before the functions become entry points.
 llvm::FailureOr<std::vector<io::EntryInfo>> describeEntries(mlir::ModuleOp module);
@@ -23,6 +25,13 @@ std::optional<hone_dtype> getDtype(mlir::Type type);
 
 /// Streams the bytes of every placed parameter of `module` into the file `path` (safetensors).
 llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path);
+
+/// Names of the tensors of the weights file that `module` only looks rows up in. Read before the functions become entry
+/// points.
+std::vector<std::string> listGatheredWeights(mlir::ModuleOp module);
+
+/// Name in the weights file of plane `number` of `param`.
+std::string getTensorName(ParamOp param, size_t number);
 
 /// Names of the kernels that the program calls.
 std::vector<std::string> listKernels(mlir::ModuleOp module);

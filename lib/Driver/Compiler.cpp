@@ -70,6 +70,7 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   if (failed(entries))
     return failure();
   manifest.entries = std::move(*entries);
+  manifest.gatheredWeights = listGatheredWeights(module);
   return success();
 }
 

@@ -167,18 +167,21 @@ static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {
   return planes;
 }
 
+std::string getTensorName(ParamOp param, size_t number) {
+  SmallVector<EncodingPlane> planes = getPlanes(param.getTensorType());
+  return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
+}
+
 LogicalResult writeWeights(ModuleOp module, const std::string &path) {
   SmallVector<PlacedPlane> planes = listPlanes(module);
   std::vector<io::StoredTensor> tensors;
   for (PlacedPlane &placed : planes) {
-    SmallVector<EncodingPlane> all = getPlanes(placed.param.getTensorType());
-    const EncodingPlane &plane = all[placed.number];
+    EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
     std::optional<hone_dtype> dtype = getDtype(plane.type.getElementType());
     if (!dtype)
       return placed.param.emitError() << "unsupported element type " << plane.type.getElementType()
                                       << " of a parameter";
-    std::string name = placed.param.getSymName().str() + (all.size() > 1 ? "." + plane.name.str() : "");
-    tensors.push_back({name, *dtype, plane.type.getShape().vec()});
+    tensors.push_back({getTensorName(placed.param, placed.number), *dtype, plane.type.getShape().vec()});
   }
   auto writer = io::SafetensorsWriter::create(path, std::move(tensors));
   if (!writer.ok())

@@ -4,46 +4,57 @@
 // `bench`: speed of prefill and decoding, and how near decoding comes to the bandwidth of memory.
 
 #include "cli/commands.h"
+#include "cli/profile.h"
 #include "cli/progress.h"
+#include "cpu/read_limit.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <omp.h>
-#include <sys/resource.h>
+#include <sstream>
+#include <unistd.h>
 
 namespace hone::cli {
 namespace {
 
+using cpu::wallSeconds;
 using io::invalid;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char *kHelp = R"(usage: {program} bench MODEL.hone [OPTIONS]
 
-Measures a language model on a prompt of evenly spread token ids. Every repeat begins with an empty session; the median of
-the repeats is printed, after one that is not counted.
+Measures a language model on a prompt of evenly spread token ids. Every repeat begins with an empty session; the medians of
+the repeats are printed, with the least and the most of them, after one repeat that is not counted.
 
 options
   --prompt-length N   tokens of the prompt (default 128)
   --new-tokens N      tokens decoded one by one after it (default 64)
   --threads N         threads (default: one for each processor)
   --repeat N          repeats (default 5)
-  --json              print one JSON object instead of lines
-
-printed
-  prefill_tokens_per_second   prompt tokens by the time of the one call that takes them
-  first_token_seconds         that time, and the choice of a token
+  --json              print one JSON object instead of text
+)" HONE_PROFILE_HELP R"(
+members of the object; those of the repeats have _min and _max beside the median
   decode_tokens_per_second    new tokens by the time of their calls
-  bytes_read_per_token        weights, and state at the middle of decoding: what one step must read
-  read_bandwidth_fraction     bytes_read_per_token by decode_tokens_per_second, as a part of what this machine reads in a
-                              second with the same threads, measured just before
-  peak_rss_bytes              most memory the process had
+  prefill_tokens_per_second   prompt tokens by the time of the one call that takes them
+  first_token_seconds         from the start of the process to the first new token, loading included
+  load_seconds                part of it that opening the artefact took
+  bytes_read_per_token        weights, and state at the middle of decoding: what one step must read. Of a table that tokens
+                              are only looked up in, that is a row
+  achieved_bytes_per_second   bytes_read_per_token by decode_tokens_per_second
+  read_bandwidth_bytes_per_second  what this machine reads in a second with the same threads, the better of a measurement
+                              before the repeats and one after
+  read_bandwidth_fraction     achieved_bytes_per_second as a part of that
+  peak_rss_bytes              most memory the process had, mapped files included, before the first repeat that counts
+  artefact_bytes              size of the artefact's files
+  prompt_length, new_tokens, threads, repeats
 )";
 
 struct BenchOptions {
   int64_t promptLength = 128, newTokens = 64, threads = 0, repeat = 5;
   bool json = false;
+  std::vector<std::string> profile;
 };
 
 OptionParser parserFor(BenchOptions &options) {
@@ -53,51 +64,99 @@ OptionParser parserFor(BenchOptions &options) {
   parser.integer("threads", options.threads, 1, kMostThreads);
   parser.integer("repeat", options.repeat, 1);
   parser.flag("json", options.json);
+  parser.texts("profile", options.profile);
   return parser;
 }
 
-double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+/// Median, least and most.
+struct Spread {
+  double median, least, most;
+};
 
-double medianOf(std::vector<double> values) {
+Spread spreadOf(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  return {values[values.size() / 2], values.front(), values.back()};
 }
 
-/// Bytes that all threads together read a second, from an array far larger than caches; the best of a few passes.
-double readBandwidth(int threads) {
-  constexpr size_t words = size_t{1} << 25; // 256 MiB
-  constexpr int passes = 4;
-  std::vector<uint64_t> memory(words, 1);
-  uint64_t total = 0;
-  double best = 0;
-  for (int pass = 0; pass < passes; ++pass) {
-    auto start = Clock::now();
-#pragma omp parallel for reduction(+ : total) num_threads(threads) schedule(static)
-    for (size_t i = 0; i < words; ++i)
-      total += memory[i];
-    best = std::max(best, static_cast<double>(words * sizeof(uint64_t)) / secondsSince(start));
-  }
-  // The sum is used, so that the reads are not removed.
-  return total == 0 ? 0 : best;
+/// Seconds since the kernel started this process, to a hundredth.
+double secondsSinceStart() {
+  std::ifstream file("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  // Field 22, counted behind the name, which may hold anything but ends with the last parenthesis (proc(5)).
+  constexpr int fieldsBetween = 19;
+  std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size() - 1) + 1));
+  std::string skipped;
+  for (int i = 0; i < fieldsBetween; ++i)
+    fields >> skipped;
+  double ticks = 0;
+  fields >> ticks;
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// Most memory that this process had. Not getrusage's figure, which begins with that of the process that started this one.
+int64_t peakMemory() {
+  std::ifstream file("/proc/self/status");
+  constexpr int64_t kibibyte = 1024;
+  int64_t kibibytes = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::sscanf(line.c_str(), "VmHWM: %" SCNd64, &kibibytes) == 1)
+      break;
+  return kibibytes * kibibyte;
 }
 
 struct Measurement {
-  std::vector<double> prefillSeconds, firstTokenSeconds, decodeSeconds;
+  std::vector<double> prefillTokensPerSecond, decodeTokensPerSecond;
+  double loadSeconds = 0, firstTokenSeconds = 0;
+  double bandwidth = 0; // bytes a second
+  int64_t peakBytes = 0;
 };
 
-absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, int64_t newTokens, Measurement &into) {
+/// One repeat. `sawFirstToken` is called when the first new token is known.
+absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prompt, int64_t newTokens,
+                         Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
-  auto start = Clock::now();
+  double start = wallSeconds();
   HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(prompt));
-  into.prefillSeconds.push_back(secondsSince(start));
+  into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
   int64_t token = rt::likeliestToken(logits.as<float>().last(static_cast<size_t>(logits.shape().back())));
-  into.firstTokenSeconds.push_back(secondsSince(start));
-  start = Clock::now();
+  sawFirstToken();
+  start = wallSeconds();
   for (int64_t i = 0; i < newTokens; ++i) {
     HONE_ASSIGN_OR_RETURN(logits, model.feed({&token, 1}));
     token = rt::likeliestToken(logits.as<float>());
   }
-  into.decodeSeconds.push_back(secondsSince(start));
+  into.decodeTokensPerSecond.push_back(static_cast<double>(newTokens) / (wallSeconds() - start));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> measureBandwidth(int threads) {
+  cpu::MeasuredMemory memory(cpu::kBeyondCaches, /*hugePages=*/true);
+  if (memory.all().empty())
+    return absl::ResourceExhaustedError(io::cat("cannot allocate ", cpu::kBeyondCaches, " bytes: out of memory"));
+  constexpr int passes = 3;
+  double best = 0;
+  for (int pass = 0; pass < passes; ++pass)
+    best = std::max(best, cpu::readBandwidth(memory.all(), threads, wallSeconds));
+  return best;
+}
+
+absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, const BenchOptions &options,
+                     int threads, Measurement &measured) {
+  Measurement warmUp;
+  HONE_RETURN_IF_ERROR(
+      measureOnce(model, prompt, options.newTokens, warmUp, [&] { measured.firstTokenSeconds = secondsSinceStart(); }));
+  measured.peakBytes = peakMemory(); // without the memory that bandwidth is measured with
+  HONE_ASSIGN_OR_RETURN(double before, measureBandwidth(threads));
+  Progress progress("measuring", options.repeat);
+  for (int64_t i = 0; i < options.repeat; ++i) {
+    progress.update(i);
+    HONE_RETURN_IF_ERROR(measureOnce(model, prompt, options.newTokens, measured, [] {}));
+  }
+  HONE_ASSIGN_OR_RETURN(double after, measureBandwidth(threads));
+  measured.bandwidth = std::max(before, after);
   return absl::OkStatus();
 }
 
@@ -113,32 +172,87 @@ int64_t stateBytes(const io::EntryInfo &entry, int64_t positions) {
   return total;
 }
 
+/// Bytes of weights that a step reads.
 int64_t weightBytes(const rt::Module &module) {
-  const auto &tensors = module.weights().tensors();
-  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0}, [](int64_t sum, const io::StoredTensor &tensor) {
-    return sum + static_cast<int64_t>(tensor.bytes);
-  });
+  const std::vector<std::string> &gathered = module.manifest().gatheredWeights;
+  int64_t total = 0;
+  for (const io::StoredTensor &tensor : module.weights().tensors()) {
+    bool whole = std::ranges::find(gathered, tensor.name) == gathered.end() || tensor.shape.empty();
+    total += static_cast<int64_t>(tensor.bytes) / (whole ? 1 : std::max<int64_t>(tensor.shape[0], 1));
+  }
+  return total;
 }
 
-void print(const rt::Module &module, const io::EntryInfo &entry, const BenchOptions &options,
-           const Measurement &measured, double bandwidth, int threads) {
-  double decode = static_cast<double>(options.newTokens) / medianOf(measured.decodeSeconds);
-  double prefill = static_cast<double>(options.promptLength) / medianOf(measured.prefillSeconds);
-  int64_t bytes = weightBytes(module) + stateBytes(entry, options.promptLength + options.newTokens / 2);
-  struct rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  constexpr long long kibibyte = 1024; // ru_maxrss counts these on Linux
-  const char *format =
-      options.json
-          ? "{\"decode_tokens_per_second\": %.3f, \"prefill_tokens_per_second\": %.3f, "
-            "\"first_token_seconds\": %.6f, \"bytes_read_per_token\": %lld, \"read_bandwidth_fraction\": %.4f, "
-            "\"peak_rss_bytes\": %lld, \"prompt_length\": %lld, \"new_tokens\": %lld, \"threads\": %d}\n"
-          : "decode_tokens_per_second   %.3f\nprefill_tokens_per_second  %.3f\nfirst_token_seconds        %.6f\n"
-            "bytes_read_per_token       %lld\nread_bandwidth_fraction    %.4f\npeak_rss_bytes             %lld\n"
-            "prompt_length              %lld\nnew_tokens                 %lld\nthreads                    %d\n";
-  std::printf(format, decode, prefill, medianOf(measured.firstTokenSeconds), static_cast<long long>(bytes),
-              static_cast<double>(bytes) * decode / bandwidth, usage.ru_maxrss * kibibyte,
-              static_cast<long long>(options.promptLength), static_cast<long long>(options.newTokens), threads);
+/// What is printed.
+struct Report {
+  Spread decode, prefill;
+  double loadSeconds, firstTokenSeconds, achieved, bandwidth;
+  int64_t bytesPerToken, peakBytes, artefactBytes;
+  int64_t promptLength, newTokens, threads, repeats;
+};
+
+Report reportOf(const rt::Module &module, const io::EntryInfo &entry, const BenchOptions &options, int threads,
+                const Measurement &measured) {
+  Report report = {};
+  report.decode = spreadOf(measured.decodeTokensPerSecond);
+  report.prefill = spreadOf(measured.prefillTokensPerSecond);
+  report.loadSeconds = measured.loadSeconds;
+  report.firstTokenSeconds = measured.firstTokenSeconds;
+  report.bytesPerToken = weightBytes(module) + stateBytes(entry, options.promptLength + options.newTokens / 2);
+  report.achieved = static_cast<double>(report.bytesPerToken) * report.decode.median;
+  report.bandwidth = measured.bandwidth;
+  report.peakBytes = measured.peakBytes;
+  for (const auto &[file, bytes] : module.manifest().fileBytes)
+    report.artefactBytes += static_cast<int64_t>(bytes);
+  report.promptLength = options.promptLength;
+  report.newTokens = options.newTokens;
+  report.threads = threads;
+  report.repeats = options.repeat;
+  return report;
+}
+
+void printJson(const Report &report) {
+  auto speed = [](const char *name, const Spread &spread) {
+    std::printf("\"%s\": %.3f, \"%s_min\": %.3f, \"%s_max\": %.3f, ", name, spread.median, name, spread.least, name,
+                spread.most);
+  };
+  auto whole = [](const char *name, int64_t value, const char *after = ", ") {
+    std::printf("\"%s\": %lld%s", name, static_cast<long long>(value), after);
+  };
+  std::printf("{");
+  speed("decode_tokens_per_second", report.decode);
+  speed("prefill_tokens_per_second", report.prefill);
+  std::printf("\"first_token_seconds\": %.6f, \"load_seconds\": %.6f, ", report.firstTokenSeconds, report.loadSeconds);
+  whole("bytes_read_per_token", report.bytesPerToken);
+  std::printf("\"achieved_bytes_per_second\": %.0f, \"read_bandwidth_bytes_per_second\": %.0f, ", report.achieved,
+              report.bandwidth);
+  std::printf("\"read_bandwidth_fraction\": %.4f, ", report.achieved / report.bandwidth);
+  whole("peak_rss_bytes", report.peakBytes);
+  whole("artefact_bytes", report.artefactBytes);
+  whole("prompt_length", report.promptLength);
+  whole("new_tokens", report.newTokens);
+  whole("threads", report.threads);
+  whole("repeats", report.repeats, "}\n");
+}
+
+void printText(const Report &report) {
+  constexpr double mega = 1e6, giga = 1e9;
+  auto speed = [&](const char *name, const Spread &spread) {
+    std::printf("%-12s %10.2f tokens/s   (%.2f to %.2f in %lld repeats)\n", name, spread.median, spread.least,
+                spread.most, static_cast<long long>(report.repeats));
+  };
+  std::printf("prompt of %lld tokens, %lld new tokens, threads: %lld\n", static_cast<long long>(report.promptLength),
+              static_cast<long long>(report.newTokens), static_cast<long long>(report.threads));
+  speed("decode", report.decode);
+  speed("prefill", report.prefill);
+  std::printf("%-12s %10.3f s          (from the start of the process; loading %.3f s)\n", "first token",
+              report.firstTokenSeconds, report.loadSeconds);
+  std::printf("%-12s %10.2f GB/s       (%.1f MB a token, %.1f%% of the %.2f GB/s that this machine reads)\n", "reading",
+              report.achieved / giga, static_cast<double>(report.bytesPerToken) / mega,
+              100 * report.achieved / report.bandwidth, report.bandwidth / giga);
+  std::printf("%-12s %10.1f MB         (%.2f times the artefact)\n", "peak memory",
+              static_cast<double>(report.peakBytes) / mega,
+              static_cast<double>(report.peakBytes) / static_cast<double>(report.artefactBytes));
 }
 
 std::vector<int64_t> spreadPrompt(int64_t length, int64_t vocabulary) {
@@ -154,21 +268,21 @@ absl::Status runBench(std::span<const std::string> arguments) {
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
+  Profiler profiler;
+  HONE_RETURN_IF_ERROR(profiler.open(options.profile));
+  Measurement measured;
+  double start = wallSeconds();
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path, profiler.recorder()));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  std::vector<int64_t> prompt = spreadPrompt(options.promptLength, model.vocabulary().value_or(1));
-  Progress progress("measuring", options.repeat + 1);
-  Measurement warmUp, measured;
-  HONE_RETURN_IF_ERROR(measure(model, prompt, options.newTokens, warmUp));
-  for (int64_t i = 0; i < options.repeat; ++i) {
-    progress.update(i + 1);
-    HONE_RETURN_IF_ERROR(measure(model, prompt, options.newTokens, measured));
-  }
+  measured.loadSeconds = wallSeconds() - start;
   int threads = options.threads > 0 ? static_cast<int>(options.threads) : omp_get_max_threads();
-  print(*module, session->entry(), options, measured, readBandwidth(threads), threads);
-  return absl::OkStatus();
+  std::vector<int64_t> prompt = spreadPrompt(options.promptLength, model.vocabulary().value_or(1));
+  HONE_RETURN_IF_ERROR(measure(model, prompt, options, threads, measured));
+  Report report = reportOf(*module, session->entry(), options, threads, measured);
+  options.json ? printJson(report) : printText(report);
+  return profiler.write(*module);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/generate.h"
+#include "cli/profile.h"
 
 namespace hone::cli {
 namespace {
@@ -53,12 +54,13 @@ calls with tensors
 
 both
   --threads N               threads (default: one for each processor)
-)";
+)" HONE_PROFILE_HELP;
 
 struct RunOptions {
   CallOptions call;
   GenerateOptions generate;
   int64_t threads = 0, seed = 0;
+  std::vector<std::string> profile;
 };
 
 OptionParser parserFor(RunOptions &options) {
@@ -90,6 +92,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.number("atol", options.call.tolerance.absolute, 0, anyTolerance);
   parser.text("entry", options.call.entry);
   parser.integer("threads", options.threads, 1, kMostThreads);
+  parser.texts("profile", options.profile);
   return parser;
 }
 
@@ -112,11 +115,14 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(checkMode(options));
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
+  Profiler profiler;
+  HONE_RETURN_IF_ERROR(profiler.open(options.profile));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;
-  return calls ? callWithTensors(*module, options.call) : generateText(module, options.generate);
+  HONE_RETURN_IF_ERROR(calls ? callWithTensors(*module, options.call) : generateText(module, options.generate));
+  return profiler.write(*module);
 }
 
 } // namespace

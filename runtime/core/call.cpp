@@ -27,8 +27,9 @@ bool fits(const io::TensorInfo &info, std::span<const int64_t> sizes) {
 } // namespace
 
 CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
-                         State *state)
-    : entry(entry), pool(pool), state(state), symbols(inputs.symbols), outputs(entry.outputs.size()) {
+                         State *state, Profile *profile)
+    : entry(entry), pool(pool), state(state), recorder(profile), inputs(inputs.tensors), symbols(inputs.symbols),
+      outputs(entry.outputs.size()) {
   call.inputs = inputs.tensors.data();
   call.weights = weights;
   call.runtime = this;
@@ -38,7 +39,11 @@ CallContext *CallContext::current() { return currentCall; }
 
 absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) {
   CallContext *outer = std::exchange(currentCall, this);
+  if (recorder)
+    recorder->beginCall(entry, inputs);
   enter(function);
+  if (recorder)
+    recorder->endCall();
   currentCall = outer;
   pool.endCall();
   absl::Status status = finish();

@@ -8,6 +8,7 @@
 
 #include "core/block_pool.h"
 #include "core/inputs.h"
+#include "core/profile.h"
 #include "core/state.h"
 
 #include <csetjmp>
@@ -18,9 +19,9 @@ namespace hone::rt {
 /// with a destructor is alive between the two.
 class CallContext {
 public:
-  /// `state` is null for a call without a session.
+  /// `state` is null for a call without a session, `profile` for one that nobody records.
   CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
-              State *state);
+              State *state, Profile *profile);
 
   /// Runs the program's function; commits or rolls back the state; returns outputs in the order of the manifest.
   absl::StatusOr<std::vector<io::Array>> run(hone_entry_fn function);
@@ -40,6 +41,7 @@ public:
   bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
   bool viewState(int64_t slot, hone_tensor &all);
   const State *sessionState() const { return state; }
+  Profile *profile() const { return recorder; }
 
 private:
   Slot *findSlot(int64_t index);
@@ -50,6 +52,8 @@ private:
   const io::EntryInfo &entry;
   BlockPool &pool;
   State *state;
+  Profile *recorder;
+  std::span<const hone_tensor> inputs;
   const Symbols &symbols;
   hone_call call = {};
   absl::Status failure;

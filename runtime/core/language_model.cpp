@@ -102,7 +102,8 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens) {
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
   HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
   std::span<const int64_t> shape = outputs[0].shape();
-  if (shape[0] != 1 || shape[1] != static_cast<int64_t>(tokens.size()) || shape[2] == 0)
+  bool everyToken = shape[1] == static_cast<int64_t>(tokens.size()), lastOnly = shape[1] == 1;
+  if (shape[0] != 1 || !(everyToken || lastOnly) || shape[2] == 0)
     return absl::InternalError(
         cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
   return std::move(outputs[0]);

@@ -13,7 +13,7 @@
 namespace hone::rt {
 
 /// A session as a language model of one sequence: its entry takes tokens (i64 or i32 [batch, sequence]) and context, and
-/// gives logits (f32 [batch, sequence, vocabulary]) first. The session, which outlives it, has the context.
+/// gives logits (f32 [batch, sequence, vocabulary], or [batch, 1, vocabulary] of the last token) first. The session, which outlives it, has the context.
 class LanguageModel {
 public:
   /// Fails where the session's entry has another signature.
@@ -25,7 +25,8 @@ public:
   /// Size of the vocabulary, or nothing where the manifest does not fix it.
   std::optional<int64_t> vocabulary() const;
 
-  /// Appends tokens; returns logits [tokens, vocabulary], a row for the token after each.
+  /// Appends tokens; returns logits [1, tokens, vocabulary], a row for the token after each, or [1, 1, vocabulary] where the
+  /// model gives those of the last token only.
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
 
 private:

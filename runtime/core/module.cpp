@@ -50,8 +50,8 @@ private:
 
 } // namespace
 
-absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &folder) {
-  std::shared_ptr<Module> module(new Module(folder));
+absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &folder, Profile *profile) {
+  std::shared_ptr<Module> module(new Module(folder, profile));
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(cat("cannot open ", folder, ": not a folder; a .hone artefact is one"));
@@ -61,6 +61,8 @@ absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &fo
   if (module->weightFile.dataOffset() % kWeightAlignment != 0)
     return invalid(module->file(kWeights), ": expected tensor data to begin at a multiple of ", kWeightAlignment,
                    " bytes, but got ", module->weightFile.dataOffset());
+  if (profile)
+    profile->setWeights(module->weightFile.allBytes());
   HONE_RETURN_IF_ERROR(module->loadProgram());
   return std::shared_ptr<const Module>(std::move(module));
 }
@@ -128,7 +130,7 @@ absl::Status Module::fillImports(const hone_program &program) const {
   for (const hone_import &import : std::span(program.imports, program.import_count)) {
     void *function = findService(import.name);
     if (!function)
-      function = reinterpret_cast<void *>(cpu::findKernel(import.name));
+      function = reinterpret_cast<void *>(profile ? findProfiledKernel(import.name) : cpu::findKernel(import.name));
     if (!function)
       missing.emplace_back(import.name);
     else // Atomic, as a second load of one file gets the same library and writes what calls of the first may be reading.
@@ -168,7 +170,7 @@ absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
   ThreadCount threadCount(threads);
   BlockPool pool;
-  return CallContext(*entry.info, bound, weightFile.data(), pool, nullptr).run(entry.function);
+  return CallContext(*entry.info, bound, weightFile.data(), pool, nullptr, profile).run(entry.function);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry) {
@@ -212,7 +214,7 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
       all.push_back({name, array.view()});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
-  return CallContext(*target.info, bound, owner->weightFile.data(), pool, &memory).run(target.function);
+  return CallContext(*target.info, bound, owner->weightFile.data(), pool, &memory, owner->profile).run(target.function);
 }
 
 } // namespace hone::rt

@@ -17,8 +17,9 @@ namespace hone::rt {
 class Module {
 public:
   /// Loads `folder`. Fails, in one sentence, for an artefact that is cut short, of another version, for another target
-  /// or CPU, or that needs a kernel this runtime does not have.
-  static absl::StatusOr<std::shared_ptr<const Module>> load(const std::string &folder);
+  /// or CPU, or that needs a kernel this runtime does not have. With a profile, which outlives the module, its calls are
+  /// recorded there; the program may then not be loaded anywhere else in the process without it at the same time.
+  static absl::StatusOr<std::shared_ptr<const Module>> load(const std::string &folder, Profile *profile = nullptr);
 
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;
@@ -34,7 +35,7 @@ public:
 
 private:
   friend class Session;
-  explicit Module(std::string folder) : path(std::move(folder)) {}
+  Module(std::string folder, Profile *profile) : path(std::move(folder)), profile(profile) {}
 
   struct Entry {
     const io::EntryInfo *info;
@@ -51,6 +52,7 @@ private:
   std::string file(std::string_view name) const;
 
   std::string path;
+  Profile *profile;
   io::Manifest description;
   io::SafetensorsReader weightFile;
   void *library = nullptr;

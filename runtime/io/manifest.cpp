@@ -29,6 +29,8 @@ public:
     for (const Json &entry : list(document, "entries", "manifest"))
       manifest.entries.push_back(parseEntry(entry));
     manifest.kernels = strings(document, "kernels", "manifest");
+    if (member(document, "gathered"))
+      manifest.gatheredWeights = strings(document, "gathered", "manifest");
     if (const Json *source = member(document, "source"))
       manifest.sourceName = text(*source, "name", "source");
     if (const Json *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
@@ -249,6 +251,8 @@ std::string manifestText(const Manifest &manifest) {
   for (const EntryInfo &entry : manifest.entries)
     document["entries"].push_back(entryJson(entry));
   document["kernels"] = manifest.kernels;
+  if (!manifest.gatheredWeights.empty())
+    document["gathered"] = manifest.gatheredWeights;
   document["source"]["name"] = manifest.sourceName;
   document["tokenizer"] = manifest.tokenizer.empty() ? Json(nullptr) : Json(manifest.tokenizer);
   if (manifest.beginToken || !manifest.endTokens.empty()) {

@@ -51,6 +51,8 @@ struct Manifest {
   std::map<std::string, uint64_t> fileBytes;
   std::vector<EntryInfo> entries;
   std::vector<std::string> kernels;
+  /// Tensors of the weights file that a call looks rows of its first axis up in, and reads no more of.
+  std::vector<std::string> gatheredWeights;
   std::string sourceName;
   std::string tokenizer; // file in the folder, or empty
   std::vector<int64_t> endTokens;

@@ -38,6 +38,8 @@ public:
 
   /// First byte of tensor data.
   const uint8_t *data() const { return file.data() + dataBegin; }
+  /// All tensor data.
+  std::span<const uint8_t> allBytes() const { return {data(), static_cast<size_t>(file.size() - dataBegin)}; }
   const uint8_t *bytesOf(const StoredTensor &tensor) const { return data() + tensor.offset; }
   uint64_t dataOffset() const { return dataBegin; }
 

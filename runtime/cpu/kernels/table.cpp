@@ -13,7 +13,7 @@ extern const KernelRow kKernels[];
 extern const int kKernelCount;
 
 const KernelRow kKernels[] = {
-#define HONE_KERNEL(name, function) {name, &function},
+#define HONE_KERNEL(name, function, operands) {name, &function},
 #include "kernels.def"
 #undef HONE_KERNEL
 };

@@ -267,12 +267,14 @@ TEST_F(Cli, EvalMeasuresPerplexity) {
   EXPECT_THAT(complaint({"eval", model, "--tokens", tokens}), HasSubstr("expected at least 512 tokens"));
 }
 
-TEST_F(Cli, BenchPrintsOneObject) {
-  Outcome outcome = run({"bench", model, "--prompt-length=4", "--new-tokens=3", "--repeat=1", "--json", "--threads=1"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(StartsWith("{\"decode_tokens_per_second\": "), HasSubstr("\"peak_rss_bytes\": ")));
-  // Weights of 12 bytes, and state of 2 floats at each of 4 + 1 positions.
-  EXPECT_THAT(outcome.out, HasSubstr("\"bytes_read_per_token\": 52,"));
+TEST_F(Cli, LogitsOfTheLastTokenGenerate) {
+  std::string tokens = writeTokens<int64_t>(HONE_I64, {3}, {1, 1, 2});
+  std::vector<std::string> generate = {"run", model, "--tokens", tokens, "--max-new-tokens=3", "--ignore-end"};
+  std::string expected = run(generate).out;
+  writeArtefact(model, HONE_TEST_PROGRAM_LAST_LOGITS, toyManifest());
+  EXPECT_EQ(run(generate).out, expected);
+  EXPECT_THAT(complaint({"eval", model, "--tokens", tokens, "--window=2"}),
+              HasSubstr("expected logits for each of 2 tokens, but got 1"));
 }
 
 TEST_F(Cli, InspectPrintsTheManifest) {

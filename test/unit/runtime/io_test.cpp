@@ -189,11 +189,13 @@ TEST(Manifests, RoundTrip) {
   io::Manifest manifest = toyManifest();
   manifest.fileBytes = {{"program.so", 10}, {"weights.safetensors", 20}};
   manifest.kernels = {"hone.matmul.f32"};
+  manifest.gatheredWeights = {"table"};
   manifest.tokenizer = "tokenizer.json";
   std::string text = io::manifestText(manifest);
   auto back = io::parseManifest(text, "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(io::manifestText(*back), text);
+  EXPECT_EQ(back->gatheredWeights, manifest.gatheredWeights);
   EXPECT_EQ(back->entry("forward")->state[0].appendAxis, 2);
   EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
   EXPECT_EQ(back->entry("nothing"), nullptr);

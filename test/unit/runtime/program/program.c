@@ -6,6 +6,7 @@
 //   main     sum = x + y + offset (a weight); fails where x[0][0] is negative; rows = batch
 //   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
 //            padding does not count; fails where a token is negative
+//            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.softmax.f32
 //   count    how often it was called in this session
 
 #include "hone/runtime/program.h"
@@ -29,6 +30,9 @@ static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
 static int64_t (*statePadding)(hone_call *, int64_t);
 static void (*extra)(void);
+#ifdef CALLS_KERNEL
+static hone_kernel_fn softmax;
+#endif
 
 static void runMain(hone_call *call) {
   const hone_tensor *x = &call->inputs[0], *y = &call->inputs[1];
@@ -69,16 +73,26 @@ static void runForward(hone_call *call) {
   if (before.sizes[2] != length)
     fail("the view before the append does not have the session's length");
   appendTokens(call, tokens, &all);
-  int64_t sizes[3] = {batch, sequence, VOCABULARY};
+#ifdef LAST_LOGITS
+  int64_t rows = 1;
+#else
+  int64_t rows = sequence;
+#endif
+  int64_t sizes[3] = {batch, rows, VOCABULARY};
   float *logits = output(call, 0, 3, sizes);
   for (int64_t b = 0; b < batch; ++b)
-    for (int64_t s = 0; s < sequence; ++s) {
+    for (int64_t r = 0; r < rows; ++r) {
       int64_t sum = 0;
-      for (int64_t p = statePadding(call, b); p <= length + s; ++p)
+      for (int64_t p = statePadding(call, b); p <= length + sequence - rows + r; ++p)
         sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
       for (int64_t v = 0; v < VOCABULARY; ++v)
-        logits[(b * sequence + s) * VOCABULARY + v] = v == sum % VOCABULARY ? 1.0f : 0.0f;
+        logits[(b * rows + r) * VOCABULARY + v] = v == sum % VOCABULARY ? 1.0f : 0.0f;
     }
+#ifdef CALLS_KERNEL
+  hone_tensor view = {logits, HONE_F32, 2, {batch * rows, VOCABULARY}, {VOCABULARY, 1}};
+  hone_tensor operands[2] = {view, view};
+  softmax(call, operands, NULL, NULL);
+#endif
 }
 
 static void runCount(hone_call *call) {
@@ -99,6 +113,9 @@ static const hone_import imports[] = {
     {"hone_rt_state_length", (void **)&stateLength},
     {"hone_rt_state_padding", (void **)&statePadding},
     {EXTRA_IMPORT, (void **)&extra},
+#ifdef CALLS_KERNEL
+    {"hone.softmax.f32", (void **)&softmax},
+#endif
 };
 
 static const hone_entry entries[] = {{"main", runMain}, {"forward", runForward}, {"count", runCount}};
