@@ -59,8 +59,8 @@ absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int6
   HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(window.first(window.size() - 1)));
   if (logits.shape()[1] + 1 != static_cast<int64_t>(window.size()))
     return invalid(model.session().module().folder(), ": expected logits for each of ", window.size() - 1,
-                   " tokens, but got ", logits.shape()[1], ": a model that was exported with those of the last token only ",
-                   "cannot be evaluated");
+                   " tokens, but got ", logits.shape()[1],
+                   ": a model that was exported with those of the last token only ", "cannot be evaluated");
   size_t vocabulary = static_cast<size_t>(logits.shape().back());
   double loss = 0;
   for (size_t i = 0; i + 1 < window.size(); ++i) {
