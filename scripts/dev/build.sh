@@ -43,7 +43,13 @@ command_demo() {
   "$bin/hone" run "$artefact" --prompt 'class Parser:' --repetition-penalty 1.2 --max-new-tokens 120
 }
 
+# Kernels by themselves, or with `peers` whole models beside other engines.
 command_bench() {
   command_build
-  "$(build_folder)/benchmarks/hone-kernel-benchmarks" "$@"
+  if [ "${1:-}" = peers ]; then
+    shift
+    benchmarks/peers/run.py --build "$(build_folder)" "$@"
+  else
+    "$(build_folder)/benchmarks/hone-kernel-benchmarks" "$@"
+  fi
 }
