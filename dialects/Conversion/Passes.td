@@ -58,9 +58,9 @@ def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp">
 def PackWeights : Pass<"hone-pack-weights", "::mlir::ModuleOp"> {
   let summary = "Lay matrices out as the products of the CPU read them";
   let description = [{
-    A parameter `[N, K]` of f32 whose elements are stored as f32, f16 or bf16, in either order, and which only products with f32
-    activations and embeddings read, gets the encoding `#hrt.panels`. Its bytes are converted when the artefact is written. A
-    remark says which parameters are packed, and why others are not.
+    A parameter `[N, K]` of f32 whose elements are stored as f32, f16 or bf16, in either order, or as a `#hone.affine` that
+    `#hrt.panels` takes, and which only products with f32 activations and embeddings read, gets the encoding `#hrt.panels`. Its
+    bytes are converted when the artefact is written. A remark says which parameters are packed, and why others are not.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect"];
   let statistics = [Statistic<"numPacked", "num-weights-packed", "Number of parameters packed">];
@@ -119,6 +119,15 @@ def RaiseState : RaisingPass<"hone-raise-state"> {
     A model with an input that has no meaning here keeps `@main` alone; a remark names the input.
   }];
   let statistics = [Statistic<"numSlots", "num-slots-raised", "Number of pairs of past and present that became slots">];
+}
+
+def LimitLogits : RaisingPass<"hone-limit-logits"> {
+  let summary = "Make logits only for the positions that the caller asks for";
+  let description = [{
+    Where the first result of `@forward` is a product of the rows of all positions, perhaps scaled, capped or cast, the product
+    is made of the last `hone.kv_wanted` rows alone, and the size of the result gets the name "wanted".
+  }];
+  let statistics = [Statistic<"numLimited", "num-logits-limited", "Number of products limited">];
 }
 
 def RaiseNorms : RaisingPass<"hone-raise-norms"> {

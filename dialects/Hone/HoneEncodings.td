@@ -14,9 +14,10 @@ include "mlir/IR/AttrTypeBase.td"
 include "Hone/HoneDialect.td"
 include "Hone/HoneInterfaces.td"
 
-class Hone_Encoding<string name, string attrMnemonic> : AttrDef<Hone_Dialect, name, [
+/// `overridden`: methods of the interface that have a default.
+class Hone_Encoding<string name, string attrMnemonic, list<string> overridden = []> : AttrDef<Hone_Dialect, name, [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
-    DeclareAttrInterfaceMethods<Hone_EncodingInterface>]> {
+    DeclareAttrInterfaceMethods<Hone_EncodingInterface, overridden>]> {
   let mnemonic = attrMnemonic;
 }
 
@@ -47,6 +48,62 @@ def Hone_StoredAttr : Hone_Encoding<"Stored", "stored"> {
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+}
+
+def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"]> {
+  let summary = "integers of few bits, with a scale and a zero point for each group of inputs";
+  let description = [{
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = (level[n, k] - zero[n, g]) * scale[n, g]`, in f32, for the group
+    g = k / `group`, or the only one, 0, of a row where `group` is 0. A level has `bits` bits: 0 … 2^bits - 1, or with
+    `isSigned` -2^(bits-1) … 2^(bits-1) - 1. Planes:
+
+    - `values`, `[N, bytes of a row]`: the levels of a row, the first of a byte in its lowest bits, filled up to whole groups;
+    - `scales`, `[N, groups]`, of type `scales`;
+    - `zeros`, `[N, bytes of the groups]`, with `hasZeros`: levels laid out as those of `values`. Without it every zero point
+      is the middle: 2^(bits-1), or 0 with `isSigned`.
+
+    With `transposed` the two dimensions of every plane are swapped, and rows are not filled up.
+
+    With `activations` a product rounds what it multiplies the matrix with to integers of so many bits: x[m, k] becomes
+    `round(x[m, k] * f) * (a / most)`, f = most / a, most = 2^(activations-1) - 1, a = the largest magnitude among the x of
+    row m and group k / `group`; where there are no groups, of the 512 inputs k / 512. Ties go to even. Where a is 0, so is f.
+
+    Packing dense elements rounds to nearest. The step is the least that spans the group and 0 with zero points, and without
+    them the element of largest magnitude divided by -2^(bits-1); it is rounded to the type of scales before it is used.
+
+    *Constraints.*
+
+    - C1. `bits` is 2, 4 or 8.
+    - C2. `group` is not negative, and its levels fill whole bytes.
+    - C3. `scales` is f32 or f16.
+    - C4. With `transposed`, `bits` is 8.
+    - C5. `activations` is 0, which leaves them as they are, or 8.
+    - C6. `activations` come with groups of at most 512.
+    - C7. The tensor has 2 dimensions and elements of f32, f16 or bf16.
+
+    *Example.*
+    ```mlir
+    func.func private @weight() -> tensor<4864x896xf32, #hone.affine<bits = 4, group = 64, scales = f16>>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$bits,
+    DefaultValuedParameter<"int64_t", "0">:$group,
+    DefaultValuedParameter<"::mlir::FloatType", "::mlir::Float32Type::get($_ctxt)">:$scales,
+    DefaultValuedParameter<"bool", "false">:$hasZeros,
+    DefaultValuedParameter<"bool", "false">:$isSigned,
+    DefaultValuedParameter<"bool", "false">:$transposed,
+    DefaultValuedParameter<"int64_t", "0">:$activations);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// How many groups a row of `[N, K]` has.
+    int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
+    /// The level in the middle, which zero points are where there is no plane of them.
+    int64_t getMiddle() const { return getIsSigned() ? 0 : int64_t(1) << (getBits() - 1); }
+    /// Level `column` of row `row` in the bytes of a plane of levels that has `rows` rows.
+    int64_t loadLevel(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, int64_t column) const;
+  }];
 }
 
 def Hone_ExternalAttr : AttrDef<Hone_Dialect, "External"> {
@@ -84,7 +141,7 @@ def Hone_ConvertedAttr : AttrDef<Hone_Dialect, "Converted"> {
 
     *Constraints.*
 
-    - C1. `storage` is dense elements, a resource or `#hone.external`.
+    - C1. `storage` is dense elements, a resource, `#hone.external`, or a dictionary of such from plane name to bytes.
 
     *Example.*
     ```mlir

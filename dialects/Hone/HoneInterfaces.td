@@ -43,6 +43,15 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
       (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
            "::llvm::ArrayRef<::llvm::ArrayRef<char>>":$planes, "::llvm::MutableArrayRef<char>":$dense)>,
     InterfaceMethod<[{
+      Packs what the planes `from` of the encoding `source` mean without a detour through dense elements, which would round
+      twice. Returns false, having written nothing, where the two encodings do not store the same numbers.
+      }], "bool", "repack",
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Attribute":$source, "::llvm::ArrayRef<::llvm::ArrayRef<char>>":$from,
+           "::llvm::ArrayRef<::llvm::MutableArrayRef<char>>":$planes), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      How a product with the tensor rounds its other operand.
+      }], "::hone::ActivationRounding", "getActivationRounding", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
       Builds IR that reads the element of the tensor at `indices` from values of its planes, as `elementType`; bit-equal to
       what `unpack` writes there.
       }], "::mlir::Value", "buildElement",

@@ -26,7 +26,8 @@ def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisi
     - C2. `storage` is one of the forms above; as a dictionary it has an entry for each plane of `type` and no other.
     - C3. Elements given inline are of the plane's type.
     - C4. A `#hone.external` has as many bytes as the plane.
-    - C5. A `#hone.converted` is of the shape and elements of `type`, in an encoding of one plane.
+    - C5. A `#hone.converted` is of the shape and elements of `type`.
+    - C6. With a `#hone.converted`, `type` has an encoding.
 
     *Example.*
     ```mlir
@@ -40,8 +41,10 @@ def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisi
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
 
-    /// The bytes of each plane of the parameter's type, in the order of the planes: an ElementsAttr or an ExternalAttr. Of
-    /// #hone.converted: those of the type that it converts from.
+    /// The type whose bytes are kept: that of the parameter, or what #hone.converted converts from.
+    ::mlir::RankedTensorType getStorageType();
+
+    /// The bytes of each plane of that type, in the order of the planes: an ElementsAttr or an ExternalAttr.
     ::llvm::SmallVector<::mlir::Attribute> getPlaneStorage();
   }];
 }

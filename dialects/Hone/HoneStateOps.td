@@ -104,4 +104,24 @@ def Hone_KvPaddingOp : Hone_StateOp<"kv_padding"> {
   let hasFolder = 1;
 }
 
+def Hone_KvWantedOp : Hone_StateOp<"kv_wanted"> {
+  let summary = "of how many of a call's positions the caller wants results";
+  let description = [{
+    *Meaning.* The caller may want results of the last positions of a call alone. Of `fresh` new positions that is the last
+    `result`, 0 … `fresh`; all of them unless the caller says otherwise.
+
+    *Example.*
+    ```mlir
+    func.func @wanted(%s: !hone.kv, %fresh: index) -> index {
+      %0 = hone.kv_wanted %s of %fresh
+      return %0 : index
+    }
+    ```
+  }];
+  let arguments = (ins Hone_KvType:$state, Index:$fresh);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$state `of` $fresh attr-dict";
+  let hasFolder = 1;
+}
+
 #endif // HONE_STATE_OPS_TD

@@ -11,29 +11,47 @@ include "Hrt/HrtDialect.td"
 
 def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
-    DeclareAttrInterfaceMethods<Hone_EncodingInterface>]> {
+    DeclareAttrInterfaceMethods<Hone_EncodingInterface, ["repack", "getActivationRounding"]>]> {
   let mnemonic = "panels";
   let summary = "a weight `[N, K]` in panels of 16 outputs";
   let description = [{
-    *Meaning.* One plane `values` of elements `type`, to nearest, ties to even, of shape `[panels, steps, 16, elements]`: what
-    runtime/cpu/packing/layout.h calls f32, f16 and bf16. Places behind the last output or input hold 0.
+    *Meaning.* The layout of runtime/cpu/packing/layout.h, in panels of 16 outputs. Places behind the last output or input
+    hold 0.
+
+    - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`
+      `[panels, steps, 16, elements]`.
+    - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; planes `values`
+      `[panels, steps, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
+      of bytes.
 
     *Constraints.*
 
-    - C1. `type` is f32, f16 or bf16.
-    - C2. The tensor has 2 dimensions, and elements of `type` or f32.
+    - C1. Elements are f32, f16 or bf16, or a `#hone.affine` of 4 or 8 bits without groups or in groups of 32, 64 or 128.
+    - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
     ```mlir
     func.func private @weight() -> tensor<4864x896xf32, #hrt.panels<bf16>>
+    func.func private @quantized() -> tensor<4864x896xf32, #hrt.panels<#hone.affine<bits = 4, group = 64, scales = f16>>>
     ```
   }];
-  let parameters = (ins "::mlir::FloatType":$type);
-  let builders = [AttrBuilderWithInferredContext<(ins "::mlir::FloatType":$type), [{
-    return $_get(type.getContext(), type);
-  }]>];
+  let parameters = (ins "::mlir::Attribute":$elements);
+  let assemblyFormat = "`<` $elements `>`";
+  let builders = [
+    AttrBuilderWithInferredContext<(ins "::mlir::Attribute":$elements), [{
+      return $_get(elements.getContext(), elements);
+    }]>,
+    AttrBuilderWithInferredContext<(ins "::mlir::FloatType":$type), [{
+      return $_get(type.getContext(), ::mlir::TypeAttr::get(type));
+    }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = "`<` $type `>`";
+  let extraClassDeclaration = [{
+    /// The numbers that are packed, or null where elements are floats.
+    ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getElements()); }
+
+    /// Whether there are panels of weights in this encoding, or of plain f32 where it is null.
+    static bool canPack(::mlir::Attribute encoding);
+  }];
   let genVerifyDecl = 1;
 }
 

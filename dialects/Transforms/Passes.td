@@ -50,4 +50,22 @@ def ConvertWeights : Pass<"hone-convert-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
+def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
+  let summary = "Store matrices of f32 as integers of few bits";
+  let description = [{
+    A parameter that is a matrix of f32, and that only products and embeddings read, is stored as `#hone.affine` with f16
+    scales, each element rounded to the nearest level of its group. Products with it round their activations to integers of
+    `activations` bits, or leave them as they are. A remark says which parameters are quantized, and why others are not.
+  }];
+  let options = [
+    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a level: 2, 4 or 8">,
+    Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
+    Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
+    Option<"activations", "activations", "int64_t", /*default=*/"8",
+           "bits that products round activations to: 8, or 0 for none">
+  ];
+  let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
 #endif // HONE_TRANSFORMS_PASSES_TD

@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -80,7 +81,31 @@ static StringRef getReason(StringRef errors) {
   return line.contains("error: ") ? line.split("error: ").second : line;
 }
 
+/// `intN`, or nothing where N is no number of bits that weights are stored in.
+static std::optional<int64_t> getBits(StringRef type) {
+  return llvm::StringSwitch<std::optional<int64_t>>(type).Case("int8", 8).Case("int4", 4).Case("int2", 2).Default({});
+}
+
+/// The groups that every encoding of --quantize has.
+static bool isGroup(int64_t group) { return group == 0 || group == 32 || group == 64 || group == 128; }
+
+static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  std::optional<int64_t> bits = getBits(options.quantize);
+  if (!bits)
+    return emitError(loc) << "unsupported type '" << options.quantize
+                          << "' to quantize to; supported: int8, int4, int2";
+  if (!isGroup(options.group))
+    return emitError(loc) << "unsupported group " << options.group << "; supported: 0, 32, 64, 128";
+  QuantizeWeightsOptions quantize;
+  quantize.bits = *bits;
+  quantize.group = options.group;
+  pm.addPass(createQuantizeWeights(quantize));
+  return success();
+}
+
 static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (!options.quantize.empty() && failed(addQuantization(options, pm, loc)))
+    return failure();
   if (options.weights == "f16" || options.weights == "bf16")
     pm.addPass(createConvertWeights({options.weights}));
   else if (!options.weights.empty())

@@ -84,6 +84,13 @@ struct CompileFlags {
   cl::opt<std::string> weights{"weights",
                                cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
+  cl::opt<std::string> quantize{
+      "quantize",
+      cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
+               "int8, int4 or int2"),
+      cl::value_desc("TYPE"), cl::sub(compileCommand)};
+  cl::opt<int64_t> group{"group", cl::desc("Inputs that share a scale with --quantize; 0: all (default: 64)"),
+                         cl::value_desc("N"), cl::init(64), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -206,6 +213,8 @@ static int runCompile(const CompileFlags &flags) {
   options.stopAfter = flags.stopAfter;
   options.startFrom = flags.startFrom;
   options.weights = flags.weights;
+  options.quantize = flags.quantize;
+  options.group = flags.group;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

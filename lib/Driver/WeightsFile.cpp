@@ -107,30 +107,61 @@ static LogicalResult copyPlane(io::SafetensorsWriter &writer, Attribute storage,
   return success();
 }
 
-/// The planes of `param` from the bytes that it is converted from.
-static FailureOr<SmallVector<SmallVector<char, 0>>> convert(ParamOp param, ConvertedAttr converted) {
-  RankedTensorType from = converted.getType(), to = param.getTensorType();
-  FailureOr<StoredBytes> stored = StoredBytes::open(converted.getStorage(), param.getLoc());
-  if (failed(stored))
-    return failure();
-  ArrayRef<char> dense = stored->get();
-  SmallVector<char, 0> unpacked;
-  if (auto encoding = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {
-    unpacked.resize_for_overwrite(getDenseBytes(getPlainType(from)).value_or(0));
-    encoding.unpack(from.getShape(), from.getElementType(), dense, unpacked);
-    stored->release(0, dense.size());
-    dense = unpacked;
-  }
+namespace {
+
+/// The planes of a parameter that are made from other bytes. What was made last is kept: planes of one parameter are mostly
+/// neighbours in the file.
+class Converter {
+public:
+  /// Plane `number` of `param`; valid until the next call.
+  FailureOr<ArrayRef<char>> convert(ParamOp param, size_t number);
+
+private:
+  LogicalResult makePlanes(ParamOp param);
+
+  ParamOp last;
   SmallVector<SmallVector<char, 0>> planes;
-  SmallVector<MutableArrayRef<char>> buffers;
+};
+
+} // namespace
+
+LogicalResult Converter::makePlanes(ParamOp param) {
+  RankedTensorType from = param.getStorageType(), to = param.getTensorType();
+  SmallVector<StoredBytes> stored;
+  for (Attribute storage : param.getPlaneStorage()) {
+    FailureOr<StoredBytes> bytes = StoredBytes::open(storage, param.getLoc());
+    if (failed(bytes))
+      return failure();
+    stored.push_back(std::move(*bytes));
+  }
+  planes.clear();
   for (const EncodingPlane &plane : getPlanes(to))
     planes.emplace_back().resize(getDenseBytes(plane.type).value_or(0));
-  for (SmallVector<char, 0> &plane : planes)
-    buffers.push_back(plane);
+  SmallVector<MutableArrayRef<char>> buffers(planes.begin(), planes.end());
+  auto sources = llvm::map_to_vector(stored, [](const StoredBytes &bytes) { return bytes.get(); });
   auto encoding = cast<EncodingInterface>(to.getEncoding());
-  if (failed(encoding.pack(to.getShape(), to.getElementType(), dense, buffers, [&] { return param.emitError(); })))
-    return failure();
-  return planes;
+  if (encoding.repack(to.getShape(), from.getEncoding(), sources, buffers))
+    return success();
+  ArrayRef<char> dense = sources[0];
+  SmallVector<char, 0> unpacked;
+  if (auto source = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {
+    unpacked.resize_for_overwrite(getDenseBytes(getPlainType(from)).value_or(0));
+    source.unpack(from.getShape(), from.getElementType(), sources, unpacked);
+    for (const StoredBytes &bytes : stored)
+      bytes.release(0, bytes.get().size());
+    dense = unpacked;
+  }
+  return encoding.pack(to.getShape(), to.getElementType(), dense, buffers, [&] { return param.emitError(); });
+}
+
+FailureOr<ArrayRef<char>> Converter::convert(ParamOp param, size_t number) {
+  if (param != last) {
+    last = nullptr;
+    if (failed(makePlanes(param)))
+      return failure();
+    last = param;
+  }
+  return ArrayRef<char>(planes[number]);
 }
 
 namespace {
@@ -142,16 +173,14 @@ struct PlacedPlane {
 };
 } // namespace
 
-static LogicalResult writePlane(io::SafetensorsWriter &writer, const PlacedPlane &plane) {
+static LogicalResult writePlane(io::SafetensorsWriter &writer, const PlacedPlane &plane, Converter &converter) {
   ParamOp param = plane.param;
-  auto converted = dyn_cast<ConvertedAttr>(param.getStorage());
-  if (!converted)
+  if (!isa<ConvertedAttr>(param.getStorage()))
     return copyPlane(writer, param.getPlaneStorage()[plane.number], param.getLoc());
-  FailureOr<SmallVector<SmallVector<char, 0>>> planes = convert(param, converted);
-  if (failed(planes))
+  FailureOr<ArrayRef<char>> bytes = converter.convert(param, plane.number);
+  if (failed(bytes))
     return failure();
-  ArrayRef<char> bytes = (*planes)[plane.number];
-  return report(param.getLoc(), writer.append({bytes.data(), bytes.size()}));
+  return report(param.getLoc(), writer.append({bytes->data(), bytes->size()}));
 }
 
 static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {
@@ -186,8 +215,9 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path) {
   auto writer = io::SafetensorsWriter::create(path, std::move(tensors));
   if (!writer.ok())
     return report(module.getLoc(), writer.status());
+  Converter converter;
   for (const PlacedPlane &plane : planes)
-    if (failed(writePlane(*writer, plane)))
+    if (failed(writePlane(*writer, plane, converter)))
       return failure();
   return report(module.getLoc(), writer->commit());
 }

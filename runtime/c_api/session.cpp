@@ -114,6 +114,15 @@ hone_status hone_session_set_padding(hone_session *session, const int64_t *paddi
   return report(session->session->state().setPadding({padding, padding + sequences}));
 }
 
+hone_status hone_session_set_wanted(hone_session *session, int64_t positions) {
+  if (!session)
+    return reportNull("session");
+  if (positions < 0)
+    return report(io::invalid("expected the number of wanted positions to be 0 or more, but got ", positions));
+  (void)session->session->state().setWanted(positions);
+  return HONE_OK;
+}
+
 void hone_generation_options_init(hone_generation_options *options) {
   if (!options)
     return;

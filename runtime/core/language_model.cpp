@@ -29,7 +29,7 @@ absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t>
   size_t piece = static_cast<size_t>(options.prefillChunk);
   for (size_t fed = 0;; fed += piece) {
     std::span<const int64_t> next = prompt.subspan(fed, std::min(piece, prompt.size() - fed));
-    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(next));
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(next, /*wanted=*/1));
     if (options.onPromptFed)
       options.onPromptFed(static_cast<int64_t>(fed + next.size()));
     if (fed + next.size() == prompt.size())
@@ -96,14 +96,18 @@ absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> 
   return array;
 }
 
-absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens) {
+absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t wanted) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
+  int64_t before = memory->state().setWanted(wanted);
+  absl::StatusOr<std::vector<io::Array>> results = memory->forward({&input, 1});
+  memory->state().setWanted(before);
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, std::move(results));
   std::span<const int64_t> shape = outputs[0].shape();
-  bool everyToken = shape[1] == static_cast<int64_t>(tokens.size()), lastOnly = shape[1] == 1;
-  if (shape[0] != 1 || !(everyToken || lastOnly) || shape[2] == 0)
+  auto count = static_cast<int64_t>(tokens.size());
+  bool isAll = shape[1] == count, isWanted = wanted > 0 && shape[1] == std::min(wanted, count), isLast = shape[1] == 1;
+  if (shape[0] != 1 || !(isAll || isWanted || isLast) || shape[2] == 0)
     return absl::InternalError(
         cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
   return std::move(outputs[0]);

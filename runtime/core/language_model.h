@@ -25,9 +25,10 @@ public:
   /// Size of the vocabulary, or nothing where the manifest does not fix it.
   std::optional<int64_t> vocabulary() const;
 
-  /// Appends tokens; returns logits [1, tokens, vocabulary], a row for the token after each, or [1, 1, vocabulary] where the
-  /// model gives those of the last token only.
-  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
+  /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `wanted` tokens, where
+  /// that is 0 after each token. A program that does not tell them apart gives a row for each, and one that only knows the
+  /// last gives that.
+  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t wanted = 0);
 
 private:
   explicit LanguageModel(Session &session) : memory(&session) {}
@@ -43,8 +44,8 @@ absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<con
 
 struct GenerationOptions {
   int64_t maximalNewTokens = 128;
-  std::vector<int64_t> endTokens; // generation ends after one of these
-  int64_t prefillChunk = 512;     // most prompt tokens fed at a time: a call makes logits for every token of its piece
+  std::vector<int64_t> endTokens;                  // generation ends after one of these
+  int64_t prefillChunk = 512;                      // most prompt tokens fed at a time
   std::function<void(int64_t tokens)> onPromptFed; // called after every piece with the tokens fed so far, or empty
 };
 

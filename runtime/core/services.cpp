@@ -64,6 +64,11 @@ int64_t serviceStatePadding(hone_call *call, int64_t sequence) {
   return state ? state->padding(sequence) : 0;
 }
 
+int64_t serviceStateWanted(hone_call *call, int64_t fresh) {
+  const State *state = CallContext::of(call).sessionState();
+  return state ? state->wanted(fresh) : fresh;
+}
+
 struct Service {
   std::string_view name;
   void *function;
@@ -78,6 +83,7 @@ const Service kServices[] = {
     {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
     {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},
+    {"hone_rt_state_wanted", reinterpret_cast<void *>(&serviceStateWanted)},
 };
 
 } // namespace

@@ -9,6 +9,8 @@
 
 #include "core/inputs.h"
 
+#include <utility>
+
 namespace hone::rt {
 
 /// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole.
@@ -59,6 +61,11 @@ public:
   absl::Status setPadding(std::vector<int64_t> perSequence);
   int64_t padding(int64_t sequence) const;
 
+  /// Of how many of the last positions of a call results are wanted; 0 for all. Returns what it was.
+  int64_t setWanted(int64_t count) { return std::exchange(wantedPositions, count); }
+  /// The same for a call of `fresh` positions.
+  int64_t wanted(int64_t fresh) const { return wantedPositions > 0 ? std::min(wantedPositions, fresh) : fresh; }
+
   /// Fixes the sizes of the symbols that occur in slots, from a call that succeeded; all later calls must agree.
   absl::Status commit(const Symbols &callSymbols);
   void rollback();
@@ -75,7 +82,7 @@ private:
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;
-  int64_t positions = 0;
+  int64_t positions = 0, wantedPositions = 0;
 };
 
 } // namespace hone::rt

@@ -16,6 +16,10 @@ import numpy as np
 import suite
 
 TOLERANCE = 1e-5  # f32 in another order of summation
+# Kernels of quantized weights round activations to 16 bits where decompositions do not round them. An activation errs by
+# 0.8 / 32767 / sqrt(12) = 7e-6, the sum of 700 products with weights near 0.7 by 1.3e-4, the worst of hundreds by 4 of those.
+INTEGERS = 6e-4
+BF16 = 2e-2  # levels with dot products of bf16 round activations to it, 2^-9 each
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
 ATTENTION = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 5), (1, 1, 70), (3, 4, 33), (1, 37, 131), (1, 0, 3))]
@@ -27,18 +31,26 @@ def tensor(*sizes, element="f32"):
 
 
 class Case:
-    """One operation: its text without types, the types of its result and of its operands by name."""
+    """One operation: its text without types, the types of its result and of its operands by name. Those in `params`, by name
+    a type and what it is stored as, are parameters instead of inputs."""
 
-    def __init__(self, kernel, text, result, values, **operands):
+    def __init__(self, kernel, text, result, values, tolerance=TOLERANCE, params=None, **operands):
         self.kernel, self.text, self.result, self.values, self.operands = kernel, text, result, values, operands
+        self.tolerance, self.params = tolerance, params or {}
+
+    def name(self):
+        return " ".join([self.kernel, self.text, *(type for type, _ in self.params.values())])
 
     def module(self):
         arguments = ", ".join(f'%{name}: {type} {{onnx.name = "{name}"}}' for name, type in self.operands.items())
+        params = "".join(f"hone.param @{name} : {type} = {storage}\n" for name, (type, storage) in self.params.items())
+        reads = "".join(f"  %{name} = hone.get_param @{name} : {type}\n" for name, (type, _) in self.params.items())
+        types = [*self.operands.values(), *(type for type, _ in self.params.values())]
         text = (f"module attributes {{onnx.opsets = {{ai.onnx = 23 : i64}}}} {{\n"
                 f'func.func @main({arguments}) -> ({self.result} {{onnx.name = "result"}}) {{\n'
-                f"  %0 = {self.text} : ({', '.join(self.operands.values())}) -> {self.result}\n"
-                f"  return %0 : {self.result}\n}}\n}}\n")
-        return re.sub(r"(?<=[<x])[A-Z](?=x)", "?", text)
+                f"{reads}  %0 = {self.text} : ({', '.join(types)}) -> {self.result}\n"
+                f"  return %0 : {self.result}\n}}\n")
+        return re.sub(r"(?<=[<x])[A-Z](?=x)", "?", text) + params + "}\n"
 
     def inputs(self, values, rng):
         arrays = {}
@@ -59,6 +71,53 @@ def products():
         yield Case("hone.linear.f32", "hone.linear %x, %w bias(%b)", result, ROWS, **operands, b=tensor(rows))
     for x, w in ((tensor("B", 3, "S", 8), tensor("B", 3, 8, 5)), (tensor("B", 1, "S", 8), tensor(3, 8, 5))):
         yield Case("hone.matmul.f32", "hone.matmul %x, %w", tensor("B", 3, "S", 5), ROWS, x=x, w=w)
+
+
+def stored(array, element):
+    return f'dense<"0x{array.tobytes().hex().upper()}"> : {tensor(*array.shape, element=element)}'
+
+
+def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0):
+    """A parameter with random planes of #hone.affine: its type and what it is stored as."""
+    groups = -(-inner // group) if group else 1
+    columns = (groups * group if group and not transposed else inner) * bits // 8
+    order = (lambda array: np.ascontiguousarray(array.T)) if transposed else (lambda array: array)
+    scales = rng.uniform(0.5, 1.5, (rows, groups)) * SPREAD / 2 ** (bits - 2)
+    planes = {"values": stored(order(rng.integers(0, 256, (rows, columns), dtype=np.uint8)), "i8"),
+              "scales": stored(order(scales.astype(np.float16 if half else np.float32)), "f16" if half else "f32")}
+    if zeros:
+        planes["zeros"] = stored(order(rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8)), "i8")
+    flags = {"bits": bits, "group": group, "scales": "f16" if half else "f32", "hasZeros": zeros, "isSigned": signed,
+             "transposed": transposed, "activations": activations}
+    text = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
+    return tensor(rows, inner, element=f"f32, #hone.affine<{text}>"), f"{{{', '.join(f'{k} = {v}' for k, v in planes.items())}}}"
+
+
+def packed_products():
+    rng = np.random.default_rng(3)
+    forms = [dict(bits=bits, group=group, zeros=zeros, half=half, activations=activations)
+             for bits, group, (zeros, half), activations in itertools.product(
+                 (4, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
+    forms += [dict(bits=8, group=group, signed=True, transposed=transposed, zeros=zeros)
+              for group, transposed, zeros in itertools.product((0, 32), (False, True), (False, True))]
+    for form, (rows, inner) in zip(forms, itertools.cycle(((33, 96), (64, 256), (5, 40), (16, 700)))):
+        yield Case(f"hone.packed_linear.u{form['bits']}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, INTEGERS,
+                   {"w": affine(rng, rows, inner, **form)}, x=tensor("B", "S", inner))
+    for element, tolerance in (("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)):
+        for transposed, (rows, inner) in itertools.product((False, True), ((33, 17), (64, 96))):
+            weight = (SPREAD * rng.standard_normal((inner, rows) if transposed else (rows, inner))).astype(np.float32)
+            weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
+            type = tensor(rows, inner, element=f"f32, #hone.stored<{element}{', transposed' if transposed else ''}>")
+            yield Case(f"hone.packed_linear.{element}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, tolerance,
+                       {"w": (type, stored(weight, element))}, x=tensor("B", "S", inner))
+
+
+def packed_mlps():
+    rng = np.random.default_rng(5)
+    x, operands = tensor("B", "S", 64), ("g", "u", "d")
+    for bits, activations in itertools.product((4, 8), (0, 8)):
+        params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
+        yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
 
 
 def norms():
@@ -120,12 +179,13 @@ def check(case, tools):
             np.savez(given, **case.inputs(values, rng))
             suite.run_tool([tools / "hone-run", "run", loops, "--inputs", given, "--outputs", expected])
             suite.run_tool([tools / "hone-run", "run", kernel, "--inputs", given, "--expect", expected,
-                            "--rtol", TOLERANCE, "--atol", TOLERANCE])
+                            "--rtol", case.tolerance, "--atol", case.tolerance])
 
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    cases = [(case.text, case) for case in itertools.chain(products(), norms(), ropes(), attentions(), mlps())]
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps())
+    cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)
 

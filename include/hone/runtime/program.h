@@ -103,6 +103,9 @@ typedef void (*hone_kernel_fn)(hone_call *call, const hone_tensor *operands, con
 ///   int64_t hone_rt_state_padding(hone_call *, int64_t sequence)
 ///                                                  how many positions, from the left, are padding in `sequence`; they
 ///                                                  may reach into this call's tokens
+///   int64_t hone_rt_state_wanted(hone_call *, int64_t fresh)
+///                                                  of `fresh` new positions, of how many of the last the caller wants
+///                                                  results; all without a session
 /// What a call appends counts once it has succeeded; all slots with an axis grow by the same number of positions. Services
 /// that fail end the call as hone_rt_fail does. Every other name is a kernel with the signature hone_kernel_fn.
 typedef struct hone_import {

@@ -87,21 +87,27 @@ static void replacePlainParameters(func::FuncOp function, Value call, SymbolTabl
   });
 }
 
-/// The others are read plane by plane: by kernels, or by what was decomposed.
-static void replacePlanes(func::FuncOp function, Value call, SymbolTable &symbols) {
-  function.walk([&](PlanesOp planes) {
+/// Planes of parameters are read where they lie: by kernels, or by what was decomposed.
+static LogicalResult replacePlanes(func::FuncOp function, Value call, SymbolTable &symbols) {
+  WalkResult result = function.walk([&](PlanesOp planes) {
     auto get = planes.getTensor().getDefiningOp<GetParamOp>();
+    if (!get) {
+      planes.emitOpError() << "expected the planes to be those of a parameter";
+      return WalkResult::interrupt();
+    }
     OpBuilder b(planes);
     for (auto [plane, offset] : llvm::zip_equal(planes.getPlanes(), getOffsets(get, symbols))) {
       auto type = cast<RankedTensorType>(plane.getType());
       plane.replaceAllUsesWith(readMemory(b, planes.getLoc(), readPlane(b, planes.getLoc(), type, call, offset)));
     }
     planes.erase();
+    return WalkResult::advance();
   });
   function.walk([](GetParamOp get) {
     if (get.use_empty())
       get.erase();
   });
+  return failure(result.wasInterrupted());
 }
 
 static void replaceStateOps(func::FuncOp function, Value call) {
@@ -119,6 +125,9 @@ static void replaceStateOps(func::FuncOp function, Value call) {
     } else if (auto padding = dyn_cast<KvPaddingOp>(op)) {
       padding.getResult().replaceAllUsesWith(
           hrt::StatePaddingOp::create(b, loc, b.getIndexType(), call, padding.getSequence()));
+    } else if (auto wanted = dyn_cast<KvWantedOp>(op)) {
+      wanted.getResult().replaceAllUsesWith(
+          hrt::StateWantedOp::create(b, loc, b.getIndexType(), call, wanted.getFresh()));
     } else {
       return;
     }
@@ -147,11 +156,15 @@ static void writeOutputs(func::FuncOp function, Value call) {
 }
 
 static LogicalResult checkInterface(func::FuncOp function) {
-  auto usable = [](Type type) { return isa<RankedTensorType, KvType>(type); };
+  auto usable = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return isa<KvType>(type) || (tensor && !tensor.getEncoding());
+  };
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
     if (!usable(type))
-      return function.emitError() << "expected inputs and outputs of the model to be tensors of known rank, but got "
-                                  << type;
+      return function.emitError()
+             << "expected inputs and outputs of the model to be tensors of known rank without encoding, but got "
+             << type;
   return success();
 }
 
@@ -172,6 +185,8 @@ static LogicalResult convertInterface(func::FuncOp function, SymbolTable &symbol
     Value memory = hrt::InputOp::create(b, argument.getLoc(), getMemRef(argument.getType()), call, index++);
     argument.replaceAllUsesWith(readMemory(b, argument.getLoc(), memory));
   }
+  if (failed(replacePlanes(function, call, symbols)))
+    return failure();
   replacePlainParameters(function, call, symbols);
   block.eraseArguments(0, count);
   function.setAllArgAttrs(ArrayRef<DictionaryAttr>());
@@ -201,7 +216,8 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
         return signalPassFailure();
       numKernels += selectKernels(function);
       decompose(function, decompositions);
-      replacePlanes(function, function.getArgument(0), symbols);
+      if (failed(replacePlanes(function, function.getArgument(0), symbols)))
+        return signalPassFailure();
     }
   }
 

@@ -51,8 +51,17 @@ static Choice choosePackedLinear(Value x, Value weight, Value bias, Value factor
   hrt::PanelsAttr panels = getPanels(weight);
   if (!panels || !arePlainF32({x, bias, factor}))
     return {};
-  Value residual;
-  return {"hone.packed_linear." + panels.getKernelSuffix(), {x, weight, bias, factor, residual}, {activation}, {}};
+  Value absent;
+  Choice choice{"hone.packed_linear." + panels.getKernelSuffix(), {x, weight}, {activation}, {}};
+  if (AffineAttr affine = panels.getAffine()) {
+    // The kernel multiplies integers alone; those of 16 bits err by a 65534th of the largest activation of their group.
+    int64_t bits = affine.getActivations() ? affine.getActivations() : 16;
+    choice.ints.append({affine.getGroup(), bits});
+    if (!affine.getHasZeros())
+      choice.inputs.push_back(absent);
+  }
+  choice.inputs.append({bias, factor, /*residual=*/absent});
+  return choice;
 }
 
 static Choice choose(LinearOp op) {

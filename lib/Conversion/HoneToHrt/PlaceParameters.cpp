@@ -1,8 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The weights file has no holes: first come planes that fill whole cache lines, then the others by falling element size, so
-// that each is aligned for its elements.
+// Every plane begins at a cache line, as in the file that the writer of weights makes.
 
 #include "PlaceParameters.h"
 
@@ -17,23 +16,8 @@ using namespace mlir;
 
 namespace hone {
 
-/// Planes begin at multiples of this where that costs no padding (a cache line).
+/// What io::SafetensorsWriter aligns tensors to.
 static constexpr int64_t kAlignment = 64;
-
-namespace {
-/// One plane of a parameter, by its number among the parameters and in the parameter.
-struct Plane {
-  size_t param;
-  size_t number;
-  int64_t bytes, elementBytes;
-
-  /// Planes are placed in rising order of this.
-  auto rank() const {
-    bool fillsLines = bytes % kAlignment == 0;
-    return std::tuple(!fillsLines, fillsLines ? 0 : -elementBytes, param, number);
-  }
-};
-} // namespace
 
 static SmallVector<ParamOp> keepWhatIsRead(ModuleOp module) {
   SymbolTable symbols(module);
@@ -51,22 +35,15 @@ static SmallVector<ParamOp> keepWhatIsRead(ModuleOp module) {
 
 int64_t placeParameters(ModuleOp module) {
   SmallVector<ParamOp> params = keepWhatIsRead(module);
-  SmallVector<Plane> planes;
-  SmallVector<SmallVector<int64_t>> offsets(params.size());
-  for (auto [i, param] : llvm::enumerate(params))
-    for (const EncodingPlane &plane : getPlanes(param.getTensorType())) {
-      planes.push_back(
-          {i, offsets[i].size(), getDenseBytes(plane.type).value_or(0), getElementBytes(plane.type.getElementType())});
-      offsets[i].push_back(0);
-    }
-  llvm::sort(planes, [](const Plane &a, const Plane &b) { return a.rank() < b.rank(); });
   int64_t end = 0;
-  for (const Plane &plane : planes) {
-    offsets[plane.param][plane.number] = end;
-    end += plane.bytes;
+  for (ParamOp param : params) {
+    SmallVector<int64_t> offsets;
+    for (const EncodingPlane &plane : getPlanes(param.getTensorType())) {
+      offsets.push_back(llvm::alignTo(end, kAlignment));
+      end = offsets.back() + getDenseBytes(plane.type).value_or(0);
+    }
+    param->setAttr(hrt::kOffsetsAttr, DenseI64ArrayAttr::get(module.getContext(), offsets));
   }
-  for (auto [param, places] : llvm::zip_equal(params, offsets))
-    param->setAttr(hrt::kOffsetsAttr, DenseI64ArrayAttr::get(module.getContext(), places));
   return params.size();
 }
 

@@ -265,25 +265,18 @@ struct ViewPattern : StatePattern<hrt::StateViewOp> {
   }
 };
 
-struct LengthPattern : HrtPattern<hrt::StateLengthOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::StateLengthOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
-    rewriter.replaceOp(op, call(abi, op, "hone_rt_state_length", rewriter.getI64Type(), {adaptor.getCall()}));
-    return success();
-  }
-};
+/// A question to the state: the service of that name, with the operands of the operation.
+template <typename Op> struct QuestionPattern : HrtPattern<Op> {
+  QuestionPattern(LLVMTypeConverter &converter, StringRef service) : HrtPattern<Op>(converter), service(service) {}
 
-struct PaddingPattern : HrtPattern<hrt::StatePaddingOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::StatePaddingOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
-    rewriter.replaceOp(
-        op, call(abi, op, "hone_rt_state_padding", rewriter.getI64Type(), {adaptor.getCall(), adaptor.getSequence()}));
+    rewriter.replaceOp(op, this->call(abi, op, service, rewriter.getI64Type(), adaptor.getOperands()));
     return success();
   }
+
+  StringRef service;
 };
 
 /// A failed run-time check ends the call with its message instead of aborting the process.
@@ -331,8 +324,11 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
 
 private:
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
-    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, LengthPattern,
-                 PaddingPattern, AssertPattern>(types);
+    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, AssertPattern>(
+        types);
+    patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
+    patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
+    patterns.add<QuestionPattern<hrt::StateWantedOp>>(types, "hone_rt_state_wanted");
     arith::populateArithToLLVMConversionPatterns(types, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     index::populateIndexToLLVMConversionPatterns(types, patterns);

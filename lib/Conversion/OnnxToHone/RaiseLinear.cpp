@@ -3,7 +3,7 @@
 //
 // Products with a weight. A weight that the file keeps as [K, N] stays so, with an encoding that says it; no byte moves.
 
-#include "OnnxMatch.h"
+#include "QuantizedWeight.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -27,27 +27,33 @@ namespace {
 /// A weight of a product and whether its file keeps it as [K, N].
 struct Weight {
   Value value;
-  bool isTransposed = false; // [K, N]
+  bool isTransposed = false;                               // [K, N]
+  std::optional<QuantizedWeight> quantized = std::nullopt; // what `value` is, where it is dequantized
 };
 
 /// Parameters as products want them. A new one stands beside its source until nobody reads that.
 class ParamTable {
 public:
-  explicit ParamTable(ModuleOp module) : module(module), symbols(module) {}
+  explicit ParamTable(ModuleOp module) : quantized(symbols), module(module), symbols(module) {}
 
   /// `[N, K]`, reading `weight` in function `b` inserts into; null where the weight is no parameter or small constant.
   Value get(OpBuilder &b, Location loc, const Weight &weight);
+  Value get(OpBuilder &b, Location loc, const QuantizedWeight &weight);
   /// Gives new parameters the names of those they replaced.
   void finish();
 
+  QuantizedMatcher quantized;
+
 private:
-  ParamOp makeTransposed(StringRef name, RankedTensorType type, Attribute storage, Location loc);
+  ParamOp make(const Twine &name, RankedTensorType type, Attribute storage, Location loc);
 
   ModuleOp module;
   SymbolTable symbols;
   /// By what is transposed: a parameter's operation, or the value of a constant, whose operation may be erased.
   llvm::DenseMap<const void *, ParamOp> transposed;
-  /// Parameters with their transposed copies.
+  /// By their planes.
+  llvm::DenseMap<std::pair<Type, Attribute>, ParamOp> encoded;
+  /// Parameters with those that take their names.
   SmallVector<std::pair<ParamOp, ParamOp>> copies;
 };
 
@@ -58,6 +64,8 @@ public:
 
 private:
   bool raiseProduct(Operation *op);
+  bool raiseQuantized(Operation *op);
+  Value createLinear(Operation *op, Operation *last, Value x, const Weight &weight, Value bias, int64_t width);
   std::optional<Weight> matchWeight(Value value, bool transposeB);
   Operation *findBias(Value product, int64_t width, Value &bias);
   bool isRow(Value value, int64_t width);
@@ -74,16 +82,32 @@ private:
 // Parameters
 //===----------------------------------------------------------------------===//
 
-ParamOp ParamTable::makeTransposed(StringRef name, RankedTensorType type, Attribute storage, Location loc) {
+ParamOp ParamTable::make(const Twine &name, RankedTensorType type, Attribute storage, Location loc) {
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  auto encoding = StoredAttr::get(cast<FloatType>(type.getElementType()), /*transposed=*/true);
-  auto rows = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), encoding);
-  auto param = ParamOp::create(b, loc, (name + ".linear").str(), rows, storage);
+  auto param = ParamOp::create(b, loc, name.str(), type, storage);
   symbols.insert(param);
   return param;
 }
 
+/// `type`, `[K, N]` in a file, as `[N, K]`.
+static RankedTensorType getTransposed(RankedTensorType type) {
+  auto encoding = StoredAttr::get(cast<FloatType>(type.getElementType()), /*transposed=*/true);
+  return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), encoding);
+}
+
+Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight) {
+  ParamOp &param = encoded[{weight.type, weight.storage}];
+  if (!param) {
+    param = make(weight.name + ".linear", weight.type, weight.storage, loc);
+    if (auto original = symbols.lookup<ParamOp>(weight.name))
+      copies.emplace_back(original, param);
+  }
+  return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
+}
+
 Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
+  if (weight.quantized)
+    return get(b, loc, *weight.quantized);
   auto read = weight.value.getDefiningOp<GetParamOp>();
   if (!weight.isTransposed)
     return read ? weight.value : Value();
@@ -97,10 +121,10 @@ Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
     return {};
   ParamOp &param = transposed[original ? static_cast<const void *>(source) : elements.getAsOpaquePointer()];
   if (!param && original) {
-    param = makeTransposed(original.getSymName(), type, original.getStorage(), original.getLoc());
+    param = make(original.getSymName() + ".linear", getTransposed(type), original.getStorage(), original.getLoc());
     copies.emplace_back(original, param);
   } else if (!param) {
-    param = makeTransposed("constant", type, elements, loc);
+    param = make("constant.linear", getTransposed(type), elements, loc);
   }
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }
@@ -129,6 +153,10 @@ std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
       return std::nullopt;
   }
   auto type = getRankedType(value);
+  if (Operation *dequantize = getDefiningOp(value, "DequantizeLinear")) {
+    auto quantized = params.quantized.matchDequantized(dequantize, isTransposed);
+    return quantized ? std::optional(Weight{value, isTransposed, quantized}) : std::nullopt;
+  }
   if (!isWeight(value) || !type || type.getRank() != 2 || !type.hasStaticShape() || !isFloat(value))
     return std::nullopt;
   return Weight{value, isTransposed};
@@ -175,6 +203,8 @@ Value LinearRaiser::skipFlattening(Value x, Operation *&last) {
 }
 
 bool LinearRaiser::raiseProduct(Operation *op) {
+  if (isOp(op, "MatMulInteger") || isOp(op, "MatMulNBits", kMicrosoft))
+    return raiseQuantized(op);
   bool isGemm = isOp(op, "Gemm"), isFused = isOp(op, "FusedMatMul", kMicrosoft);
   if (!isGemm && !isFused && !isOp(op, "MatMul"))
     return false;
@@ -201,20 +231,48 @@ bool LinearRaiser::raiseProduct(Operation *op) {
   if (!bias)
     if (Operation *add = findBias(op->getResult(0), width, bias))
       last = add;
+  return createLinear(op, last, x, *weight, bias, width) || refuse("its weight is no parameter");
+}
+
+/// Puts a product in place of `last`, the result of `op` with its bias if that is given. Null, and nothing done, where the
+/// weight is no parameter.
+Value LinearRaiser::createLinear(Operation *op, Operation *last, Value x, const Weight &weight, Value bias,
+                                 int64_t width) {
+  Operation *product = last;
   x = skipFlattening(x, last);
-  if (last != op && !bias)
+  if (last != product && !bias)
     if (Operation *add = findBias(last->getResult(0), width, bias))
       last = add;
   OpBuilder b(last);
-  Value rows = params.get(b, op->getLoc(), *weight);
+  Value rows = params.get(b, op->getLoc(), weight);
   if (!rows)
-    return refuse("its weight is no parameter");
+    return {};
   SmallVector<int64_t> shape(cast<RankedTensorType>(x.getType()).getShape());
   shape.back() = width;
-  auto linear = LinearOp::create(b, op->getLoc(), RankedTensorType::get(shape, type.getElementType()), x, rows, bias);
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(x.getType()).getElementType());
+  auto linear = LinearOp::create(b, op->getLoc(), type, x, rows, bias);
   remarkRaised(op->getLoc(), kPass, "Linear") << "raised from " << onnxir::getOpType(op);
   replace(last->getResult(0), linear);
-  return true;
+  return linear;
+}
+
+bool LinearRaiser::raiseQuantized(Operation *op) {
+  std::string reason;
+  auto product = params.quantized.matchProduct(op, reason);
+  if (!product) {
+    if (!reason.empty())
+      remarkMissed(op->getLoc(), kPass, "Linear") << reason;
+    return false;
+  }
+  int64_t width = product->weight.type.getDimSize(0);
+  Operation *last = product->result.getDefiningOp();
+  Value bias = product->bias;
+  if (bias && !isRow(bias, width))
+    return false;
+  if (!bias)
+    if (Operation *add = findBias(product->result, width, bias))
+      last = add;
+  return createLinear(op, last, product->x, {Value(), false, product->weight}, bias, width) != nullptr;
 }
 
 unsigned LinearRaiser::run() {

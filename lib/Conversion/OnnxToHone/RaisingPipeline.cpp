@@ -20,6 +20,7 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createRaiseLinear());
   manager.addPass(createRaiseMlp());
   manager.addPass(createRaiseEmbedding());
+  manager.addPass(createLimitLogits());
 }
 
 void registerRaisingPipeline() {

@@ -9,8 +9,7 @@
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
-
-#include "PlainElements.h"
+#include "hone/Dialect/Hone/PlainElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,9 +49,10 @@ LogicalResult ExternalAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
 
 LogicalResult ConvertedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType,
                                     Attribute storage) {
-  if (!isa<ElementsAttr, ExternalAttr>(storage)) // converted C1
+  if (!isa<ElementsAttr, ExternalAttr, DictionaryAttr>(storage)) // converted C1
     return emitError()
-           << "expected the storage that is converted to be dense elements, a resource or #hone.external, but got "
+           << "expected the storage that is converted to be dense elements, a resource, #hone.external or a "
+              "dictionary of planes, but got "
            << storage;
   return success();
 }

@@ -9,7 +9,7 @@
 
 #include "Verify.h"
 
-#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -20,14 +20,19 @@ using namespace hone;
 
 SymbolTable::Visibility ParamOp::getVisibility() { return SymbolTable::Visibility::Private; }
 
+RankedTensorType ParamOp::getStorageType() {
+  auto converted = dyn_cast<ConvertedAttr>(getStorage());
+  return converted ? converted.getType() : getTensorType();
+}
+
 SmallVector<Attribute> ParamOp::getPlaneStorage() {
-  if (auto converted = dyn_cast<ConvertedAttr>(getStorage()))
-    return {converted.getStorage()};
-  auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
+  auto converted = dyn_cast<ConvertedAttr>(getStorage());
+  Attribute stored = converted ? converted.getStorage() : getStorage();
+  auto dictionary = dyn_cast<DictionaryAttr>(stored);
   if (!dictionary)
-    return {getStorage()};
+    return {stored};
   SmallVector<Attribute> storage;
-  for (const EncodingPlane &plane : getPlanes(getTensorType()))
+  for (const EncodingPlane &plane : getPlanes(getStorageType()))
     storage.push_back(dictionary.get(plane.name));
   return storage;
 }
@@ -63,24 +68,66 @@ LogicalResult ParamOp::verify() {
   RankedTensorType type = getTensorType();
   if (!type.hasStaticShape()) // param C1
     return emitOpError() << "expected the type to have a static shape, but got " << type;
-  if (auto converted = dyn_cast<ConvertedAttr>(getStorage())) {
-    bool isSame = getPlainType(converted.getType()) == getPlainType(type);
-    type = converted.getType();
-    if (!isSame || getPlanes(type).size() != 1) // param C5
-      return emitOpError() << "expected what is converted to be " << getPlainType(getTensorType())
-                           << " in an encoding of one plane, but got " << type;
+  Attribute stored = getStorage();
+  if (auto converted = dyn_cast<ConvertedAttr>(stored)) {
+    if (getPlainType(converted.getType()) != getPlainType(type)) // param C5
+      return emitOpError() << "expected what is converted to be " << getPlainType(type) << " in some encoding, but got "
+                           << converted.getType();
+    if (!type.getEncoding()) // param C6
+      return emitOpError() << "expected the type of what is converted to have an encoding, but got " << type;
+    stored = converted.getStorage();
   }
-  SmallVector<EncodingPlane> planes = getPlanes(type);
-  auto dictionary = dyn_cast<DictionaryAttr>(getStorage());
+  SmallVector<EncodingPlane> planes = getPlanes(getStorageType());
+  auto dictionary = dyn_cast<DictionaryAttr>(stored);
   if (dictionary ? !namesPlanes(dictionary, planes) : planes.size() != 1) { // param C2
     InFlightDiagnostic error = emitOpError() << "expected the storage to have the planes ";
     llvm::interleaveComma(planes, error, [&](const EncodingPlane &plane) { error << "'" << plane.name << "'"; });
-    return error << ", but got " << getStorage();
+    return error << ", but got " << stored;
   }
   for (auto [plane, storage] : llvm::zip_equal(planes, getPlaneStorage()))
     if (failed(verifyPlaneStorage(*this, plane, storage)))
       return failure();
   return success();
+}
+
+//===- Passes over parameters -------------------------------------------------------------------------------------===//
+
+llvm::MapVector<Operation *, SmallVector<GetParamOp>> hone::findReads(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::MapVector<Operation *, SmallVector<GetParamOp>> reads;
+  module.walk([&](GetParamOp get) { reads[symbols.lookup(get.getName())].push_back(get); });
+  return reads;
+}
+
+bool hone::takesEncoding(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto embedding = dyn_cast<EmbeddingOp>(user))
+    return embedding.getTable() == use.get();
+  return isa<LinearOp, GatedMlpOp, MlpOp>(user) && use.getOperandNumber() > 0 &&
+         cast<RankedTensorType>(use.get().getType()).getRank() == 2;
+}
+
+StringRef hone::getObstacleToEncoding(ParamOp param, ArrayRef<GetParamOp> reads) {
+  RankedTensorType type = param.getTensorType();
+  if (type.getRank() != 2 || !type.getElementType().isF32())
+    return "it is no matrix of f32";
+  if (type.getEncoding() && !isa<StoredAttr>(type.getEncoding()))
+    return "it has another encoding already";
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses())
+      if (!takesEncoding(use))
+        return "something other than products and embeddings reads it";
+  return "";
+}
+
+void hone::changeEncoding(ParamOp param, ArrayRef<GetParamOp> reads, Attribute encoding) {
+  RankedTensorType type = param.getTensorType();
+  auto changed = RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
+  if (!isa<ConvertedAttr>(param.getStorage()))
+    param.setStorageAttr(ConvertedAttr::get(param.getContext(), type, param.getStorage()));
+  param.setType(changed);
+  for (GetParamOp read : reads)
+    read.getResult().setType(changed);
 }
 
 //===- get_param --------------------------------------------------------------------------------------------------===//

@@ -74,17 +74,17 @@ Value hone::buildHidden(LocBuilder &builder, Activation activation, Value up, Va
 static Value decomposeGatedMlp(LocBuilder &builder, GatedMlpOp op) {
   Value x = op.getX();
   Type elements = op.getX().getType().getElementType();
-  Value gate = buildLinear(builder, x, getPlain(builder, op.getGate()), op.getGateBias());
-  Value up = buildLinear(builder, x, getPlain(builder, op.getUp()), op.getUpBias());
+  Value gate = buildLinear(builder, x, op.getGate(), op.getGateBias());
+  Value up = buildLinear(builder, x, op.getUp(), op.getUpBias());
   Value hidden = buildHidden(builder, op.getActivation(), up, gate, elements);
-  return roundTo(builder, buildLinear(builder, hidden, getPlain(builder, op.getDown()), op.getDownBias()), elements);
+  return roundTo(builder, buildLinear(builder, hidden, op.getDown(), op.getDownBias()), elements);
 }
 
 static Value decomposeMlp(LocBuilder &builder, MlpOp op) {
   Type elements = op.getX().getType().getElementType();
-  Value up = buildLinear(builder, op.getX(), getPlain(builder, op.getUp()), op.getUpBias());
+  Value up = buildLinear(builder, op.getX(), op.getUp(), op.getUpBias());
   Value hidden = buildHidden(builder, op.getActivation(), up, /*gate=*/nullptr, elements);
-  return roundTo(builder, buildLinear(builder, hidden, getPlain(builder, op.getDown()), op.getDownBias()), elements);
+  return roundTo(builder, buildLinear(builder, hidden, op.getDown(), op.getDownBias()), elements);
 }
 
 //===- moe --------------------------------------------------------------------------------------------------------===//

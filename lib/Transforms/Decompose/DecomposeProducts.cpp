@@ -8,6 +8,7 @@
 #include "Decompositions.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <limits>
 
@@ -18,12 +19,62 @@ static int64_t rankOf(Value tensor) { return cast<RankedTensorType>(tensor.getTy
 
 static Type elementsOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
+//===- Rounding of activations ------------------------------------------------------------------------------------===//
+
+/// The largest magnitude of each row and group of x, which has the sizes `[…, K]`: `[…, groups]`, f32.
+static Value buildMagnitudes(LocBuilder &builder, Value x, Sizes sizes, int64_t group) {
+  int64_t rows = sizes.size() - 1;
+  Value columns = asIndex(builder, sizes.back()), width = arith::ConstantIndexOp::create(builder, group);
+  sizes.back() = getAsOpFoldResult(builder.createOrFold<arith::CeilDivUIOp>(columns, width));
+  auto element = [&](LocBuilder &b, ValueRange) -> Value {
+    SmallVector<Value> place;
+    for (int64_t dim = 0; dim < rows; ++dim)
+      place.push_back(linalg::IndexOp::create(b, dim));
+    Value first = arith::MulIOp::create(b, linalg::IndexOp::create(b, rows), width);
+    Value column = arith::AddIOp::create(b, first, linalg::IndexOp::create(b, rows + 1));
+    // The last group may be shorter: its last element stands for what is missing.
+    Value last = arith::SubIOp::create(b, columns, arith::ConstantIndexOp::create(b, 1));
+    place.push_back(arith::MinUIOp::create(b, column, last));
+    return math::AbsFOp::create(b, extractF32(b, x, place));
+  };
+  Value within = tensor::EmptyOp::create(builder, ArrayRef<int64_t>{group}, builder.getF32Type());
+  return buildReduce(builder, Reduction::Max, sizes, {{within, {rows + 1}}}, element);
+}
+
+Value hone::buildActivations(LocBuilder &builder, Value x, Value weight) {
+  auto encoding = dyn_cast_or_null<EncodingInterface>(cast<RankedTensorType>(weight.getType()).getEncoding());
+  ActivationRounding rounding = encoding ? encoding.getActivationRounding() : ActivationRounding();
+  if (rounding.bits == 0)
+    return x;
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), x);
+  sizes.back() = getSize(builder, weight, 1);
+  int64_t rows = sizes.size() - 1;
+  Value magnitudes = buildMagnitudes(builder, x, sizes, rounding.group);
+  Value width = arith::ConstantIndexOp::create(builder, rounding.group);
+  auto limit = static_cast<float>((int64_t(1) << (rounding.bits - 1)) - 1);
+  return buildMap(builder, sizes, builder.getF32Type(), {{x, loopRange(0, rows + 1)}},
+                  [&](LocBuilder &b, ValueRange args) -> Value {
+                    SmallVector<Value> place;
+                    for (int64_t dim = 0; dim < rows; ++dim)
+                      place.push_back(linalg::IndexOp::create(b, dim));
+                    place.push_back(arith::DivUIOp::create(b, linalg::IndexOp::create(b, rows), width));
+                    Value most = tensor::ExtractOp::create(b, magnitudes, place), zero = constantF32(b, 0.0f);
+                    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, most, zero);
+                    Value factor = arith::DivFOp::create(b, constantF32(b, limit), most);
+                    factor = arith::SelectOp::create(b, isZero, zero, factor);
+                    Value steps = math::RoundEvenOp::create(b, arith::MulFOp::create(b, args[0], factor));
+                    return arith::MulFOp::create(b, steps, arith::DivFOp::create(b, most, constantF32(b, limit)));
+                  });
+}
+
 //===- linear -----------------------------------------------------------------------------------------------------===//
 
 Value hone::buildLinear(LocBuilder &builder, Value x, Value weight, Value bias) {
   int64_t leading = rankOf(x) - 1, row = leading, inner = leading + 1;
   Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), x);
   sizes.back() = getSize(builder, weight, 0);
+  x = buildActivations(builder, x, weight);
+  weight = getPlain(builder, weight);
   Value sum = buildContraction(builder, sizes, {x, with(loopRange(0, leading), {inner})}, {weight, {row, inner}});
   if (!bias)
     return sum;
@@ -32,7 +83,7 @@ Value hone::buildLinear(LocBuilder &builder, Value x, Value weight, Value bias) 
 }
 
 static Value decomposeLinear(LocBuilder &builder, LinearOp op) {
-  Value sum = buildLinear(builder, op.getX(), getPlain(builder, op.getWeight()), op.getBias());
+  Value sum = buildLinear(builder, op.getX(), op.getWeight(), op.getBias());
   return roundTo(builder, sum, elementsOf(op.getX()));
 }
 

@@ -66,7 +66,11 @@ private:
 /// `tensor` without encoding: unpacked if it has one.
 mlir::Value getPlain(LocBuilder &builder, mlir::Value tensor);
 
-/// The f32 products of the rows of x `[…, K]` with those of the plain weight `[N, K]`, plus the bias `[N]` unless it is null.
+/// `x` `[…, K]` as a product with `weight` rounds it: what the weight's encoding says of activations.
+mlir::Value buildActivations(LocBuilder &builder, mlir::Value x, mlir::Value weight);
+
+/// The f32 products of the rows of x `[…, K]`, rounded if the encoding of the weight `[N, K]` says so, with those of the
+/// weight, plus the bias `[N]` unless it is null.
 mlir::Value buildLinear(LocBuilder &builder, mlir::Value x, mlir::Value weight, mlir::Value bias);
 
 /// The f32 value `x` after the activation.

@@ -35,3 +35,24 @@ func.func @table(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
   %1 = hone.embedding %ids, %0 : (tensor<?xi64>, tensor<20x8xf32, #hrt.panels<bf16>>) -> tensor<?x8xf32>
   return %1 : tensor<?x8xf32>
 }
+
+// -----
+
+// A weight of integers: its planes, each at a line of the cache, and the group and bits as attributes. Zero points that are not
+// stored are absent.
+// CHECK: hone.param @levels {{.*}}hrt.offsets = array<i64: 0, 2048>
+// CHECK: hone.param @zeros {{.*}}hrt.offsets = array<i64: 2112, 2624, 2752>
+// CHECK-LABEL: @quantized
+// CHECK-DAG: hrt.weight %{{.*}}[0] : memref<2x16x16x4xi8>
+// CHECK-DAG: hrt.weight %{{.*}}[2048] : memref<2x1x16xf16>
+// CHECK: hrt.kernel "hone.packed_linear.u8" %{{.*}} ints [0, 0, 8] ins({{.*}} : tensor<?x3xf32>, tensor<2x16x16x4xi8>, tensor<2x1x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_linear.u4" %{{.*}} ints [0, 32, 16] ins({{.*}} : tensor<?x20xf32>, tensor<1x8x16x4xi8>, tensor<1x2x16xf32>, tensor<1x2x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
+hone.param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>> = #hone.converted<tensor<20x3xf32> = dense<0.0> : tensor<20x3xf32>>
+hone.param @zeros : tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>> = #hone.converted<tensor<3x20xf32> = dense<0.0> : tensor<3x20xf32>>
+func.func @quantized(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  %l = hone.get_param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>>
+  %z = hone.get_param @zeros : tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>>
+  %0 = hone.linear %x, %l : (tensor<?x3xf32>, tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>>) -> tensor<?x20xf32>
+  %1 = hone.linear %0, %z : (tensor<?x20xf32>, tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>>) -> tensor<?x3xf32>
+  return %1 : tensor<?x3xf32>
+}

@@ -93,5 +93,53 @@ func.func private @f() attributes {pattern = #hone.all_of<#hone.full>}
 // -----
 
 // @converted_c1_storage
-// expected-error @below {{expected the storage that is converted to be dense elements, a resource or #hone.external, but got "bytes"}}
+// expected-error @below {{expected the storage that is converted to be dense elements, a resource, #hone.external or a dictionary of planes, but got "bytes"}}
 hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1xf32> = "bytes">
+
+// -----
+
+// @affine_c1_bits
+// expected-error @below {{unsupported number of bits 3; supported: 2, 4, 8}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 3>>
+
+// -----
+
+// @affine_c2_group
+// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of 3}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = 3>>
+
+// -----
+
+// @affine_c2_negative_group
+// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of -8}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = -8>>
+
+// -----
+
+// @affine_c3_scales
+// expected-error @below {{unsupported type of scales 'bf16'; supported: f32, f16}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, scales = bf16>>
+
+// -----
+
+// @affine_c4_transposed
+// expected-error @below {{expected levels that are stored transposed to have 8 bits, but got 4}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, transposed = true>>
+
+// -----
+
+// @affine_c5_activations
+// expected-error @below {{unsupported number of bits of activations 16; supported: 0, 8}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, activations = 16>>
+
+// -----
+
+// @affine_c6_group_with_activations
+// expected-error @below {{expected groups of at most 512 with rounded activations, but got 1024}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = 1024, activations = 8>>
+
+// -----
+
+// @affine_c7_dimensions
+// expected-error @below {{expected a tensor of quantized elements to have 2 dimensions and elements of f32, f16 or bf16, but got 1 and 'f32'}}
+func.func private @f() -> tensor<4xf32, #hone.affine<bits = 4>>

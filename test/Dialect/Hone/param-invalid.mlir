@@ -43,5 +43,11 @@ hone.param @p : tensor<4611686018427387904x8xf32> = #hone.external<"model.safete
 // -----
 
 // @param_c5_shape_of_what_is_converted
-// expected-error @below {{expected what is converted to be 'tensor<2x3xf32>' in an encoding of one plane, but got 'tensor<3x2xf32>'}}
+// expected-error @below {{expected what is converted to be 'tensor<2x3xf32>' in some encoding, but got 'tensor<3x2xf32>'}}
 hone.param @p : tensor<2x3xf32, #hone.stored<bf16>> = #hone.converted<tensor<3x2xf32> = dense<0.0> : tensor<3x2xf32>>
+
+// -----
+
+// @param_c6_nothing_to_convert_to
+// expected-error @below {{expected the type of what is converted to have an encoding, but got 'tensor<2x3xf32>'}}
+hone.param @p : tensor<2x3xf32> = #hone.converted<tensor<2x3xf32> = dense<0.0> : tensor<2x3xf32>>

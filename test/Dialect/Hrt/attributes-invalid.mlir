@@ -1,11 +1,23 @@
 // RUN: hone-opt %s -split-input-file -verify-diagnostics
 
 // @panels_c1_type
-// expected-error @below {{unsupported type of packed elements 'f64'; supported: f32, f16, bf16}}
+// expected-error @below {{unsupported packed elements f64; supported: f32, f16, bf16, #hone.affine of 4 or 8 bits in groups of 0, 32, 64 or 128}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<f64>>
 
 // -----
 
 // @panels_c2_dimensions
-// expected-error @below {{expected a tensor in panels of 'bf16' to have 2 dimensions and elements of f32 or the same, but got 3 and 'f32'}}
+// expected-error @below {{expected a tensor in panels of bf16 to have 2 dimensions and elements of f32 or the same, but got 3 and 'f32'}}
 func.func private @f() -> tensor<1x4x2xf32, #hrt.panels<bf16>>
+
+// -----
+
+// @panels_c1_group
+// expected-error @below {{unsupported packed elements #hone.affine<bits = 4, group = 16>; supported: f32, f16, bf16, #hone.affine of 4 or 8 bits in groups of 0, 32, 64 or 128}}
+func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.affine<bits = 4, group = 16>>>
+
+// -----
+
+// @panels_c2_elements
+// expected-error @below {{expected a tensor in panels of #hone.affine<bits = 8> to have 2 dimensions and elements of f32, but got 2 and 'f16'}}
+func.func private @f() -> tensor<4x2xf16, #hrt.panels<#hone.affine<bits = 8>>>

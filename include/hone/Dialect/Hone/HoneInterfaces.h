@@ -24,6 +24,12 @@ struct EncodingPlane {
   mlir::RankedTensorType type;
 };
 
+/// Activations as integers of `bits` bits under one scale a row and `group` inputs, the largest magnitude divided by
+/// 2^(bits-1) - 1; as they are where `bits` is 0.
+struct ActivationRounding {
+  int64_t bits = 0, group = 0;
+};
+
 /// A query and a key of one sequence and head, and the length of the sequence's prefix, as integers or as index values.
 template <typename T>
 struct AttentionPoint {

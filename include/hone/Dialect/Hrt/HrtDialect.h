@@ -8,6 +8,8 @@
 
 #include "hone/Dialect/Hone/HoneInterfaces.h"
 
+#include "hone/Dialect/Hone/HoneTypes.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"

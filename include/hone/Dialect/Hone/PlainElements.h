@@ -7,8 +7,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
-#ifndef HONE_LIB_DIALECT_HONE_PLAINELEMENTS_H
-#define HONE_LIB_DIALECT_HONE_PLAINELEMENTS_H
+#ifndef HONE_DIALECT_HONE_PLAINELEMENTS_H
+#define HONE_DIALECT_HONE_PLAINELEMENTS_H
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -66,4 +66,4 @@ private:
 
 } // namespace hone
 
-#endif // HONE_LIB_DIALECT_HONE_PLAINELEMENTS_H
+#endif // HONE_DIALECT_HONE_PLAINELEMENTS_H

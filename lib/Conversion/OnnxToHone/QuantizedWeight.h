@@ -1,0 +1,58 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Weights that a file keeps as integers, with scales and zero points beside them, as parameters with an encoding. The bytes
+// stay where and as they are.
+
+#ifndef HONE_LIB_CONVERSION_ONNXTOHONE_QUANTIZEDWEIGHT_H
+#define HONE_LIB_CONVERSION_ONNXTOHONE_QUANTIZEDWEIGHT_H
+
+#include "OnnxMatch.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+namespace hone::raising {
+
+/// A matrix `[N, K]` with the encoding `#hone.affine`, and the bytes of each of its planes by name.
+struct QuantizedWeight {
+  RankedTensorType type;
+  mlir::DictionaryAttr storage;
+  std::string name; // of the tensor of levels in the file
+};
+
+/// A product with such a weight: `x · weightᵀ + bias`, which `last` is the result of.
+struct QuantizedProduct {
+  Value x, bias; // bias may be null
+  QuantizedWeight weight;
+  Value result;
+};
+
+/// Finds quantized weights of one module.
+class QuantizedMatcher {
+public:
+  explicit QuantizedMatcher(mlir::SymbolTable &symbols) : symbols(symbols) {}
+
+  /// A product of com.microsoft (MatMulNBits), or one of integers whose sums are scaled (MatMulInteger of a
+  /// DynamicQuantizeLinear), or nothing with a reason in `reason` where `op` is such a product.
+  std::optional<QuantizedProduct> matchProduct(Operation *op, std::string &reason);
+
+  /// The weight that `dequantize`, a DequantizeLinear, gives: its result is `[N, K]`, or `[K, N]` if `isTransposed`.
+  std::optional<QuantizedWeight> matchDequantized(Operation *dequantize, bool isTransposed);
+
+private:
+  struct Planes;
+
+  std::optional<QuantizedProduct> matchBlocks(Operation *op, std::string &reason);
+  std::optional<QuantizedProduct> matchIntegers(Operation *op, std::string &reason);
+  std::optional<QuantizedWeight> make(const Planes &planes, AffineAttr encoding, int64_t outputs, int64_t inputs,
+                                      Type elements);
+  mlir::Attribute getStorage(Value value);
+  mlir::Attribute getPlane(Value value, RankedTensorType type);
+  bool isMiddle(Value zeros, bool isSigned);
+
+  mlir::SymbolTable &symbols;
+};
+
+} // namespace hone::raising
+
+#endif // HONE_LIB_CONVERSION_ONNXTOHONE_QUANTIZEDWEIGHT_H

@@ -1,0 +1,278 @@
+//===- HoneAffine.cpp - integers with a scale a group -----------------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// #hone.affine: the layout of its planes, rounding to nearest, and the way back.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "hone/Dialect/Hone/HoneTypes.h"
+#include "hone/Dialect/Hone/PlainElements.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace hone;
+
+/// Inputs that share a scale of the activations where the weight has no groups.
+static constexpr int64_t kActivationGroup = 512;
+
+LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits, int64_t group,
+                                 FloatType scales, bool, bool, bool transposed, int64_t activations) {
+  if (bits != 2 && bits != 4 && bits != 8) // affine C1
+    return emitError() << "unsupported number of bits " << bits << "; supported: 2, 4, 8";
+  if (group < 0 || group > (int64_t(1) << 32) || group * bits % 8 != 0) // affine C2
+    return emitError() << "expected the levels of a group to fill whole bytes, but got a group of " << group;
+  if (!isa<Float32Type, Float16Type>(scales)) // affine C3
+    return emitError() << "unsupported type of scales " << scales << "; supported: f32, f16";
+  if (transposed && bits != 8) // affine C4
+    return emitError() << "expected levels that are stored transposed to have 8 bits, but got " << bits;
+  if (activations != 0 && activations != 8) // affine C5
+    return emitError() << "unsupported number of bits of activations " << activations << "; supported: 0, 8";
+  if (activations != 0 && group > kActivationGroup) // affine C6
+    return emitError() << "expected groups of at most " << kActivationGroup << " with rounded activations, but got "
+                       << group;
+  return success();
+}
+
+LogicalResult AffineAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                         llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || !isa<Float32Type, Float16Type, BFloat16Type>(elementType)) // affine C7
+    return emitError() << "expected a tensor of quantized elements to have 2 dimensions and elements of f32, f16 or "
+                          "bf16, but got "
+                       << shape.size() << " and " << elementType;
+  return success();
+}
+
+int64_t AffineAttr::getGroups(ArrayRef<int64_t> shape) const {
+  return getGroup() ? llvm::divideCeil(shape[1], getGroup()) : 1;
+}
+
+//===- Planes -----------------------------------------------------------------------------------------------------===//
+
+/// Bytes of `columns` levels.
+static int64_t getLevelBytes(int64_t columns, int64_t bits) { return llvm::divideCeil(columns * bits, 8); }
+
+SmallVector<EncodingPlane> AffineAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
+  auto byte = IntegerType::get(getContext(), 8);
+  int64_t groups = getGroups(shape);
+  int64_t levels = getGroup() && !getTransposed() ? groups * getGroup() : shape[1];
+  auto plane = [&](int64_t columns, Type type) {
+    return getTransposed() ? RankedTensorType::get({columns, shape[0]}, type)
+                           : RankedTensorType::get({shape[0], columns}, type);
+  };
+  SmallVector<EncodingPlane> planes{{"values", plane(getLevelBytes(levels, getBits()), byte)},
+                                    {"scales", plane(groups, getScales())}};
+  if (getHasZeros())
+    planes.push_back({"zeros", plane(getLevelBytes(groups, getBits()), byte)});
+  return planes;
+}
+
+namespace {
+/// A plane of levels in memory: where each lies, and how it is read and written.
+class LevelPlane {
+public:
+  LevelPlane(AffineAttr encoding, int64_t rows, int64_t bytes)
+      : bits(encoding.getBits()), isSigned(encoding.getIsSigned()), isTransposed(encoding.getTransposed()), rows(rows),
+        rowBytes(bytes / std::max<int64_t>(rows, 1)) {}
+
+  int64_t load(ArrayRef<char> plane, int64_t row, int64_t column) const {
+    auto byte = static_cast<uint8_t>(plane[byteOf(row, column)]);
+    auto level = static_cast<int64_t>(byte >> shiftOf(column) & mask());
+    return isSigned && level > mask() / 2 ? level - mask() - 1 : level;
+  }
+
+  /// Into a plane whose bytes were 0.
+  void store(MutableArrayRef<char> plane, int64_t row, int64_t column, int64_t level) const {
+    char &byte = plane[byteOf(row, column)];
+    byte = static_cast<char>(byte | (level & mask()) << shiftOf(column));
+  }
+
+private:
+  int64_t mask() const { return (int64_t(1) << bits) - 1; }
+  int64_t shiftOf(int64_t column) const { return column * bits % 8; }
+  int64_t byteOf(int64_t row, int64_t column) const {
+    return isTransposed ? column * rows + row : row * rowBytes + column * bits / 8;
+  }
+
+  int64_t bits;
+  bool isSigned, isTransposed;
+  int64_t rows, rowBytes;
+};
+
+/// Scales and zero points of a matrix.
+class GroupPlanes {
+public:
+  GroupPlanes(AffineAttr encoding, ArrayRef<int64_t> shape)
+      : encoding(encoding), rows(shape[0]), groups(encoding.getGroups(shape)), scales(encoding.getScales()),
+        zeros(encoding, rows, rows * getLevelBytes(groups, encoding.getBits())) {}
+
+  float loadScale(ArrayRef<ArrayRef<char>> planes, int64_t row, int64_t group) const {
+    return scales.load(planes[1], placeOf(row, group));
+  }
+  int64_t loadZero(ArrayRef<ArrayRef<char>> planes, int64_t row, int64_t group) const {
+    return encoding.getHasZeros() ? zeros.load(planes[2], row, group) : encoding.getMiddle();
+  }
+  /// Returns the scale as it is after rounding.
+  float storeScale(ArrayRef<MutableArrayRef<char>> planes, int64_t row, int64_t group, float scale) const {
+    scales.store(planes[1], placeOf(row, group), scale);
+    return scales.load(planes[1], placeOf(row, group));
+  }
+  void storeZero(ArrayRef<MutableArrayRef<char>> planes, int64_t row, int64_t group, int64_t zero) const {
+    if (encoding.getHasZeros())
+      zeros.store(planes[2], row, group, zero);
+  }
+
+private:
+  int64_t placeOf(int64_t row, int64_t group) const {
+    return encoding.getTransposed() ? group * rows + row : row * groups + group;
+  }
+
+  AffineAttr encoding;
+  int64_t rows, groups;
+  PlainElements scales;
+  LevelPlane zeros;
+};
+} // namespace
+
+int64_t AffineAttr::loadLevel(ArrayRef<char> plane, int64_t rows, int64_t row, int64_t column) const {
+  return LevelPlane(*this, rows, plane.size()).load(plane, row, column);
+}
+
+//===- Packing ----------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The step and the zero point of a group of numbers.
+struct Step {
+  float scale;
+  int64_t zero;
+};
+} // namespace
+
+static Step chooseStep(AffineAttr encoding, float least, float most) {
+  int64_t levels = int64_t(1) << encoding.getBits();
+  if (!encoding.getHasZeros()) {
+    float largest = most > -least ? most : least;
+    return {largest / static_cast<float>(-(levels / 2)), encoding.getMiddle()};
+  }
+  float scale = (most - least) / static_cast<float>(levels - 1);
+  return {scale, 0}; // the zero point follows from the rounded scale
+}
+
+LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
+                               ArrayRef<MutableArrayRef<char>> planes,
+                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  PlainElements elements(elementType);
+  GroupPlanes groupPlanes(*this, shape);
+  LevelPlane values(*this, shape[0], planes[0].size());
+  for (MutableArrayRef<char> plane : planes)
+    llvm::fill(plane, 0);
+  int64_t columns = shape[1], width = getGroup() ? getGroup() : columns;
+  int64_t lowest = getIsSigned() ? -(int64_t(1) << (getBits() - 1)) : 0,
+          highest = lowest + (int64_t(1) << getBits()) - 1;
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t group = 0, begin = 0; begin < columns; ++group, begin += width) {
+      int64_t end = std::min(begin + width, columns);
+      float least = 0, most = 0;
+      bool isFinite = true;
+      for (int64_t column = begin; column < end; ++column) {
+        float element = elements.load(dense, row * columns + column);
+        isFinite &= std::isfinite(element);
+        least = std::min(least, element);
+        most = std::max(most, element);
+      }
+      Step step = chooseStep(*this, least, most);
+      float scale = groupPlanes.storeScale(planes, row, group, step.scale);
+      if (!isFinite || !std::isfinite(scale))
+        return emitError() << "cannot quantize row " << row << ": its elements " << begin << " to " << end - 1
+                           << (isFinite ? " are too large for scales of " : " are not all finite, for scales of ")
+                           << getScales();
+      float factor = scale == 0 ? 0 : 1 / scale;
+      auto quantize = [&](float element, int64_t zero) {
+        auto level = static_cast<int64_t>(std::nearbyint(static_cast<double>(element) * factor)) + zero;
+        return std::clamp(level, lowest, highest);
+      };
+      int64_t zero = getHasZeros() ? quantize(-least, lowest) : step.zero;
+      groupPlanes.storeZero(planes, row, group, zero);
+      for (int64_t column = begin; column < end; ++column)
+        values.store(planes[0], row, column, quantize(elements.load(dense, row * columns + column), zero));
+    }
+  return success();
+}
+
+void AffineAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
+                        MutableArrayRef<char> dense) const {
+  PlainElements elements(elementType);
+  GroupPlanes groupPlanes(*this, shape);
+  LevelPlane values(*this, shape[0], planes[0].size());
+  int64_t width = getGroup() ? getGroup() : std::max<int64_t>(shape[1], 1);
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t column = 0; column < shape[1]; ++column) {
+      int64_t group = column / width;
+      int64_t level = values.load(planes[0], row, column) - groupPlanes.loadZero(planes, row, group);
+      float element = static_cast<float>(level) * groupPlanes.loadScale(planes, row, group);
+      elements.store(dense, row * shape[1] + column, element);
+    }
+}
+
+//===- IR ---------------------------------------------------------------------------------------------------------===//
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// Reads level `column` of row `row` as f32.
+static Value readLevel(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value column) {
+  int64_t bits = encoding.getBits();
+  if (encoding.getTransposed())
+    std::swap(row, column);
+  Value place = column, perByte = createIndex(builder, loc, 8 / bits);
+  if (bits < 8)
+    place = arith::DivUIOp::create(builder, loc, column, perByte);
+  Value level = tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, place});
+  if (bits < 8) {
+    // The level moves to the top of the byte, and down again, which fills up with zeros or with its sign.
+    Value within = arith::RemUIOp::create(builder, loc, column, perByte);
+    Value above = arith::SubIOp::create(builder, loc, createIndex(builder, loc, 8 / bits - 1), within);
+    above = arith::MulIOp::create(builder, loc, above, createIndex(builder, loc, bits));
+    above = arith::IndexCastOp::create(builder, loc, builder.getI8Type(), above);
+    level = arith::ShLIOp::create(builder, loc, level, above);
+    Value down = arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(8 - bits));
+    level = encoding.getIsSigned() ? Value(arith::ShRSIOp::create(builder, loc, level, down))
+                                   : Value(arith::ShRUIOp::create(builder, loc, level, down));
+  }
+  if (encoding.getIsSigned())
+    return arith::SIToFPOp::create(builder, loc, builder.getF32Type(), level);
+  return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level);
+}
+
+Value AffineAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
+                               ValueRange indices) const {
+  Value row = indices[0], column = indices[1], group = createIndex(builder, loc, 0);
+  if (getGroup())
+    group = arith::DivUIOp::create(builder, loc, column, createIndex(builder, loc, getGroup()));
+  Value zero;
+  if (getHasZeros())
+    zero = readLevel(builder, loc, *this, planes[2], row, group);
+  else
+    zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(getMiddle())));
+  Value level = arith::SubFOp::create(builder, loc, readLevel(builder, loc, *this, planes[0], row, column), zero);
+  SmallVector<Value> place{row, group};
+  if (getTransposed())
+    std::swap(place[0], place[1]);
+  Value scale = tensor::ExtractOp::create(builder, loc, planes[1], place);
+  if (!getScales().isF32())
+    scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
+  Value element = arith::MulFOp::create(builder, loc, level, scale);
+  return elementType.isF32() ? element : arith::TruncFOp::create(builder, loc, elementType, element);
+}
+
+ActivationRounding AffineAttr::getActivationRounding() const {
+  return {getActivations(), getGroup() ? getGroup() : kActivationGroup};
+}
+
+std::string AffineAttr::getKernelSuffix() const { return "affine" + std::to_string(getBits()); }

@@ -1,0 +1,54 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-quantize-weights: matrices of f32 stored as integers, where only operations read them that take encodings.
+
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace hone {
+#define GEN_PASS_DEF_QUANTIZEWEIGHTS
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+namespace {
+struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
+  using QuantizeWeightsBase::QuantizeWeightsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    auto emit = [&] { return emitError(UnknownLoc::get(context)); };
+    encoding = AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, bits.getValue(),
+                                      group.getValue(), FloatType(Float16Type::get(context)), asymmetric.getValue(),
+                                      /*isSigned=*/false,
+                                      /*transposed=*/false, activations.getValue());
+    return success(encoding != nullptr);
+  }
+
+  void runOnOperation() override {
+    auto options = remark::RemarkOpts::name("Quantized").category("hone-quantize-weights");
+    for (auto &[op, reads] : findReads(getOperation())) {
+      auto param = cast<ParamOp>(op);
+      StringRef obstacle = getObstacleToEncoding(param, reads);
+      if (!obstacle.empty()) {
+        remark::missed(param.getLoc(), options) << (param.getSymName() + " stays as it is: " + obstacle).str();
+        continue;
+      }
+      changeEncoding(param, reads, encoding);
+      ++numQuantized;
+      remark::passed(param.getLoc(), options)
+          << (param.getSymName() + " is stored in " + Twine(bits) + " bits an element").str();
+    }
+  }
+
+private:
+  AffineAttr encoding;
+};
+} // namespace
+
+} // namespace hone
