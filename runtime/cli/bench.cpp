@@ -119,7 +119,7 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
                          Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(prompt));
+  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(prompt, /*wanted=*/1));
   into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
   int64_t token = rt::likeliestToken(logits.as<float>().last(static_cast<size_t>(logits.shape().back())));
   sawFirstToken();
