@@ -33,7 +33,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
 
     *Constraints.*
 
-    - C1. query, key and value have the same elements.
+    - C1. key and value have the same elements: those of query, or where these are f32 narrower ones that a cache keeps.
     - C2. query, key and value have the same B; key and value have the same Hk and Sk.
     - C3. query and key have the same D.
     - C4. Hq is a multiple of Hk.

@@ -110,6 +110,10 @@ static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &p
     pm.addPass(createConvertWeights({options.weights}));
   else if (!options.weights.empty())
     return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
+  if (options.cache == "f16" || options.cache == "bf16")
+    pm.addPass(createConvertState({options.cache}));
+  else if (!options.cache.empty())
+    return emitError(loc) << "unsupported type '" << options.cache << "' of keys and values; supported: bf16, f16";
   std::string error;
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))

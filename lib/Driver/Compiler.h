@@ -23,6 +23,7 @@ struct CompileOptions {
   std::string stopAfter;    // phase, or empty
   std::string startFrom;    // phase, or empty
   std::string weights;      // type to store weight matrices in (f16, bf16), or empty for the model's
+  std::string cache;        // type to keep keys and values of sessions in (f16, bf16), or empty for the model's
   std::string quantize;     // integers to store weight matrices as (int8, int4, int2), or empty
   int64_t group = 64;       // inputs that share a scale where weights are quantized; 0: all of a row
   std::string passPipeline; // passes of the rewrite phase, behind those of the options

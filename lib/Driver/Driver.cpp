@@ -84,6 +84,9 @@ struct CompileFlags {
   cl::opt<std::string> weights{"weights",
                                cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
+  cl::opt<std::string> cache{
+      "kv-cache", cl::desc("Type to keep keys and values of sessions in: f16 or bf16 (default: the model's)"),
+      cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> quantize{
       "quantize",
       cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
@@ -213,6 +216,7 @@ static int runCompile(const CompileFlags &flags) {
   options.stopAfter = flags.stopAfter;
   options.startFrom = flags.startFrom;
   options.weights = flags.weights;
+  options.cache = flags.cache;
   options.quantize = flags.quantize;
   options.group = flags.group;
   options.passPipeline = flags.passPipeline;

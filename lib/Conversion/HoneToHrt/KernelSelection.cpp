@@ -100,13 +100,19 @@ static bool isAbsentOrI64(Value value) {
   return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
 }
 
+/// The type's word in names of kernels, or nothing where none is of that type.
+static StringRef getFloatName(Type type) {
+  return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : "";
+}
+
 static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   bool readable = isAbsentOrI64(op.getKeyBegin()) && isAbsentOrI64(op.getKeyEnd()) && isAbsentOrI64(op.getPrefix());
-  if (!pattern || !readable || !arePlainF32({op.getQuery(), op.getKey(), op.getValue()}))
+  StringRef cache = getFloatName(op.getKey().getType().getElementType());
+  if (!pattern || !readable || !isPlainF32(op.getQuery()) || cache.empty())
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
-  return {"hone.attention.f32",
+  return {("hone.attention." + cache).str(),
           {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
            op.getKeyEnd(), op.getPrefix()},
           *pattern,

@@ -21,8 +21,9 @@ FailureOr<ResultDims> AttentionOp::getResultDims(TypeRange operands) {
 
 static LogicalResult verifyOperandShapes(AttentionOp op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
-  if (failed(verifyElements(op, "key", op.getKey(), op.getQuery())) || // attention C1
-      failed(verifyElements(op, "value", op.getValue(), op.getQuery())))
+  bool mayBeNarrower = elementsOf(op.getQuery()).isF32();
+  if ((!mayBeNarrower && failed(verifyElements(op, "key", op.getKey(), op.getQuery()))) || // attention C1
+      failed(verifyElements(op, "value", op.getValue(), op.getKey())))
     return failure();
   if (failed(verifySize(op, "the batch of key", key[0], query[0])) || // attention C2
       failed(verifySize(op, "the batch of value", value[0], query[0])) ||

@@ -1,7 +1,7 @@
 // RUN: hone-opt %s -split-input-file -verify-diagnostics
 
 func.func @attention_c1_elements_of_key(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf16>, %v: tensor<2x2x5x8xf32>) {
-  // expected-error @below {{expected the elements of key to be 'f32', but got 'f16'}}
+  // expected-error @below {{expected the elements of value to be 'f16', but got 'f32'}}
   hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf16>, tensor<2x2x5x8xf32>) -> tensor<2x4x3x8xf32>
   return
 }
@@ -155,5 +155,13 @@ func.func @attention_c9_softcap(%q: tensor<2x4x3x8xf32>) {
 func.func @attention_pattern(%q: tensor<2x4x3x8xf32>) {
   // expected-error @below {{invalid kind of attribute specified}}
   hone.attention %q, %q, %q pattern("full") scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c1_narrow_query(%q: tensor<2x4x3x8xf16>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>) {
+  // expected-error @below {{expected the elements of key to be 'f16', but got 'f32'}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) : (tensor<2x4x3x8xf16>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> tensor<2x4x3x8xf16>
   return
 }

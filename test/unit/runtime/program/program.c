@@ -29,6 +29,7 @@ static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tenso
 static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
 static int64_t (*statePadding)(hone_call *, int64_t);
+static int64_t (*stateWanted)(hone_call *, int64_t);
 static void (*extra)(void);
 #ifdef CALLS_KERNEL
 static hone_kernel_fn softmax;
@@ -76,7 +77,7 @@ static void runForward(hone_call *call) {
 #ifdef LAST_LOGITS
   int64_t rows = 1;
 #else
-  int64_t rows = sequence;
+  int64_t rows = stateWanted(call, sequence);
 #endif
   int64_t sizes[3] = {batch, rows, VOCABULARY};
   float *logits = output(call, 0, 3, sizes);
@@ -112,6 +113,7 @@ static const hone_import imports[] = {
     {"hone_rt_state_view", (void **)&stateView},
     {"hone_rt_state_length", (void **)&stateLength},
     {"hone_rt_state_padding", (void **)&statePadding},
+    {"hone_rt_state_wanted", (void **)&stateWanted},
     {EXTRA_IMPORT, (void **)&extra},
 #ifdef CALLS_KERNEL
     {"hone.softmax.f32", (void **)&softmax},

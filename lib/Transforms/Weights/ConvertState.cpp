@@ -1,0 +1,144 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-convert-state: slots of the session's state in 16 bits, where only attention reads them.
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+
+namespace hone {
+#define GEN_PASS_DEF_CONVERTSTATE
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+static bool isKeyOrValue(OpOperand &use) {
+  auto attention = dyn_cast<AttentionOp>(use.getOwner());
+  return attention && (attention.getKeyMutable().getOperandNumber() == use.getOperandNumber() ||
+                       attention.getValueMutable().getOperandNumber() == use.getOperandNumber());
+}
+
+/// Whether both keys and values of every attention that reads `value` come from slots: they have the same elements.
+static bool isReadBesideASlot(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    auto attention = cast<AttentionOp>(user);
+    return attention.getKey().getDefiningOp<KvAppendOp>() && attention.getValue().getDefiningOp<KvAppendOp>();
+  });
+}
+
+/// `fresh` rounded to `elements`.
+static Value narrow(OpBuilder &b, Location loc, Value fresh, Type elements) {
+  auto type = cast<RankedTensorType>(fresh.getType());
+  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, fresh), elements);
+  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  Value narrowed = linalg::GenericOp::create(b, loc, init.getType(), fresh, init, {map, map}, iterators,
+                                             [&](OpBuilder &nested, Location at, ValueRange args) {
+                                               Value element = arith::TruncFOp::create(nested, at, elements, args[0]);
+                                               linalg::YieldOp::create(nested, at, element);
+                                             })
+                       .getResult(0);
+  auto wanted = RankedTensorType::get(type.getShape(), elements);
+  return narrowed.getType() == wanted ? narrowed : Value(tensor::CastOp::create(b, loc, wanted, narrowed));
+}
+
+namespace {
+
+/// What reads and extends one slot.
+struct SlotUsers {
+  SmallVector<KvAppendOp> appends;
+  bool isViewed = false;
+
+  /// Why the slot stays as it is, or an empty string.
+  StringRef getObstacle(SlotAttr slot) const;
+};
+
+struct ConvertState : impl::ConvertStateBase<ConvertState> {
+  using ConvertStateBase::ConvertStateBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (type == "f16")
+      elements = Float16Type::get(context);
+    else if (type == "bf16")
+      elements = BFloat16Type::get(context);
+    else
+      return emitError(UnknownLoc::get(context))
+             << "unsupported type '" << type << "' to keep a state in; supported: bf16, f16";
+    return success();
+  }
+
+  void runOnOperation() override;
+
+private:
+  SlotAttr convert(SlotAttr slot, ArrayRef<KvAppendOp> appends);
+
+  FloatType elements;
+};
+
+} // namespace
+
+StringRef SlotUsers::getObstacle(SlotAttr slot) const {
+  if (!slot.getType().getElementType().isF32())
+    return "it does not hold f32";
+  if (isViewed)
+    return "it is read before it is extended";
+  for (KvAppendOp append : appends)
+    if (!llvm::all_of(append.getAll().getUses(), isKeyOrValue) || !isReadBesideASlot(append.getAll()))
+      return "something other than attention over the state reads it";
+  return "";
+}
+
+static RankedTensorType withElements(Type type, Type elements) {
+  return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), elements);
+}
+
+SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
+  for (KvAppendOp append : appends) {
+    OpBuilder b(append);
+    append.getFreshMutable().assign(narrow(b, append.getLoc(), append.getFresh(), elements));
+    append.getAll().setType(withElements(append.getAll().getType(), elements));
+  }
+  return SlotAttr::get(&getContext(), slot.getName(), withElements(slot.getType(), elements), slot.getAxis());
+}
+
+void ConvertState::runOnOperation() {
+  auto slots = getOperation()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  if (!slots)
+    return;
+  SmallVector<SlotUsers> users(slots.size());
+  getOperation().walk([&](Operation *op) {
+    if (auto append = dyn_cast<KvAppendOp>(op))
+      users[append.getSlot()].appends.push_back(append);
+    else if (auto view = dyn_cast<KvViewOp>(op))
+      users[view.getSlot()].isViewed = true;
+  });
+  auto options = remark::RemarkOpts::name("Converted").category("hone-convert-state");
+  SmallVector<StringRef> obstacles;
+  for (auto [attr, slot] : llvm::zip_equal(slots, users))
+    obstacles.push_back(slot.getObstacle(cast<SlotAttr>(attr)));
+  // Keys and values have the same elements: all slots are converted, or none.
+  SmallVector<Attribute> converted;
+  auto obstacle = llvm::find_if(obstacles, [](StringRef text) { return !text.empty(); });
+  if (obstacle != obstacles.end()) {
+    auto slot = cast<SlotAttr>(slots[obstacle - obstacles.begin()]);
+    remark::missed(getOperation().getLoc(), options)
+        << ("the state stays as it is, for slot '" + slot.getName() + "': " + *obstacle).str();
+    return;
+  }
+  for (auto [attr, slot] : llvm::zip_equal(slots, users))
+    converted.push_back(convert(cast<SlotAttr>(attr), slot.appends));
+  numConverted += converted.size();
+  getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), converted));
+  remark::passed(getOperation().getLoc(), options)
+      << (Twine(converted.size()) + " slots are kept as " + type.getValue()).str();
+}
+
+} // namespace hone

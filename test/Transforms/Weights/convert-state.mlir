@@ -1,0 +1,33 @@
+// RUN: hone-opt %s -hone-convert-state=type=bf16 -split-input-file | FileCheck %s
+// RUN: hone-opt %s -hone-convert-state=type=bf16 -split-input-file -remarks-filter=hone-convert-state 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: not hone-opt %s -hone-convert-state=type=f8 -split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNKNOWN: error: unsupported type 'f8' to keep a state in; supported: bf16, f16
+
+// CHECK: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xbf16>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xbf16>, axis = 2>]
+// CHECK-LABEL: @forward
+// CHECK: %[[K:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<?x2x?x8xf32>)
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: hone.kv_append %{{.*}}[0], %[[K]] : tensor<?x2x?x8xbf16> -> tensor<?x2x?x8xbf16>
+// CHECK: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xbf16>, tensor<?x2x?x8xbf16>) -> tensor<?x2x?x8xf32>
+// REMARK: [Passed] Converted {{.*}}"2 slots are kept as bf16"
+module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32>, axis = 2>]} {
+  func.func @forward(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {
+    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
+    %1, %values = hone.kv_append %0[1], %v : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
+    %2 = hone.attention %q, %keys, %values pattern(#hone.causal) scale(0.5)
+       : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+    return %2, %1 : tensor<?x2x?x8xf32>, !hone.kv
+  }
+}
+
+// -----
+
+// CHECK: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>]
+// REMARK: [Missed] Converted {{.*}}"the state stays as it is, for slot 'key': something other than attention over the state reads it"
+module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>]} {
+  func.func @forward(%k: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {
+    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
+    return %keys, %0 : tensor<?x2x?x8xf32>, !hone.kv
+  }
+}
