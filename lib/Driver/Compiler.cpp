@@ -94,11 +94,13 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   if (!bits)
     return emitError(loc) << "unsupported type '" << options.quantize
                           << "' to quantize to; supported: int8, int4, int2";
-  if (!isGroup(options.group))
-    return emitError(loc) << "unsupported group " << options.group << "; supported: 0, 32, 64, 128";
+  // Eight bits are fine enough for one scale a row; its sums are scaled once.
+  int64_t group = options.group.value_or(*bits == 8 ? 0 : 64);
+  if (!isGroup(group))
+    return emitError(loc) << "unsupported group " << group << "; supported: 0, 32, 64, 128";
   QuantizeWeightsOptions quantize;
   quantize.bits = *bits;
-  quantize.group = options.group;
+  quantize.group = group;
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }

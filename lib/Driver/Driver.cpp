@@ -92,8 +92,9 @@ struct CompileFlags {
       cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
                "int8, int4 or int2"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
-  cl::opt<int64_t> group{"group", cl::desc("Inputs that share a scale with --quantize; 0: all (default: 64)"),
-                         cl::value_desc("N"), cl::init(64), cl::sub(compileCommand)};
+  cl::opt<int64_t> group{"group",
+                         cl::desc("Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)"),
+                         cl::value_desc("N"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -218,7 +219,8 @@ static int runCompile(const CompileFlags &flags) {
   options.weights = flags.weights;
   options.cache = flags.cache;
   options.quantize = flags.quantize;
-  options.group = flags.group;
+  if (flags.group.getNumOccurrences() > 0)
+    options.group = flags.group;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
