@@ -21,9 +21,9 @@ BATCH, LENGTH = 32, 128
 VOCABULARY = 512  # ids are below it, so that every model has them
 
 
-def spread(count):
-    """Token ids that do not repeat soon."""
-    return [i * 7919 % VOCABULARY for i in range(count)]
+def spread(count, turn=0):
+    """Token ids that do not repeat soon; turns begin with ids of their own, so that no engine knows the prompt already."""
+    return [(turn + i * 7919) % VOCABULARY for i in range(count)]
 
 
 def peak_bytes():
@@ -36,14 +36,14 @@ def measure_decoder(engine, start):
     token = engine.begin(spread(CONTEXT))
     first = time.time() - start
     result = {"first_token_seconds": first, "token": token}
-    for _ in range(2):  # the first is not counted
-        token = engine.begin(spread(CONTEXT))
+    for turn in (1, 2):  # the first is not counted
+        token = engine.begin(spread(CONTEXT, turn))
         begin = time.perf_counter()
         for _ in range(NEW):
             token = engine.step(token)
         result["decode_tokens_per_second"] = NEW / (time.perf_counter() - begin)
         begin = time.perf_counter()
-        engine.begin(spread(PROMPT))
+        engine.begin(spread(PROMPT, turn + 2))
         result["prefill_tokens_per_second"] = PROMPT / (time.perf_counter() - begin)
     return result
 
@@ -52,10 +52,10 @@ def measure_generator(engine, start):
     """`engine` has generate(ids, new), which returns the first token, the seconds until it, and those between tokens."""
     token, _, _ = engine.generate(spread(CONTEXT), 1)
     result = {"first_token_seconds": time.time() - start, "token": token}
-    for _ in range(2):
-        _, _, gaps = engine.generate(spread(CONTEXT), NEW + 1)
+    for turn in (1, 2):
+        _, _, gaps = engine.generate(spread(CONTEXT, turn), NEW + 1)
         result["decode_tokens_per_second"] = len(gaps) / sum(gaps)
-        _, seconds, _ = engine.generate(spread(PROMPT), 1)
+        _, seconds, _ = engine.generate(spread(PROMPT, turn + 2), 1)
         result["prefill_tokens_per_second"] = PROMPT / seconds
     return result
 
