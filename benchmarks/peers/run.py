@@ -19,6 +19,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -105,7 +106,8 @@ class Suite:
                                   env={**os.environ, **QUIET, "PEERS_START": str(time.time())})
         except subprocess.TimeoutExpired:
             return 124, f"error: not done after {timeout} s"
-        return done.returncode, done.stdout
+        ended = f"\nerror: ended by {signal.Signals(-done.returncode).name}" if done.returncode < 0 else ""
+        return done.returncode, done.stdout + ended
 
     def is_stale(self, step, target):
         """Whether the compiler of Hone is newer than what it made."""

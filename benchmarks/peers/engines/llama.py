@@ -15,7 +15,11 @@ class Engine:
         self.quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.quiet, None)
         llama_cpp.llama_backend_init()
-        self.model = llama_cpp.llama_model_load_from_file(path.encode(), llama_cpp.llama_model_default_params())
+        weights = llama_cpp.llama_model_default_params()
+        # Quantized weights that version 0.3.36 lays out for AMX end in SIGSEGV at the first prompt.
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            weights.use_extra_bufts = "amx_int8" not in file.read()
+        self.model = llama_cpp.llama_model_load_from_file(path.encode(), weights)
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx, settings.n_batch, settings.n_ubatch = 1024, 512, 512
         settings.n_threads = settings.n_threads_batch = threads
