@@ -18,7 +18,7 @@ namespace hone::bench {
 namespace {
 
 constexpr int kChains = 16; // independent sums, more than any latency times throughput
-constexpr int64_t kTurns = 1 << 18;
+constexpr int64_t kTurns = 1 << 16;
 
 /// Keeps the compiler from changing what a loop does.
 template <typename Value> inline void keep(Value &value) { __asm__ volatile("" : "+v"(value)); }
@@ -78,15 +78,28 @@ __attribute__((target("avx512f,avx512vnni"))) double dotVnni() {
   });
 }
 
+/// Gives the thread tile registers of 16 rows of 64 bytes while it lives.
+class FullTiles {
+public:
+  __attribute__((target("amx-tile"))) FullTiles() {
+    struct {
+      uint8_t palette = 1, startRow = 0, reserved[14] = {};
+      uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+      uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } shape;
+    _tile_loadconfig(&shape);
+  }
+  __attribute__((target("amx-tile"))) ~FullTiles() { _tile_release(); }
+  FullTiles(const FullTiles &) = delete;
+  FullTiles &operator=(const FullTiles &) = delete;
+};
+
 /// Four tiles of 16 x 16 sums by tiles of 32 inputs.
+constexpr double kTileStep = 4 * 2.0 * 16 * 16 * 32;
+
 __attribute__((target("amx-tile,amx-bf16"))) double tileBf16() {
-  struct {
-    uint8_t palette = 1, startRow = 0, reserved[14] = {};
-    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } shape;
-  _tile_loadconfig(&shape);
-  double result = rate(4 * 2.0 * 16 * 16 * 32, []() __attribute__((target("amx-tile,amx-bf16"))) {
+  FullTiles tiles;
+  return rate(kTileStep, []() __attribute__((target("amx-tile,amx-bf16"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn) {
       _tile_dpbf16ps(0, 4, 6);
       _tile_dpbf16ps(1, 4, 7);
@@ -94,8 +107,32 @@ __attribute__((target("amx-tile,amx-bf16"))) double tileBf16() {
       _tile_dpbf16ps(3, 5, 7);
     }
   });
-  _tile_release();
-  return result;
+}
+
+__attribute__((target("amx-tile,amx-bf16"))) double tileBf16Loaded() {
+  FullTiles tiles;
+  alignas(64) static thread_local uint8_t memory[4][16 * 64] = {};
+  return rate(kTileStep, []() __attribute__((target("amx-tile,amx-bf16"))) {
+    for (int64_t turn = 0; turn < kTurns; ++turn) {
+      _tile_loadd(4, memory[0], 64);
+      _tile_loadd(6, memory[1], 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_loadd(5, memory[2], 64);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_loadd(7, memory[3], 64);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  });
+}
+
+/// The sum of what threads reach at once.
+double together(int threads, double (*loop)()) {
+  double total = 0;
+#pragma omp parallel for reduction(+ : total) num_threads(threads) schedule(static, 1)
+  for (int thread = 0; thread < threads; ++thread)
+    total += loop();
+  return total;
 }
 
 bool hasFeature(const char *name) { return *cpu::cpuHasFeature(name); }
@@ -118,13 +155,20 @@ double readBandwidth(std::span<const uint8_t> memory, int threads) {
   return cpu::readBandwidth(memory, threads, seconds);
 }
 
-double peakF32() { return hasFeature("avx512f") ? std::max(fmaAvx2(), fmaAvx512()) : fmaAvx2(); }
-
-double peakBf16() {
-  double vectors = hasFeature("avx512bf16") ? dotBf16() : 0;
-  return hasLevel(cpu::Level::Amx) ? std::max(vectors, tileBf16()) : vectors;
+double peak(Arithmetic arithmetic, int threads) {
+  switch (arithmetic) {
+  case Arithmetic::F32:
+    return together(threads, hasFeature("avx512f") ? fmaAvx512 : fmaAvx2);
+  case Arithmetic::Bf16Vectors:
+    return hasFeature("avx512bf16") ? together(threads, dotBf16) : 0;
+  case Arithmetic::Bf16Tiles:
+    return hasLevel(cpu::Level::Amx) ? together(threads, tileBf16) : 0;
+  case Arithmetic::Vnni:
+    return hasFeature("avx512vnni") ? together(threads, dotVnni) : 0;
+  }
+  return 0;
 }
 
-double peakVnni() { return hasFeature("avx512vnni") ? dotVnni() : 0; }
+double loadedTiles(int threads) { return hasLevel(cpu::Level::Amx) ? together(threads, tileBf16Loaded) : 0; }
 
 } // namespace hone::bench

@@ -17,11 +17,16 @@ double seconds(int threads);
 /// Sums the memory with `threads` threads, and gives bytes a second: the best of one and four streams a thread.
 double readBandwidth(std::span<const uint8_t> memory, int threads);
 
-/// Multiplications and additions a second of one thread, from registers: f32 fused multiply-add; products of bf16 by the best
-/// of vector and tile instructions, 0 where there are none; products of bytes by VNNI, 0 where there is none.
-double peakF32();
-double peakBf16();
-double peakVnni();
+/// What multiplies and adds: f32 by fused multiply-add; bf16 by dot products of vectors, or by tiles; bytes by VNNI.
+enum class Arithmetic { F32, Bf16Vectors, Bf16Tiles, Vnni };
+
+/// Multiplications and additions a second of `threads` threads at once, from registers; 0 where the CPU has no such
+/// instructions.
+double peak(Arithmetic arithmetic, int threads);
+
+/// As Bf16Tiles of `peak`, with tiles loaded from the first-level cache as every product of matrices has to: four loads for four
+/// products.
+double loadedTiles(int threads);
 
 } // namespace hone::bench
 

@@ -8,8 +8,18 @@
 #include "hone/io/array.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace hone::bench {
+
+Floats::Floats(int64_t count, float value) {
+  constexpr size_t line = 64;
+  size_t bytes = static_cast<size_t>(count) * sizeof(float);
+  memory.reset(static_cast<float *>(std::aligned_alloc(line, (bytes + line) / line * line)));
+  std::fill_n(memory.get(), count, value);
+}
+
+void Floats::Free::operator()(float *floats) const { std::free(floats); }
 
 hone_tensor viewOf(void *data, hone_dtype dtype, std::vector<int64_t> sizes) {
   return io::denseView(data, dtype, sizes);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,20 @@ struct Options {
 
 /// Memory that operands and the read limit share.
 using Pool = cpu::MeasuredMemory;
+
+/// Floats that begin where a line of the cache does, as those of programs do.
+class Floats {
+public:
+  Floats(int64_t count, float value);
+
+  float *data() { return memory.get(); }
+
+private:
+  struct Free {
+    void operator()(float *floats) const;
+  };
+  std::unique_ptr<float[], Free> memory;
+};
 
 /// A dense tensor.
 hone_tensor viewOf(void *data, hone_dtype dtype, std::vector<int64_t> sizes);

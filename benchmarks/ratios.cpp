@@ -51,7 +51,8 @@ void printLimits(const Options &options, const Pool &pool) {
     read = std::max(read, cpu::readBandwidth(pool.all(), options.threads, cpu::wallSeconds));
   std::printf("{\"read_bytes_per_second\": %.0f, \"f32_per_second\": %.0f, \"bf16_per_second\": %.0f, "
               "\"int8_per_second\": %.0f}\n",
-              read, peakF32(), peakBf16(), peakVnni());
+              read, peak(Arithmetic::F32, 1), std::max(peak(Arithmetic::Bf16Vectors, 1), peak(Arithmetic::Bf16Tiles, 1)),
+              peak(Arithmetic::Vnni, 1));
 }
 
 } // namespace
@@ -80,8 +81,11 @@ int main(int argc, char **argv) {
     bench::printLimits(options, pool);
     return 0;
   }
-  std::printf("peaks of a thread: f32 %.0f, bf16 %.0f, VNNI %.0f GFLOP/s\n", bench::peakF32() * 1e-9,
-              bench::peakBf16() * 1e-9, bench::peakVnni() * 1e-9);
+  auto peak = [&](bench::Arithmetic arithmetic) { return bench::peak(arithmetic, options.threads) * 1e-9; };
+  std::printf("peaks of %d threads: f32 %.0f, bf16 of vectors %.0f, of tiles %.0f (%.0f loaded), VNNI %.0f GFLOP/s\n",
+              options.threads, peak(bench::Arithmetic::F32), peak(bench::Arithmetic::Bf16Vectors),
+              peak(bench::Arithmetic::Bf16Tiles), bench::loadedTiles(options.threads) * 1e-9,
+              peak(bench::Arithmetic::Vnni));
   for (cpu::Level level : cpu::supportedLevels())
     if (options.allLevels || level == cpu::supportedLevels().back()) {
       reportLinear(options, pool, level);

@@ -32,8 +32,7 @@ const Case kCases[] = {
 class Layers {
 public:
   Layers(const Case &test, int64_t queries, int64_t keys, int64_t most, std::span<uint8_t> pool)
-      : query(static_cast<size_t>(kHeads * queries * kSize), 0.01f), out(query.size()),
-        scales(static_cast<size_t>(kKeyHeads * keys), 0.01f) {
+      : query(kHeads * queries * kSize, 0.01f), out(kHeads * queries * kSize, 0), scales(kKeyHeads * keys, 0.01f) {
     int64_t cacheBytes = kKeyHeads * keys * kSize * test.elementBytes;
     int64_t count = std::min(most, static_cast<int64_t>(pool.size()) / (2 * cacheBytes));
     bytes = static_cast<double>(count * 2 * cacheBytes);
@@ -63,7 +62,7 @@ public:
   double bytes = 0;
 
 private:
-  std::vector<float> query, out, scales;
+  Floats query, out, scales;
   std::vector<std::vector<hone_tensor>> calls;
 };
 
@@ -90,7 +89,7 @@ void prefill(const Options &options, Pool &pool, const Case &test, hone_kernel_f
   double operations = 4.0 * kSize * kHeads * tokens * (tokens + 1) / 2;
   Measurement measurement;
   takeTurns(options, [&](bool counts) {
-    double limit = peakF32() * options.threads, time = layers.run(kernel, options.threads);
+    double limit = peak(Arithmetic::F32, options.threads), time = layers.run(kernel, options.threads);
     if (counts)
       measurement.add(operations / time, limit);
   });

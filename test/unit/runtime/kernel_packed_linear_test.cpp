@@ -178,6 +178,11 @@ TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {
     check({{530}, 64, 17, kind});
 }
 
+TEST_P(PackedLinearKernel, MoreOutputsThanACacheHolds) {
+  for (bool hasEpilogue : {false, true})
+    check({{1100}, 33, 1008, {PackedFormat::Bf16}, 0, Layout::Dense, hasEpilogue});
+}
+
 TEST_P(PackedLinearKernel, LayoutsAndRanks) {
   std::vector<int64_t> shapes[] = {{}, {3}, {2, 3}, {2, 3, 9}};
   for (const WeightKind &kind : kKinds)

@@ -62,32 +62,36 @@ public:
   DenseActivations<Format> activations;
 };
 
+template <typename Format>
+void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
+#ifdef __AMX_TILE__
+  if constexpr (__is_same(Format, Bf16Format))
+    return TileDenseLayer(x, weight, y, epilogue).run();
+#endif
+  DenseKernel<Format> kernel(x, weight, countRows(y));
+  PackedLayer<DenseKernel<Format>>(kernel, y, epilogue).run();
+}
+
 /// Operands and attributes as kernels.h lists them.
-template <typename Kernel> void runDense(const hone_tensor *operands, const int64_t *ints) {
+template <typename Format> void runDense(const hone_tensor *operands, const int64_t *ints) {
   hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[5]);
   hone_tensor factor = withRowAxis(operands[3]), residual = withRowAxis(operands[4]);
-  if (isAbsent(y))
-    return;
-  Kernel kernel(x, operands[1], countRows(y));
-  PackedLayer<Kernel>(kernel, y, {vectorOf(operands[2]), factor, residual, ints[0]}).run();
+  if (!isAbsent(y))
+    runLayer<Format>(x, operands[1], y, {vectorOf(operands[2]), factor, residual, ints[0]});
 }
 
 } // namespace
 
 void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runDense<DenseKernel<F32Format>>(operands, ints);
+  runDense<F32Format>(operands, ints);
 }
 
 void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runDense<DenseKernel<F16Format>>(operands, ints);
+  runDense<F16Format>(operands, ints);
 }
 
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-#ifdef __AMX_TILE__
-  runDense<TileDenseKernel>(operands, ints);
-#else
-  runDense<DenseKernel<Bf16Format>>(operands, ints);
-#endif
+  runDense<Bf16Format>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

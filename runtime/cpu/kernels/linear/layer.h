@@ -20,29 +20,46 @@ using hone::cpu::kPanelOutputs;
 inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t roundUpTo(int64_t size, int64_t multiple) { return ceilDivide(size, multiple) * multiple; }
 
+/// The rows of an operand that the epilogue combines with those of y.
+class OtherRows {
+public:
+  explicit OtherRows(const hone_tensor &tensor)
+      : tensor(tensor), isThere(!isAbsent(tensor)), isMatrix(isThere && collapseRows(tensor, matrix)) {}
+
+  explicit operator bool() const { return isThere; }
+
+  /// Row `row` from column `first` on.
+  Row at(int64_t row, int64_t first) const {
+    if (isMatrix)
+      return {&matrix.at(row, first), matrix.columnStride};
+    Row whole = rowOf(tensor, row);
+    return {whole.data + first * whole.stride, whole.stride};
+  }
+
+private:
+  const hone_tensor &tensor;
+  Matrix matrix;
+  bool isThere, isMatrix;
+};
+
 /// y = act(sums + bias) · factor + residual; every part may be absent.
-struct Epilogue {
-  Row bias;
-  const hone_tensor &factor, &residual;
-  int64_t activation;
+class Epilogue {
+public:
+  Epilogue(Row bias, const hone_tensor &factor, const hone_tensor &residual, int64_t activation)
+      : bias(bias), factor(factor), residual(residual), activation(activation) {}
 
   /// Columns [first, first + count) of a row whose sums are in y.
   void apply(float *y, int64_t row, int64_t first, int64_t count) const {
     if (bias.data)
       combine(y, {bias.data + first * bias.stride, bias.stride}, count, [](float a, float b) { return a + b; });
     activateRow(y, count, activation);
-    if (!isAbsent(factor))
-      combine(y, part(factor, row, first), count, [](float a, float b) { return a * b; });
-    if (!isAbsent(residual))
-      combine(y, part(residual, row, first), count, [](float a, float b) { return a + b; });
+    if (factor)
+      combine(y, factor.at(row, first), count, [](float a, float b) { return a * b; });
+    if (residual)
+      combine(y, residual.at(row, first), count, [](float a, float b) { return a + b; });
   }
 
 private:
-  static Row part(const hone_tensor &tensor, int64_t row, int64_t first) {
-    Row whole = rowOf(tensor, row);
-    return {whole.data + first * whole.stride, whole.stride};
-  }
-
   template <typename Function> static void combine(float *y, Row other, int64_t count, Function function) {
     if (other.stride == 1) {
 #pragma omp simd
@@ -53,6 +70,10 @@ private:
     for (int64_t i = 0; i < count; ++i)
       y[i] = function(y[i], other[i]);
   }
+
+  Row bias;
+  OtherRows factor, residual;
+  int64_t activation;
 };
 
 /// The rows of y with columns next to each other: y itself where its strides allow, else memory that is copied at the end.

@@ -1,77 +1,208 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed bf16 weights by tiles.
+// Packed bf16 weights by tiles. Tiles multiply faster than memory delivers: weights are read once for as many rows as the
+// second-level cache holds, activations are converted once into tiles that lie as the registers take them, and large outputs
+// bypass the cache.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_DENSE_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_DENSE_H
 
 #ifdef __AMX_TILE__
 
-#include "dense_activations.h"
+#include "dense_formats.h"
+#include "layer.h"
 #include "tiles.h"
 
 namespace {
 
-class TileDenseKernel {
+/// How a layer is divided. Rows come in blocks of up to two tiles, outputs in pairs of panels. A band of rows and a slice of
+/// inputs are converted at a time; tasks are a part of the band's blocks by a group of pairs.
+struct TileDivision {
+  static constexpr int64_t kStepInputs = hone::cpu::kBf16Inputs, kPanels = 2;
+  /// Converted rows of a part fill less than half of a second-level cache of 2 MiB; where inputs are cut, its sums have to lie
+  /// there too.
+  static constexpr int64_t kMostSteps = 32, kMostBlocks = 16, kMostCutBlocks = 8;
+  static constexpr int64_t kMostGroup = 8, kTasksPerThread = 4;
+
+  int64_t tileRows, tiles; // height of a tile, and how many a block has
+  int64_t blocks, partBlocks, parts;
+  int64_t steps, sliceSteps, slices;
+  int64_t panels, pairs, groupPairs, groups;
+
+  TileDivision(int64_t rows, int64_t steps, int64_t panels)
+      : tileRows(smaller(rows, kTileRows)), tiles(rows > kTileRows ? 2 : 1), blocks(ceilDivide(rows, blockRows())),
+        steps(steps), panels(panels), pairs(ceilDivide(panels, kPanels)) {
+    slices = blocks == 1 ? 1 : larger(ceilDivide(steps, kMostSteps), 1);
+    sliceSteps = ceilDivide(steps, slices);
+    int64_t most = slices == 1 ? kMostBlocks : kMostCutBlocks, wanted = omp_get_max_threads() * kTasksPerThread;
+    partBlocks = ceilDivide(blocks, ceilDivide(blocks, most));
+    groupPairs = smaller(larger(pairs / wanted, 1), kMostGroup);
+    groups = ceilDivide(pairs, groupPairs);
+    parts = smaller(ceilDivide(wanted, groups), ceilDivide(blocks, partBlocks));
+  }
+
+  int64_t blockRows() const { return tileRows * tiles; }
+  int64_t bandBlocks() const { return parts * partBlocks; }
+  int64_t tileBytes() const { return tileRows * kTileRowBytes; }
+  int64_t stepBytes() const { return tiles * tileBytes(); }
+};
+
+/// Rows of x as tiles of bf16: [block][step][tile][row][input].
+class ActivationTiles {
 public:
-  static constexpr int64_t kWidth = 2;
+  ActivationTiles(const hone_tensor &x, int64_t rows, const TileDivision &division)
+      : x(x), rows(rows), division(division), memory(division.bandBlocks() * blockBytes()) {}
 
-  TileDenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
-      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1] / kStepPairs), panels(weight.sizes[0]),
-        rows(rows), activations(x, rows, steps * kTileInputs, 0, kTileRows) {}
+  const uint8_t *block(int64_t index) const { return memory.data() + index * blockBytes(); }
 
-  static int64_t blockRows() { return 2 * kTileRows; }
-  static int64_t blockHeight(int64_t) { return blockRows(); }
-  int64_t sliceSteps(int64_t taskRows) const { return taskRows <= blockRows() ? steps : kSliceSteps; }
+  /// Converts a block of rows; `index` is its place. Rows that x lacks are zeros.
+  void convert(int64_t index, int64_t firstRow, int64_t firstStep, int64_t steps) const {
+    for (int64_t r = 0; r < division.blockRows(); ++r) {
+      uint8_t *to = memory.data() + index * blockBytes() + r * kTileRowBytes;
+      if (firstRow + r < rows)
+        convertRow(rowOf(x, firstRow + r), firstStep, steps, to);
+      else
+        for (int64_t step = 0; step < steps; ++step)
+          _mm512_store_si512(to + step * division.stepBytes(), _mm512_setzero_si512());
+    }
+  }
 
-  class Worker {
-  public:
-    explicit Worker(const TileDenseKernel &kernel)
-        : kernel(kernel), registers(smaller(kernel.rows, kTileRows), kTileRowBytes) {}
+private:
+  int64_t blockBytes() const { return division.sliceSteps * division.stepBytes(); }
 
-    void select(const Slice &next) { slice = next; }
+  void convertRow(Row from, int64_t firstStep, int64_t steps, uint8_t *to) const {
+    int64_t given = x.sizes[x.rank - 1], first = firstStep * TileDivision::kStepInputs;
+    for (int64_t step = 0; step < steps; ++step, first += TileDivision::kStepInputs, to += division.stepBytes()) {
+      if (from.stride == 1 && first + TileDivision::kStepInputs <= given) {
+        storePairs(from.data + first, to);
+        continue;
+      }
+      float inputs[TileDivision::kStepInputs] = {};
+      for (int64_t k = 0; k < smaller(given - first, TileDivision::kStepInputs); ++k)
+        inputs[k] = from[first + k];
+      storePairs(inputs, to);
+    }
+  }
 
-    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) {
-      int64_t panelBytes = kernel.steps * kTileBytes, height = rows > kTileRows ? 2 : 1;
-      const auto *x = reinterpret_cast<const uint8_t *>(kernel.activations.row(row)) + slice.step * kTileRowBytes;
-      int64_t xStride = kernel.activations.rowStride() * static_cast<int64_t>(sizeof(uint16_t));
+  static void storePairs(const float *from, uint8_t *to) {
+    __m512bh pairs = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + kLanes), _mm512_loadu_ps(from));
+    _mm512_store_si512(to, (__m512i)pairs);
+  }
+
+  const hone_tensor &x;
+  int64_t rows;
+  const TileDivision &division;
+  Scratch<uint8_t> memory;
+};
+
+class TileDenseLayer {
+public:
+  TileDenseLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &target, const Epilogue &epilogue)
+      : weight(static_cast<const uint8_t *>(weight.data)), rows(countRows(target)),
+        outputs(target.sizes[target.rank - 1]), division(rows, weight.sizes[1] / kStepPairs, weight.sizes[0]),
+        activations(x, rows, division), epilogue(epilogue), y(target),
+        bypassesCache(rows * outputs * static_cast<int64_t>(sizeof(float)) >= kBypassBytes),
+        cutSums(division.slices == 1 ? 0 : division.pairs * division.bandBlocks()) {}
+
+  void run() const {
+#pragma omp parallel
+    {
+      TileRegisters registers(division.tileRows, kTileRowBytes);
+      Scratch<TileSums> ownSums(division.slices == 1 ? division.partBlocks : 0);
+      for (int64_t band = 0; band < division.blocks; band += division.bandBlocks())
+        for (int64_t slice = 0; slice < division.slices; ++slice)
+          runSlice(band, slice, ownSums.data());
+      _mm_sfence(); // stores that bypass the cache are not ordered otherwise
+    }
+    y.finish();
+  }
+
+private:
+  /// All outputs of a band of rows from a slice of inputs; by all threads together.
+  void runSlice(int64_t band, int64_t slice, TileSums *ownSums) const {
+    int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
+    int64_t blocks = smaller(division.bandBlocks(), division.blocks - band);
+    int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.groups;
+#pragma omp for schedule(static)
+    for (int64_t block = 0; block < blocks; ++block)
+      activations.convert(block, (band + block) * division.blockRows(), step, steps);
+#pragma omp for schedule(dynamic)
+    for (int64_t task = 0; task < tasks; ++task) {
+      int64_t first = task / division.groups * division.partBlocks, pair = task % division.groups * division.groupPairs;
+      int64_t end = smaller(pair + division.groupPairs, division.pairs);
+      for (; pair < end; ++pair) {
+        TileSums *sums = ownSums ? ownSums : cutSums.data() + pair * division.bandBlocks() + first;
+        int64_t count = smaller(division.partBlocks, blocks - first);
+        multiplyPair(pair, first, count, step, steps, sums);
+        if (slice == division.slices - 1)
+          for (int64_t block = 0; block < count; ++block)
+            writeBlock((band + first + block) * division.blockRows(), pair, sums[block]);
+      }
+    }
+  }
+
+  /// Blocks [first, first + count) of the band. While they pass by, the next pair of panels comes nearer.
+  void multiplyPair(int64_t pair, int64_t first, int64_t count, int64_t step, int64_t steps, TileSums *sums) const {
+    int64_t panelBytes = division.steps * kWeightTileBytes, panel = pair * TileDivision::kPanels;
+    const uint8_t *from = weight + panel * panelBytes + step * kWeightTileBytes;
+    int64_t lines = ceilDivide(kTileRows, count);
+    for (int64_t block = 0; block < count; ++block) {
+      const uint8_t *x = activations.block(first + block);
+      TilesAhead ahead = {from + TileDivision::kPanels * panelBytes + block * steps * lines * kTileRowBytes, lines,
+                          false};
+      if (count == 1)
+        ahead = {from + 2 * kWeightTileBytes, kTileRows, true};
       TileOperands operands = {x,
-                               x + kTileRows * xStride,
-                               xStride,
+                               x + division.tileBytes(),
                                kTileRowBytes,
-                               kernel.weight + slice.panel * panelBytes + slice.step * kTileBytes,
+                               division.stepBytes(),
+                               kTileRowBytes,
+                               from,
                                panelBytes,
-                               slice.steps,
-                               kernel.rows <= blockRows() ? kTilePrefetch : 0};
-      multiplyTiles<Bf16Products>(operands, height, slice.width, sums);
-      for (int64_t r = 0; r < rows; ++r)
-        for (int panel = 0; panel < slice.width; ++panel)
-          addRow(y + r * yStride + panel * kLanes, r, panel, columns - panel * kLanes);
+                               steps,
+                               ahead,
+                               step != 0};
+      multiplyTiles<Bf16Products>(operands, division.tiles, smaller(TileDivision::kPanels, division.panels - panel),
+                                  sums[block]);
     }
+  }
 
-  private:
-    void addRow(float *y, int64_t r, int panel, int64_t columns) const {
-      Vector sum = sums.floats(r < kTileRows ? 0 : 1, panel, r % kTileRows);
-      storeColumns(y, slice.step == 0 ? sum : sum + loadColumns(y, columns), columns);
+  void writeBlock(int64_t firstRow, int64_t pair, const TileSums &sums) const {
+    int64_t first = pair * TileDivision::kPanels * kLanes,
+            columns = smaller(TileDivision::kPanels * kLanes, outputs - first);
+    for (int64_t r = 0; r < smaller(division.blockRows(), rows - firstRow); ++r) {
+      alignas(64) float values[TileDivision::kPanels * kLanes];
+      for (int panel = 0; panel < TileDivision::kPanels; ++panel)
+        store(values + panel * kLanes, sums.floats(r < kTileRows ? 0 : 1, panel, r % kTileRows));
+      epilogue.apply(values, firstRow + r, first, columns);
+      float *to = y.row(firstRow + r) + first;
+      for (int panel = 0; panel < TileDivision::kPanels && panel * kLanes < columns; ++panel)
+        write(to + panel * kLanes, values + panel * kLanes, columns - panel * kLanes);
     }
+  }
 
-    const TileDenseKernel &kernel;
-    TileRegisters registers;
-    TileSums sums;
-    Slice slice = {};
-  };
+  void write(float *to, const float *values, int64_t columns) const {
+    if (bypassesCache && columns >= kLanes && reinterpret_cast<uintptr_t>(to) % 64 == 0)
+      _mm512_stream_ps(to, _mm512_load_ps(values));
+    else
+      storeColumns(to, load(values), columns);
+  }
 
   /// Steps of a panel are pairs of inputs; steps of this kernel are tiles.
-  static constexpr int64_t kTileInputs = hone::cpu::kBf16Inputs, kStepPairs = kTileInputs / 2;
-  static constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
-  /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
-  static constexpr int64_t kSliceSteps = 8;
-  static constexpr int64_t kTilePrefetch = 2 * kTileBytes;
+  static constexpr int64_t kStepPairs = TileDivision::kStepInputs / 2, kWeightTileBytes = kTileRows * kTileRowBytes;
+  /// Outputs that a second-level cache does not hold are gone from it before they are read; writing them around it saves
+  /// reading what they replace.
+  static constexpr int64_t kBypassBytes = 4 << 20;
 
   const uint8_t *weight;
-  int64_t steps, panels, rows;
-  DenseActivations<Bf16Format> activations;
+  int64_t rows, outputs;
+  TileDivision division;
+  ActivationTiles activations;
+  const Epilogue &epilogue;
+  OutputRows y;
+  bool bypassesCache;
+  Scratch<TileSums> cutSums;
 };
 
 } // namespace

@@ -80,16 +80,17 @@ public:
     /// Integer sums of a chunk for both panels and all rows or digits.
     void multiplyChunk(int64_t row, int64_t rows, int64_t input, int64_t inputs, const uint8_t *tiles) {
       const QuantizedActivations &x = kernel.activations;
-      bool hasDigits = x.digitCount == 2;
+      bool hasDigits = x.digitCount == 2, fromMemory = Levels::kQuads == 1 && kernel.rows <= kernel.blockRows();
       const auto *from = reinterpret_cast<const uint8_t *>(x.row(row) + input);
       TileOperands operands = {from,
                                from + (hasDigits ? x.planeStride() : kTileRows * x.stride),
                                x.stride,
                                tileInputs,
+                               tileInputs,
                                tiles,
                                bytesOfPanel,
                                inputs / tileInputs,
-                               Levels::kQuads == 1 && kernel.rows <= kernel.blockRows() ? kTilePrefetch : 0};
+                               {tiles + kTilePrefetch, fromMemory ? tileInputs / 4 : 0, true}};
       multiplyTiles<ByteProducts>(operands, hasDigits || rows > kTileRows ? 2 : 1, slice.width, sums);
     }
 

@@ -58,13 +58,21 @@ struct ByteProducts {
   template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbsud(SUM, X, WEIGHT); }
 };
 
+/// Weights that will be needed: at every step the next `lines` lines from here on of each panel are asked for.
+struct TilesAhead {
+  const uint8_t *from;
+  int64_t lines;
+  bool isNext; // needed at once, in the first-level cache; else much later
+};
+
 /// Strides count bytes. The second rows may be rows below the first ones, or another digit of the same rows.
 struct TileOperands {
   const uint8_t *x, *secondX;
-  int64_t xStride, inputBytes;
+  int64_t xStride, xStep, inputBytes; // xStep is the distance of the tiles of two steps
   const uint8_t *weight;
   int64_t panelBytes, steps;
-  int64_t prefetch; // how far ahead weights are asked for, 0 where they are in the cache
+  TilesAhead ahead;
+  bool accumulate = false; // to what the sums hold
 };
 
 /// 32-bit sums, [second rows][second panel][row][output].
@@ -82,27 +90,42 @@ struct TileSums {
   }
 };
 
-inline void prefetchTile(const uint8_t *tile, int64_t bytes) {
-  for (int64_t line = 0; line < bytes; line += kTileRowBytes)
-    prefetchAhead(tile, line);
+template <int WIDTH> void askFor(const TilesAhead &ahead, int64_t step, int64_t panelBytes) {
+  const uint8_t *from = ahead.from + step * ahead.lines * kTileRowBytes;
+  for (const uint8_t *end = from + ahead.lines * kTileRowBytes; from < end; from += kTileRowBytes)
+    for (int panel = 0; panel < WIDTH; ++panel)
+      if (ahead.isNext)
+        __builtin_prefetch(from + panel * panelBytes, 0, 3);
+      else
+        __builtin_prefetch(from + panel * panelBytes, 0, 2);
 }
 
+/// Begins a sum with zeros or with what memory holds.
+template <int SUM> void beginSum(const TileOperands &o, const TileSums &sums) {
+  if (o.accumulate)
+    _tile_loadd(SUM, sums.bytes[SUM / 2][SUM % 2], kTileRowBytes);
+  else
+    _tile_zero(SUM);
+}
+
+template <int SUM> void endSum(TileSums &sums) { _tile_stored(SUM, sums.bytes[SUM / 2][SUM % 2], kTileRowBytes); }
+
 template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const TileOperands &o, TileSums &sums) {
-  _tile_zero(0);
+  beginSum<0>(o, sums);
   if constexpr (WIDTH == 2)
-    _tile_zero(1);
+    beginSum<1>(o, sums);
   if constexpr (HEIGHT == 2)
-    _tile_zero(2);
+    beginSum<2>(o, sums);
   if constexpr (HEIGHT == 2 && WIDTH == 2)
-    _tile_zero(3);
+    beginSum<3>(o, sums);
   int64_t tileBytes = o.inputBytes / 4 * kTileRowBytes;
   for (int64_t step = 0; step < o.steps; ++step) {
     const uint8_t *weight = o.weight + step * tileBytes;
-    _tile_loadd(4, o.x + step * o.inputBytes, o.xStride);
+    _tile_loadd(4, o.x + step * o.xStep, o.xStride);
     _tile_loadd(6, weight, kTileRowBytes);
     Products::template add<0, 4, 6>();
     if constexpr (HEIGHT == 2) {
-      _tile_loadd(5, o.secondX + step * o.inputBytes, o.xStride);
+      _tile_loadd(5, o.secondX + step * o.xStep, o.xStride);
       Products::template add<2, 5, 6>();
     }
     if constexpr (WIDTH == 2) {
@@ -111,19 +134,15 @@ template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const Til
       if constexpr (HEIGHT == 2)
         Products::template add<3, 5, 7>();
     }
-    if (o.prefetch) {
-      prefetchTile(weight + o.prefetch, tileBytes);
-      if constexpr (WIDTH == 2)
-        prefetchTile(weight + o.panelBytes + o.prefetch, tileBytes);
-    }
+    askFor<WIDTH>(o.ahead, step, o.panelBytes);
   }
-  _tile_stored(0, sums.bytes[0][0], kTileRowBytes);
+  endSum<0>(sums);
   if constexpr (WIDTH == 2)
-    _tile_stored(1, sums.bytes[0][1], kTileRowBytes);
+    endSum<1>(sums);
   if constexpr (HEIGHT == 2)
-    _tile_stored(2, sums.bytes[1][0], kTileRowBytes);
+    endSum<2>(sums);
   if constexpr (HEIGHT == 2 && WIDTH == 2)
-    _tile_stored(3, sums.bytes[1][1], kTileRowBytes);
+    endSum<3>(sums);
 }
 
 template <typename Products>
