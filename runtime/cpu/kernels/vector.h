@@ -21,6 +21,11 @@ template <typename To> To loadAs(const void *from) {
   return to;
 }
 
+/// The bits of sixteen floats.
+typedef uint32_t Words __attribute__((ext_vector_type(16)));
+
+inline Vector asFloats(Words words) { return loadAs<Vector>(&words); }
+
 inline Vector load(const float *from) { return loadAs<Vector>(from); }
 
 /// Sixteen f16 as floats.

@@ -33,7 +33,7 @@ struct Division {
   /// Rows of a block: many for reuse of keys, fewer where threads would be idle.
   static int64_t chooseBlockRows(int64_t sequenceHeads, int64_t rows) {
     int64_t block = kBlockQueries, threads = omp_get_max_threads();
-    while (block > kFewQueries * 4 && sequenceHeads * ((rows + block - 1) / block) < threads)
+    while (block > kFewRows && sequenceHeads * ((rows + block - 1) / block) < threads)
       block /= 2;
     return smaller(block, larger(rows, 1));
   }

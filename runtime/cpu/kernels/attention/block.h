@@ -16,7 +16,8 @@
 namespace {
 
 constexpr int64_t kBlockQueries = 128; // most rows of a block
-constexpr int64_t kFewQueries = 8;     // below this, turning the keys costs more than it saves
+constexpr int64_t kFewRows = 32;       // below this, memory must not rest while a block of keys is worked on
+constexpr int64_t kStepRows = 4;       // of those, rows that are scored at a time
 
 inline int64_t toLanes(int64_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
@@ -31,10 +32,10 @@ template <typename Cache> class Block {
 public:
   explicit Block(const Attention &attention)
       : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
-        memory(kBlockQueries * (paddedSize + paddedValue + kBlockKeys) + kBlockKeys * (2 * paddedSize + paddedValue)),
+        memory(kBlockQueries * (paddedSize + paddedValue + kBlockKeys) +
+               kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
         queries(memory.data()), sums(queries + kBlockQueries * paddedSize), scores(sums + kBlockQueries * paddedValue),
-        turnedKeys(scores + kBlockQueries * kBlockKeys), copiedKeys(turnedKeys + kBlockKeys * paddedSize),
-        copiedValues(copiedKeys + kBlockKeys * paddedSize) {}
+        turnedKeys(scores + kBlockQueries * kBlockKeys), copiedRows(turnedKeys + kBlockKeys * paddedSize) {}
 
   /// Adds up keys [firstKey, endKey) as far as they are visible. Sinks count with key 0.
   void run(int64_t b, int64_t keyHead, int64_t first, int64_t rowCount, int64_t firstKey, int64_t endKey) {
@@ -108,81 +109,87 @@ private:
       sums[r * paddedValue + d] = 0;
   }
 
-  /// Keys [first, first + keyCount) as rows of floats; they are copied where the cache has something else.
-  struct FloatRows {
-    const float *data;
-    int64_t stride;
-  };
-
-  static FloatRows floatRows(const CacheRows<Cache> &cache, int64_t size, int64_t padded, int64_t keyCount,
-                             float *copied) {
-    if (cache.isReady() && size == padded)
-      return {cache.floatRows(), cache.rowStride()};
-    cache.copy(keyCount, copied, padded);
-    return {copied, padded};
-  }
-
-  CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, attention.keyScales, sequence, head, key}; }
-  CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, attention.valueScales, sequence, head, key}; }
+  CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, sequence, head, key}; }
+  CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, sequence, head, key}; }
 
   /// `nextCount` keys come after these.
   void addKeys(int64_t first, int64_t keyCount, int64_t nextCount) {
-    FloatRows keys = floatRows(keysAt(first), attention.size(), paddedSize, keyCount, copiedKeys);
-    if (count < kFewQueries)
-      return addKeysToFew(keys, first, keyCount, nextCount);
-    scoreKeys(keys, keyCount);
-    for (int64_t r = 0; r < count; ++r)
-      weighRow(r, first, keyCount);
-    FloatRows values = floatRows(valuesAt(first), attention.valueSize(), paddedValue, keyCount, copiedValues);
-    multiply({scores, kBlockKeys, values.data, values.stride, keyCount, sums, paddedValue, true}, count, paddedValue);
-  }
-
-  /// With few rows the calculations are short, so that memory must not rest while they last.
-  void addKeysToFew(const FloatRows &keys, int64_t first, int64_t keyCount, int64_t nextCount) {
-    int64_t groups = (keyCount + kLanes - 1) / kLanes;
-    Prefetch<Cache> next(keysAt(first + keyCount), valuesAt(first + keyCount), nextCount, groups * (count + 1) + count);
+    CacheRows<Cache> keys = keysAt(first), values = valuesAt(first);
+    int64_t step = count < kFewRows ? kStepRows : count, groups = toLanes(keyCount) / kLanes;
+    int64_t turns = keys.canTurn() ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
+    int64_t calls = groups * (turns + 2) + (count + step - 1) / step + count;
+    Prefetch<Cache> next(keysAt(first + keyCount), valuesAt(first + keyCount), count < kFewRows ? nextCount : 0, calls);
     for (int64_t j = 0; j < keyCount; j += kLanes)
-      for (int64_t r = 0; r < count; ++r) {
-        scoreGroup(keys, r, j, smaller(kLanes, keyCount - j));
-        next.advance();
-      }
+      turnKeys(keys, j, smaller(kLanes, keyCount - j), next);
+    for (int64_t r = 0; r < count; r += step) {
+      multiply({queries + r * paddedSize, paddedSize, turnedKeys, kBlockKeys, paddedSize, scores + r * kBlockKeys,
+                kBlockKeys, false},
+               smaller(step, count - r), toLanes(keyCount));
+      next.advance();
+    }
     for (int64_t r = 0; r < count; ++r) {
       weighRow(r, first, keyCount);
       next.advance();
     }
-    FloatRows values = floatRows(valuesAt(first), attention.valueSize(), paddedValue, keyCount, copiedValues);
-    for (int64_t j = 0; j < keyCount; j += kLanes) {
-      multiply({scores + j, kBlockKeys, values.data + j * values.stride, values.stride, smaller(kLanes, keyCount - j),
-                sums, paddedValue, true},
+    addValues(values, keyCount, next);
+  }
+
+  /// turnedKeys[d][j] = key j, element d, for 16 keys
+  void turnKeys(const CacheRows<Cache> &keys, int64_t j, int64_t some, Prefetch<Cache> &next) {
+    if (keys.canTurn()) {
+      for (int64_t block = 0; block < attention.size() / CacheRows<Cache>::kPerBlock; ++block) {
+        keys.turn(j, some, block, turnedKeys + j, kBlockKeys);
+        next.advance();
+      }
+      return;
+    }
+    keys.copy(j, some, copiedRows, paddedSize);
+    turnFloats(copiedRows, paddedSize, some, paddedSize, turnedKeys + j, kBlockKeys);
+    next.advance();
+  }
+
+  /// sums += scores · values. A few rows of scores leave time to copy values where they are needed; many rows have all at once.
+  void addValues(const CacheRows<Cache> &values, int64_t keyCount, Prefetch<Cache> &next) {
+    int64_t step = count < kFewRows ? kLanes : kBlockKeys;
+    for (int64_t j = 0; j < keyCount; j += step) {
+      int64_t some = smaller(step, keyCount - j);
+      bool areFloats = values.areFloats();
+      if (!areFloats)
+        values.copy(j, some, copiedRows, paddedValue);
+      next.advance();
+      multiply({scores + j, kBlockKeys, areFloats ? values.floatRow(j) : copiedRows,
+                areFloats ? values.rowStride() : paddedValue, some, sums, paddedValue, true},
                count, paddedValue);
       next.advance();
     }
   }
 
-  /// scores[r][j] = scaled query r · key j
-  void scoreKeys(const FloatRows &keys, int64_t keyCount) {
-    for (int64_t j = 0; j < keyCount; j += kLanes)
-      for (int64_t d = 0; d < paddedSize; d += kLanes)
-        transposeBlock(keys.data + j * keys.stride + d, keys.stride, keyCount - j, turnedKeys + d * kBlockKeys + j,
-                       kBlockKeys);
-    multiply({queries, paddedSize, turnedKeys, kBlockKeys, paddedSize, scores, kBlockKeys, false}, count,
-             toLanes(keyCount));
-  }
-
-  void scoreGroup(const FloatRows &keys, int64_t r, int64_t j, int64_t some) {
-    const float *query = queries + r * paddedSize, *from = keys.data + j * keys.stride;
-    store(scores + r * kBlockKeys + j, some == kLanes ? dotRows(query, from, keys.stride, kLanes, paddedSize)
-                                                      : dotRows(query, from, keys.stride, some, paddedSize));
-  }
-
   void weighRow(int64_t r, int64_t first, int64_t keyCount) {
     float *score = scores + r * kBlockKeys;
+    multiplyScales(score, attention.keyScales, first, keyCount);
     rows[r].adjust(score, first, keyCount, attention.softcap);
     float correction = rows[r].weigh(score, first, keyCount);
+    multiplyScales(score, attention.valueScales, first, keyCount);
     if (correction == 1.0f)
       return;
     for (int64_t d = 0; d < paddedValue; d += kLanes)
       store(sums + r * paddedValue + d, load(sums + r * paddedValue + d) * correction);
+  }
+
+  /// Where keys or values are integers with a scale each, their scales join the scores.
+  void multiplyScales(float *score, const hone_tensor &scales, int64_t first, int64_t keyCount) const {
+    if (isAbsent(scales))
+      return;
+    const float *from = floats(scales) + offsetOf(scales, sequence, head, first);
+    int64_t stride = scales.strides[2];
+    if (stride == 1) {
+#pragma omp simd
+      for (int64_t j = 0; j < keyCount; ++j)
+        score[j] *= from[j];
+      return;
+    }
+    for (int64_t j = 0; j < keyCount; ++j)
+      score[j] *= from[j * stride];
   }
 
   void writeRow(int64_t r, float sum, const float *values) const {
@@ -196,7 +203,7 @@ private:
   const Attention &attention;
   int64_t paddedSize, paddedValue;
   Scratch<float> memory;
-  float *queries, *sums, *scores, *turnedKeys, *copiedKeys, *copiedValues;
+  float *queries, *sums, *scores, *turnedKeys, *copiedRows;
   QueryRow rows[kBlockQueries];
   int64_t sequence = 0, head = 0, count = 0;
 };

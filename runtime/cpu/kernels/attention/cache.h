@@ -1,100 +1,138 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as they are kept, and their way into rows of floats.
+// Keys and values as they are kept, and their way into floats: values as rows, keys turned. A cache says how many elements a
+// word of 32 bits has, and what sixteen words hold.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
 
-#include "../vector.h"
+#include "../transpose.h"
 #include "problem.h"
 
 namespace {
 
 struct F32Cache {
   using Element = float;
-  static constexpr bool kIsFloat = true;
   static Vector load16(const float *from) { return load(from); }
   static float load1(const float *from) { return *from; }
+  template <int INDEX> static Vector part(Words words) { return asFloats(words); }
 };
 
 struct F16Cache {
   using Element = _Float16;
-  static constexpr bool kIsFloat = false;
   static Vector load16(const _Float16 *from) { return loadHalves(from); }
   static float load1(const _Float16 *from) { return static_cast<float>(*from); }
+  template <int INDEX> static Vector part(Words words) {
+    typedef uint16_t Halves __attribute__((ext_vector_type(16)));
+    auto halves = __builtin_convertvector(words >> (16 * INDEX), Halves);
+    return loadHalves(&halves);
+  }
 };
 
 struct Bf16Cache {
   using Element = uint16_t;
-  static constexpr bool kIsFloat = false;
   static Vector load16(const uint16_t *from) {
     typedef uint16_t Halves __attribute__((ext_vector_type(16)));
-    typedef uint32_t Words __attribute__((ext_vector_type(16)));
-    Words words = __builtin_convertvector(loadAs<Halves>(from), Words) << 16;
-    return loadAs<Vector>(&words);
+    return asFloats(__builtin_convertvector(loadAs<Halves>(from), Words) << 16);
   }
   static float load1(const uint16_t *from) {
     uint32_t word = static_cast<uint32_t>(*from) << 16;
     return loadAs<float>(&word);
   }
+  template <int INDEX> static Vector part(Words words) {
+    return asFloats(INDEX == 0 ? words << 16 : words & 0xffff0000u);
+  }
 };
 
 struct I8Cache {
   using Element = int8_t;
-  static constexpr bool kIsFloat = false;
   static Vector load16(const int8_t *from) {
     typedef int8_t Bytes __attribute__((ext_vector_type(16)));
     return __builtin_convertvector(loadAs<Bytes>(from), Vector);
   }
   static float load1(const int8_t *from) { return *from; }
+  template <int INDEX> static Vector part(Words words) {
+    typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
+    words <<= 24 - 8 * INDEX;
+    return __builtin_convertvector(loadAs<Integers32>(&words) >> 24, Vector);
+  }
 };
 
 /// Rows [first, first + count) of one sequence and head of a key or value tensor.
 template <typename Cache> class CacheRows {
 public:
   using Element = typename Cache::Element;
+  static constexpr bool kIsFloat = sizeof(Element) == sizeof(float);
+  static constexpr int kPerWord = sizeof(float) / sizeof(Element);
+  static constexpr int64_t kPerBlock = kLanes * kPerWord; // elements that are turned at once
 
-  CacheRows(const hone_tensor &tensor, const hone_tensor &scales, int64_t sequence, int64_t head, int64_t first)
+  CacheRows(const hone_tensor &tensor, int64_t sequence, int64_t head, int64_t first)
       : data(static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, first)),
-        stride(tensor.strides[2]), step(tensor.strides[3]), size(tensor.sizes[3]) {
-    if (isAbsent(scales))
-      return;
-    scale = {floats(scales) + sequence * scales.strides[0] + head * scales.strides[1] + first * scales.strides[2],
-             scales.strides[2]};
-  }
+        stride(tensor.strides[2]), step(tensor.strides[3]), size(tensor.sizes[3]) {}
 
-  /// True where the rows can be read as they are: floats next to each other.
-  bool isReady() const { return Cache::kIsFloat && step == 1; }
-  const float *floatRows() const { return reinterpret_cast<const float *>(data); }
+  /// True where rows can be read as they are: floats next to each other, a multiple of 16.
+  bool areFloats() const { return kIsFloat && step == 1 && size % kLanes == 0; }
+  const float *floatRow(int64_t j) const { return reinterpret_cast<const float *>(data + j * stride); }
   int64_t rowStride() const { return stride; }
 
   const uint8_t *rowBytes(int64_t j) const { return reinterpret_cast<const uint8_t *>(data + j * stride); }
   /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
   int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
 
-  /// Writes `count` rows as floats, `width` elements each; what the rows lack is 0.
-  void copy(int64_t count, float *to, int64_t width) const {
+  /// Writes rows [first, first + count) as floats, `width` elements each; what the rows lack is 0.
+  void copy(int64_t first, int64_t count, float *to, int64_t width) const {
     for (int64_t j = 0; j < count; ++j)
-      copyRow(data + j * stride, scale.data ? scale[j] : 1.0f, to + j * width, width);
+      copyRow(data + (first + j) * stride, to + j * width, width);
+  }
+
+  /// True where `turn` may be called.
+  bool canTurn() const { return step == 1 && size % kPerBlock == 0; }
+
+  /// to[d][j] = row first + j, element d, for 16 rows and the elements of block `block`; rows from `count` on repeat the last one.
+  void turn(int64_t first, int64_t count, int64_t block, float *to, int64_t toStride) const {
+    Vector words[kLanes];
+    for (int64_t j = 0; j < kLanes; ++j)
+      words[j] = loadAs<Vector>(data + (first + smaller(j, count - 1)) * stride + block * kPerBlock);
+    transpose(words);
+    to += block * kPerBlock * toStride;
+    for (int64_t word = 0; word < kLanes; ++word)
+      storeParts<0>(loadAs<Words>(&words[word]), to + word * kPerWord * toStride, toStride);
   }
 
 private:
-  void copyRow(const Element *from, float factor, float *to, int64_t width) const {
+  template <int INDEX> static void storeParts(Words words, float *to, int64_t toStride) {
+    store(to + INDEX * toStride, Cache::template part<INDEX>(words));
+    if constexpr (INDEX + 1 < kPerWord)
+      storeParts<INDEX + 1>(words, to, toStride);
+  }
+
+  void copyRow(const Element *from, float *to, int64_t width) const {
     int64_t d = 0;
     if (step == 1)
       for (; d + kLanes <= size; d += kLanes)
-        store(to + d, Cache::load16(from + d) * factor);
+        store(to + d, Cache::load16(from + d));
     for (; d < size; ++d)
-      to[d] = Cache::load1(from + d * step) * factor;
+      to[d] = Cache::load1(from + d * step);
     for (; d < width; ++d)
       to[d] = 0;
   }
 
   const Element *data;
   int64_t stride, step, size;
-  Row scale = {nullptr, 0};
 };
+
+/// to[d][j] = from[j][d] for 16 rows of floats and a multiple of 16 elements; rows from `count` on repeat the last one.
+inline void turnFloats(const float *from, int64_t fromStride, int64_t count, int64_t size, float *to, int64_t toStride) {
+  for (int64_t d = 0; d < size; d += kLanes) {
+    Vector rows[kLanes];
+    for (int64_t j = 0; j < kLanes; ++j)
+      rows[j] = load(from + smaller(j, count - 1) * fromStride + d);
+    transpose(rows);
+    for (int64_t i = 0; i < kLanes; ++i)
+      store(to + (d + i) * toStride, rows[i]);
+  }
+}
 
 /// Asks for the keys and values of the next block, a few lines at a time between the calculations of this one: memory is
 /// waited for as little as the machine allows when neither rests.

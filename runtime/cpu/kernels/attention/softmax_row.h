@@ -19,15 +19,7 @@ typedef int32_t Indices __attribute__((ext_vector_type(16)));
 inline Vector expBelowZero(Vector x) {
   constexpr float least = -87.336544f;
   Vector clamped = x < least ? (Vector)least : x;
-  Vector n = __builtin_elementwise_roundeven(clamped * 1.44269504f);
-  Vector r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
-  Vector p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
+  auto [n, p] = reduceExp(clamped);
   Indices exponent = (__builtin_convertvector(n, Indices) + 127) << 23;
   Vector power;
   __builtin_memcpy(&power, &exponent, sizeof power);

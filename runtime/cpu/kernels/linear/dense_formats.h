@@ -16,10 +16,6 @@
 
 namespace {
 
-typedef uint32_t Words __attribute__((ext_vector_type(16)));
-
-inline Vector asFloats(Words words) { return loadAs<Vector>(&words); }
-
 /// Rounds to the nearest bf16, to even where two are equally near; NaN stays NaN.
 inline uint16_t toBf16(float value) {
   auto bits = loadAs<uint32_t>(&value);
