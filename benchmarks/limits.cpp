@@ -157,6 +157,8 @@ double readBandwidth(std::span<const uint8_t> memory, int threads) {
 
 double peak(Arithmetic arithmetic, int threads) {
   switch (arithmetic) {
+  case Arithmetic::F32Avx2:
+    return together(threads, fmaAvx2);
   case Arithmetic::F32:
     return together(threads, hasFeature("avx512f") ? fmaAvx512 : fmaAvx2);
   case Arithmetic::Bf16Vectors:

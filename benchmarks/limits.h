@@ -17,8 +17,8 @@ double seconds(int threads);
 /// Sums the memory with `threads` threads, and gives bytes a second: the best of one and four streams a thread.
 double readBandwidth(std::span<const uint8_t> memory, int threads);
 
-/// What multiplies and adds: f32 by fused multiply-add; bf16 by dot products of vectors, or by tiles; bytes by VNNI.
-enum class Arithmetic { F32, Bf16Vectors, Bf16Tiles, Vnni };
+/// What multiplies and adds: f32 by fused multiply-add of 256 bits, or of 512 where the CPU has them; bf16 by dot products of vectors, or by tiles; bytes by VNNI.
+enum class Arithmetic { F32Avx2, F32, Bf16Vectors, Bf16Tiles, Vnni };
 
 /// Multiplications and additions a second of `threads` threads at once, from registers; 0 where the CPU has no such
 /// instructions.

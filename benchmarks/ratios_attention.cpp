@@ -83,13 +83,15 @@ void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn
   std::fflush(stdout);
 }
 
-void prefill(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, const std::string &name) {
+void prefill(const Options &options, Pool &pool, const Case &test, cpu::Level level, const std::string &name) {
   constexpr int64_t tokens = 8192;
+  hone_kernel_fn kernel = findKernel(test.kernel, level);
+  Arithmetic arithmetic = level == cpu::Level::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
   Layers layers(test, tokens, tokens, 1, pool.all());
   double operations = 4.0 * kSize * kHeads * tokens * (tokens + 1) / 2;
   Measurement measurement;
   takeTurns(options, [&](bool counts) {
-    double limit = peak(Arithmetic::F32, options.threads), time = layers.run(kernel, options.threads);
+    double limit = peak(arithmetic, options.threads), time = layers.run(kernel, options.threads);
     if (counts)
       measurement.add(operations / time, limit);
   });
@@ -106,7 +108,7 @@ void reportAttention(const Options &options, Pool &pool, cpu::Level level) {
     if (!isWanted(options, name))
       continue;
     decode(options, pool, test, findKernel(test.kernel, level), name);
-    prefill(options, pool, test, findKernel(test.kernel, level), name);
+    prefill(options, pool, test, level, name);
   }
 }
 

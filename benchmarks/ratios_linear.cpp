@@ -46,6 +46,8 @@ bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || for
 
 /// What a level multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
 Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {
+  if (level == cpu::Level::Avx2)
+    return Arithmetic::F32Avx2;
   if (isQuantized(format))
     return level >= cpu::Level::Avx512Bf16 ? Arithmetic::Vnni : Arithmetic::F32;
   if (format != PackedFormat::Bf16 || level < cpu::Level::Avx512Bf16)

@@ -17,48 +17,70 @@ namespace {
 template <typename Format> class DenseKernel {
 public:
   static constexpr int64_t kWidth = kDensePanels;
+  /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
+  static constexpr int64_t kSliceWords = 256;
 
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
       : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1]), panels(weight.sizes[0]),
-        activations(x, rows, steps * Format::kInputs, kDenseRows, 0) {}
+        height(evenHeight(rows, kDenseRows)), activations(x, rows, steps * Format::kStepWords, height) {}
 
   static int64_t blockRows() { return kDenseRows; }
-  static int64_t blockHeight(int64_t rows) { return evenHeight(rows, kDenseRows); }
-  int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kSliceInputs / Format::kInputs; }
+  int64_t blockHeight(int64_t) const { return height; }
+  int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kSliceWords / Format::kStepWords; }
 
   class Worker {
   public:
     explicit Worker(const DenseKernel &kernel) : kernel(kernel) {}
 
-    void select(const Slice &next) { slice = next; }
+    void select(const Slice &next) {
+      slice = next;
+      panelBytes = kernel.steps * Format::kBytes;
+      from = kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes;
+      if constexpr (Format::kUnpacks)
+        if (slice.taskRows > kDenseRows)
+          unpack();
+    }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      int64_t panelBytes = kernel.steps * Format::kBytes;
-      DenseOperands<Format> operands = {kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes,
-                                        panelBytes,
-                                        slice.steps,
-                                        kernel.activations.row(row) + slice.step * Format::kInputs,
-                                        kernel.activations.rowStride(),
-                                        y,
-                                        yStride,
-                                        columns,
-                                        slice.step != 0};
-      if (slice.width == kWidth)
-        runBlock<DenseBlock<Format>, kDenseRows, kDensePanels>(rows, operands);
-      else
-        runBlock<DenseBlock<Format>, kDenseRows, 1>(rows, operands);
+      DenseOperands operands = {from, panelBytes, slice.steps,
+                                kernel.activations.block(row, rows, slice.step * Format::kStepWords),
+                                y, yStride, columns, slice.step != 0};
+      if (!Format::kUnpacks || slice.taskRows <= kDenseRows)
+        return run<Format>(rows, operands);
+      operands.steps *= Format::kStepWords;
+      run<F32Format>(rows, operands);
     }
 
   private:
+    /// Many rows read the weights of a slice as floats.
+    void unpack() {
+      constexpr int64_t bytes = Format::kStepWords * F32Format::kBytes;
+      for (int64_t panel = 0; panel < slice.width; ++panel)
+        for (int64_t step = 0; step < slice.steps; ++step) {
+          const uint8_t *packed = from + panel * panelBytes + step * Format::kBytes;
+          Format::unpack(packed, reinterpret_cast<float *>(unpacked[panel] + step * bytes));
+          prefetchAhead(packed, kWeightPrefetch);
+        }
+      from = unpacked[0];
+      panelBytes = sizeof unpacked[0];
+    }
+
+    template <typename Stored> void run(int64_t rows, const DenseOperands &operands) const {
+      if (slice.width == kWidth)
+        runBlock<DenseBlock<Stored>, kDenseRows, kDensePanels>(rows, operands);
+      else
+        runBlock<DenseBlock<Stored>, kDenseRows, 1>(rows, operands);
+    }
+
     const DenseKernel &kernel;
     Slice slice = {};
+    const uint8_t *from = nullptr;
+    int64_t panelBytes = 0;
+    alignas(64) uint8_t unpacked[kWidth][Format::kUnpacks ? kSliceWords * F32Format::kBytes : 64];
   };
 
-  /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
-  static constexpr int64_t kSliceInputs = 256;
-
   const uint8_t *weight;
-  int64_t steps, panels;
+  int64_t steps, panels, height;
   DenseActivations<Format> activations;
 };
 

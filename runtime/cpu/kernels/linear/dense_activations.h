@@ -1,64 +1,64 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The rows of x as a format of floating-point weights takes them.
+// The rows of x as blocks of floating-point weights take them.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_ACTIVATIONS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_ACTIVATIONS_H
 
 #include "dense_formats.h"
 #include "layer.h"
+#include "packed_rows.h"
 
 namespace {
 
-/// Rows of x converted, dense, and filled up with zeros to `inputs`. Up to `directRows` rows are not copied where x has
-/// floats in the right places. `spareRows` more may be read behind the last one; they hold anything.
+/// Rows of x in words of a format, [block][word][row of the block]: a block reads them one after the other, at addresses that
+/// differ by constants. Blocks have `height` rows, the last one fewer. Words that x lacks are zeros. A single row is not copied
+/// where x has it so.
 template <typename Format> class DenseActivations {
 public:
-  using Element = typename Format::Activation;
-
-  DenseActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t directRows, int64_t spareRows)
-      : padded(inputs), stride(oddLineBytes(inputs * sizeof(Element)) / sizeof(Element)),
-        direct(findDirect(x, directRows)), copy(direct ? 0 : (rows + spareRows) * stride) {
+  DenseActivations(const hone_tensor &x, int64_t rows, int64_t words, int64_t height)
+      : x(x), words(words), direct(findDirect(rows)), copy(direct ? 0 : rows * words) {
     if (direct)
       return;
-    int64_t given = x.sizes[x.rank - 1];
-#pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
-    for (int64_t r = 0; r < rows; ++r)
-      convertRow(rowOf(x, r), given, copy.data() + r * stride);
+    int64_t blocks = ceilDivide(rows, height);
+#pragma omp parallel for schedule(static) if (rows * words > 1 << 15)
+    for (int64_t block = 0; block < blocks; ++block)
+      packBlock(block * height, smaller(height, rows - block * height));
   }
 
-  const Element *row(int64_t index) const { return (direct ? direct : copy.data()) + index * stride; }
-  int64_t rowStride() const { return stride; }
+  /// The block of `rows` rows that begins at row `first`, from `word` on.
+  const float *block(int64_t first, int64_t rows, int64_t word) const {
+    return (direct ? direct : copy.data() + first * words) + word * rows;
+  }
 
 private:
-  /// x itself where it may be used; then the stride is that of x.
-  const Element *findDirect(const hone_tensor &x, int64_t directRows) {
-    if constexpr (sizeof(Element) == sizeof(float)) {
-      Matrix matrix;
-      if (collapseRows(x, matrix) && matrix.rows <= directRows && matrix.columns == padded &&
-          (matrix.columnStride == 1 || padded == 1)) {
-        stride = matrix.rowStride;
-        return matrix.data;
-      }
-    }
-    return nullptr;
+  const float *findDirect(int64_t rows) const {
+    bool isReady = Format::kWordInputs == 1 && rows == 1 && x.sizes[x.rank - 1] == words && rowOf(x, 0).stride == 1;
+    return isReady ? rowOf(x, 0).data : nullptr;
   }
 
-  void convertRow(Row from, int64_t given, Element *to) const {
-    if (from.stride == 1)
-      for (int64_t k = 0; k < given; ++k)
-        to[k] = Format::convert(from.data[k]);
-    else
-      for (int64_t k = 0; k < given; ++k)
-        to[k] = Format::convert(from[k]);
-    for (int64_t k = given; k < padded; ++k)
-      to[k] = 0;
+  void packBlock(int64_t first, int64_t rows) const {
+    packRows(copy.data() + first * words, rows, words,
+             [&](int64_t r, int64_t word) { return readWords(rowOf(x, first + r), word); });
   }
 
-  int64_t padded, stride;
-  const Element *direct;
-  Scratch<Element> copy;
+  /// Sixteen words of a row.
+  Vector readWords(Row from, int64_t word) const {
+    constexpr int64_t inputs = kLanes * Format::kWordInputs;
+    int64_t first = word * Format::kWordInputs, given = x.sizes[x.rank - 1] - first;
+    if (from.stride == 1 && given >= inputs)
+      return Format::words(from.data + first);
+    float values[inputs] = {};
+    for (int64_t k = 0; k < smaller(given, inputs); ++k)
+      values[k] = from[first + k];
+    return Format::words(values);
+  }
+
+  const hone_tensor &x;
+  int64_t words;
+  const float *direct;
+  Scratch<float> copy;
 };
 
 } // namespace

@@ -11,12 +11,11 @@
 
 namespace {
 
-/// Operands of a block; strides count elements, panelBytes is the distance of two panels.
-template <typename Format> struct DenseOperands {
+/// Operands of a block; panelBytes is the distance of two panels, x has the words of all rows of the block.
+struct DenseOperands {
   const uint8_t *weight;
   int64_t panelBytes, steps;
-  const typename Format::Activation *x;
-  int64_t xStride;
+  const float *x;
   float *y;
   int64_t yStride, columns;
   bool accumulate;
@@ -24,13 +23,13 @@ template <typename Format> struct DenseOperands {
 
 template <typename Format> struct DenseBlock {
   /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
-  template <int ROWS, int PANELS> static void run(const DenseOperands<Format> &o) {
+  template <int ROWS, int PANELS> static void run(const DenseOperands &o) {
     Vector sums[ROWS][PANELS];
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
         sums[r][p] = o.accumulate ? loadColumns(o.y + r * o.yStride + p * kLanes, o.columns - p * kLanes) : 0;
     const uint8_t *weight = o.weight;
-    const typename Format::Activation *x = o.x;
+    const float *x = o.x;
     for (int64_t step = 0; step < o.steps; ++step) {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
@@ -39,9 +38,9 @@ template <typename Format> struct DenseBlock {
       }
       for (int r = 0; r < ROWS; ++r)
         for (int p = 0; p < PANELS; ++p)
-          Format::add(sums[r][p], weights[p], x + r * o.xStride);
+          Format::template add<ROWS>(sums[r][p], weights[p], x + r);
       weight += Format::kBytes;
-      x += Format::kInputs;
+      x += ROWS * Format::kStepWords;
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How one step of a packed panel of floating-point weights multiplies with an activation. A format says how many inputs
-// and bytes a step has, what activations are stored as, and how many rows the registers hold the sums of.
+// How one step of a packed panel of floating-point weights multiplies with activations. A format says how many bytes a step
+// has, how many words of 32 bits it takes of a row of activations, and what a word holds: one input as f32, or two as bf16.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
@@ -16,13 +16,6 @@
 
 namespace {
 
-/// Rounds to the nearest bf16, to even where two are equally near; NaN stays NaN.
-inline uint16_t toBf16(float value) {
-  auto bits = loadAs<uint32_t>(&value);
-  uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>(value == value ? rounded : (bits >> 16 | 0x40));
-}
-
 // Registers: a row has kPanels sums of 16 floats, which are two registers where registers have 256 bits.
 #ifdef __AVX512F__
 constexpr int kDensePanels = 2, kDenseRows = 14;
@@ -30,62 +23,80 @@ constexpr int kDensePanels = 2, kDenseRows = 14;
 constexpr int kDensePanels = 1, kDenseRows = 6;
 #endif
 
-struct F32Format {
-  using Activation = float;
-  static constexpr int kInputs = 1, kBytes = 64;
-  struct Weights {
-    Vector values;
-  };
-
-  static float convert(float x) { return x; }
-  static Weights load(const uint8_t *from) { return {loadAs<Vector>(from)}; }
-  static void add(Vector &sum, const Weights &weights, const float *x) { sum += x[0] * weights.values; }
+/// Activations stay f32.
+struct FloatActivations {
+  static constexpr int kWordInputs = 1;
+  static Vector words(const float *inputs) { return load(inputs); }
 };
 
-struct F16Format {
-  using Activation = float;
-  static constexpr int kInputs = 1, kBytes = 32;
+/// `add` adds the products of a step with one row; `x` is the row's first word, words of a row are ROWS apart. `unpack` writes the
+/// inputs of a step as f32, sixteen outputs each; formats that calculate with what they load have none.
+struct F32Format : FloatActivations {
+  static constexpr int kStepWords = 1, kBytes = 64;
+  static constexpr bool kUnpacks = false;
   struct Weights {
     Vector values;
   };
 
-  static float convert(float x) { return x; }
+  static Weights load(const uint8_t *from) { return {loadAs<Vector>(from)}; }
+  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
+    sum += x[0] * weights.values;
+  }
+};
+
+struct F16Format : FloatActivations {
+  static constexpr int kStepWords = 1, kBytes = 32;
+  static constexpr bool kUnpacks = true;
+  struct Weights {
+    Vector values;
+  };
+
   static Weights load(const uint8_t *from) { return {loadHalves(from)}; }
-  static void add(Vector &sum, const Weights &weights, const float *x) { sum += x[0] * weights.values; }
+  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
+    sum += x[0] * weights.values;
+  }
+  static void unpack(const uint8_t *from, float *to) { store(to, loadHalves(from)); }
 };
 
 #ifdef __AVX512BF16__
 /// Activations are rounded to bf16; products are summed in f32.
 struct Bf16Format {
-  using Activation = uint16_t;
-  static constexpr int kInputs = 2, kBytes = 64;
+  static constexpr int kWordInputs = 2, kStepWords = 1, kBytes = 64;
+  static constexpr bool kUnpacks = false;
   struct Weights {
     __m512bh pairs;
   };
 
-  static uint16_t convert(float x) { return toBf16(x); }
+  /// Sixteen pairs of bf16, rounded to nearest, from 32 inputs.
+  static Vector words(const float *inputs) {
+    return (Vector)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(inputs + kLanes), _mm512_loadu_ps(inputs));
+  }
   static Weights load(const uint8_t *from) { return {(__m512bh)_mm512_loadu_si512(from)}; }
-  static void add(Vector &sum, const Weights &weights, const uint16_t *x) {
+  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
     sum = (Vector)_mm512_dpbf16_ps((__m512)sum, weights.pairs, (__m512bh)_mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
 #else
 /// A bf16 is the upper half of an f32: even inputs are shifted up, odd inputs masked.
-struct Bf16Format {
-  using Activation = float;
-  static constexpr int kInputs = 2, kBytes = 64;
+struct Bf16Format : FloatActivations {
+  static constexpr int kStepWords = 2, kBytes = 64;
+  static constexpr bool kUnpacks = true;
   struct Weights {
     Vector even, odd;
   };
 
-  static float convert(float x) { return x; }
   static Weights load(const uint8_t *from) {
     auto words = loadAs<Words>(from);
     return {asFloats(words << 16), asFloats(words & 0xffff0000u)};
   }
-  static void add(Vector &sum, const Weights &weights, const float *x) {
+  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
     sum += x[0] * weights.even;
-    sum += x[1] * weights.odd;
+    sum += x[ROWS] * weights.odd;
+  }
+  static void unpack(const uint8_t *from, float *to) {
+    Weights weights = load(from);
+    store(to, weights.even);
+    store(to + kLanes, weights.odd);
   }
 };
 #endif

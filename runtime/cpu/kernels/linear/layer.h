@@ -123,12 +123,12 @@ struct Task {
 };
 
 /// Divides y into tasks. The rectangle of a task is as large as its partial sums and a slice of both operands fit the
-/// second-level cache, and smaller where threads would be idle; `unit` is a number of panels that stays together.
+/// second-level cache, and smaller where threads would be idle; `height` rows and `unit` panels stay together.
 class TaskGrid {
 public:
-  TaskGrid(int64_t rows, int64_t panels, int64_t unit) : rows(rows), panels(panels) {
+  TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit) : rows(rows), panels(panels) {
     constexpr int64_t mostRows = 512, mostPanels = 16, tasksPerThread = 4;
-    rowsPerTask = ceilDivide(rows, ceilDivide(rows, mostRows));
+    rowsPerTask = roundUpTo(ceilDivide(rows, ceilDivide(rows, mostRows)), height);
     rowTasks = ceilDivide(rows, rowsPerTask);
     int64_t wanted = ceilDivide(panels * rowTasks, omp_get_max_threads() * tasksPerThread);
     panelsPerTask = roundUpTo(smaller(larger(wanted, 1), mostPanels), unit);
@@ -146,9 +146,9 @@ private:
   int64_t rows, panels, rowsPerTask, rowTasks, panelsPerTask;
 };
 
-/// Part of a task that is multiplied at once: one or two panels, and steps of their inputs.
+/// Part of a task of `taskRows` rows that is multiplied at once: one or two panels, and steps of their inputs.
 struct Slice {
-  int64_t panel, width, step, steps;
+  int64_t taskRows, panel, width, step, steps;
 };
 
 /// Runs a packed layer. A kernel says how many `steps` and `panels` its weights have, how many rows its blocks have at most
@@ -159,7 +159,7 @@ template <typename Kernel> class PackedLayer {
 public:
   PackedLayer(const Kernel &kernel, const hone_tensor &target, const Epilogue &epilogue)
       : kernel(kernel), epilogue(epilogue), y(target), outputs(target.sizes[target.rank - 1]),
-        tasks(countRows(target), kernel.panels, Kernel::kWidth) {}
+        tasks(countRows(target), kernel.blockHeight(countRows(target)), kernel.panels, Kernel::kWidth) {}
 
   void run() const {
 #pragma omp parallel
@@ -182,7 +182,7 @@ private:
       int64_t slice = panelsFirst ? index % slices : index / pairs, pair = panelsFirst ? index / slices : index % pairs;
       int64_t panel = pair * Kernel::kWidth, step = slice * steps;
       runSlice(task,
-               {task.firstPanel + panel, smaller(Kernel::kWidth, task.panels - panel), step,
+               {task.rows, task.firstPanel + panel, smaller(Kernel::kWidth, task.panels - panel), step,
                 smaller(steps, kernel.steps - step)},
                worker);
     }

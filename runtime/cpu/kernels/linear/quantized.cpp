@@ -19,10 +19,11 @@ public:
 
   QuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.steps), panels(weight.panels), bits(bits),
-        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0) {}
+        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
+        height(evenHeight(rows, blockRows())), packed(activations, rows, height) {}
 
   int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
-  int64_t blockHeight(int64_t rows) const { return evenHeight(rows, blockRows()); }
+  int64_t blockHeight(int64_t) const { return height; }
   int64_t sliceSteps(int64_t rows) const { return rows <= blockRows() ? steps : kSliceInputs / Levels::kInputs; }
 
   class Worker {
@@ -39,9 +40,8 @@ public:
                                     x.chunk / Levels::kInputs,
                                     slice.steps,
                                     kernel.weight.scales.from(chunk, slice.panel),
-                                    x.row(row) + slice.step * Levels::kInputs,
-                                    x.stride,
-                                    x.planeStride(),
+                                    kernel.packed.block(row, rows, slice.step * Levels::kInputs),
+                                    kernel.packed.planeStride(),
                                     x.rowScales(row) + chunk,
                                     x.rowSums(row) + chunk,
                                     x.chunks,
@@ -75,6 +75,8 @@ public:
   const QuantizedWeight &weight;
   int64_t steps, panels, bits;
   QuantizedActivations activations;
+  int64_t height;
+  PackedDigits packed;
 };
 
 /// Operands and attributes as kernels.h lists them.

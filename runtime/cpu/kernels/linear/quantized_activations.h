@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
 
 #include "layer.h"
+#include "packed_rows.h"
 #include "quantized_dot.h"
 
 namespace {
@@ -93,6 +94,38 @@ private:
 
   Scratch<Digit> digits;
   Scratch<float> scales, sums;
+};
+
+/// Digits of blocks of `height` rows, the last one lower, [digit][block][word][row of the block]; a word has as many digits as
+/// fill 32 bits.
+class PackedDigits {
+public:
+  PackedDigits(const QuantizedActivations &rows, int64_t count, int64_t height)
+      : words(rows.inputs / kWordDigits), planeWords(count * words), memory(planeWords * rows.digitCount) {
+    int64_t blocks = ceilDivide(count, height);
+#pragma omp parallel for schedule(static) if (planeWords > 1 << 15)
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t digit = 0; digit < rows.digitCount; ++digit) {
+        int64_t first = block * height;
+        packRows(memory.data() + digit * planeWords + first * words, smaller(height, count - first), words,
+                 [&](int64_t r, int64_t word) {
+                   return loadAs<Vector>(rows.row(first + r) + digit * rows.planeStride() + word * kWordDigits);
+                 });
+      }
+  }
+
+  /// The block of `rows` rows that begins at row `first`, from `input` on.
+  const Digit *block(int64_t first, int64_t rows, int64_t input) const {
+    return reinterpret_cast<const Digit *>(memory.data() + first * words) + input * rows;
+  }
+  /// Distance of the planes, in digits.
+  int64_t planeStride() const { return planeWords * kWordDigits; }
+
+  static constexpr int64_t kWordDigits = sizeof(float) / sizeof(Digit);
+
+private:
+  int64_t words, planeWords;
+  Scratch<float> memory;
 };
 
 } // namespace

@@ -18,8 +18,8 @@ struct QuantizedOperands {
   const uint8_t *weight;
   int64_t panelBytes, chunkSteps, steps;
   WeightScales scales;
-  const Digit *x;
-  int64_t xStride, planeStride;
+  const Digit *x; // the words of all rows of the block
+  int64_t planeStride;
   const float *xScales, *xSums;
   int64_t chunks; // distance of rows in xScales and xSums
   float *y;
@@ -42,7 +42,7 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
       int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
       addChunk<ROWS, PANELS>(o, weight, x, count, sums);
       weight += count * kLineBytes;
-      x += count * Levels::kInputs;
+      x += count * Levels::kInputs * ROWS;
       addTotals<ROWS, PANELS>(o, chunk, sums, totals);
     }
     for (int r = 0; r < ROWS; ++r)
@@ -51,7 +51,7 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
   }
 
 private:
-  static constexpr int64_t kLineBytes = 64;
+  static constexpr int64_t kLineBytes = 64, kWordDigits = sizeof(int32_t) / sizeof(Digit);
 
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
@@ -66,9 +66,9 @@ private:
         for (int r = 0; r < ROWS; ++r)
           for (int d = 0; d < DIGITS; ++d)
             for (int p = 0; p < PANELS; ++p)
-              quads[p][q].add(sums[r][p][d], x + r * o.xStride + d * o.planeStride + 4 * q);
+              quads[p][q].template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordDigits);
       weight += kLineBytes;
-      x += Levels::kInputs;
+      x += Levels::kInputs * ROWS;
     }
   }
 

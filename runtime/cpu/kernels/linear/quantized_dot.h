@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of unsigned weights and signed activations, four inputs of sixteen outputs at a time, exact on every level.
+// Products of unsigned weights and signed activations, four inputs of sixteen outputs at a time, exact on every level; the words
+// of a row's activations are ROWS words apart.
 // With VNNI an activation of 16 bits is two digits of 8; without, every activation is one digit of 16.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
@@ -26,7 +27,7 @@ struct Quad {
   __m512i bytes;
 
   static Quad of(__m512i bytes) { return {bytes}; }
-  void add(Integers &sum, const Digit *x) const {
+  template <int ROWS> void add(Integers &sum, const Digit *x) const {
     sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
@@ -44,9 +45,9 @@ struct Quad {
   static Quad of(__m512i bytes) {
     return {_mm512_and_si512(bytes, _mm512_set1_epi16(0xff)), _mm512_srli_epi16(bytes, 8)};
   }
-  void add(Integers &sum, const Digit *x) const {
+  template <int ROWS> void add(Integers &sum, const Digit *x) const {
     sum += (Integers)_mm512_madd_epi16(even, _mm512_set1_epi32(loadAs<int32_t>(x)));
-    sum += (Integers)_mm512_madd_epi16(odd, _mm512_set1_epi32(loadAs<int32_t>(x + 2)));
+    sum += (Integers)_mm512_madd_epi16(odd, _mm512_set1_epi32(loadAs<int32_t>(x + 2 * ROWS)));
   }
 };
 
@@ -65,9 +66,9 @@ struct Quad {
     return {{_mm256_and_si256(bytes[0], low), _mm256_and_si256(bytes[1], low)},
             {_mm256_srli_epi16(bytes[0], 8), _mm256_srli_epi16(bytes[1], 8)}};
   }
-  void add(Integers &sum, const Digit *x) const {
+  template <int ROWS> void add(Integers &sum, const Digit *x) const {
     typedef int32_t Eight __attribute__((ext_vector_type(8)));
-    __m256i first = _mm256_set1_epi32(loadAs<int32_t>(x)), second = _mm256_set1_epi32(loadAs<int32_t>(x + 2));
+    __m256i first = _mm256_set1_epi32(loadAs<int32_t>(x)), second = _mm256_set1_epi32(loadAs<int32_t>(x + 2 * ROWS));
     Eight low = (Eight)_mm256_madd_epi16(even[0], first) + (Eight)_mm256_madd_epi16(odd[0], second);
     Eight high = (Eight)_mm256_madd_epi16(even[1], first) + (Eight)_mm256_madd_epi16(odd[1], second);
     sum += __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
