@@ -51,8 +51,8 @@ void printLimits(const Options &options, const Pool &pool) {
     read = std::max(read, cpu::readBandwidth(pool.all(), options.threads, cpu::wallSeconds));
   std::printf("{\"read_bytes_per_second\": %.0f, \"f32_per_second\": %.0f, \"bf16_per_second\": %.0f, "
               "\"int8_per_second\": %.0f}\n",
-              read, peak(Arithmetic::F32, 1), std::max(peak(Arithmetic::Bf16Vectors, 1), peak(Arithmetic::Bf16Tiles, 1)),
-              peak(Arithmetic::Vnni, 1));
+              read, peak(Arithmetic::F32, 1),
+              std::max(peak(Arithmetic::Bf16Vectors, 1), peak(Arithmetic::Bf16Tiles, 1)), peak(Arithmetic::Vnni, 1));
 }
 
 } // namespace

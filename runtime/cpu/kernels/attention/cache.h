@@ -123,7 +123,8 @@ private:
 };
 
 /// to[d][j] = from[j][d] for 16 rows of floats and a multiple of 16 elements; rows from `count` on repeat the last one.
-inline void turnFloats(const float *from, int64_t fromStride, int64_t count, int64_t size, float *to, int64_t toStride) {
+inline void turnFloats(const float *from, int64_t fromStride, int64_t count, int64_t size, float *to,
+                       int64_t toStride) {
   for (int64_t d = 0; d < size; d += kLanes) {
     Vector rows[kLanes];
     for (int64_t j = 0; j < kLanes; ++j)

@@ -42,9 +42,9 @@ public:
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      DenseOperands operands = {from, panelBytes, slice.steps,
-                                kernel.activations.block(row, rows, slice.step * Format::kStepWords),
-                                y, yStride, columns, slice.step != 0};
+      DenseOperands operands = {
+          from, panelBytes, slice.steps, kernel.activations.block(row, rows, slice.step * Format::kStepWords),
+          y,    yStride,    columns,     slice.step != 0};
       if (!Format::kUnpacks || slice.taskRows <= kDenseRows)
         return run<Format>(rows, operands);
       operands.steps *= Format::kStepWords;
