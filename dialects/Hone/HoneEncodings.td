@@ -101,8 +101,8 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
     /// The level in the middle, which zero points are where there is no plane of them.
     int64_t getMiddle() const { return getIsSigned() ? 0 : int64_t(1) << (getBits() - 1); }
-    /// Level `column` of row `row` in the bytes of a plane of levels that has `rows` rows.
-    int64_t loadLevel(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, int64_t column) const;
+    /// The first levels of row `row` in the bytes of a plane of levels that has `rows` rows, counted from 0.
+    void loadLevels(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> levels) const;
   }];
 }
 

@@ -8,8 +8,6 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace hone {
 #define GEN_PASS_DEF_PACKWEIGHTS
 #include "hone/Conversion/Passes.h.inc"
@@ -54,18 +52,12 @@ static hrt::PanelsAttr getPanels(RankedTensorType type) {
 namespace {
 struct PackWeights : impl::PackWeightsBase<PackWeights> {
   void runOnOperation() override {
-    auto options = remark::RemarkOpts::name("Packed").category("hone-pack-weights");
-    for (auto &[op, reads] : findReads(getOperation())) {
-      auto param = cast<ParamOp>(op);
-      StringRef obstacle = getObstacle(param, reads);
-      if (!obstacle.empty()) {
-        remark::missed(param.getLoc(), options) << (param.getSymName() + " is not packed: " + obstacle).str();
-        continue;
-      }
+    auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
       changeEncoding(param, reads, getPanels(param.getTensorType()));
-      ++numPacked;
-      remark::passed(param.getLoc(), options) << (param.getSymName() + " is packed").str();
-    }
+      return "is packed";
+    };
+    numPacked +=
+        changeParameters(getOperation(), {"hone-pack-weights", "Packed", "is not packed", getObstacle, change});
   }
 };
 } // namespace

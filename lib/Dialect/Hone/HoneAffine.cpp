@@ -13,6 +13,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include "llvm/Support/Parallel.h"
+
+#include <atomic>
 #include <cmath>
 
 using namespace mlir;
@@ -139,69 +142,94 @@ private:
 };
 } // namespace
 
-int64_t AffineAttr::loadLevel(ArrayRef<char> plane, int64_t rows, int64_t row, int64_t column) const {
-  return LevelPlane(*this, rows, plane.size()).load(plane, row, column);
+void AffineAttr::loadLevels(ArrayRef<char> plane, int64_t rows, int64_t row, MutableArrayRef<uint8_t> levels) const {
+  LevelPlane from(*this, rows, plane.size());
+  int64_t lowest = getIsSigned() ? -(int64_t(1) << (getBits() - 1)) : 0;
+  for (auto [column, level] : llvm::enumerate(levels))
+    level = static_cast<uint8_t>(from.load(plane, row, column) - lowest);
 }
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// The step and the zero point of a group of numbers.
-struct Step {
-  float scale;
-  int64_t zero;
+/// Rounds groups of floats to levels, and writes those with their scales and zero points. Rows may be written in parallel.
+class Quantizer {
+public:
+  Quantizer(AffineAttr encoding, ArrayRef<int64_t> shape, ArrayRef<MutableArrayRef<char>> planes)
+      : encoding(encoding), planes(planes), groups(encoding, shape), values(encoding, shape[0], planes[0].size()),
+        lowest(encoding.getIsSigned() ? -(int64_t(1) << (encoding.getBits() - 1)) : 0),
+        highest(lowest + (int64_t(1) << encoding.getBits()) - 1) {}
+
+  /// The elements of `row` from `column` on, which are group number `group`. False, with what was written undefined, where
+  /// they have no finite scale.
+  bool pack(ArrayRef<float> elements, int64_t row, int64_t group, int64_t column) const;
+
+private:
+  float chooseScale(float least, float most) const;
+  int64_t quantize(float element, float scale, int64_t zero) const {
+    // In f64, where the inverse of a small scale is finite.
+    double steps = scale == 0 ? 0 : std::nearbyint(static_cast<double>(element) / static_cast<double>(scale));
+    return static_cast<int64_t>(
+        std::clamp(steps + static_cast<double>(zero), static_cast<double>(lowest), static_cast<double>(highest)));
+  }
+
+  AffineAttr encoding;
+  ArrayRef<MutableArrayRef<char>> planes;
+  GroupPlanes groups;
+  LevelPlane values;
+  int64_t lowest, highest;
 };
 } // namespace
 
-static Step chooseStep(AffineAttr encoding, float least, float most) {
-  int64_t levels = int64_t(1) << encoding.getBits();
-  if (!encoding.getHasZeros()) {
-    float largest = most > -least ? most : least;
-    return {largest / static_cast<float>(-(levels / 2)), encoding.getMiddle()};
+float Quantizer::chooseScale(float least, float most) const {
+  if (encoding.getHasZeros())
+    return (most - least) / static_cast<float>(highest - lowest);
+  float largest = most > -least ? most : least;
+  return largest / static_cast<float>(-(int64_t(1) << (encoding.getBits() - 1)));
+}
+
+bool Quantizer::pack(ArrayRef<float> elements, int64_t row, int64_t group, int64_t column) const {
+  float least = 0, most = 0;
+  bool isFinite = true;
+  for (float element : elements) {
+    isFinite &= std::isfinite(element);
+    least = std::min(least, element);
+    most = std::max(most, element);
   }
-  float scale = (most - least) / static_cast<float>(levels - 1);
-  return {scale, 0}; // the zero point follows from the rounded scale
+  float scale = groups.storeScale(planes, row, group, chooseScale(least, most));
+  if (!isFinite || !std::isfinite(scale))
+    return false;
+  int64_t zero = encoding.getHasZeros() ? quantize(-least, scale, lowest) : encoding.getMiddle();
+  groups.storeZero(planes, row, group, zero);
+  for (float element : elements)
+    values.store(planes[0], row, column++, quantize(element, scale, zero));
+  return true;
 }
 
 LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
   PlainElements elements(elementType);
-  GroupPlanes groupPlanes(*this, shape);
-  LevelPlane values(*this, shape[0], planes[0].size());
   for (MutableArrayRef<char> plane : planes)
     llvm::fill(plane, 0);
-  int64_t columns = shape[1], width = getGroup() ? getGroup() : columns;
-  int64_t lowest = getIsSigned() ? -(int64_t(1) << (getBits() - 1)) : 0,
-          highest = lowest + (int64_t(1) << getBits()) - 1;
-  for (int64_t row = 0; row < shape[0]; ++row)
-    for (int64_t group = 0, begin = 0; begin < columns; ++group, begin += width) {
-      int64_t end = std::min(begin + width, columns);
-      float least = 0, most = 0;
-      bool isFinite = true;
-      for (int64_t column = begin; column < end; ++column) {
-        float element = elements.load(dense, row * columns + column);
-        isFinite &= std::isfinite(element);
-        least = std::min(least, element);
-        most = std::max(most, element);
-      }
-      Step step = chooseStep(*this, least, most);
-      float scale = groupPlanes.storeScale(planes, row, group, step.scale);
-      if (!isFinite || !std::isfinite(scale))
-        return emitError() << "cannot quantize row " << row << ": its elements " << begin << " to " << end - 1
-                           << (isFinite ? " are too large for scales of " : " are not all finite, for scales of ")
-                           << getScales();
-      float factor = scale == 0 ? 0 : 1 / scale;
-      auto quantize = [&](float element, int64_t zero) {
-        auto level = static_cast<int64_t>(std::nearbyint(static_cast<double>(element) * factor)) + zero;
-        return std::clamp(level, lowest, highest);
-      };
-      int64_t zero = getHasZeros() ? quantize(-least, lowest) : step.zero;
-      groupPlanes.storeZero(planes, row, group, zero);
-      for (int64_t column = begin; column < end; ++column)
-        values.store(planes[0], row, column, quantize(elements.load(dense, row * columns + column), zero));
+  Quantizer quantizer(*this, shape, planes);
+  int64_t rows = shape[0], columns = shape[1], width = getGroup() ? getGroup() : std::max<int64_t>(columns, 1);
+  std::atomic<int64_t> failed = rows;
+  llvm::parallelFor(0, rows, [&](int64_t row) {
+    SmallVector<float> group;
+    for (int64_t begin = 0; begin < columns; begin += width) {
+      group.clear();
+      for (int64_t column = begin, end = std::min(begin + width, columns); column < end; ++column)
+        group.push_back(elements.load(dense, row * columns + column));
+      if (!quantizer.pack(group, row, begin / width, begin))
+        for (int64_t first = failed; row < first && !failed.compare_exchange_weak(first, row);)
+          ;
     }
-  return success();
+  });
+  if (failed == rows)
+    return success();
+  return emitError() << "cannot quantize row " << failed.load()
+                     << ": its elements are not all finite, or too large for scales of " << getScales();
 }
 
 void AffineAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,

@@ -12,6 +12,8 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace hone;
@@ -92,7 +94,8 @@ LogicalResult ParamOp::verify() {
 
 //===- Passes over parameters -------------------------------------------------------------------------------------===//
 
-llvm::MapVector<Operation *, SmallVector<GetParamOp>> hone::findReads(ModuleOp module) {
+/// The parameters that are read, in the order of their first reads, and what reads them.
+static llvm::MapVector<Operation *, SmallVector<GetParamOp>> findReads(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::MapVector<Operation *, SmallVector<GetParamOp>> reads;
   module.walk([&](GetParamOp get) { reads[symbols.lookup(get.getName())].push_back(get); });
@@ -128,6 +131,32 @@ void hone::changeEncoding(ParamOp param, ArrayRef<GetParamOp> reads, Attribute e
   param.setType(changed);
   for (GetParamOp read : reads)
     read.getResult().setType(changed);
+}
+
+int64_t hone::changeParameters(ModuleOp module, const ParameterChange &change) {
+  auto options = remark::RemarkOpts::name(change.name).category(change.pass);
+  int64_t changed = 0;
+  for (auto &[op, reads] : findReads(module)) {
+    auto param = cast<ParamOp>(op);
+    StringRef obstacle = change.getObstacle(param, reads);
+    if (!obstacle.empty()) {
+      remark::missed(param.getLoc(), options) << (param.getSymName() + " " + change.refused + ": " + obstacle).str();
+      continue;
+    }
+    std::string what = change.change(param, reads);
+    ++changed;
+    remark::passed(param.getLoc(), options) << (param.getSymName() + " " + what).str();
+  }
+  return changed;
+}
+
+FloatType hone::getHalfType(MLIRContext *context, StringRef name, StringRef purpose) {
+  if (name == "f16")
+    return Float16Type::get(context);
+  if (name == "bf16")
+    return BFloat16Type::get(context);
+  emitError(UnknownLoc::get(context)) << "unsupported type '" << name << "' to " << purpose << "; supported: bf16, f16";
+  return {};
 }
 
 //===- get_param --------------------------------------------------------------------------------------------------===//

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/Parallel.h"
 
 using namespace mlir;
 
@@ -102,18 +103,16 @@ static std::span<uint8_t> asSpan(MutableArrayRef<char> plane) {
 static void packLevels(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
   AffineAttr affine = panels.getAffine();
   cpu::PackedFormat format = getFormat(panels);
-  int64_t rows = shape[0], columns = shape[1], bias = getMiddle(affine) - affine.getMiddle();
-  SmallVector<uint8_t> levels(cpu::kPanelOutputs * columns);
-  for (int64_t first = 0; first < rows; first += cpu::kPanelOutputs) {
-    int64_t count = std::min(cpu::kPanelOutputs, rows - first);
+  int64_t rows = shape[0], columns = shape[1];
+  llvm::parallelFor(0, llvm::divideCeil(rows, cpu::kPanelOutputs), [&](int64_t panel) {
+    int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, rows - first);
+    SmallVector<uint8_t> levels(count * columns);
     for (int64_t row = 0; row < count; ++row)
-      for (int64_t column = 0; column < columns; ++column)
-        levels[row * columns + column] = static_cast<uint8_t>(affine.loadLevel(from, rows, first + row, column) + bias);
-    cpu::LinearShape panel{count, columns, affine.getGroup()};
-    int64_t bytes = cpu::packedLinearBytes(format, panel);
-    cpu::packLinearWeight(format, panel, {levels.data(), columns, 1},
-                          asSpan(to.slice(first / cpu::kPanelOutputs * bytes, bytes)));
-  }
+      affine.loadLevels(from, rows, first + row, MutableArrayRef(levels).slice(row * columns, columns));
+    cpu::LinearShape part{count, columns, affine.getGroup()};
+    int64_t bytes = cpu::packedLinearBytes(format, part);
+    cpu::packLinearWeight(format, part, {levels.data(), columns, 1}, asSpan(to.slice(panel * bytes, bytes)));
+  });
 }
 
 static void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
@@ -124,14 +123,13 @@ static void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<Arra
   int64_t rows = shape[0], groups = affine.getGroups(shape), bytes = affine.getScales().getIntOrFloatBitWidth() / 8;
   SmallVector<char> scales(rows * groups * bytes);
   SmallVector<uint8_t> zeros(affine.getHasZeros() ? rows * groups : 0);
-  int64_t bias = getMiddle(affine) - affine.getMiddle();
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t group = 0; group < groups; ++group) {
       int64_t place = row * groups + group, source = affine.getTransposed() ? group * rows + row : place;
       std::memcpy(scales.data() + place * bytes, from[1].data() + source * bytes, bytes);
-      if (affine.getHasZeros())
-        zeros[place] = static_cast<uint8_t>(affine.loadLevel(from[2], rows, row, group) + bias);
     }
+  for (int64_t row = 0; affine.getHasZeros() && row < rows; ++row)
+    affine.loadLevels(from[2], rows, row, MutableArrayRef(zeros).slice(row * groups, groups));
   cpu::packLinearScales(format, linear, bytes, scales.data(), asSpan(to[1]));
   if (affine.getHasZeros())
     cpu::packLinearScales(format, linear, 1, zeros.data(), asSpan(to[2]));

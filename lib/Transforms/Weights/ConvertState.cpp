@@ -3,7 +3,7 @@
 //
 // The pass hone-convert-state: slots of the session's state in 16 bits, where only attention reads them.
 
-#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,14 +65,8 @@ struct ConvertState : impl::ConvertStateBase<ConvertState> {
   using ConvertStateBase::ConvertStateBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    if (type == "f16")
-      elements = Float16Type::get(context);
-    else if (type == "bf16")
-      elements = BFloat16Type::get(context);
-    else
-      return emitError(UnknownLoc::get(context))
-             << "unsupported type '" << type << "' to keep a state in; supported: bf16, f16";
-    return success();
+    elements = getHalfType(context, type, "keep a state in");
+    return success(elements != nullptr);
   }
 
   void runOnOperation() override;

@@ -6,8 +6,6 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace hone {
 #define GEN_PASS_DEF_CONVERTWEIGHTS
 #include "hone/Transforms/Passes.h.inc"
@@ -22,30 +20,18 @@ struct ConvertWeights : impl::ConvertWeightsBase<ConvertWeights> {
   using ConvertWeightsBase::ConvertWeightsBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    if (type == "f16")
-      elements = Float16Type::get(context);
-    else if (type == "bf16")
-      elements = BFloat16Type::get(context);
-    else
-      return emitError(UnknownLoc::get(context))
-             << "unsupported type '" << type << "' to store weights in; supported: bf16, f16";
-    return success();
+    elements = getHalfType(context, type, "store weights in");
+    return success(elements != nullptr);
   }
 
   void runOnOperation() override {
-    auto options = remark::RemarkOpts::name("Converted").category("hone-convert-weights");
-    for (auto &[op, reads] : findReads(getOperation())) {
-      auto param = cast<ParamOp>(op);
-      StringRef obstacle = getObstacleToEncoding(param, reads);
-      if (!obstacle.empty()) {
-        remark::missed(param.getLoc(), options) << (param.getSymName() + " stays as it is: " + obstacle).str();
-        continue;
-      }
+    auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
       auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
       changeEncoding(param, reads, StoredAttr::get(elements, stored && stored.getTransposed()));
-      ++numConverted;
-      remark::passed(param.getLoc(), options) << (param.getSymName() + " is stored as " + type).str();
-    }
+      return "is stored as " + type.getValue();
+    };
+    numConverted += changeParameters(
+        getOperation(), {"hone-convert-weights", "Converted", "stays as it is", getObstacleToEncoding, change});
   }
 
 private:

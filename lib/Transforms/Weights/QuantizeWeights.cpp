@@ -6,8 +6,6 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace hone {
 #define GEN_PASS_DEF_QUANTIZEWEIGHTS
 #include "hone/Transforms/Passes.h.inc"
@@ -31,19 +29,12 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
   }
 
   void runOnOperation() override {
-    auto options = remark::RemarkOpts::name("Quantized").category("hone-quantize-weights");
-    for (auto &[op, reads] : findReads(getOperation())) {
-      auto param = cast<ParamOp>(op);
-      StringRef obstacle = getObstacleToEncoding(param, reads);
-      if (!obstacle.empty()) {
-        remark::missed(param.getLoc(), options) << (param.getSymName() + " stays as it is: " + obstacle).str();
-        continue;
-      }
+    auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
       changeEncoding(param, reads, encoding);
-      ++numQuantized;
-      remark::passed(param.getLoc(), options)
-          << (param.getSymName() + " is stored in " + Twine(bits) + " bits an element").str();
-    }
+      return ("is stored in " + Twine(bits.getValue()) + " bits an element").str();
+    };
+    numQuantized += changeParameters(
+        getOperation(), {"hone-quantize-weights", "Quantized", "stays as it is", getObstacleToEncoding, change});
   }
 
 private:

@@ -162,10 +162,12 @@ TEST_F(AffineLayout, RefusesWhatHasNoScale) {
   });
   pack(make({8, 0, false, false, false, true}), {1, 2}, {1.0f, std::nanf("")});
   EXPECT_FALSE(isPacked);
-  EXPECT_EQ(message, "cannot quantize row 0: its elements 0 to 1 are not all finite, for scales of 'f16'");
-  pack(make({8, 0, false, false, false, true}), {1, 2}, {1.0f, 1e9f});
+  EXPECT_EQ(message, "cannot quantize row 0: its elements are not all finite, or too large for scales of 'f16'");
+  pack(make({8, 0, false, false, false, true}), {2, 1}, {1.0f, 1e9f});
   EXPECT_FALSE(isPacked);
-  EXPECT_EQ(message, "cannot quantize row 0: its elements 0 to 1 are too large for scales of 'f16'");
+  EXPECT_EQ(message, "cannot quantize row 1: its elements are not all finite, or too large for scales of 'f16'");
+  pack(make({8, 0, true, false, false, false}), {1, 2}, {1e-40f, -1e-41f}); // scales that have no finite inverse in f32
+  EXPECT_TRUE(isPacked);
 }
 
 } // namespace

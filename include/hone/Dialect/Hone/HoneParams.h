@@ -12,12 +12,7 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
-#include "llvm/ADT/MapVector.h"
-
 namespace hone {
-
-/// The parameters of `module` that are read, in the order of their first reads, and what reads them.
-llvm::MapVector<mlir::Operation *, llvm::SmallVector<GetParamOp>> findReads(mlir::ModuleOp module);
 
 /// True if `use` is as the weight of a product or the table of an embedding, which may have any encoding.
 bool takesEncoding(mlir::OpOperand &use);
@@ -29,6 +24,24 @@ llvm::StringRef getObstacleToEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> 
 /// Gives `param` and its `reads` the encoding. The bytes stay as they are until they are written: `#hone.converted` of what
 /// they were first.
 void changeEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads, mlir::Attribute encoding);
+
+/// What a pass does with a parameter and what reads it.
+struct ParameterChange {
+  llvm::StringRef pass;    // category of the remarks
+  llvm::StringRef name;    // name of the remarks
+  llvm::StringRef refused; // what a remark says of a parameter with an obstacle, before that: "stays as it is"
+  /// Why a parameter stays as it is, or an empty string.
+  llvm::function_ref<llvm::StringRef(ParamOp, llvm::ArrayRef<GetParamOp>)> getObstacle;
+  /// Changes a parameter, and says what it is now: "is packed".
+  llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> change;
+};
+
+/// Changes the parameters of `module` that are read, in the order of their first reads, with a remark for each; returns how many
+/// were changed.
+int64_t changeParameters(mlir::ModuleOp module, const ParameterChange &change);
+
+/// The type of 16 bits that the option of a pass names, f16 or bf16; null after an error that says what it was for.
+mlir::FloatType getHalfType(mlir::MLIRContext *context, llvm::StringRef name, llvm::StringRef purpose);
 
 } // namespace hone
 
