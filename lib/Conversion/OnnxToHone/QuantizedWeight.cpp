@@ -118,13 +118,22 @@ std::optional<QuantizedProduct> QuantizedMatcher::matchBlocks(Operation *op, std
 // Integers with a scale for each output
 //===----------------------------------------------------------------------===//
 
-/// The encoding of `[K, N]`, or unless `isTransposed` `[N, K]`, bytes with scales and zero points for each output.
-static AffineAttr getByteEncoding(Value values, Value scales, bool hasZeros, bool isTransposed, int64_t group,
-                                  int64_t activations) {
-  bool isSigned = !getRankedType(values).getElementType().isUnsignedInteger();
-  return AffineAttr::getChecked(kSilent, values.getContext(), int64_t(8), group,
-                                cast<FloatType>(getRankedType(scales).getElementType()), hasZeros, isSigned,
-                                isTransposed, activations);
+/// The weight of bytes `[K, N]`, or unless `isTransposed` `[N, K]`, with scales and zero points of floats and bytes.
+std::optional<QuantizedWeight> QuantizedMatcher::makeBytes(Planes planes, bool isTransposed, int64_t group,
+                                                           int64_t activations, Type elements) {
+  RankedTensorType type = getRankedType(planes.values);
+  bool isSigned = !type.getElementType().isUnsignedInteger();
+  if (!planes.zeros && !isSigned) // counted from 0, which is not the middle
+    return std::nullopt;
+  if (planes.zeros && isMiddle(planes.zeros, isSigned))
+    planes.zeros = nullptr;
+  auto encoding = AffineAttr::getChecked(kSilent, type.getContext(), int64_t(8), group,
+                                         cast<FloatType>(getRankedType(planes.scales).getElementType()),
+                                         planes.zeros != nullptr, isSigned, isTransposed, activations);
+  if (!encoding)
+    return std::nullopt;
+  int64_t outputAxis = isTransposed ? 1 : 0;
+  return make(planes, encoding, type.getDimSize(outputAxis), type.getDimSize(1 - outputAxis), elements);
 }
 
 static bool isByteMatrix(Value value) {
@@ -154,16 +163,8 @@ std::optional<QuantizedWeight> QuantizedMatcher::matchDequantized(Operation *deq
     return std::nullopt;
   if (block == 0 && !(isPerOutput(scales, outputs) && (!zeros || isPerOutput(zeros, outputs))))
     return std::nullopt;
-  bool isSigned = !getRankedType(values).getElementType().isUnsignedInteger();
-  if (!zeros && !isSigned) // counted from 0, which is not the middle
-    return std::nullopt;
-  if (zeros && isMiddle(zeros, isSigned))
-    zeros = nullptr;
-  AffineAttr encoding = getByteEncoding(values, scales, zeros != nullptr, isTransposed, block, /*activations=*/0);
-  if (!encoding)
-    return std::nullopt;
-  return make({values, scales, zeros}, encoding, outputs, inputs,
-              getRankedType(dequantize->getResult(0)).getElementType());
+  return makeBytes({values, scales, zeros}, isTransposed, block, /*activations=*/0,
+                   getRankedType(dequantize->getResult(0)).getElementType());
 }
 
 /// The only user of `value` if it is of the operator, else null.
@@ -198,19 +199,13 @@ std::optional<QuantizedProduct> QuantizedMatcher::matchIntegers(Operation *op, s
     scales = isFirst ? other : scales;
     result = second->getResult(0);
   }
-  int64_t inputs = getRankedType(values).getDimSize(0), outputs = getRankedType(values).getDimSize(1);
-  bool isSigned = !getRankedType(values).getElementType().isUnsignedInteger();
-  if (!isFloat(scales) || !isPerOutput(scales, outputs) || (zeros && !isPerOutput(zeros, outputs)) ||
-      (!zeros && !isSigned))
-    return std::nullopt;
-  if (zeros && isMiddle(zeros, isSigned))
-    zeros = nullptr;
+  int64_t outputs = getRankedType(values).getDimSize(1);
   Value x = quantize->getOperand(0);
-  AffineAttr encoding =
-      getByteEncoding(values, scales, zeros != nullptr, /*isTransposed=*/true, /*group=*/0, /*activations=*/8);
-  if (!encoding || !isFloat(x) || getRank(x) < 1)
+  if (!isFloat(scales) || !isPerOutput(scales, outputs) || (zeros && !isPerOutput(zeros, outputs)) || !isFloat(x) ||
+      getRank(x) < 1)
     return std::nullopt;
-  auto weight = make({values, scales, zeros}, encoding, outputs, inputs, getRankedType(x).getElementType());
+  auto weight = makeBytes({values, scales, zeros}, /*isTransposed=*/true, /*group=*/0, /*activations=*/8,
+                          getRankedType(x).getElementType());
   if (!weight)
     return std::nullopt;
   return QuantizedProduct{x, Value(), *weight, result};

@@ -20,7 +20,7 @@ struct QuantizedWeight {
   std::string name; // of the tensor of levels in the file
 };
 
-/// A product with such a weight: `x · weightᵀ + bias`, which `last` is the result of.
+/// A product with such a weight: `result` is `x · weightᵀ + bias`.
 struct QuantizedProduct {
   Value x, bias; // bias may be null
   QuantizedWeight weight;
@@ -46,6 +46,8 @@ private:
   std::optional<QuantizedProduct> matchIntegers(Operation *op, std::string &reason);
   std::optional<QuantizedWeight> make(const Planes &planes, AffineAttr encoding, int64_t outputs, int64_t inputs,
                                       Type elements);
+  std::optional<QuantizedWeight> makeBytes(Planes planes, bool isTransposed, int64_t group, int64_t activations,
+                                           Type elements);
   mlir::Attribute getStorage(Value value);
   mlir::Attribute getPlane(Value value, RankedTensorType type);
   bool isMiddle(Value zeros, bool isSigned);
