@@ -3,11 +3,11 @@
 //
 // What `bench` counts and prints, and what --profile writes, on the toy artefact.
 
+#include "cli_support.h"
+
 #include "cli/profile.h"
 #include "core/language_model.h"
-#include "hone/runtime/cli.h"
 #include "io/json.h"
-#include "support.h"
 
 namespace hone::test {
 namespace {
@@ -21,19 +21,6 @@ using testing::MatchesRegex;
 class CliBench : public testing::Test {
 protected:
   void SetUp() override { writeArtefact(model, HONE_TEST_PROGRAM_WITH_KERNEL, toyManifest()); }
-
-  struct Outcome {
-    int code;
-    std::string out, err;
-  };
-
-  static Outcome run(const std::vector<std::string> &arguments) {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    int code = cli::runMain("hone-run", arguments);
-    std::fflush(stdout);
-    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-  }
 
   /// Two repeats of 3 new tokens after a prompt of 4.
   Outcome bench(const std::vector<std::string> &more) {

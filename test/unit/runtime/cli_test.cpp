@@ -3,10 +3,10 @@
 //
 // The commands of hone-run on the toy artefact: what they print, write and refuse.
 
+#include "cli_support.h"
+
 #include "cli/arrays.h"
 #include "cli/commands.h"
-#include "hone/runtime/cli.h"
-#include "support.h"
 
 namespace hone::test {
 namespace {
@@ -16,22 +16,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 class Cli : public testing::Test {
 protected:
   void SetUp() override { writeArtefact(model, HONE_TEST_PROGRAM, toyManifest()); }
-
-  static Outcome run(const std::vector<std::string> &arguments) {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    int code = cli::runMain("hone-run", arguments);
-    std::fflush(stdout);
-    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-  }
 
   /// Runs a command that must fail with code 1 and one line.
   static std::string complaint(const std::vector<std::string> &arguments) {
