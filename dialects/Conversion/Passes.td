@@ -44,6 +44,53 @@ def LowerCopies : Pass<"hone-lower-copies"> {
   let statistics = [Statistic<"numLowered", "num-copies-lowered", "Number of copies that became loops">];
 }
 
+def LowerLinalg : Pass<"hone-lower-linalg", "::mlir::ModuleOp"> {
+  let summary = "Turn operations of linalg on buffers into loops that LLVM vectorizes and several threads share";
+  let description = [{
+    The innermost loop is the dimension along which most operands are contiguous. A reduction that is innermost keeps its
+    result in a value, and its sums may be reordered; any other innermost loop says that its iterations are independent.
+
+    An operation whose parallel iterations write different elements and cannot fail becomes a function of a range of them,
+    which `hrt.parallel` runs, unless its sizes are fixed and small.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numLowered", "num-operations-lowered", "Number of operations that became loops">,
+                    Statistic<"numParallel", "num-operations-parallel", "Number of operations that threads may share">];
+}
+
+def LowerMath : Pass<"hone-lower-math"> {
+  let summary = "Turn mathematical functions into arithmetic that LLVM vectorizes";
+  let description = [{
+    exp, exp2, expm1, tanh and erf of f32 become polynomials (upstream's, at most five units in the last place off; results
+    below the smallest normal number are 0); powers with an exponent that is a small constant become products and roots; what
+    LLVM has no instruction for (division that rounds up or down, bf16) is expanded.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def PlaceOutputs : Pass<"hone-place-outputs", "::mlir::func::FuncOp"> {
+  let summary = "Compute outputs where the caller gets them";
+  let description = [{
+    A buffer of an entry that is copied to an output, and not used after that, becomes the output's memory.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect"];
+  let statistics = [Statistic<"numPlaced", "num-outputs-placed", "Number of outputs that are not copied">];
+}
+
+def PlanMemory : Pass<"hone-plan-memory", "::mlir::func::FuncOp"> {
+  let summary = "Give the buffers of an entry slots of one arena";
+  let description = [{
+    Buffers that are allocated and freed in the block of an entry, and whose sizes can be computed where it begins, become
+    views of the slots of `hrt.arena`. Buffers that are never needed at once share a slot, which is as large as the largest
+    of them. The others are allocated when they are needed; a remark says why.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numPlanned", "num-buffers-planned", "Number of buffers that got a slot">,
+                    Statistic<"numSlots", "num-slots-made", "Number of slots">];
+}
+
 def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp"> {
   let summary = "Replace onnx operations that have no lowering by the functions their schemas define";
   let description = [{

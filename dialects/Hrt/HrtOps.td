@@ -8,6 +8,7 @@
 #define HRT_OPS_TD
 
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "Hrt/HrtDialect.td"
 include "Hrt/HrtEncodings.td"
@@ -133,6 +134,38 @@ def Hrt_StateWantedOp : Hrt_Op<"state_wanted", [Pure]> {
   let arguments = (ins Hrt_CallType:$call, Index:$fresh);
   let results = (outs Index:$result);
   let assemblyFormat = "$call `of` $fresh attr-dict";
+}
+
+def Hrt_ArenaOp : Hrt_Op<"arena", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the memory of a call, in slots";
+  let description = [{
+    *Meaning.* One slot of uninitialised memory for each of `bytes`, each at a multiple of 64 bytes and apart from the others,
+    until the call ends. The runtime keeps what it takes for the calls that follow. Asked for once in a call.
+
+    *Constraints.* C1: as many slots as sizes.
+
+    *Example.* `%slots:2 = hrt.arena %call(%a, %b) : memref<?xi8>, memref<?xi8>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, Variadic<Index>:$bytes);
+  let results = (outs Variadic<MemRefRankOf<[I8], [1]>>:$slots);
+  let assemblyFormat = "$call `(` $bytes `)` attr-dict `:` type($slots)";
+  let hasVerifier = 1;
+}
+
+def Hrt_ParallelOp : Hrt_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                         MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a function over all positions of a range, on several threads where that pays";
+  let description = [{
+    *Meaning.* Calls `body(begin, end, captures...)` for ranges that together are `[0, count)`, in any order and at once; the
+    runtime splits it by `count · cost`, where `cost` is the work of one position in operations on scalars. No call for an
+    empty range.
+
+    *Constraints.* C1: `body` is a function `(index, index, captures...) -> ()`.
+
+    *Example.* `hrt.parallel @body of %count cost %cost(%x, %y : memref<?xf32>, memref<?xf32>)`
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$body, Index:$count, Index:$cost, Variadic<AnyType>:$captures);
+  let assemblyFormat = "$body `of` $count `cost` $cost `(` ($captures^ `:` type($captures))? `)` attr-dict";
 }
 
 #endif // HRT_OPS_TD

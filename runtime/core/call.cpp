@@ -24,11 +24,15 @@ bool fits(const io::TensorInfo &info, std::span<const int64_t> sizes) {
   return true;
 }
 
+absl::Status outOfMemory(uint64_t bytes) {
+  return absl::ResourceExhaustedError(cat("cannot allocate ", bytes, " bytes: out of memory"));
+}
+
 } // namespace
 
-CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
+CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
                          State *state, Profile *profile)
-    : entry(entry), pool(pool), state(state), recorder(profile), inputs(inputs.tensors), symbols(inputs.symbols),
+    : entry(entry), memory(memory), state(state), recorder(profile), inputs(inputs.tensors), symbols(inputs.symbols),
       outputs(entry.outputs.size()) {
   call.inputs = inputs.tensors.data();
   call.weights = weights;
@@ -45,7 +49,7 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   if (recorder)
     recorder->endCall();
   currentCall = outer;
-  pool.endCall();
+  memory.pool.endCall();
   absl::Status status = finish();
   if (!status.ok()) {
     if (state)
@@ -83,10 +87,17 @@ absl::Status CallContext::finish() {
 void CallContext::leave() { std::longjmp(exit, 1); }
 
 void *CallContext::allocate(uint64_t bytes) {
-  void *memory = pool.allocate(bytes);
-  if (!memory)
-    record(absl::ResourceExhaustedError(cat("cannot allocate ", bytes, " bytes: out of memory")));
-  return memory;
+  void *block = memory.pool.allocate(bytes);
+  if (!block)
+    record(outOfMemory(bytes));
+  return block;
+}
+
+bool CallContext::placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots) {
+  bool placed = memory.arena.place(bytes, slots);
+  if (!placed)
+    record(outOfMemory(Arena::totalBytes(bytes)));
+  return placed;
 }
 
 void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CORE_CALL_H
 #define HONE_RUNTIME_CORE_CALL_H
 
+#include "core/arena.h"
 #include "core/block_pool.h"
 #include "core/inputs.h"
 #include "core/profile.h"
@@ -15,12 +16,18 @@
 
 namespace hone::rt {
 
+/// What calls leave for those that follow. Used by one call at a time.
+struct Memory {
+  Arena arena;
+  BlockPool pool;
+};
+
 /// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
 /// with a destructor is alive between the two.
 class CallContext {
 public:
   /// `state` is null for a call without a session, `profile` for one that nobody records.
-  CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, BlockPool &pool,
+  CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
               State *state, Profile *profile);
 
   /// Runs the program's function; commits or rolls back the state; returns outputs in the order of the manifest.
@@ -35,6 +42,8 @@ public:
   void record(absl::Status status) { failure = std::move(status); }
 
   void *allocate(uint64_t bytes);
+  /// False with the reason recorded.
+  bool placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots);
   /// Memory of an output, or null with the reason recorded.
   void *createOutput(int64_t index, int64_t rank, const int64_t *sizes);
   /// These two are false with the reason recorded.
@@ -50,7 +59,7 @@ private:
   absl::Status finish();
 
   const io::EntryInfo &entry;
-  BlockPool &pool;
+  Memory &memory;
   State *state;
   Profile *recorder;
   std::span<const hone_tensor> inputs;

@@ -169,8 +169,24 @@ absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::
   HONE_ASSIGN_OR_RETURN(Entry entry, findEntry(name));
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
   ThreadCount threadCount(threads);
-  BlockPool pool;
-  return CallContext(*entry.info, bound, weightFile.data(), pool, nullptr, profile).run(entry.function);
+  std::unique_ptr<Memory> scratch = takeMemory();
+  auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, profile).run(entry.function);
+  giveMemory(std::move(scratch));
+  return results;
+}
+
+std::unique_ptr<Memory> Module::takeMemory() const {
+  std::lock_guard lock(mutex);
+  if (idle.empty())
+    return std::make_unique<Memory>();
+  std::unique_ptr<Memory> memory = std::move(idle.back());
+  idle.pop_back();
+  return memory;
+}
+
+void Module::giveMemory(std::unique_ptr<Memory> memory) const {
+  std::lock_guard lock(mutex);
+  idle.push_back(std::move(memory));
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry) {
@@ -214,7 +230,7 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
       all.push_back({name, array.view()});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
-  return CallContext(*target.info, bound, owner->weightFile.data(), pool, &memory, owner->profile).run(target.function);
+  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, owner->profile).run(target.function);
 }
 
 } // namespace hone::rt

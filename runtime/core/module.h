@@ -10,6 +10,7 @@
 #include "hone/io/safetensors.h"
 
 #include <memory>
+#include <mutex>
 
 namespace hone::rt {
 
@@ -50,6 +51,8 @@ private:
   absl::Status findEntries(const hone_program &program);
   absl::StatusOr<Entry> findEntry(std::string_view name) const;
   std::string file(std::string_view name) const;
+  std::unique_ptr<Memory> takeMemory() const;
+  void giveMemory(std::unique_ptr<Memory> memory) const;
 
   std::string path;
   Profile *profile;
@@ -57,6 +60,9 @@ private:
   io::SafetensorsReader weightFile;
   void *library = nullptr;
   std::vector<Entry> entries;
+
+  mutable std::mutex mutex;
+  mutable std::vector<std::unique_ptr<Memory>> idle; // what calls without a session left, for the next of them
 };
 
 /// A sequence of calls of one stateful entry. One thread at a time; sessions of one module are independent.
@@ -87,7 +93,7 @@ private:
   Module::Entry target;
   State memory;
   std::map<std::string, io::Array> context;
-  BlockPool pool;
+  Memory scratch;
   int threads = 0;
 };
 

@@ -6,8 +6,11 @@
 
 #include "core/call.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <omp.h>
 
 namespace hone::rt {
 namespace {
@@ -23,6 +26,43 @@ void *serviceAlloc(uint64_t bytes) {
   std::fprintf(stderr, "hone: cannot allocate %llu bytes in a parallel region: out of memory\n",
                static_cast<unsigned long long>(bytes));
   std::abort();
+}
+
+void serviceArena(hone_call *call, int64_t count, const uint64_t *bytes, void **slots) {
+  size_t number = static_cast<size_t>(count);
+  if (!CallContext::of(call).placeSlots({bytes, number}, {slots, number}))
+    CallContext::of(call).leave();
+}
+
+/// Below this, in operations on scalars, the work of a thread takes less time than waking it.
+constexpr int64_t kWorkPerThread = 32768;
+/// Ranges of more positions than this begin at multiples of a cache line's elements.
+constexpr int64_t kLongRange = 4096, kLineElements = 64;
+
+int64_t countThreads(int64_t count, int64_t cost) {
+  int64_t work = 0, most = std::min<int64_t>(count, omp_get_max_threads());
+  if (omp_in_parallel())
+    return 1;
+  if (__builtin_mul_overflow(count, cost, &work))
+    work = std::numeric_limits<int64_t>::max();
+  return std::min(most, work / kWorkPerThread);
+}
+
+void serviceParallel(hone_body_fn body, void *captures, int64_t count, int64_t cost) {
+  if (count <= 0)
+    return;
+  int64_t threads = countThreads(count, cost);
+  if (threads <= 1)
+    return body(captures, 0, count);
+#pragma omp parallel num_threads(static_cast<int>(threads))
+  {
+    int64_t parts = omp_get_num_threads(), step = (count + parts - 1) / parts;
+    if (step > kLongRange)
+      step = (step + kLineElements - 1) / kLineElements * kLineElements;
+    int64_t begin = omp_get_thread_num() * step, end = std::min(begin + step, count);
+    if (begin < end)
+      body(captures, begin, end);
+  }
 }
 
 void serviceFree(void *memory) { BlockPool::release(memory); }
@@ -76,6 +116,8 @@ struct Service {
 
 const Service kServices[] = {
     {"hone_rt_alloc", reinterpret_cast<void *>(&serviceAlloc)},
+    {"hone_rt_arena", reinterpret_cast<void *>(&serviceArena)},
+    {"hone_rt_parallel", reinterpret_cast<void *>(&serviceParallel)},
     {"hone_rt_free", reinterpret_cast<void *>(&serviceFree)},
     {"hone_rt_output", reinterpret_cast<void *>(&serviceOutput)},
     {"hone_rt_fail", reinterpret_cast<void *>(&serviceFail)},

@@ -82,12 +82,23 @@ typedef struct hone_entry {
 /// runtime/cpu/kernels/kernels.h documents. An absent operand is a tensor without elements.
 typedef void (*hone_kernel_fn)(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// The body of a loop over positions begin ≤ i < end, which are independent of all others.
+typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
+
 /// A name and the slot the loader fills with the function of that name.
 ///
 /// Runtime services (C signatures):
 ///   void *hone_rt_alloc(uint64_t bytes)            64-byte aligned, uninitialised, never null; released at the end of the
 ///                                                  call at the latest. Inside a parallel region: freed in that region
 ///   void hone_rt_free(void *)                      null is nothing
+///   void hone_rt_arena(hone_call *, int64_t count, const uint64_t *bytes, void **slots)
+///                                                  writes `count` pointers to `slots`: memory of that many bytes each,
+///                                                  64-byte aligned, uninitialised, apart from each other, until the call
+///                                                  ends. At most once in a call
+///   void hone_rt_parallel(hone_body_fn body, void *captures, int64_t count, int64_t cost)
+///                                                  calls `body` for ranges that together are 0 … count, on several
+///                                                  threads where `count · cost` operations pay for that; returns when
+///                                                  all are done. The body calls no service and no kernel
 ///   void *hone_rt_output(hone_call *, int64_t index, int64_t rank, const int64_t *sizes)
 ///                                                  memory for output `index`, dense row-major, 64-byte aligned, owned by
 ///                                                  the caller of the entry; called once for every output

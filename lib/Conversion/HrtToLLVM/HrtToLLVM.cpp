@@ -4,7 +4,8 @@
 // hrt operations on memrefs as loads from hone_call and calls of the runtime's services and kernels; the offsets are those
 // of the structs in include/hone/runtime/program.h.
 
-#include "ProgramTable.h"
+#include "Abi.h"
+#include "MemoryPatterns.h"
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
@@ -41,61 +42,6 @@ using namespace mlir;
 namespace hone {
 
 namespace {
-
-/// Builders for the memory layout of program.h.
-class Abi {
-public:
-  Abi(OpBuilder &b, Location loc) : b(b), loc(loc), pointer(LLVM::LLVMPointerType::get(b.getContext())) {}
-
-  Value integer(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(value)); }
-  Value at(Value base, int64_t bytes) {
-    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base,
-                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
-  }
-  Value atDynamic(Value base, Value bytes) {
-    return LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
-  }
-  Value load(Type type, Value base, int64_t bytes) { return LLVM::LoadOp::create(b, loc, type, at(base, bytes)); }
-  void store(Value value, Value base, int64_t bytes) { LLVM::StoreOp::create(b, loc, value, at(base, bytes)); }
-  /// Memory of this function's frame, given back by `release`.
-  Value allocate(int64_t bytes) {
-    return LLVM::AllocaOp::create(b, loc, pointer, b.getI8Type(), integer(bytes), /*alignment=*/16);
-  }
-  Value mark() { return LLVM::StackSaveOp::create(b, loc, pointer); }
-  void release(Value mark) { LLVM::StackRestoreOp::create(b, loc, mark); }
-
-  OpBuilder &b;
-  Location loc;
-  Type pointer;
-};
-
-template <typename Op>
-struct HrtPattern : ConvertOpToLLVMPattern<Op> {
-  using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
-
-  Value call(Abi &abi, Operation *at, StringRef name, Type result, ValueRange operands) const {
-    auto module = at->getParentOfType<ModuleOp>();
-    LLVM::LLVMFuncOp callee = declareImport(abi.b, module, name, llvm::to_vector(operands.getTypes()), result);
-    auto call = LLVM::CallOp::create(abi.b, abi.loc, callee, operands);
-    return call.getNumResults() ? call.getResult() : Value();
-  }
-
-  /// A dense row-major descriptor over `data`.
-  Value describe(Abi &abi, MemRefType type, Value data, ArrayRef<Value> sizes) const {
-    auto descriptor = MemRefDescriptor::poison(abi.b, abi.loc, this->getTypeConverter()->convertType(type));
-    descriptor.setAllocatedPtr(abi.b, abi.loc, data);
-    descriptor.setAlignedPtr(abi.b, abi.loc, data);
-    descriptor.setConstantOffset(abi.b, abi.loc, 0);
-    Value stride = abi.integer(1);
-    for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-      descriptor.setSize(abi.b, abi.loc, dim, sizes[dim]);
-      descriptor.setStride(abi.b, abi.loc, dim, stride);
-      if (dim > 0)
-        stride = LLVM::MulOp::create(abi.b, abi.loc, stride, sizes[dim]);
-    }
-    return descriptor;
-  }
-};
 
 constexpr int64_t kSizes = offsetof(hone_tensor, sizes), kStrides = offsetof(hone_tensor, strides);
 
@@ -319,11 +265,13 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
     LLVMConversionTarget target(getContext());
     target.addLegalOp<ModuleOp>();
     if (failed(applyFullConversion(module, target, std::move(patterns))) || failed(addProgramTable(module, entries)))
-      signalPassFailure();
+      return signalPassFailure();
+    markIndependentAccesses(module);
   }
 
 private:
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
+    populateMemoryPatterns(types, patterns);
     patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, AssertPattern>(
         types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
@@ -335,7 +283,8 @@ private:
     populateComplexToLLVMConversionPatterns(types, patterns);
     populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
     populateFuncToLLVMConversionPatterns(types, patterns);
-    populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false);
+    // What LLVM has an intrinsic for is an instruction, or vectorizes; the rest are calls of the C library.
+    populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
     populateMathToLibmConversionPatterns(patterns);
     populateVectorToLLVMConversionPatterns(types, patterns);
     ub::populateUBToLLVMConversionPatterns(types, patterns);

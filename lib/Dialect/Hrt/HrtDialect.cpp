@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -42,6 +43,23 @@ LogicalResult OutputOp::verify() {
   int64_t dynamic = cast<MemRefType>(getType()).getNumDynamicDims();
   if (static_cast<int64_t>(getSizes().size()) != dynamic)
     return emitOpError() << "expected " << dynamic << " sizes, one a dynamic dimension, but got " << getSizes().size();
+  return success();
+}
+
+LogicalResult ArenaOp::verify() {
+  if (getSlots().size() != getBytes().size()) // arena C1
+    return emitOpError() << "expected as many slots as sizes, but got " << getSlots().size() << " and "
+                         << getBytes().size();
+  return success();
+}
+
+LogicalResult ParallelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  SmallVector<Type> operands(2, IndexType::get(getContext()));
+  llvm::append_range(operands, getCaptures().getTypes());
+  auto wanted = FunctionType::get(getContext(), operands, {});
+  auto body = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getBodyAttr());
+  if (!body || body.getFunctionType() != wanted) // parallel C1
+    return emitOpError() << "expected '" << getBody() << "' to be a function " << wanted;
   return success();
 }
 

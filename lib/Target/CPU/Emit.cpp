@@ -22,6 +22,7 @@
 #include "llvm/TargetParser/X86TargetParser.h"
 
 #include <fcntl.h>
+#include <set>
 #include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
@@ -38,20 +39,22 @@ static constexpr llvm::StringLiteral kMathLibraries[] = {"/lib/x86_64-linux-gnu/
 /// A program's headers, tables and page alignment take less than this beside what is in its object.
 static constexpr uint64_t kProgramOverhead = 64 << 10;
 
+/// What the runtime needs of a CPU in any case.
+static constexpr llvm::StringLiteral kLeastCpu = "x86-64-v3";
+
 static std::vector<std::string> getFeatures(StringRef name) {
-  std::vector<std::string> features;
-  if (name == "native") {
-    for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      if (feature.second)
-        features.push_back(feature.first().str());
-  } else {
-    SmallVector<StringRef> enabled;
+  SmallVector<StringRef> enabled;
+  llvm::X86::getFeaturesForCPU(kLeastCpu, enabled);
+  if (name != "native")
     llvm::X86::getFeaturesForCPU(name, enabled);
-    for (StringRef feature : enabled)
-      features.push_back(feature.str());
-  }
-  llvm::sort(features);
-  return features;
+  llvm::StringMap<bool> host = name == "native" ? llvm::sys::getHostCPUFeatures() : llvm::StringMap<bool>();
+  std::set<std::string> features;
+  for (StringRef feature : enabled)
+    features.insert(feature.str());
+  for (const auto &feature : host)
+    if (feature.second)
+      features.insert(feature.first().str());
+  return {features.begin(), features.end()};
 }
 
 llvm::FailureOr<CpuTarget> CpuTarget::get(StringRef name, std::string &error) {

@@ -9,12 +9,10 @@
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -42,23 +40,26 @@ void buildBufferPipeline(OpPassManager &pm) {
   bufferize.allowReturnAllocsFromLoops = true; // what a loop carries has a new size each time
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   simplify(pm);
+  pm.addPass(memref::createResolveShapedTypeResultDimsPass());
+  simplify(pm);
   pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
   pm.addPass(bufferization::createLowerDeallocationsPass());
   simplify(pm);
+  pm.addNestedPass<func::FuncOp>(createPlaceOutputs());
+  pm.addNestedPass<func::FuncOp>(createPlanMemory());
+  simplify(pm);
   pm.addPass(createLowerCopies());
-  pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createLowerLinalg());
 }
 
 void buildLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerMath());
   pm.addPass(createLowerExpansions());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(memref::createExpandOpsPass());
   pm.addPass(createConvertComplexToStandardPass());
   simplify(pm);

@@ -1,0 +1,202 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops of one operation of linalg on buffers. What a reduction has so far is a value and not memory wherever the reduction
+// is innermost, so that LLVM can keep it in registers.
+
+#include "LoopNest.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace hone {
+
+Value LoopNest::constant(OpBuilder &b, Location loc, int64_t value) const {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> LoopNest::getIndices(OpBuilder &b, Location loc, OpOperand &operand) {
+  SmallVector<OpFoldResult> dims(ivs.begin(), ivs.end());
+  SmallVector<Value> indices;
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  for (AffineExpr expr : map.getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      indices.push_back(ivs[dim.getPosition()]);
+      continue;
+    }
+    auto single = AffineMap::get(map.getNumDims(), 0, expr);
+    OpFoldResult index = affine::makeComposedFoldedAffineApply(b, loc, single, dims);
+    indices.push_back(getValueOrCreateConstantIndexOp(b, loc, index));
+  }
+  return indices;
+}
+
+Value LoopNest::load(OpBuilder &b, Location loc, OpOperand &operand) {
+  Value value = values.lookupOrDefault(operand.get());
+  if (!isa<MemRefType>(value.getType()))
+    return value;
+  return memref::LoadOp::create(b, loc, value, getIndices(b, loc, operand));
+}
+
+SmallVector<Value> LoopNest::loadOutputs(OpBuilder &b, Location loc) {
+  SmallVector<Value> elements;
+  for (OpOperand &output : op.getDpsInitsMutable())
+    elements.push_back(op.payloadUsesValueFromOperand(&output) ? load(b, loc, output) : Value());
+  return elements;
+}
+
+void LoopNest::store(OpBuilder &b, Location loc, ValueRange results) {
+  for (auto [result, output] : llvm::zip_equal(results, op.getDpsInitsMutable()))
+    memref::StoreOp::create(b, loc, result, values.lookupOrDefault(output.get()), getIndices(b, loc, output));
+}
+
+SmallVector<Value> LoopNest::compute(OpBuilder &b, Location loc, ArrayRef<Value> outputs) {
+  IRMapping mapping = values;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    BlockArgument element = op.getMatchingBlockArgument(input);
+    if (!element.use_empty())
+      mapping.map(element, load(b, loc, *input));
+  }
+  for (auto [value, output] : llvm::zip_equal(outputs, op.getDpsInitsMutable()))
+    if (value)
+      mapping.map(op.getMatchingBlockArgument(&output), value);
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    Operation *copy = b.clone(inner, mapping);
+    copy->walk([&](linalg::IndexOp index) {
+      index.replaceAllUsesWith(ivs[index.getDim()]);
+      if (index != copy)
+        index.erase();
+    });
+    if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+      mapping.map(index.getResult(), ivs[index.getDim()]);
+      copy->erase();
+    }
+  }
+  SmallVector<Value> results;
+  for (Value result : op.getBlock()->getTerminator()->getOperands())
+    results.push_back(mapping.lookupOrDefault(result));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void LoopNest::buildLoops(OpBuilder &b, Location loc, ArrayRef<unsigned> dims, Body body) {
+  if (dims.empty())
+    return body(b);
+  auto loop = scf::ForOp::create(b, loc, constant(b, loc, 0), sizes[dims.front()], constant(b, loc, 1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  ivs[dims.front()] = loop.getInductionVar();
+  buildLoops(b, loc, dims.drop_front(), body);
+}
+
+/// Lets sums and products be computed in any order: vectors of partial results are what makes them fast.
+static void allowReordering(ValueRange results, ValueRange accumulators) {
+  for (auto [result, accumulator] : llvm::zip_equal(results, accumulators)) {
+    Operation *combine = result.getDefiningOp();
+    if (!combine || !isa<arith::AddFOp, arith::MulFOp>(combine) ||
+        !llvm::is_contained(combine->getOperands(), accumulator))
+      continue;
+    auto flags = arith::FastMathFlagsAttr::get(combine->getContext(),
+                                               arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+    combine->setAttr("fastmath", flags);
+    for (Value operand : combine->getOperands())
+      if (auto product = operand.getDefiningOp<arith::MulFOp>())
+        product.setFastmathAttr(arith::FastMathFlagsAttr::get(combine->getContext(), arith::FastMathFlags::contract));
+  }
+}
+
+SmallVector<Value> LoopNest::buildReductions(OpBuilder &b, Location loc, ArrayRef<unsigned> dims,
+                                             ValueRange accumulators) {
+  if (dims.empty()) {
+    SmallVector<Value> results = compute(b, loc, llvm::to_vector(accumulators));
+    allowReordering(results, accumulators);
+    return results;
+  }
+  auto loop = scf::ForOp::create(b, loc, constant(b, loc, 0), sizes[dims.front()], constant(b, loc, 1), accumulators);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  ivs[dims.front()] = loop.getInductionVar();
+  scf::YieldOp::create(b, loc, buildReductions(b, loc, dims.drop_front(), loop.getRegionIterArgs()));
+  return loop.getResults();
+}
+
+/// Iterations of this loop are independent: LLVM need not prove that its memory is not aliased.
+static void markIndependent(scf::ForOp loop) {
+  MLIRContext *context = loop.getContext();
+  auto group = LLVM::AccessGroupAttr::get(context, DistinctAttr::create(UnitAttr::get(context)));
+  loop->setAttr("llvm.loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, group));
+}
+
+void LoopNest::buildPoint(OpBuilder &b, Location loc, Value begin, Value end) {
+  if (!order.inner) {
+    SmallVector<Value> accumulators;
+    for (OpOperand &output : op.getDpsInitsMutable())
+      accumulators.push_back(load(b, loc, output));
+    return store(b, loc, buildReductions(b, loc, order.reductions, accumulators));
+  }
+  buildLoops(b, loc, order.reductions, [&](OpBuilder &b) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
+    if (isParallel(op))
+      markIndependent(loop);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    ivs[*order.inner] = loop.getInductionVar();
+    store(b, loc, compute(b, loc, loadOutputs(b, loc)));
+  });
+}
+
+void LoopNest::buildAll(OpBuilder &b, Location loc) {
+  buildLoops(b, loc, order.outer, [&](OpBuilder &b) {
+    buildPoint(b, loc, constant(b, loc, 0), order.inner ? sizes[*order.inner] : Value());
+  });
+}
+
+void LoopNest::delinearize(OpBuilder &b, Location loc, Value position) {
+  if (order.outer.empty())
+    return;
+  for (unsigned dim : llvm::reverse(llvm::drop_begin(order.outer))) {
+    ivs[dim] = arith::RemUIOp::create(b, loc, position, sizes[dim]);
+    position = arith::DivUIOp::create(b, loc, position, sizes[dim]);
+  }
+  ivs[order.outer.front()] = position;
+}
+
+void LoopNest::buildRows(OpBuilder &b, Location loc, Value begin, Value end) {
+  auto rows = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rows.getBody());
+  delinearize(b, loc, rows.getInductionVar());
+  buildPoint(b, loc, {}, {});
+}
+
+void LoopNest::buildRange(OpBuilder &b, Location loc, Value begin, Value end) {
+  if (!order.inner)
+    return buildRows(b, loc, begin, end);
+  if (order.outer.empty())
+    return buildPoint(b, loc, begin, end);
+  Value width = sizes[*order.inner], one = constant(b, loc, 1);
+  Value first = arith::DivUIOp::create(b, loc, begin, width), last = arith::CeilDivUIOp::create(b, loc, end, width);
+  auto rows = scf::ForOp::create(b, loc, first, last, one);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rows.getBody());
+  Value start = arith::MulIOp::create(b, loc, rows.getInductionVar(), width);
+  Value from = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, begin, start), constant(b, loc, 0));
+  Value to = arith::MinSIOp::create(b, loc, arith::SubIOp::create(b, loc, end, start), width);
+  delinearize(b, loc, rows.getInductionVar());
+  buildPoint(b, loc, from, to);
+}
+
+} // namespace hone

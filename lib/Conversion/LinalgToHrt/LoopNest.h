@@ -1,0 +1,72 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How an operation of linalg on buffers runs as loops: in which order, what may run at once, and what one position costs.
+
+#ifndef HONE_LIB_CONVERSION_LINALGTOHRT_LOOPNEST_H
+#define HONE_LIB_CONVERSION_LINALGTOHRT_LOOPNEST_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace hone {
+
+/// The loops of an operation. `outer` and `reductions` are loop dimensions from the outside in; the innermost loop is the
+/// dimension along which most operands lie contiguously: the last reduction, or a parallel dimension behind all others.
+struct LoopOrder {
+  llvm::SmallVector<unsigned> outer, reductions;
+  /// The parallel dimension that is innermost, if that is not a reduction.
+  std::optional<unsigned> inner;
+
+  static LoopOrder get(mlir::linalg::LinalgOp op);
+};
+
+/// Whether any two iterations that differ in a parallel dimension write different elements, and iterations do nothing else
+/// than read, compute and write.
+bool isParallel(mlir::linalg::LinalgOp op);
+
+/// The work of one iteration, in operations on scalars.
+int64_t estimateCost(mlir::linalg::LinalgOp op);
+
+/// Builds the loops of one operation where the builder stands; `values` says what the operation's operands, and what its
+/// region uses from outside, are there.
+class LoopNest {
+public:
+  LoopNest(mlir::linalg::LinalgOp op, LoopOrder order, llvm::ArrayRef<mlir::Value> sizes, mlir::IRMapping values)
+      : op(op), order(std::move(order)), sizes(sizes), values(std::move(values)), ivs(sizes.size()) {}
+
+  /// One loop for each dimension.
+  void buildAll(mlir::OpBuilder &b, mlir::Location loc);
+
+  /// The positions from `begin` to `end` of the product of the parallel dimensions, counted with the innermost fastest.
+  void buildRange(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+
+private:
+  using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
+  mlir::Value constant(mlir::OpBuilder &b, mlir::Location loc, int64_t value) const;
+  void buildLoops(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims, Body body);
+  void buildRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  /// Says by which indices of `outer` position number `position` is meant.
+  void delinearize(mlir::OpBuilder &b, mlir::Location loc, mlir::Value position);
+  /// All that is left when the indices of `outer` are known; `begin` and `end` bound the innermost parallel dimension.
+  void buildPoint(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  llvm::SmallVector<mlir::Value> buildReductions(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims,
+                                                 mlir::ValueRange accumulators);
+
+  llvm::SmallVector<mlir::Value> getIndices(mlir::OpBuilder &b, mlir::Location loc, mlir::OpOperand &operand);
+  mlir::Value load(mlir::OpBuilder &b, mlir::Location loc, mlir::OpOperand &operand);
+  void store(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange results);
+  llvm::SmallVector<mlir::Value> loadOutputs(mlir::OpBuilder &b, mlir::Location loc);
+  /// The results of the region for the outputs' elements `outputs`.
+  llvm::SmallVector<mlir::Value> compute(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> outputs);
+
+  mlir::linalg::LinalgOp op;
+  LoopOrder order;
+  llvm::ArrayRef<mlir::Value> sizes;
+  mlir::IRMapping values;
+  llvm::SmallVector<mlir::Value> ivs;
+};
+
+} // namespace hone
+
+#endif // HONE_LIB_CONVERSION_LINALGTOHRT_LOOPNEST_H

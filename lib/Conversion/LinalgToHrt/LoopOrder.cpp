@@ -1,0 +1,108 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the loops of an operation of linalg, and whether and when several threads pay for it.
+
+#include "LoopNest.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// What a call of a mathematical function costs, in operations on scalars.
+static constexpr int64_t kFunctionCost = 16;
+
+/// The stride, in elements, of `operand` along loop dimension `dim`: 0 where it does not depend on it, nothing where it is
+/// not known.
+static std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+  auto type = dyn_cast<MemRefType>(operand.get().getType());
+  if (!type)
+    return 0;
+  SmallVector<int64_t> strides;
+  int64_t offset, total = 0;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return std::nullopt;
+  for (auto [expr, stride] : llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), strides)) {
+    if (!expr.isFunctionOfDim(dim))
+      continue;
+    if (!isa<AffineDimExpr>(expr) || ShapedType::isDynamic(stride))
+      return std::nullopt;
+    total += stride;
+  }
+  return total;
+}
+
+/// How much is gained by making `dim` the innermost loop.
+static int64_t getScore(linalg::LinalgOp op, unsigned dim) {
+  int64_t score = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    std::optional<int64_t> stride = getStride(op, operand, dim);
+    bool isOutput = op.isDpsInit(&operand);
+    if (stride == 1)
+      score += isOutput ? 3 : 2;
+    else if (stride != 0)
+      score -= isOutput ? 3 : 2;
+  }
+  return score;
+}
+
+LoopOrder LoopOrder::get(linalg::LinalgOp op) {
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  std::optional<unsigned> innermost;
+  int64_t best = 0;
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    int64_t score = sizes[dim] == 1 ? std::numeric_limits<int64_t>::min() : getScore(op, dim);
+    if (innermost && score < best)
+      continue;
+    innermost = dim;
+    best = score;
+  }
+  LoopOrder order;
+  for (unsigned dim = 0; dim < sizes.size(); ++dim)
+    if (dim != innermost)
+      (iterators[dim] == utils::IteratorType::parallel ? order.outer : order.reductions).push_back(dim);
+  if (!innermost)
+    return order;
+  if (iterators[*innermost] == utils::IteratorType::parallel)
+    order.inner = innermost;
+  else
+    order.reductions.push_back(*innermost);
+  return order;
+}
+
+static bool writesEachElementOnce(linalg::LinalgOp op) {
+  SmallVector<unsigned> parallel;
+  op.getParallelDims(parallel);
+  return llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &output) {
+    AffineMap map = op.getMatchingIndexingMap(&output);
+    return map.isProjectedPermutation() &&
+           llvm::all_of(parallel, [&](unsigned dim) { return map.isFunctionOfDim(dim); });
+  });
+}
+
+bool isParallel(linalg::LinalgOp op) {
+  if (!writesEachElementOnce(op))
+    return false;
+  WalkResult result = op->getRegion(0).walk([](Operation *inner) {
+    bool recursive = inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
+    bool allowed = recursive || isMemoryEffectFree(inner) || hasSingleEffect<MemoryEffects::Read>(inner);
+    return allowed ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+int64_t estimateCost(linalg::LinalgOp op) {
+  int64_t cost = 0;
+  op->getRegion(0).walk([&](Operation *inner) {
+    bool isFunction = isa_and_nonnull<math::MathDialect>(inner->getDialect());
+    cost += isFunction ? kFunctionCost : 1;
+  });
+  return cost;
+}
+
+} // namespace hone

@@ -1,0 +1,288 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Buffers of an entry share the slots of one arena: those that are never needed at once get the same slot. Buffers are
+// placed in the order of their first use, each in the free slot that fits best; sizes that are not known are guessed for
+// that choice, and only for that: what a slot holds at run time is the largest of its buffers.
+
+#include "Aliases.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace hone {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "hone/Conversion/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// A size that is not known, for choosing among slots: of the order of a short prompt's.
+constexpr int64_t kGuessedSize = 128;
+/// What sizes in bytes stop at: more than any memory.
+constexpr int64_t kLargest = int64_t{1} << 62;
+
+struct Buffer {
+  memref::AllocOp alloc;
+  memref::DeallocOp dealloc;
+  int64_t first, last; // positions in the entry's block
+  int64_t guess;       // bytes
+  Value bytes;
+};
+
+struct Slot {
+  Value bytes;
+  int64_t guess, busyUntil;
+  SmallVector<Buffer *> buffers;
+};
+
+/// Positions of operations in a block; one inside a region counts as the operation of the block that it is in.
+class Positions {
+public:
+  explicit Positions(Block &block) : block(block) {
+    for (auto [i, op] : llvm::enumerate(block))
+      numbers[&op] = i;
+  }
+  int64_t of(Operation *op) const { return numbers.lookup(block.findAncestorOpInBlock(*op)); }
+
+private:
+  Block &block;
+  llvm::DenseMap<Operation *, int64_t> numbers;
+};
+
+/// The sizes of buffers, computed once more where the entry begins.
+class Sizes {
+public:
+  Sizes(Block &block, Value call) : block(block), call(call) {}
+
+  /// Whether `value` can be computed before all else.
+  bool isEarly(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return value == call;
+    if (auto known = early.find(op); known != early.end())
+      return known->second;
+    bool possible = op->getBlock() == &block && op->getNumRegions() == 0 && (isPure(op) || isDivision(op)) &&
+                    llvm::all_of(op->getOperands(), [&](Value operand) { return isEarly(operand); });
+    return early[op] = possible;
+  }
+
+  /// `value`, which is early, computed where the builder stands. Divisions come before the checks of their divisors here:
+  /// dividing by zero gives any number, as what would need it is never reached.
+  Value compute(OpBuilder &b, Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || computed.contains(value))
+      return computed.lookupOrDefault(value);
+    for (Value operand : op->getOperands())
+      compute(b, operand);
+    Operation *copy = b.clone(*op, computed);
+    if (isDivision(op)) {
+      OpBuilder before(copy);
+      Value one = arith::ConstantIndexOp::create(before, op->getLoc(), 1);
+      copy->setOperand(1, before.createOrFold<arith::MaxUIOp>(op->getLoc(), copy->getOperand(1), one));
+    }
+    return computed.lookup(value);
+  }
+
+private:
+  static bool isDivision(Operation *op) {
+    return isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op) && op->getResult(0).getType().isIndex();
+  }
+
+  Block &block;
+  Value call;
+  llvm::DenseMap<Operation *, bool> early;
+  IRMapping computed;
+};
+
+/// The bytes of one element as memory holds it; nothing for types whose buffers are not planned.
+std::optional<int64_t> getElementBytes(MemRefType type) {
+  Type element = type.getElementType();
+  int64_t count = 1;
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    element = complex.getElementType();
+    count = 2;
+  }
+  if (element.isIndex())
+    return 8;
+  if (!element.isIntOrFloat())
+    return std::nullopt;
+  return count * llvm::PowerOf2Ceil(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
+/// Bytes of the fixed sizes' product; nothing if that is too large a number.
+std::optional<int64_t> getFixedBytes(MemRefType type) {
+  std::optional<int64_t> bytes = getElementBytes(type);
+  if (!bytes)
+    return std::nullopt;
+  for (int64_t size : type.getShape())
+    if (!ShapedType::isDynamic(size) && llvm::MulOverflow(*bytes, size, *bytes))
+      return std::nullopt;
+  return *bytes <= kLargest ? bytes : std::nullopt;
+}
+
+class Planner {
+public:
+  explicit Planner(func::FuncOp entry)
+      : block(entry.getBody().front()), call(entry.getArgument(0)), aliases(entry), positions(block),
+        sizes(block, call) {}
+
+  /// Returns the number of buffers that got a slot.
+  int64_t run() {
+    collect();
+    if (buffers.empty())
+      return 0;
+    OpBuilder b = OpBuilder::atBlockBegin(&block);
+    for (Buffer &buffer : buffers)
+      buffer.bytes = computeBytes(b, buffer.alloc);
+    assign(b);
+    replace(b);
+    return buffers.size();
+  }
+
+  int64_t getSlotCount() const { return slots.size(); }
+
+private:
+  void collect() {
+    for (auto alloc : block.getOps<memref::AllocOp>()) {
+      auto options = remark::RemarkOpts::name("Planned").category("hone-plan-memory");
+      Buffer buffer{alloc, {}, 0, 0, 0, {}};
+      StringRef obstacle = describe(buffer);
+      if (obstacle.empty()) {
+        buffers.push_back(buffer);
+        continue;
+      }
+      remark::missed(alloc.getLoc(), options) << ("a buffer is allocated when it is needed: " + obstacle).str();
+    }
+    inOrder = llvm::map_to_vector(buffers, [](Buffer &buffer) { return &buffer; });
+    llvm::sort(inOrder,
+               [](const Buffer *a, const Buffer *b) { return std::pair(a->first, a) < std::pair(b->first, b); });
+  }
+
+  /// Fills in what is known of a buffer, or says why it gets no slot.
+  StringRef describe(Buffer &buffer) {
+    auto type = cast<MemRefType>(buffer.alloc.getType());
+    std::optional<int64_t> fixed = getFixedBytes(type);
+    if (!type.getLayout().isIdentity() || !fixed)
+      return "its type has no plain size";
+    if (!llvm::all_of(buffer.alloc.getDynamicSizes(), [&](Value size) { return sizes.isEarly(size); }))
+      return "its size is only known on the way";
+    for (Operation *user : buffer.alloc->getUsers())
+      if (auto dealloc = dyn_cast<memref::DeallocOp>(user)) {
+        if (buffer.dealloc || dealloc->getBlock() != &block)
+          return "it is freed in more than one place";
+        buffer.dealloc = dealloc;
+      }
+    if (!buffer.dealloc)
+      return "it is freed under another name";
+    setLife(buffer);
+    buffer.guess = *fixed;
+    for (size_t i = 0; i < buffer.alloc.getDynamicSizes().size(); ++i)
+      buffer.guess = std::min<int64_t>(llvm::SaturatingMultiply<uint64_t>(buffer.guess, kGuessedSize), kLargest);
+    return "";
+  }
+
+  void setLife(Buffer &buffer) {
+    buffer.first = std::numeric_limits<int64_t>::max();
+    buffer.last = -1;
+    for (Value view : aliases.getViews(buffer.alloc.getResult()))
+      for (Operation *user : view.getUsers()) {
+        if (user == buffer.dealloc)
+          continue;
+        buffer.first = std::min(buffer.first, positions.of(user));
+        buffer.last = std::max(buffer.last, positions.of(user));
+      }
+  }
+
+  /// The bytes of a buffer, at most kLargest; what is negative counts as nothing, as a check that is to come refuses it.
+  Value computeBytes(OpBuilder &b, memref::AllocOp alloc) {
+    Location loc = alloc.getLoc();
+    Value bytes = arith::ConstantIndexOp::create(b, loc, *getFixedBytes(alloc.getType()));
+    if (alloc.getDynamicSizes().empty())
+      return bytes;
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value largest = arith::ConstantIndexOp::create(b, loc, kLargest);
+    for (Value dynamic : alloc.getDynamicSizes()) {
+      Value size = b.createOrFold<arith::MaxSIOp>(loc, sizes.compute(b, dynamic), zero);
+      Value limit = b.createOrFold<arith::DivUIOp>(loc, largest, b.createOrFold<arith::MaxSIOp>(loc, size, one));
+      Value fits = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule, bytes, limit);
+      Value product = b.createOrFold<arith::MulIOp>(loc, bytes, size);
+      bytes = b.createOrFold<arith::SelectOp>(loc, fits, product, largest);
+    }
+    return bytes;
+  }
+
+  /// The free slot whose guessed size is the nearest from above, or else the largest, or none.
+  Slot *choose(const Buffer &buffer) {
+    Slot *best = nullptr;
+    for (Slot &slot : slots) {
+      if (slot.busyUntil >= buffer.first)
+        continue;
+      bool slotFits = slot.guess >= buffer.guess, bestFits = best && best->guess >= buffer.guess;
+      if (!best || (slotFits != bestFits ? slotFits : slotFits ? slot.guess < best->guess : slot.guess > best->guess))
+        best = &slot;
+    }
+    return best;
+  }
+
+  void assign(OpBuilder &b) {
+    for (Buffer *buffer : inOrder) {
+      Slot *slot = choose(*buffer);
+      if (!slot)
+        slot = &slots.emplace_back(Slot{buffer->bytes, 0, 0, {}});
+      slot->guess = std::max(slot->guess, buffer->guess);
+      slot->busyUntil = buffer->last;
+      slot->bytes = b.createOrFold<arith::MaxUIOp>(buffer->alloc.getLoc(), slot->bytes, buffer->bytes);
+      slot->buffers.push_back(buffer);
+    }
+  }
+
+  void replace(OpBuilder &b) {
+    auto bytes = llvm::map_to_vector(slots, [](const Slot &slot) { return slot.bytes; });
+    auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+    auto arena =
+        hrt::ArenaOp::create(b, buffers.front().alloc.getLoc(), SmallVector<Type>(slots.size(), type), call, bytes);
+    for (auto [slot, memory] : llvm::zip_equal(slots, arena.getSlots()))
+      for (Buffer *buffer : slot.buffers) {
+        OpBuilder at(buffer->alloc);
+        Location loc = buffer->alloc.getLoc();
+        Value zero = arith::ConstantIndexOp::create(at, loc, 0);
+        Value view =
+            memref::ViewOp::create(at, loc, buffer->alloc.getType(), memory, zero, buffer->alloc.getDynamicSizes());
+        buffer->dealloc.erase();
+        buffer->alloc.replaceAllUsesWith(view);
+        buffer->alloc.erase();
+      }
+  }
+
+  Block &block;
+  Value call;
+  Aliases aliases;
+  Positions positions;
+  Sizes sizes;
+  SmallVector<Buffer, 0> buffers;
+  SmallVector<Buffer *> inOrder;
+  SmallVector<Slot> slots;
+};
+
+struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (!function->hasAttr(hrt::kEntryAttr) || !function.getBody().hasOneBlock())
+      return;
+    Planner planner(function);
+    numPlanned += planner.run();
+    numSlots += planner.getSlotCount();
+  }
+};
+
+} // namespace
+} // namespace hone

@@ -1,0 +1,56 @@
+// RUN: hone-opt %s --hone-lower-linalg | FileCheck %s
+
+// Most operands are contiguous along the first dimension: it is the inner loop.
+// CHECK-LABEL: func.func private @columns.loop
+// CHECK: scf.for
+// CHECK: scf.for %[[INNER:.*]] =
+// CHECK: memref.load %{{.*}}[%{{.*}}, %[[INNER]]]
+// CHECK: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[INNER]]]
+func.func @columns(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d1, d0)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
+// A dimension of one element is no inner loop; what is before it is as contiguous.
+// CHECK-LABEL: func.func private @ones.loop
+// CHECK: scf.for
+// CHECK: scf.for %[[INNER:.*]] =
+// CHECK: memref.load %{{.*}}[%[[INNER]], %{{.*}}]
+// CHECK: } {llvm.loop_annotation
+func.func @ones(%x: memref<?x1xf32>, %y: memref<?x1xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+                  iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<?x1xf32>) outs(%y : memref<?x1xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
+// Indices that are sums, as windows have them; the reduction of the window is a value.
+// CHECK-LABEL: func.func private @window.loop
+// CHECK: %[[INDEX:.*]] = affine.apply
+// CHECK: memref.load %{{.*}}[%[[INDEX]]]
+func.func @window(%x: memref<?xf32>, %k: memref<?xf32>, %y: memref<?xf32>) {
+  linalg.conv_1d ins(%x, %k : memref<?xf32>, memref<?xf32>) outs(%y : memref<?xf32>)
+  return
+}
+
+// A region that asks where it is.
+// CHECK-LABEL: func.func private @positions.loop
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: arith.index_cast %[[I]]
+func.func @positions(%y: memref<?xi64>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%y : memref<?xi64>) {
+  ^bb0(%b: i64):
+    %i = linalg.index 0 : index
+    %at = arith.index_cast %i : index to i64
+    linalg.yield %at : i64
+  }
+  return
+}
