@@ -70,6 +70,27 @@ def LowerMath : Pass<"hone-lower-math"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def SplitEmpties : Pass<"hone-split-empties"> {
+  let summary = "Give every use of an empty tensor one of its own";
+  let description = [{
+    Bufferization makes one buffer of each `tensor.empty`; results that share one are computed in the same memory, one after
+    the other, and nothing can stay a view of the earlier.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numSplit", "num-empties-split", "Number of empty tensors made">];
+}
+
+def FoldTransposes : Pass<"hone-fold-transposes", "::mlir::func::FuncOp"> {
+  let summary = "Let kernels read and write transposed buffers through strides";
+  let description = [{
+    A transposition that keeps the last dimension in its place, and whose result only kernels and the state read, becomes a
+    view of what it reads, if nothing writes that before the last of them. One whose operand is nothing but a kernel's output
+    becomes a view that the kernel writes.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numFolded", "num-transpositions-folded", "Number of transpositions that became views">];
+}
+
 def PlaceOutputs : Pass<"hone-place-outputs", "::mlir::func::FuncOp"> {
   let summary = "Compute outputs where the caller gets them";
   let description = [{

@@ -35,12 +35,14 @@ void buildTensorPipeline(OpPassManager &pm) {
 }
 
 void buildBufferPipeline(OpPassManager &pm) {
+  pm.addPass(createSplitEmpties());
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.allowReturnAllocsFromLoops = true; // what a loop carries has a new size each time
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   simplify(pm);
   pm.addPass(memref::createResolveShapedTypeResultDimsPass());
+  pm.addNestedPass<func::FuncOp>(createFoldTransposes());
   simplify(pm);
   pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
   pm.addPass(createCanonicalizerPass());

@@ -1,0 +1,175 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels and state take strided operands: what is only transposed for them, or by them, need not be copied.
+
+#include "Aliases.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+namespace hone {
+#define GEN_PASS_DEF_FOLDTRANSPOSES
+#include "hone/Conversion/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Whether `use` reads its buffer through strides and nothing else.
+bool readsStrided(OpOperand &use) {
+  if (auto kernel = dyn_cast<hrt::KernelOp>(use.getOwner()))
+    return !kernel.isDpsInit(&use);
+  return isa<hrt::StateAppendOp>(use.getOwner());
+}
+
+/// The last dimension stays where it is: kernels are fast where it is contiguous.
+bool keepsLast(linalg::TransposeOp transpose) {
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  return !permutation.empty() && permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
+}
+
+Value createView(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> permutation) {
+  SmallVector<unsigned> dims(permutation.begin(), permutation.end());
+  auto map = AffineMap::getPermutationMap(dims, b.getContext());
+  return memref::TransposeOp::create(b, loc, buffer, AffineMapAttr::get(map));
+}
+
+class Folder {
+public:
+  explicit Folder(func::FuncOp function) : function(function) {}
+
+  /// Why it cannot be folded, or nothing if it was.
+  StringRef fold(linalg::TransposeOp transpose) {
+    if (!keepsLast(transpose))
+      return "elements would not be contiguous";
+    if (isMadeByKernel(transpose))
+      return foldIntoMaker(transpose);
+    return foldIntoReaders(transpose);
+  }
+
+private:
+  StringRef foldIntoReaders(linalg::TransposeOp transpose) {
+    Value copy = transpose.getInit();
+    Operation *last = transpose;
+    if (!copy.getDefiningOp<memref::AllocOp>())
+      return "its result is not a buffer of its own";
+    for (OpOperand &use : copy.getUses()) {
+      Operation *user = use.getOwner();
+      if (user == transpose || isa<memref::DimOp>(user))
+        continue;
+      if (!readsStrided(use) || user->getBlock() != transpose->getBlock() || user->isBeforeInBlock(transpose))
+        return "others than kernels read it";
+      if (last->isBeforeInBlock(user))
+        last = user;
+    }
+    if (isWritten(transpose.getInput(), transpose, last))
+      return "what it reads is written before the last kernel reads it";
+    OpBuilder b(transpose);
+    Value view = createView(b, transpose.getLoc(), transpose.getInput(), transpose.getPermutation());
+    copy.replaceUsesWithIf(view, [](OpOperand &use) { return readsStrided(use); });
+    transpose.erase();
+    return "";
+  }
+
+  /// Whether an operation behind `begin` and up to `end`, in their block, may write memory that `buffer` is a view of.
+  bool isWritten(Value buffer, Operation *begin, Operation *end) {
+    for (Value alias : Aliases(function).getAll(buffer)) // what was folded before has made other views
+      for (Operation *user : alias.getUsers()) {
+        Operation *op = begin->getBlock()->findAncestorOpInBlock(*user);
+        bool isBetween = op && begin->isBeforeInBlock(op) && !end->isBeforeInBlock(op);
+        if (isBetween && !onlyReads(user, alias))
+          return true;
+      }
+    return false;
+  }
+
+  static bool onlyReads(Operation *op, Value buffer) {
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    if (isa<ViewLikeOpInterface, memref::TransposeOp, hrt::StateAppendOp>(op))
+      return true;
+    if (!effects)
+      return false;
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    effects.getEffectsOnValue(buffer, instances);
+    return effects.hasNoEffect() || (!instances.empty() && llvm::all_of(instances, [](const auto &instance) {
+             return isa<MemoryEffects::Read>(instance.getEffect());
+           }));
+  }
+
+  /// The kernel that writes what is transposed, if nothing else uses that.
+  static hrt::KernelOp getMaker(linalg::TransposeOp transpose) {
+    hrt::KernelOp maker;
+    for (OpOperand &use : transpose.getInput().getUses()) {
+      auto kernel = dyn_cast<hrt::KernelOp>(use.getOwner());
+      if (kernel && kernel.isDpsInit(&use) && !maker)
+        maker = kernel;
+      else if (use.getOwner() != transpose && !isa<memref::DimOp>(use.getOwner()))
+        return {};
+    }
+    return maker;
+  }
+
+  static bool isMadeByKernel(linalg::TransposeOp transpose) {
+    return transpose.getInput().getDefiningOp<memref::AllocOp>() && getMaker(transpose);
+  }
+
+  StringRef foldIntoMaker(linalg::TransposeOp transpose) {
+    hrt::KernelOp maker = getMaker(transpose);
+    auto target = transpose.getInit().getDefiningOp<memref::AllocOp>();
+    if (!target || maker->getBlock() != transpose->getBlock() || target->getBlock() != transpose->getBlock())
+      return "its result is not a buffer of its own";
+    for (Operation *user : target->getUsers())
+      if (transpose->getBlock()->findAncestorOpInBlock(*user)->isBeforeInBlock(transpose) && !isa<memref::DimOp>(user))
+        return "its result is used before";
+    for (Value size : target.getDynamicSizes())
+      if (Operation *op = size.getDefiningOp();
+          op && op->getBlock() == maker->getBlock() && !op->isBeforeInBlock(maker))
+        return "its size is only known behind the kernel";
+    if (maker->isBeforeInBlock(target))
+      target->moveBefore(maker);
+    OpBuilder b(maker);
+    SmallVector<int64_t> inverse = invertPermutationVector(transpose.getPermutation());
+    Value view = createView(b, transpose.getLoc(), target, inverse);
+    Value made = transpose.getInput();
+    maker->replaceUsesOfWith(made, view);
+    transpose.erase();
+    return "";
+  }
+
+  func::FuncOp function;
+};
+
+struct FoldTransposes : impl::FoldTransposesBase<FoldTransposes> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    SmallVector<linalg::TransposeOp> transposes;
+    function.walk([&](linalg::TransposeOp op) {
+      if (op.hasPureBufferSemantics())
+        transposes.push_back(op);
+    });
+    Folder folder(function);
+    auto options = remark::RemarkOpts::name("Folded").category("hone-fold-transposes");
+    for (linalg::TransposeOp transpose : transposes) {
+      Location loc = transpose.getLoc();
+      StringRef obstacle = folder.fold(transpose);
+      if (!obstacle.empty()) {
+        remark::missed(loc, options) << ("a transposition copies: " + obstacle).str();
+        continue;
+      }
+      ++numFolded;
+      remark::passed(loc, options) << "a transposition became strides";
+    }
+  }
+};
+
+} // namespace
+} // namespace hone

@@ -1,0 +1,77 @@
+// RUN: hone-opt %s --hone-fold-transposes | FileCheck %s
+// RUN: hone-opt %s --hone-fold-transposes --remarks-filter=hone-fold-transposes --remark-policy=all 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!plain = memref<2x3x4x8xf32>
+!turned = memref<2x4x3x8xf32>
+
+// REMARK-DAG: [Passed] Folded | Category:hone-fold-transposes | Remark="a transposition became strides
+// CHECK-LABEL: func.func @reader(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<2x3x4x8xf32>
+// CHECK: %[[VIEW:.*]] = memref.transpose %[[X]] (d0, d1, d2, d3) -> (d0, d2, d1, d3)
+// CHECK: hrt.kernel "hone.rope.f32" %{{.*}} ins(%[[VIEW]]
+// CHECK: hrt.state_append %{{.*}}[0], %[[VIEW]]
+// CHECK-NOT: linalg.transpose
+func.func @reader(%call: !hrt.call, %x: !plain, %y: !turned) {
+  %a = memref.alloc() : !turned
+  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
+  hrt.kernel "hone.rope.f32" %call ins(%a : !turned) outs(%y : !turned)
+  %all = hrt.state_append %call[0], %a : !turned -> memref<2x4x?x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @maker(
+// CHECK: %[[Y:.*]] = memref.alloc() : memref<2x3x4x8xf32>
+// CHECK: %[[VIEW:.*]] = memref.transpose %[[Y]] (d0, d1, d2, d3) -> (d0, d2, d1, d3)
+// CHECK: hrt.kernel "hone.attention.f32" %{{.*}} ins(%{{.*}}) outs(%[[VIEW]]
+// CHECK-NOT: linalg.transpose
+// CHECK: memref.collapse_shape %[[Y]]
+func.func @maker(%call: !hrt.call, %x: !turned) -> memref<6x32xf32> {
+  %a = memref.alloc() : !turned
+  hrt.kernel "hone.attention.f32" %call ins(%x : !turned) outs(%a : !turned)
+  %y = memref.alloc() : !plain
+  linalg.transpose ins(%a : !turned) outs(%y : !plain) permutation = [0, 2, 1, 3]
+  %rows = memref.collapse_shape %y [[0, 1], [2, 3]] : !plain into memref<6x32xf32>
+  return %rows : memref<6x32xf32>
+}
+
+// The kernel, or something before it, writes what is transposed; something else reads it; the last dimension moves.
+// REMARK-DAG: [Missed] Folded | {{.*}}a transposition copies: what it reads is written before the last kernel reads it
+// CHECK-LABEL: func.func @in_place(
+// CHECK: linalg.transpose
+func.func @in_place(%call: !hrt.call, %x: memref<2x3x3x8xf32>) {
+  %a = memref.alloc() : memref<2x3x3x8xf32>
+  linalg.transpose ins(%x : memref<2x3x3x8xf32>) outs(%a : memref<2x3x3x8xf32>) permutation = [0, 2, 1, 3]
+  hrt.kernel "hone.rope.f32" %call ins(%a : memref<2x3x3x8xf32>) outs(%x : memref<2x3x3x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @written_view(
+// CHECK: linalg.transpose
+func.func @written_view(%call: !hrt.call, %x: !plain, %y: !turned, %zero: f32) {
+  %a = memref.alloc() : !turned
+  %rows = memref.collapse_shape %x [[0, 1], [2, 3]] : !plain into memref<6x32xf32>
+  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
+  linalg.fill ins(%zero : f32) outs(%rows : memref<6x32xf32>)
+  hrt.kernel "hone.rope.f32" %call ins(%a : !turned) outs(%y : !turned)
+  return
+}
+
+// REMARK-DAG: [Missed] Folded | {{.*}}a transposition copies: others than kernels read it
+// CHECK-LABEL: func.func @other_reader(
+// CHECK: linalg.transpose
+func.func @other_reader(%call: !hrt.call, %x: !plain, %y: !turned) {
+  %a = memref.alloc() : !turned
+  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
+  linalg.copy ins(%a : !turned) outs(%y : !turned)
+  return
+}
+
+// REMARK-DAG: [Missed] Folded | {{.*}}a transposition copies: elements would not be contiguous
+// CHECK-LABEL: func.func @last(
+// CHECK: linalg.transpose
+func.func @last(%call: !hrt.call, %x: memref<4x8xf32>, %y: memref<8x4xf32>) {
+  %a = memref.alloc() : memref<8x4xf32>
+  linalg.transpose ins(%x : memref<4x8xf32>) outs(%a : memref<8x4xf32>) permutation = [1, 0]
+  hrt.kernel "hone.softmax.f32" %call ins(%a : memref<8x4xf32>) outs(%y : memref<8x4xf32>)
+  return
+}
