@@ -230,7 +230,8 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
       all.push_back({name, array.view()});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
-  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, owner->profile).run(target.function);
+  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, owner->profile)
+      .run(target.function);
 }
 
 } // namespace hone::rt

@@ -39,13 +39,35 @@ inline void prefetchAhead(const uint8_t *from, int64_t distance) { __builtin_pre
 /// How far ahead weights are asked for: the hardware does not prefetch across the end of a small page.
 constexpr int64_t kWeightPrefetch = 4096;
 
-/// Calls Block::run<rows, panels>(arguments...) for rows in [1, MOST_ROWS] and panels in [1, MOST_PANELS].
+/// Calls Block::run<rows, PANELS>(arguments...) for rows in [1, MOST_ROWS].
 template <typename Block, int MOST_ROWS, int PANELS, typename... Arguments>
 void runBlock(int64_t rows, const Arguments &...arguments) {
   if constexpr (MOST_ROWS > 1)
     if (rows < MOST_ROWS)
       return runBlock<Block, MOST_ROWS - 1, PANELS>(rows, arguments...);
   Block::template run<MOST_ROWS, PANELS>(arguments...);
+}
+
+/// Panels that a block of few rows multiplies at once, if its sums fit the registers.
+constexpr int kMostPanels = 4;
+
+/// How many panels a block of `rows` rows has whose `sums` sums stay in registers; `least` for as many rows as there can be.
+inline int64_t widthOf(int64_t rows, int64_t sums, int64_t least) {
+  int64_t width = kMostPanels;
+  while (width > least && width * rows > sums)
+    width /= 2;
+  return width;
+}
+
+/// Calls Block::run<rows, width>(arguments...) for widths that `widthOf` gives, and 1; single panels have MOST_ROWS rows at most.
+template <typename Block, int SUMS, int MOST_ROWS, int WIDTH = kMostPanels, typename... Arguments>
+void runPanels(int64_t width, int64_t rows, const Arguments &...arguments) {
+  if constexpr (WIDTH > 1) {
+    if (width < WIDTH)
+      return runPanels<Block, SUMS, MOST_ROWS, WIDTH / 2>(width, rows, arguments...);
+    return runBlock<Block, SUMS / WIDTH, WIDTH>(rows, arguments...);
+  }
+  runBlock<Block, MOST_ROWS, 1>(rows, arguments...);
 }
 
 } // namespace

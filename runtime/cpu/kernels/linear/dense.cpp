@@ -9,6 +9,7 @@
 #include "dense_block.h"
 #include "layer.h"
 #include "tile_dense.h"
+#include "tile_rows.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 /// Products by vector registers.
 template <typename Format> class DenseKernel {
 public:
-  static constexpr int64_t kWidth = kDensePanels;
-  /// Two panels of a slice stay in the first-level cache while all rows of a task pass by.
+  /// kDensePanels panels of a slice stay in the first-level cache while all rows of a task pass by.
   static constexpr int64_t kSliceWords = 256;
 
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
@@ -26,6 +26,7 @@ public:
 
   static int64_t blockRows() { return kDenseRows; }
   int64_t blockHeight(int64_t) const { return height; }
+  static int64_t width(int64_t rows) { return widthOf(rows, kDenseSums, kDensePanels); }
   int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kSliceWords / Format::kStepWords; }
 
   class Worker {
@@ -42,9 +43,15 @@ public:
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      DenseOperands operands = {
-          from, panelBytes, slice.steps, kernel.activations.block(row, rows, slice.step * Format::kStepWords),
-          y,    yStride,    columns,     slice.step != 0};
+      DenseOperands operands = {from,
+                                slice.apart * panelBytes,
+                                slice.apart * kLanes,
+                                slice.steps,
+                                kernel.activations.block(row, rows, slice.step * Format::kStepWords),
+                                y,
+                                yStride,
+                                columns,
+                                slice.step != 0};
       if (!Format::kUnpacks || slice.taskRows <= kDenseRows)
         return run<Format>(rows, operands);
       operands.steps *= Format::kStepWords;
@@ -66,17 +73,14 @@ public:
     }
 
     template <typename Stored> void run(int64_t rows, const DenseOperands &operands) const {
-      if (slice.width == kWidth)
-        runBlock<DenseBlock<Stored>, kDenseRows, kDensePanels>(rows, operands);
-      else
-        runBlock<DenseBlock<Stored>, kDenseRows, 1>(rows, operands);
+      runPanels<DenseBlock<Stored>, kDenseSums, kDenseRows>(slice.width, rows, operands);
     }
 
     const DenseKernel &kernel;
     Slice slice = {};
     const uint8_t *from = nullptr;
     int64_t panelBytes = 0;
-    alignas(64) uint8_t unpacked[kWidth][Format::kUnpacks ? kSliceWords * F32Format::kBytes : 64];
+    alignas(64) uint8_t unpacked[kDensePanels][Format::kUnpacks ? kSliceWords * F32Format::kBytes : 64];
   };
 
   const uint8_t *weight;
@@ -87,8 +91,14 @@ public:
 template <typename Format>
 void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
 #ifdef __AMX_TILE__
-  if constexpr (__is_same(Format, Bf16Format))
-    return TileDenseLayer(x, weight, y, epilogue).run();
+  if constexpr (__is_same(Format, Bf16Format)) {
+    if (countRows(y) > kTileRows)
+      return TileDenseLayer(x, weight, y, epilogue).run();
+    if (countRows(y) >= TileRowsKernel::kFewestRows) {
+      TileRowsKernel kernel(x, weight, countRows(y));
+      return PackedLayer<TileRowsKernel>(kernel, y, epilogue).run();
+    }
+  }
 #endif
   DenseKernel<Format> kernel(x, weight, countRows(y));
   PackedLayer<DenseKernel<Format>>(kernel, y, epilogue).run();

@@ -11,10 +11,10 @@
 
 namespace {
 
-/// Operands of a block; panelBytes is the distance of two panels, x has the words of all rows of the block.
+/// Operands of a block; panelBytes and panelColumns are the distance of two panels, x has the words of all rows of the block.
 struct DenseOperands {
   const uint8_t *weight;
-  int64_t panelBytes, steps;
+  int64_t panelBytes, panelColumns, steps;
   const float *x;
   float *y;
   int64_t yStride, columns;
@@ -27,7 +27,8 @@ template <typename Format> struct DenseBlock {
     Vector sums[ROWS][PANELS];
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        sums[r][p] = o.accumulate ? loadColumns(o.y + r * o.yStride + p * kLanes, o.columns - p * kLanes) : 0;
+        sums[r][p] =
+            o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
     const uint8_t *weight = o.weight;
     const float *x = o.x;
     for (int64_t step = 0; step < o.steps; ++step) {
@@ -44,7 +45,7 @@ template <typename Format> struct DenseBlock {
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        storeColumns(o.y + r * o.yStride + p * kLanes, sums[r][p], o.columns - p * kLanes);
+        storeColumns(o.y + r * o.yStride + p * o.panelColumns, sums[r][p], o.columns - p * o.panelColumns);
   }
 };
 

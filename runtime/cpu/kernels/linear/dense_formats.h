@@ -16,12 +16,14 @@
 
 namespace {
 
-// Registers: a row has kPanels sums of 16 floats, which are two registers where registers have 256 bits.
+// Sums of 16 floats in registers, which are two where registers have 256 bits: those of kDenseRows rows and kDensePanels
+// panels, or of fewer rows and more panels.
 #ifdef __AVX512F__
-constexpr int kDensePanels = 2, kDenseRows = 14;
+constexpr int kDenseSums = 28, kDensePanels = 2;
 #else
-constexpr int kDensePanels = 1, kDenseRows = 6;
+constexpr int kDenseSums = 6, kDensePanels = 1;
 #endif
+constexpr int kDenseRows = kDenseSums / kDensePanels;
 
 /// Activations stay f32.
 struct FloatActivations {

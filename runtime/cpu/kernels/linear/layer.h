@@ -122,16 +122,18 @@ struct Task {
   int64_t firstRow, rows, firstPanel, panels;
 };
 
-/// Divides y into tasks. The rectangle of a task is as large as its partial sums and a slice of both operands fit the
-/// second-level cache, and smaller where threads would be idle; `height` rows and `unit` panels stay together.
+/// Divides y into tasks. `height` rows and `unit` panels stay together. The rectangle of a task is as large as its partial sums
+/// and a slice of both operands fit the second-level cache, and smaller where threads would be idle; one block of rows reads
+/// weights once, in runs as long as can be.
 class TaskGrid {
 public:
   TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit) : rows(rows), panels(panels) {
-    constexpr int64_t mostRows = 512, mostPanels = 16, tasksPerThread = 4;
+    constexpr int64_t mostRows = 512, mostPanels = 16;
+    int64_t threads = omp_get_max_threads(), tasks = threads == 1 ? 1 : 4 * threads;
     rowsPerTask = roundUpTo(ceilDivide(rows, ceilDivide(rows, mostRows)), height);
     rowTasks = ceilDivide(rows, rowsPerTask);
-    int64_t wanted = ceilDivide(panels * rowTasks, omp_get_max_threads() * tasksPerThread);
-    panelsPerTask = roundUpTo(smaller(larger(wanted, 1), mostPanels), unit);
+    int64_t wanted = larger(ceilDivide(panels * rowTasks, tasks), 1);
+    panelsPerTask = roundUpTo(rows <= height ? wanted : smaller(wanted, mostPanels), unit);
   }
 
   int64_t count() const { return rowTasks * ceilDivide(panels, panelsPerTask); }
@@ -146,20 +148,22 @@ private:
   int64_t rows, panels, rowsPerTask, rowTasks, panelsPerTask;
 };
 
-/// Part of a task of `taskRows` rows that is multiplied at once: one or two panels, and steps of their inputs.
+/// Part of a task of `taskRows` rows that is multiplied at once: `width` panels, `apart` panels from each to the next, and steps
+/// of their inputs.
 struct Slice {
-  int64_t taskRows, panel, width, step, steps;
+  int64_t taskRows, panel, width, apart, step, steps;
 };
 
 /// Runs a packed layer. A kernel says how many `steps` and `panels` its weights have, how many rows its blocks have at most
-/// (`blockRows`), and how many steps a slice has for so many rows (`sliceSteps`). Its `Worker`, one a thread, is told
-/// `select(slice)` and then `multiply(row, rows, y, y's stride, columns)` for blocks of rows: the first slice of inputs
-/// writes to y, the others add to it. `width` is how many panels a slice has at most.
+/// (`blockRows`), how many steps a slice has for so many rows (`sliceSteps`), and how many panels (`width`, a power of two).
+/// Its `Worker`, one a thread, is told `select(slice)` and then `multiply(row, rows, y, y's stride, columns)` for blocks of
+/// rows: the first slice of inputs writes to y, the others add to it.
 template <typename Kernel> class PackedLayer {
 public:
   PackedLayer(const Kernel &kernel, const hone_tensor &target, const Epilogue &epilogue)
       : kernel(kernel), epilogue(epilogue), y(target), outputs(target.sizes[target.rank - 1]),
-        tasks(countRows(target), kernel.blockHeight(countRows(target)), kernel.panels, Kernel::kWidth) {}
+        tasks(countRows(target), kernel.blockHeight(countRows(target)), kernel.panels,
+              kernel.width(countRows(target))) {}
 
   void run() const {
 #pragma omp parallel
@@ -173,16 +177,21 @@ public:
   }
 
 private:
-  /// A few rows read each panel from its first input to its last; many rows keep a slice of inputs in the cache.
+  /// A few rows read each panel from its first input to its last; many rows keep a slice of inputs in the cache. Few rows wait
+  /// for memory, which a core reads the faster the more runs it reads at once: their panels lie far apart.
   void runTask(const Task &task, typename Kernel::Worker &worker) const {
-    bool panelsFirst = task.rows <= kernel.blockRows();
-    int64_t steps = larger(kernel.sliceSteps(task.rows), 1);
-    int64_t slices = larger(ceilDivide(kernel.steps, steps), 1), pairs = ceilDivide(task.panels, Kernel::kWidth);
-    for (int64_t index = 0; index < slices * pairs; ++index) {
-      int64_t slice = panelsFirst ? index % slices : index / pairs, pair = panelsFirst ? index / slices : index % pairs;
-      int64_t panel = pair * Kernel::kWidth, step = slice * steps;
+    bool isFew = task.rows <= kernel.blockRows();
+    int64_t width = kernel.width(task.rows);
+    while (width > task.panels)
+      width /= 2;
+    int64_t groups = task.panels / width, units = groups + task.panels % width; // those beyond the groups are one panel
+    int64_t steps = larger(kernel.sliceSteps(task.rows), 1), slices = larger(ceilDivide(kernel.steps, steps), 1);
+    for (int64_t index = 0; index < slices * units; ++index) {
+      int64_t slice = isFew ? index % slices : index / units, unit = isFew ? index / slices : index % units;
+      bool isGroup = unit < groups;
+      int64_t panel = isGroup ? unit * (isFew ? 1 : width) : groups * (width - 1) + unit, step = slice * steps;
       runSlice(task,
-               {task.rows, task.firstPanel + panel, smaller(Kernel::kWidth, task.panels - panel), step,
+               {task.rows, task.firstPanel + panel, isGroup ? width : 1, isFew ? groups : 1, step,
                 smaller(steps, kernel.steps - step)},
                worker);
     }

@@ -15,8 +15,6 @@ namespace {
 /// Products by vector registers.
 template <typename Levels> class QuantizedKernel {
 public:
-  static constexpr int64_t kWidth = kQuantizedPanels;
-
   QuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.steps), panels(weight.panels), bits(bits),
         activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
@@ -24,6 +22,7 @@ public:
 
   int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
   int64_t blockHeight(int64_t) const { return height; }
+  int64_t width(int64_t rows) const { return widthOf(rows * activations.digitCount, kQuantizedSums, kQuantizedPanels); }
   int64_t sliceSteps(int64_t rows) const { return rows <= blockRows() ? steps : kSliceInputs / Levels::kInputs; }
 
   class Worker {
@@ -36,10 +35,11 @@ public:
       const QuantizedActivations &x = kernel.activations;
       int64_t chunk = slice.step * Levels::kInputs / x.chunk, panelBytes = kernel.steps * kLineBytes;
       QuantizedOperands operands = {kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes,
-                                    panelBytes,
+                                    slice.apart * panelBytes,
+                                    slice.apart * kLanes,
                                     x.chunk / Levels::kInputs,
                                     slice.steps,
-                                    kernel.weight.scales.from(chunk, slice.panel),
+                                    kernel.weight.scales.from(chunk, slice.panel, slice.apart),
                                     kernel.packed.block(row, rows, slice.step * Levels::kInputs),
                                     kernel.packed.planeStride(),
                                     x.rowScales(row) + chunk,
@@ -57,11 +57,8 @@ public:
 
   private:
     template <int DIGITS> static void runDigits(int64_t rows, int64_t width, const QuantizedOperands &operands) {
-      constexpr int mostRows = kQuantizedSums / kQuantizedPanels / DIGITS;
-      if (width == kQuantizedPanels)
-        runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, kQuantizedPanels>(rows, operands);
-      else
-        runBlock<QuantizedBlock<Levels, DIGITS>, mostRows, 1>(rows, operands);
+      constexpr int sums = kQuantizedSums / DIGITS;
+      runPanels<QuantizedBlock<Levels, DIGITS>, sums, sums / kQuantizedPanels>(width, rows, operands);
     }
 
     const QuantizedKernel &kernel;

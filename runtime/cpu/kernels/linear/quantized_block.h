@@ -13,10 +13,10 @@
 
 namespace {
 
-/// Operands of a block; strides count elements, panelBytes is the distance of two panels.
+/// Operands of a block; strides count elements, panelBytes and panelColumns are the distance of two panels.
 struct QuantizedOperands {
   const uint8_t *weight;
-  int64_t panelBytes, chunkSteps, steps;
+  int64_t panelBytes, panelColumns, chunkSteps, steps;
   WeightScales scales;
   const Digit *x; // the words of all rows of the block
   int64_t planeStride;
@@ -33,7 +33,8 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
     Vector totals[ROWS][PANELS];
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        totals[r][p] = o.accumulate ? loadColumns(o.y + r * o.yStride + p * kLanes, o.columns - p * kLanes) : 0;
+        totals[r][p] =
+            o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
     const uint8_t *weight = o.weight;
     const Digit *x = o.x;
     int64_t chunk = 0;
@@ -47,7 +48,7 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        storeColumns(o.y + r * o.yStride + p * kLanes, totals[r][p], o.columns - p * kLanes);
+        storeColumns(o.y + r * o.yStride + p * o.panelColumns, totals[r][p], o.columns - p * o.panelColumns);
   }
 
 private:

@@ -33,10 +33,10 @@ struct WeightScales {
     return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * panelStep), Vector);
   }
 
-  /// The same from another chunk and panel on.
-  WeightScales from(int64_t chunk, int64_t panel) const {
+  /// The same from another chunk and panel on, of panels that are `apart` panels from each other.
+  WeightScales from(int64_t chunk, int64_t panel, int64_t apart) const {
     int64_t at = chunk * chunkStep + panel * panelStep;
-    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, panelStep};
+    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, apart * panelStep};
   }
 };
 

@@ -98,6 +98,9 @@ private:
 
 class TileDenseLayer {
 public:
+  /// Steps of a panel are pairs of inputs; steps of this kernel are tiles.
+  static constexpr int64_t kStepPairs = TileDivision::kStepInputs / 2, kWeightTileBytes = kTileRows * kTileRowBytes;
+
   TileDenseLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &target, const Epilogue &epilogue)
       : weight(static_cast<const uint8_t *>(weight.data)), rows(countRows(target)),
         outputs(target.sizes[target.rank - 1]), division(rows, weight.sizes[1] / kStepPairs, weight.sizes[0]),
@@ -174,7 +177,7 @@ private:
     for (int64_t r = 0; r < smaller(division.blockRows(), rows - firstRow); ++r) {
       alignas(64) float values[TileDivision::kPanels * kLanes];
       for (int panel = 0; panel < TileDivision::kPanels; ++panel)
-        store(values + panel * kLanes, sums.floats(r < kTileRows ? 0 : 1, panel, r % kTileRows));
+        store(values + panel * kLanes, sums.floats(r < kTileRows ? panel : 2 + panel, r % kTileRows));
       epilogue.apply(values, firstRow + r, first, columns);
       float *to = y.row(firstRow + r) + first;
       for (int panel = 0; panel < TileDivision::kPanels && panel * kLanes < columns; ++panel)
@@ -189,8 +192,6 @@ private:
       storeColumns(to, load(values), columns);
   }
 
-  /// Steps of a panel are pairs of inputs; steps of this kernel are tiles.
-  static constexpr int64_t kStepPairs = TileDivision::kStepInputs / 2, kWeightTileBytes = kTileRows * kTileRowBytes;
   /// Outputs that a second-level cache does not hold are gone from it before they are read; writing them around it saves
   /// reading what they replace.
   static constexpr int64_t kBypassBytes = 4 << 20;

@@ -21,7 +21,6 @@ template <typename Levels> constexpr int64_t kFewestTileRows = Levels::kQuads ==
 
 template <typename Levels> class TileQuantizedKernel {
 public:
-  static constexpr int64_t kWidth = 2;
   static constexpr int64_t kLineBytes = 64;
   /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
   static constexpr int64_t kSliceInputs = 512;
@@ -33,6 +32,8 @@ public:
 
   int64_t blockRows() const { return 2 * kTileRows / activations.digitCount; }
   int64_t blockHeight(int64_t) const { return blockRows(); }
+  /// One tile of rows leaves registers for the sums of four panels.
+  int64_t width(int64_t rows) const { return rows <= kTileRows && activations.digitCount == 1 ? kMostPanels : 2; }
   static int64_t sliceSteps(int64_t) { return kSliceInputs / Levels::kInputs; }
 
   class Worker {
@@ -47,13 +48,13 @@ public:
       const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes;
       if constexpr (Levels::kQuads == 1) {
         bytes = from;
-        bytesOfPanel = panelBytes;
+        bytesOfPanel = slice.apart * panelBytes;
         return;
       }
       bytes = unpacked;
       bytesOfPanel = kSliceInputs * kPanelOutputs;
       for (int64_t panel = 0; panel < slice.width; ++panel)
-        unpack(from + panel * panelBytes, unpacked + panel * bytesOfPanel);
+        unpack(from + panel * slice.apart * panelBytes, unpacked + panel * bytesOfPanel);
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) {
@@ -61,8 +62,10 @@ public:
       for (int64_t input = first; input < end; input += kernel.activations.chunk) {
         int64_t inputs = smaller(kernel.activations.chunk, end - input);
         multiplyChunk(row, rows, input, inputs, bytes + (input - first) * kPanelOutputs);
-        for (int64_t panel = 0; panel < slice.width; ++panel)
-          addChunk(row, rows, input, panel, y + panel * kLanes, yStride, columns - panel * kLanes);
+        for (int64_t panel = 0; panel < slice.width; ++panel) {
+          int64_t column = panel * slice.apart * kLanes;
+          addChunk(row, rows, input, panel, y + column, yStride, columns - column);
+        }
       }
     }
 
@@ -98,20 +101,19 @@ public:
     void addChunk(int64_t row, int64_t rows, int64_t input, int64_t panel, float *y, int64_t yStride, int64_t columns) {
       const QuantizedActivations &x = kernel.activations;
       int64_t chunk = input / x.chunk;
-      WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel);
+      WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel * slice.apart, 1);
       Vector scale = scales.scale(0, 0), zero = scales.zero(0, 0, Levels::kZero);
       for (int64_t r = 0; r < rows; ++r) {
-        Vector sum = scaled(integers(r, static_cast<int>(panel)), scale, zero, x.rowScales(row + r)[chunk],
-                            x.rowSums(row + r)[chunk]);
+        Vector sum = scaled(integers(r, panel), scale, zero, x.rowScales(row + r)[chunk], x.rowSums(row + r)[chunk]);
         float *to = y + r * yStride;
         storeColumns(to, input == 0 ? sum : sum + loadColumns(to, columns), columns);
       }
     }
 
-    Vector integers(int64_t r, int panel) const {
+    Vector integers(int64_t r, int64_t panel) const {
       if (kernel.activations.digitCount == 2)
-        return sums.integers(0, panel, r) * 256.0f + sums.integers(1, panel, r);
-      return sums.integers(r < kTileRows ? 0 : 1, panel, r % kTileRows);
+        return sums.integers(panel, r) * 256.0f + sums.integers(2 + panel, r);
+      return sums.integers(r < kTileRows ? panel : 2 + panel, r % kTileRows);
     }
 
     const TileQuantizedKernel &kernel;
@@ -121,7 +123,7 @@ public:
     Slice slice = {};
     const uint8_t *bytes = nullptr;
     int64_t bytesOfPanel = 0;
-    alignas(64) uint8_t unpacked[Levels::kQuads == 1 ? 64 : kWidth * kSliceInputs * kPanelOutputs];
+    alignas(64) uint8_t unpacked[Levels::kQuads == 1 ? 64 : kMostPanels * kSliceInputs * kPanelOutputs];
   };
 
   const QuantizedWeight &weight;

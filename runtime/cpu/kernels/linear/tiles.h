@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of tiles by AMX: up to 2 x 2 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64 bytes, dense in
+// Products of tiles by AMX: up to 2 x 2 or 1 x 4 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64 bytes, dense in
 // memory; a tile of activations is up to sixteen rows, as far apart as the rows of x.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILES_H
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTileRows = 16, kTileRowBytes = 64;
 
 /// Gives the thread tile registers while it lives. Sums are 0 (first rows, first panel), 1 (first, second), 2 and 3 (second
-/// rows); 4 and 5 are activations, 6 and 7 weights. `rows` is the height of activations and sums, `inputBytes` how many bytes
+/// rows, or the third and fourth panel); 4 and 5 are activations, 6 and 7 weights. `rows` is the height of activations and sums, `inputBytes` how many bytes
 /// of a row of activations a step takes: 64, or 32 where chunks are that short.
 class TileRegisters {
 public:
@@ -75,17 +75,15 @@ struct TileOperands {
   bool accumulate = false; // to what the sums hold
 };
 
-/// 32-bit sums, [second rows][second panel][row][output].
+/// 32-bit sums, [register][row][output]; panel p of the first rows is register p, of the second rows 2 + p.
 struct TileSums {
-  alignas(64) uint8_t bytes[2][2][kTileRows][kTileRowBytes];
+  alignas(64) uint8_t bytes[4][kTileRows][kTileRowBytes];
 
-  Vector floats(int height, int panel, int64_t row) const {
-    return load(reinterpret_cast<const float *>(bytes[height][panel][row]));
-  }
-  Vector integers(int height, int panel, int64_t row) const {
+  Vector floats(int64_t sum, int64_t row) const { return load(reinterpret_cast<const float *>(bytes[sum][row])); }
+  Vector integers(int64_t sum, int64_t row) const {
     typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
     Integers32 sums;
-    __builtin_memcpy(&sums, bytes[height][panel][row], sizeof sums);
+    __builtin_memcpy(&sums, bytes[sum][row], sizeof sums);
     return __builtin_convertvector(sums, Vector);
   }
 };
@@ -103,24 +101,16 @@ template <int WIDTH> void askFor(const TilesAhead &ahead, int64_t step, int64_t 
 /// Begins a sum with zeros or with what memory holds.
 template <int SUM> void beginSum(const TileOperands &o, const TileSums &sums) {
   if (o.accumulate)
-    _tile_loadd(SUM, sums.bytes[SUM / 2][SUM % 2], kTileRowBytes);
+    _tile_loadd(SUM, sums.bytes[SUM], kTileRowBytes);
   else
     _tile_zero(SUM);
 }
 
-template <int SUM> void endSum(TileSums &sums) { _tile_stored(SUM, sums.bytes[SUM / 2][SUM % 2], kTileRowBytes); }
+template <int SUM> void endSum(TileSums &sums) { _tile_stored(SUM, sums.bytes[SUM], kTileRowBytes); }
 
-template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const TileOperands &o, TileSums &sums) {
-  beginSum<0>(o, sums);
-  if constexpr (WIDTH == 2)
-    beginSum<1>(o, sums);
-  if constexpr (HEIGHT == 2)
-    beginSum<2>(o, sums);
-  if constexpr (HEIGHT == 2 && WIDTH == 2)
-    beginSum<3>(o, sums);
-  int64_t tileBytes = o.inputBytes / 4 * kTileRowBytes;
-  for (int64_t step = 0; step < o.steps; ++step) {
-    const uint8_t *weight = o.weight + step * tileBytes;
+/// One or two tiles of rows by one or two panels.
+template <int HEIGHT, int WIDTH> struct TileBlock {
+  template <typename Products> static void addStep(const TileOperands &o, int64_t step, const uint8_t *weight) {
     _tile_loadd(4, o.x + step * o.xStep, o.xStride);
     _tile_loadd(6, weight, kTileRowBytes);
     Products::template add<0, 4, 6>();
@@ -134,19 +124,52 @@ template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const Til
       if constexpr (HEIGHT == 2)
         Products::template add<3, 5, 7>();
     }
+  }
+};
+
+/// One tile of rows by four panels.
+template <> struct TileBlock<1, 4> {
+  template <typename Products> static void addStep(const TileOperands &o, int64_t step, const uint8_t *weight) {
+    _tile_loadd(4, o.x + step * o.xStep, o.xStride);
+    _tile_loadd(6, weight, kTileRowBytes);
+    Products::template add<0, 4, 6>();
+    _tile_loadd(7, weight + o.panelBytes, kTileRowBytes);
+    Products::template add<1, 4, 7>();
+    _tile_loadd(6, weight + 2 * o.panelBytes, kTileRowBytes);
+    Products::template add<2, 4, 6>();
+    _tile_loadd(7, weight + 3 * o.panelBytes, kTileRowBytes);
+    Products::template add<3, 4, 7>();
+  }
+};
+
+template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const TileOperands &o, TileSums &sums) {
+  constexpr bool hasSecond = WIDTH >= 2, hasThird = HEIGHT == 2 || WIDTH == 4;
+  beginSum<0>(o, sums);
+  if constexpr (hasSecond)
+    beginSum<1>(o, sums);
+  if constexpr (hasThird)
+    beginSum<2>(o, sums);
+  if constexpr (hasSecond && hasThird)
+    beginSum<3>(o, sums);
+  int64_t tileBytes = o.inputBytes / 4 * kTileRowBytes;
+  for (int64_t step = 0; step < o.steps; ++step) {
+    TileBlock<HEIGHT, WIDTH>::template addStep<Products>(o, step, o.weight + step * tileBytes);
     askFor<WIDTH>(o.ahead, step, o.panelBytes);
   }
   endSum<0>(sums);
-  if constexpr (WIDTH == 2)
+  if constexpr (hasSecond)
     endSum<1>(sums);
-  if constexpr (HEIGHT == 2)
+  if constexpr (hasThird)
     endSum<2>(sums);
-  if constexpr (HEIGHT == 2 && WIDTH == 2)
+  if constexpr (hasSecond && hasThird)
     endSum<3>(sums);
 }
 
+/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4.
 template <typename Products>
 void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums) {
+  if (width == 4)
+    return multiplyTiles<Products, 1, 4>(operands, sums);
   if (height == 2)
     return width == 2 ? multiplyTiles<Products, 2, 2>(operands, sums) : multiplyTiles<Products, 2, 1>(operands, sums);
   return width == 2 ? multiplyTiles<Products, 1, 2>(operands, sums) : multiplyTiles<Products, 1, 1>(operands, sums);
