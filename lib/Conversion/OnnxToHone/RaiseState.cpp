@@ -112,22 +112,32 @@ void StateRaiser::mapPasts(OpBuilder &b, Value state, IRMapping &mapping) {
     mapping.map(argument, onnxir::NoValueOp::create(b, main.getLoc(), b.getNoneType()));
 }
 
+/// The dimensions that a Shape gives of a tensor of this rank: from `start` up to `end`, both counted from behind where they
+/// are negative.
+static std::pair<int64_t, int64_t> getShapeRange(Operation *shape, int64_t rank) {
+  auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  return {clamp(getInteger(shape, "start", 0)), clamp(getInteger(shape, "end", rank))};
+}
+
 /// The shape of a slot from the state and the tokens: an empty session has no slot to ask.
 void StateRaiser::replaceShapes(KvViewOp view, Value tokens) {
   auto type = cast<RankedTensorType>(view.getType());
   int64_t axis = signature.slots[view.getSlot()].axis;
   for (Operation *user : llvm::make_early_inc_range(view->getUsers())) {
-    if (!isOp(user, "Shape") || user->hasAttr("start") || user->hasAttr("end"))
+    if (!isOp(user, "Shape"))
+      continue;
+    auto [first, end] = getShapeRange(user, type.getRank());
+    if (first >= end)
       continue;
     OpBuilder b(user);
     OnnxBuilder onnx(b, user->getLoc());
     auto one = RankedTensorType::get({1}, b.getI64Type());
     SmallVector<Value> sizes;
-    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-      if (static_cast<int64_t>(dim) == axis)
+    for (int64_t dim = first; dim < end; ++dim) {
+      if (dim == axis)
         sizes.push_back(onnx.unsqueeze(held, {0}));
-      else if (!ShapedType::isDynamic(size))
-        sizes.push_back(onnx.integers(size));
+      else if (!type.isDynamicDim(dim))
+        sizes.push_back(onnx.integers(type.getDimSize(dim)));
       else
         sizes.push_back(onnx.create(
             "Gather",

@@ -31,6 +31,7 @@ void buildTensorPipeline(OpPassManager &pm) {
   pm.addPass(createConvertHoneToHrt());
   simplify(pm);
   pm.addPass(createLinalgElementwiseOpFusionPass());
+  pm.addPass(memref::createResolveShapedTypeResultDimsPass()); // of tensors: their sizes are known before they are made
   simplify(pm);
 }
 

@@ -1,6 +1,7 @@
 // RUN: hone-opt %s --hone-raise-state --split-input-file --mlir-print-local-scope | FileCheck %s -enable-var-scope
 
-// A past that is only extended is a slot. The mask and the positions come from the state, the shape of the past too.
+// A past that is only extended is a slot. The mask and the positions come from the state, the shape of the past too,
+// and any part of it.
 
 // CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x8xf32>, axis = 2>]
 module {
@@ -16,9 +17,11 @@ module {
     %k = "onnx.Transpose"(%split) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x8xf32>) -> tensor<?x2x?x8xf32>
     %all = "onnx.Concat"(%past, %k) {axis = -2 : i64} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
     %sizes = "onnx.Shape"(%past) : (tensor<?x2x?x8xf32>) -> tensor<4xi64>
+    %held = "onnx.Shape"(%past) {start = -2 : i64, end = 3 : i64} : (tensor<?x2x?x8xf32>) -> tensor<1xi64>
+    %axes = "onnx.Concat"(%held, %sizes) {axis = 0 : i64} : (tensor<1xi64>, tensor<4xi64>) -> tensor<5xi64>
     %real = "onnx.Cast"(%mask) {to = 1 : i64} : (tensor<?x?xi64>) -> tensor<?x?xf32>
     %product = "onnx.MatMul"(%all, %real) : (tensor<?x2x?x8xf32>, tensor<?x?xf32>) -> tensor<?x2x?x?xf32>
-    %logits = "onnx.ReduceSum"(%product, %sizes) {keepdims = 0 : i64} : (tensor<?x2x?x?xf32>, tensor<4xi64>) -> tensor<?x?x?xf32>
+    %logits = "onnx.ReduceSum"(%product, %axes) {keepdims = 0 : i64} : (tensor<?x2x?x?xf32>, tensor<5xi64>) -> tensor<?x?x?xf32>
     return %logits, %sizes, %all : tensor<?x?x?xf32>, tensor<4xi64>, tensor<?x2x?x8xf32>
   }
   // CHECK: func.func @forward(%[[IDS:.*]]: tensor<?x?xi64> {{.*}}, %[[STATE:.*]]: !hone.kv)
