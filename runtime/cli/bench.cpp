@@ -146,6 +146,7 @@ absl::StatusOr<double> measureBandwidth(int threads) {
 absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, const BenchOptions &options,
                      int threads, Measurement &measured) {
   Measurement warmUp;
+  model.reserve(options.promptLength, options.newTokens);
   HONE_RETURN_IF_ERROR(
       measureOnce(model, prompt, options.newTokens, warmUp, [&] { measured.firstTokenSeconds = secondsSinceStart(); }));
   measured.peakBytes = peakMemory(); // without the memory that bandwidth is measured with

@@ -96,6 +96,11 @@ absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> 
   return array;
 }
 
+void LanguageModel::reserve(int64_t promptTokens, int64_t newTokens) {
+  constexpr int64_t mostNew = 1024; // an end token may come long before a large limit
+  memory->state().reserve(length() + promptTokens + std::clamp<int64_t>(newTokens, 0, mostNew));
+}
+
 absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t wanted) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
@@ -121,6 +126,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   GenerationStatistics statistics;
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
+  model.reserve(statistics.promptTokens, options.maximalNewTokens);
   HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options));
   while (statistics.newTokens < options.maximalNewTokens) {
     HONE_ASSIGN_OR_RETURN(int64_t token, choose(lastRow(logits)));

@@ -25,6 +25,9 @@ public:
   /// Size of the vocabulary, or nothing where the manifest does not fix it.
   std::optional<int64_t> vocabulary() const;
 
+  /// Makes room for tokens that are going to be fed, so that the state is not copied as it grows.
+  void reserve(int64_t promptTokens, int64_t newTokens);
+
   /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `wanted` tokens, where
   /// that is 0 after each token. A program that does not tell them apart gives a row for each, and one that only knows the
   /// last gives that.

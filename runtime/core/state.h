@@ -9,6 +9,7 @@
 
 #include "core/inputs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hone::rt {
@@ -26,7 +27,7 @@ public:
   absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
 
   /// Makes room for that many positions at the next append.
-  void reserve(int64_t positions) { reserved = positions; }
+  void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
 
   bool grows() const { return info->appendAxis.has_value(); }
   int64_t appended() const { return pending; }
@@ -73,6 +74,7 @@ public:
   /// Drops all but the first `length` positions.
   absl::Status truncate(int64_t length);
   void reset();
+  /// Slots that grow make room for so many positions at once; never for fewer than an earlier call said.
   void reserve(int64_t positions);
 
 private:
