@@ -1,50 +1,58 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Activation functions as loops that vectorize.
+// Activation functions of sixteen floats.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_ACTIVATION_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_ACTIVATION_H
 
 #include "../rows.h"
+#include "../vector.h"
 
 namespace {
 
 /// The numbers are attributes of kernels; kernels.h has the formulas.
 enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4 };
 
-inline float logistic(float x) { return 1.0f / (1.0f + vectorExp(-x)); }
-
-/// erf to 1.5e-7 (Abramowitz and Stegun, 1964, 7.1.26).
-inline float vectorErf(float x) {
-  float size = __builtin_fabsf(x);
-  float t = 1.0f / (1.0f + 0.3275911f * size);
-  float p = 1.061405429f;
-  p = p * t - 1.453152027f;
-  p = p * t + 1.421413741f;
-  p = p * t - 0.284496736f;
-  p = p * t + 0.254829592f;
-  return __builtin_copysignf(1.0f - p * t * vectorExp(-size * size), x);
+/// 1 / (1 + e^-x), from a power that is at most 1.
+inline Vector logistic(Vector x) {
+  constexpr float least = -87.336544f; // e^least is the smallest normal number
+  typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
+  Vector size = __builtin_elementwise_abs(x);
+  auto [n, fraction] = reduceExp(-size < least ? (Vector)least : -size);
+  Integers32 exponent = (__builtin_convertvector(n, Integers32) + 127) << 23;
+  Vector power = fraction * loadAs<Vector>(&exponent);
+  return (x < 0 ? power : (Vector)1.0f) / (1.0f + power);
 }
 
-template <typename Function> void mapRow(float *y, int64_t count, Function function) {
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i)
-    y[i] = function(y[i]);
+/// erf to 1.5e-7: x p(u) for |x| up to 3.7, beyond which it is 1 to that, with u = 2 (x / 3.7)^2 - 1. p is the least-squares fit of
+/// degree 15 at 4000 Chebyshev points, each difference counting (0.05 + |x|) times.
+inline Vector vectorErf(Vector x) {
+  constexpr float coefficients[] = {0.382137477f,   -0.190468028f,    0.140795261f,    -0.112637401f,
+                                    0.0905249342f,  -0.0704947188f,   0.0521255508f,   -0.0360670276f,
+                                    0.023144152f,   -0.0141264508f,   0.00837123021f,  -0.00414030487f,
+                                    0.00148388208f, -0.000869120471f, 0.000742192031f, -0.000251393853f};
+  constexpr float limit = 3.7f;
+  Vector inside = x < -limit ? (Vector)-limit : x > limit ? (Vector)limit : x; // what is not a number stays
+  Vector u = inside * inside * (2 / (limit * limit)) - 1.0f, p = coefficients[15];
+#pragma clang loop unroll(full)
+  for (int i = 14; i >= 0; --i)
+    p = p * u + coefficients[i];
+  return inside * p;
 }
 
-inline void activateRow(float *y, int64_t count, int64_t activation) {
+inline Vector activate(Vector x, int64_t activation) {
   switch (activation) {
   case kRelu:
-    return mapRow(y, count, [](float x) { return x > 0 ? x : 0 * x; });
+    return x > 0 ? x : 0 * x;
   case kSilu:
-    return mapRow(y, count, [](float x) { return x * logistic(x); });
+    return x * logistic(x);
   case kGeluErf:
-    return mapRow(y, count, [](float x) { return 0.5f * x * (1.0f + vectorErf(x * 0.70710678f)); });
+    return 0.5f * x * (1.0f + vectorErf(x * 0.70710678f));
   case kGeluTanh: // 0.5 (1 + tanh u) is the logistic function of 2u
-    return mapRow(y, count, [](float x) { return x * logistic(1.59576912f * (x + 0.044715f * x * x * x)); });
+    return x * logistic(1.59576912f * (x + 0.044715f * x * x * x));
   default:
-    return;
+    return x;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "../matrix.h"
 #include "../scratch.h"
 #include "activation.h"
+#include "columns.h"
 
 #include <omp.h>
 
@@ -48,27 +49,32 @@ public:
   Epilogue(Row bias, const hone_tensor &factor, const hone_tensor &residual, int64_t activation)
       : bias(bias), factor(factor), residual(residual), activation(activation) {}
 
+  /// Sixteen columns of a row from `column` on, of which the first `count` count.
+  Vector apply(Vector sums, int64_t row, int64_t column, int64_t count) const {
+    if (bias.data)
+      sums += columnsOf({bias.data + column * bias.stride, bias.stride}, count);
+    sums = activate(sums, activation);
+    if (factor)
+      sums *= columnsOf(factor.at(row, column), count);
+    if (residual)
+      sums += columnsOf(residual.at(row, column), count);
+    return sums;
+  }
+
   /// Columns [first, first + count) of a row whose sums are in y.
   void apply(float *y, int64_t row, int64_t first, int64_t count) const {
-    if (bias.data)
-      combine(y, {bias.data + first * bias.stride, bias.stride}, count, [](float a, float b) { return a + b; });
-    activateRow(y, count, activation);
-    if (factor)
-      combine(y, factor.at(row, first), count, [](float a, float b) { return a * b; });
-    if (residual)
-      combine(y, residual.at(row, first), count, [](float a, float b) { return a + b; });
+    for (int64_t i = 0; i < count; i += kLanes)
+      storeColumns(y + i, apply(loadColumns(y + i, count - i), row, first + i, count - i), count - i);
   }
 
 private:
-  template <typename Function> static void combine(float *y, Row other, int64_t count, Function function) {
-    if (other.stride == 1) {
-#pragma omp simd
-      for (int64_t i = 0; i < count; ++i)
-        y[i] = function(y[i], other.data[i]);
-      return;
-    }
-    for (int64_t i = 0; i < count; ++i)
-      y[i] = function(y[i], other[i]);
+  static Vector columnsOf(Row from, int64_t count) {
+    if (from.stride == 1)
+      return loadColumns(from.data, count);
+    float columns[kLanes] = {};
+    for (int64_t i = 0; i < smaller(kLanes, count); ++i)
+      columns[i] = from[i];
+    return load(columns);
   }
 
   Row bias;

@@ -175,21 +175,20 @@ private:
     int64_t first = pair * TileDivision::kPanels * kLanes,
             columns = smaller(TileDivision::kPanels * kLanes, outputs - first);
     for (int64_t r = 0; r < smaller(division.blockRows(), rows - firstRow); ++r) {
-      alignas(64) float values[TileDivision::kPanels * kLanes];
-      for (int panel = 0; panel < TileDivision::kPanels; ++panel)
-        store(values + panel * kLanes, sums.floats(r < kTileRows ? panel : 2 + panel, r % kTileRows));
-      epilogue.apply(values, firstRow + r, first, columns);
       float *to = y.row(firstRow + r) + first;
-      for (int panel = 0; panel < TileDivision::kPanels && panel * kLanes < columns; ++panel)
-        write(to + panel * kLanes, values + panel * kLanes, columns - panel * kLanes);
+      for (int64_t panel = 0; panel * kLanes < columns; ++panel) {
+        int64_t column = panel * kLanes, count = columns - column;
+        Vector row = sums.floats(r < kTileRows ? panel : 2 + panel, r % kTileRows);
+        write(to + column, epilogue.apply(row, firstRow + r, first + column, count), count);
+      }
     }
   }
 
-  void write(float *to, const float *values, int64_t columns) const {
+  void write(float *to, Vector values, int64_t columns) const {
     if (bypassesCache && columns >= kLanes && reinterpret_cast<uintptr_t>(to) % 64 == 0)
-      _mm512_stream_ps(to, _mm512_load_ps(values));
+      _mm512_stream_ps(to, (__m512)values);
     else
-      storeColumns(to, load(values), columns);
+      storeColumns(to, values, columns);
   }
 
   /// Outputs that a second-level cache does not hold are gone from it before they are read; writing them around it saves
