@@ -55,7 +55,8 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
 /// A query that sees no key, or only keys with a logit of -inf, gives 0.
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.attention.f16, .bf16: hone.attention.f32 with key and value of that type; everything else is f32.
+/// hone.attention.f16, .bf16: hone.attention.f32 with key and value of that type; everything else is f32. At levels with
+/// tiles of bf16, queries and weights are sums of two bf16, which is sixteen bits of mantissa.
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 

@@ -72,7 +72,7 @@ template <typename Floats> struct ReducedExp {
 /// Range reduction by ln 2 in two parts and the polynomial of Cephes' expf (Moshier, 1984), for one float or a vector of them
 /// within [-87.34, 88.73].
 template <typename Floats> ReducedExp<Floats> reduceExp(Floats x) {
-  Floats n = __builtin_elementwise_roundeven(x * 1.44269504f);
+  Floats n = (x * 1.44269504f + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
   Floats r = x - n * 0.693359375f + n * 2.12194440e-4f;
   Floats p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;

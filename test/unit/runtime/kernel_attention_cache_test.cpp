@@ -52,7 +52,9 @@ private:
 };
 
 struct Case {
-  int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32;
+  int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32, window = -1;
+  double softcap = 0;
+  bool hasBias = false, hasAlibiAndSinks = false;
 };
 
 class AttentionCacheKernel : public KernelTest {
@@ -62,7 +64,11 @@ protected:
     for (bool isSwapped : {false, true})
       for (const Case &test : {Case{}, Case{.queries = 5, .keys = 70}, Case{.queries = 40, .keys = 130},
                                Case{.keyHeads = 1, .keys = 65, .size = 19, .valueSize = 21}, Case{.keys = 0},
-                               Case{.queries = 2, .keys = 4200, .size = 16, .valueSize = 16}}) {
+                               Case{.queries = 2, .keys = 4200, .size = 16, .valueSize = 16},
+                               Case{.queries = 3, .keys = 4200, .size = 64, .valueSize = 96},
+                               Case{.keyHeads = 1, .queries = 5, .keys = 300, .window = 100, .softcap = 2},
+                               Case{.queries = 70, .keys = 200, .window = 30, .hasAlibiAndSinks = true},
+                               Case{.queries = 3, .keys = 150, .hasBias = true, .hasAlibiAndSinks = true}}) {
         CacheTensor<Element> key({2, test.keyHeads, test.keys, test.size}, isSwapped, dtype, random, encode, decode);
         CacheTensor<Element> value({2, test.keyHeads, test.keys, test.valueSize}, isSwapped, dtype, random, encode,
                                    decode);
@@ -74,9 +80,12 @@ protected:
   void compare(const char *kernel, const Case &test, CacheTensor<Element> &key, CacheTensor<Element> &value) {
     Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random), none = Tensor::absent();
     Tensor out({2, test.heads, test.queries, test.valueSize}), expected(out.sizes);
+    Tensor bias = test.hasBias ? Tensor({2, 1, test.queries, test.keys}).randomize(random) : Tensor::absent();
+    Tensor alibi = test.hasAlibiAndSinks ? Tensor({test.heads}).randomize(random, 0.1f) : Tensor::absent();
+    Tensor sinks = test.hasAlibiAndSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent();
     auto operands = [&](hone_tensor keys, hone_tensor values) {
-      return std::vector<hone_tensor>{query.view(), keys,        values,      none.view(), none.view(),
-                                      none.view(),  none.view(), none.view(), none.view()};
+      return std::vector<hone_tensor>{query.view(), keys,        values,      bias.view(), alibi.view(),
+                                      sinks.view(), none.view(), none.view(), none.view()};
     };
     std::vector<hone_tensor> plain = operands(key.decoded.view(), value.decoded.view());
     std::vector<hone_tensor> cached = operands(key.view(), value.view());
@@ -84,8 +93,8 @@ protected:
       cached.insert(cached.end(), {key.scales.view(), value.scales.view()});
     plain.push_back(expected.view());
     cached.push_back(out.view());
-    run("hone.attention.f32", plain, {1, -1}, {0.2, 0});
-    run(kernel, cached, {1, -1}, {0.2, 0});
+    run("hone.attention.f32", plain, {1, test.window}, {0.2, test.softcap});
+    run(kernel, cached, {1, test.window}, {0.2, test.softcap});
     expectClose(out, expected, kTolerance, kernel);
   }
 };

@@ -12,6 +12,7 @@
 #include "cache.h"
 #include "products.h"
 #include "softmax_row.h"
+#include "tile_keys.h"
 
 namespace {
 
@@ -35,7 +36,8 @@ public:
         memory(kBlockQueries * (paddedSize + paddedValue + kBlockKeys) +
                kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
         queries(memory.data()), sums(queries + kBlockQueries * paddedSize), scores(sums + kBlockQueries * paddedValue),
-        turnedKeys(scores + kBlockQueries * kBlockKeys), copiedRows(turnedKeys + kBlockKeys * paddedSize) {}
+        turnedKeys(scores + kBlockQueries * kBlockKeys), copiedRows(turnedKeys + kBlockKeys * paddedSize),
+        tiles(attention, kBlockQueries) {}
 
   /// Adds up keys [firstKey, endKey) as far as they are visible. Sinks count with key 0.
   void run(int64_t b, int64_t keyHead, int64_t first, int64_t rowCount, int64_t firstKey, int64_t endKey) {
@@ -49,8 +51,13 @@ public:
       end = larger(end, rows[r].end);
     }
     end = smaller(end, endKey);
-    for (int64_t key = larger(begin, firstKey); key < end; key += kBlockKeys)
-      addKeys(key, smaller(kBlockKeys, end - key), larger(smaller(kBlockKeys, end - key - kBlockKeys), 0));
+    KeyBlocks blocks(larger(begin, firstKey), end, count < kFewRows);
+    if (tiles.takes())
+      return tiles.run({sequence, head, rows, count, queries, paddedSize, sums, paddedValue}, blocks);
+    Prefetch<Cache> next(attention.key, attention.value, sequence, head, advancesOfBlock());
+    for (int64_t i = 0; i < blocks.count(); ++i)
+      if (blocks.keyCount(i) > 0)
+        addKeys(blocks, i, next);
   }
 
   void writeRows() const {
@@ -112,13 +119,19 @@ private:
   CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, sequence, head, key}; }
   CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, sequence, head, key}; }
 
-  /// `nextCount` keys come after these.
-  void addKeys(int64_t first, int64_t keyCount, int64_t nextCount) {
+  int64_t scoredRows() const { return count < kFewRows ? kStepRows : count; }
+  int64_t advancesOfBlock() const {
+    bool turns = keysAt(0).canTurn();
+    int64_t steps = turns ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
+    return kBlockKeys / kLanes * (steps + 2) + (count + scoredRows() - 1) / scoredRows() + count;
+  }
+
+  void addKeys(const KeyBlocks &blocks, int64_t index, Prefetch<Cache> &next) {
+    int64_t first = blocks.firstKey(index), keyCount = blocks.keyCount(index);
     CacheRows<Cache> keys = keysAt(first), values = valuesAt(first);
-    int64_t step = count < kFewRows ? kStepRows : count, groups = toLanes(keyCount) / kLanes;
-    int64_t turns = keys.canTurn() ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
-    int64_t calls = groups * (turns + 2) + (count + step - 1) / step + count;
-    Prefetch<Cache> next(keysAt(first + keyCount), valuesAt(first + keyCount), count < kFewRows ? nextCount : 0, calls);
+    int64_t step = scoredRows();
+    if (count < kFewRows)
+      next.begin(blocks, index);
     for (int64_t j = 0; j < keyCount; j += kLanes)
       turnKeys(keys, j, smaller(kLanes, keyCount - j), next);
     for (int64_t r = 0; r < count; r += step) {
@@ -204,6 +217,7 @@ private:
   int64_t paddedSize, paddedValue;
   Scratch<float> memory;
   float *queries, *sums, *scores, *turnedKeys, *copiedRows;
+  TileKeys<Cache> tiles;
   QueryRow rows[kBlockQueries];
   int64_t sequence = 0, head = 0, count = 0;
 };

@@ -71,12 +71,16 @@ public:
       : data(static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, first)),
         stride(tensor.strides[2]), step(tensor.strides[3]), size(tensor.sizes[3]) {}
 
+  /// True where the elements of a row lie next to each other.
+  bool isDense() const { return step == 1; }
+  const Element *row(int64_t j) const { return data + j * stride; }
   /// True where rows can be read as they are: floats next to each other, a multiple of 16.
   bool areFloats() const { return kIsFloat && step == 1 && size % kLanes == 0; }
   const float *floatRow(int64_t j) const { return reinterpret_cast<const float *>(data + j * stride); }
   int64_t rowStride() const { return stride; }
 
   const uint8_t *rowBytes(int64_t j) const { return reinterpret_cast<const uint8_t *>(data + j * stride); }
+  int64_t strideBytes() const { return stride * static_cast<int64_t>(sizeof(Element)); }
   /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
   int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
 
@@ -134,32 +138,6 @@ inline void turnFloats(const float *from, int64_t fromStride, int64_t count, int
       store(to + (d + i) * toStride, rows[i]);
   }
 }
-
-/// Asks for the keys and values of the next block, a few lines at a time between the calculations of this one: memory is
-/// waited for as little as the machine allows when neither rests.
-template <typename Cache> class Prefetch {
-public:
-  /// `rows` rows of both, to be asked for by `calls` calls of `advance`.
-  Prefetch(const CacheRows<Cache> &keys, const CacheRows<Cache> &values, int64_t rows, int64_t calls)
-      : sources{keys, values}, rows(rows),
-        linesPerCall((rows * (keys.rowLines() + values.rowLines()) + calls - 1) / calls) {}
-
-  void advance() {
-    for (int64_t left = linesPerCall; left > 0 && row < rows; --left) {
-      __builtin_prefetch(sources[source].rowBytes(row) + line * 64, 0, 2);
-      if (++line < sources[source].rowLines())
-        continue;
-      line = 0;
-      row += source;
-      source ^= 1;
-    }
-  }
-
-private:
-  CacheRows<Cache> sources[2];
-  int64_t rows, linesPerCall, row = 0, line = 0;
-  int source = 0;
-};
 
 } // namespace
 

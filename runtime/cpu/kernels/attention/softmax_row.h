@@ -7,23 +7,18 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
 
 #include "../vector.h"
-#include "problem.h"
+#include "key_blocks.h"
 
 namespace {
-
-constexpr int64_t kBlockKeys = 64; // keys whose scores are held at a time
 
 typedef int32_t Indices __attribute__((ext_vector_type(16)));
 
 /// e^x for x ≤ 0: as vectorExp, sixteen at once; 0 below -87.34, NaN for NaN.
 inline Vector expBelowZero(Vector x) {
   constexpr float least = -87.336544f;
-  Vector clamped = x < least ? (Vector)least : x;
-  auto [n, p] = reduceExp(clamped);
-  Indices exponent = (__builtin_convertvector(n, Indices) + 127) << 23;
-  Vector power;
-  __builtin_memcpy(&power, &exponent, sizeof power);
-  return x < least ? (Vector)0.0f : p * power;
+  auto [n, p] = reduceExp(x);
+  Indices bits = loadAs<Indices>(&p) + (__builtin_convertvector(n, Indices) << 23); // 2^n · p: p is in [0.7, 1.42]
+  return x < least ? (Vector)0.0f : loadAs<Vector>(&bits);
 }
 
 template <typename Lanes> Lanes largerLanes(Lanes a, Lanes b) { return a > b ? a : b; }
@@ -33,6 +28,11 @@ inline float largestLane(Vector vector) {
   auto four = largerLanes(eight.lo, eight.hi);
   auto two = largerLanes(four.lo, four.hi);
   return two.x > two.y ? two.x : two.y;
+}
+
+/// softcap · tanh(logit / softcap), by tanh u = 1 - 2 / (1 + e^2u)
+inline float capLogit(float logit, float softcap) {
+  return softcap * (1.0f - 2.0f / (1.0f + vectorExp(2.0f * logit / softcap)));
 }
 
 /// A row of a block: a query of a head, and its running softmax.
@@ -45,8 +45,8 @@ struct QueryRow {
   void adjust(float *score, int64_t first, int64_t count, float softcap) const {
     if (softcap > 0)
 #pragma omp simd
-      for (int64_t j = 0; j < count; ++j) // tanh u = 1 - 2 / (1 + e^2u)
-        score[j] = softcap * (1.0f - 2.0f / (1.0f + vectorExp(2.0f * score[j] / softcap)));
+      for (int64_t j = 0; j < count; ++j)
+        score[j] = capLogit(score[j], softcap);
     if (slope != 0)
 #pragma omp simd
       for (int64_t j = 0; j < count; ++j)
@@ -54,6 +54,15 @@ struct QueryRow {
     if (bias.data)
       for (int64_t j = 0; j < count; ++j)
         score[j] += bias[first + j];
+  }
+
+  /// The logit of one key: its score with what `adjust` adds, or minus infinity where it is not visible.
+  float logitOf(float score, int64_t key) const {
+    if (key < begin || key >= end)
+      return -__builtin_inff();
+    if (slope != 0)
+      score += slope * static_cast<float>(key - position);
+    return bias.data ? score + bias[key] : score;
   }
 
   /// Turns kBlockKeys scores into weights under the running maximum; what the sums so far must be multiplied with is the
