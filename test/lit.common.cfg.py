@@ -25,4 +25,6 @@ if os.path.exists("/dev/nvidiactl") and shutil.which("nvidia-smi"):
 if config.hone_sanitize:
     config.available_features.add("sanitizer")
     # LLVM's arenas poison memory in inlined headers and unpoison it inside libMLIR.so, which is not instrumented.
-    config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0:" + config.environment.get("ASAN_OPTIONS", "")
+    # More memory than there is has to be refused by us, as without sanitizers, and not by the allocator's abort.
+    own = "allow_user_poisoning=0:allocator_may_return_null=1:"
+    config.environment["ASAN_OPTIONS"] = own + config.environment.get("ASAN_OPTIONS", "")
