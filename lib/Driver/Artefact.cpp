@@ -230,10 +230,14 @@ FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
   if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
     return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
   std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
-  if (std::error_code error =
-          llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all))
+  std::error_code error;
+  auto folder = io::TemporaryPath::made(temporary, [&] {
+    error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
+    return !error;
+  });
+  if (error)
     return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
-  return ArtefactWriter(clean, io::TemporaryPath(temporary), loc);
+  return ArtefactWriter(clean, std::move(folder), loc);
 }
 
 std::string ArtefactWriter::getFile(StringRef name) const { return folder.path() + "/" + name.str(); }

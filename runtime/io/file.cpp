@@ -102,9 +102,10 @@ absl::StatusOr<FileWriter> FileWriter::create(const std::string &path) {
     writer.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     std::string temporary = temporaryName(path);
-    writer.descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (writer.descriptor >= 0)
-      writer.temporary = TemporaryPath(temporary);
+    writer.temporary = TemporaryPath::made(temporary, [&] {
+      writer.descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      return writer.descriptor >= 0;
+    });
   }
   if (writer.descriptor < 0)
     return systemError("write", path);

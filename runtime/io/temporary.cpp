@@ -65,9 +65,14 @@ void waitForInterrupt(sigset_t signals, void (*alsoRemove)()) {
 
 } // namespace
 
-TemporaryPath::TemporaryPath(std::string path) : name(std::move(path)) {
+TemporaryPath TemporaryPath::made(std::string path, const std::function<bool()> &make) {
+  TemporaryPath result;
   std::scoped_lock lock(registry().mutex);
-  registry().paths.insert(name);
+  if (make()) {
+    registry().paths.insert(path);
+    result.name = std::move(path);
+  }
+  return result;
 }
 
 TemporaryPath &TemporaryPath::operator=(TemporaryPath &&other) noexcept {

@@ -6,6 +6,7 @@
 #ifndef HONE_IO_TEMPORARY_H
 #define HONE_IO_TEMPORARY_H
 
+#include <functional>
 #include <string>
 
 namespace hone::io {
@@ -15,7 +16,8 @@ namespace hone::io {
 class TemporaryPath {
 public:
   TemporaryPath() = default;
-  explicit TemporaryPath(std::string path);
+  /// Of what `make` makes at `path`; an interrupt comes before both or after both. Empty where `make` returns false.
+  static TemporaryPath made(std::string path, const std::function<bool()> &make);
   TemporaryPath(TemporaryPath &&other) noexcept { *this = std::move(other); }
   TemporaryPath &operator=(TemporaryPath &&other) noexcept;
   ~TemporaryPath();

@@ -171,8 +171,8 @@ TEST(FileWriters, WriteDevicesAsTheyAre) {
 TEST(TemporaryPaths, AreRemovedUnlessReleased) {
   TemporaryFolder folder;
   auto make = [&](const char *name) {
-    std::filesystem::create_directories(folder.file(name) + "/inside");
-    return io::TemporaryPath(folder.file(name));
+    return io::TemporaryPath::made(folder.file(name),
+                                   [&] { return std::filesystem::create_directories(folder.file(name) + "/inside"); });
   };
   {
     io::TemporaryPath removed = make("removed"), kept = make("kept");
@@ -182,6 +182,8 @@ TEST(TemporaryPaths, AreRemovedUnlessReleased) {
     EXPECT_EQ(moved.path(), folder.file("removed"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder.file("removed")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("kept")));
+  EXPECT_EQ(make("kept").path(), "") << "what was there before is not ours to remove";
   EXPECT_TRUE(std::filesystem::exists(folder.file("kept")));
 }
 
