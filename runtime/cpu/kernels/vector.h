@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kLanes = 16;
 
 typedef float Vector __attribute__((ext_vector_type(16)));
+typedef int32_t Integers __attribute__((ext_vector_type(16)));
 
 /// What lies at `from`, which need not be aligned.
 template <typename To> To loadAs(const void *from) {

@@ -9,6 +9,7 @@
 #ifdef __AMX_BF16__
 
 #include "../scratch.h"
+#include "../tile_registers.h"
 #include "digits.h"
 #include "key_blocks.h"
 
@@ -16,8 +17,7 @@
 
 namespace {
 
-constexpr int64_t kTileBytes = 1024, kTileRowBytes = 64;
-constexpr int64_t kTileRows = 16;  // of 64 bytes
+constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 constexpr int64_t kTileDepth = 32; // bf16 of a row
 constexpr int64_t kBlockTiles = kBlockKeys / kTileRows, kBlockPairs = kBlockKeys / kTileDepth;
 

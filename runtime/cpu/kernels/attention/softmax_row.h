@@ -6,20 +6,10 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
 
-#include "../vector.h"
+#include "../vector_exp.h"
 #include "key_blocks.h"
 
 namespace {
-
-typedef int32_t Indices __attribute__((ext_vector_type(16)));
-
-/// e^x for x ≤ 0: as vectorExp, sixteen at once; 0 below -87.34, NaN for NaN.
-inline Vector expBelowZero(Vector x) {
-  constexpr float least = -87.336544f;
-  auto [n, p] = reduceExp(x);
-  Indices bits = loadAs<Indices>(&p) + (__builtin_convertvector(n, Indices) << 23); // 2^n · p: p is in [0.7, 1.42]
-  return x < least ? (Vector)0.0f : loadAs<Vector>(&bits);
-}
 
 template <typename Lanes> Lanes largerLanes(Lanes a, Lanes b) { return a > b ? a : b; }
 
@@ -101,9 +91,9 @@ private:
   }
 
   static void mask(float *score, int32_t from, int32_t to) {
-    constexpr Indices lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    constexpr Integers lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     for (int32_t j = 0; j < kBlockKeys; j += kLanes) {
-      Indices index = lanes + j;
+      Integers index = lanes + j;
       Vector logits = load(score + j);
       logits = index < from ? (Vector)-__builtin_inff() : logits;
       store(score + j, index >= to ? (Vector)-__builtin_inff() : logits);

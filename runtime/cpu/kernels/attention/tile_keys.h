@@ -37,28 +37,6 @@ public:
 
 #ifdef __AMX_BF16__
 
-/// Gives the thread eight tile registers of sixteen rows of 64 bytes while it lives.
-class TileRegisters {
-public:
-  TileRegisters() {
-    /// The operand of LDTILECFG (Intel SDM volume 2A).
-    struct Shape {
-      uint8_t palette, startRow, reserved[14];
-      uint16_t rowBytes[16];
-      uint8_t rows[16];
-    } shape = {};
-    shape.palette = 1;
-    for (int tile = 0; tile < 8; ++tile) {
-      shape.rows[tile] = kTileRows;
-      shape.rowBytes[tile] = kTileRowBytes;
-    }
-    _tile_loadconfig(&shape);
-  }
-  ~TileRegisters() { _tile_release(); }
-  TileRegisters(const TileRegisters &) = delete;
-  TileRegisters &operator=(const TileRegisters &) = delete;
-};
-
 template <typename Cache> class AmxKeys {
 public:
   AmxKeys(const Attention &attention, int64_t mostRows)
@@ -73,7 +51,7 @@ public:
 
   /// A tile is written long before it is multiplied, and products are read long after: each step has a part of three others.
   void run(const RowBlock &of, const KeyBlocks &keyBlocks) {
-    TileRegisters registers;
+    TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
     blocks = &keyBlocks;
     Prefetch<Cache> ahead(attention.key, attention.value, block->sequence, block->head, kBlockKeys / 4 * 3);

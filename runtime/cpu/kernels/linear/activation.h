@@ -6,8 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_ACTIVATION_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_ACTIVATION_H
 
-#include "../rows.h"
-#include "../vector.h"
+#include "../vector_exp.h"
 
 namespace {
 
@@ -16,12 +15,7 @@ enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, k
 
 /// 1 / (1 + e^-x), from a power that is at most 1.
 inline Vector logistic(Vector x) {
-  constexpr float least = -87.336544f; // e^least is the smallest normal number
-  typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
-  Vector size = __builtin_elementwise_abs(x);
-  auto [n, fraction] = reduceExp(-size < least ? (Vector)least : -size);
-  Integers32 exponent = (__builtin_convertvector(n, Integers32) + 127) << 23;
-  Vector power = fraction * loadAs<Vector>(&exponent);
+  Vector power = expBelowZero(-__builtin_elementwise_abs(x));
   return (x < 0 ? power : (Vector)1.0f) / (1.0f + power);
 }
 

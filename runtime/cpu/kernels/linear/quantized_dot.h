@@ -14,8 +14,6 @@
 
 namespace {
 
-typedef int32_t Integers __attribute__((ext_vector_type(16)));
-
 #if defined(__AVX512VNNI__)
 
 using Digit = int8_t;

@@ -1,53 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of tiles by AMX: up to 2 x 2 or 1 x 4 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64 bytes, dense in
-// memory; a tile of activations is up to sixteen rows, as far apart as the rows of x.
+// Products of tiles by AMX: up to 2 x 2 or 1 x 4 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64 bytes,
+// dense in memory; a tile of activations is up to sixteen rows, as far apart as the rows of x. Sums are 0 (first rows, first
+// panel), 1 (first, second), 2 and 3 (second rows, or the third and fourth panel).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILES_H
 
 #ifdef __AMX_TILE__
 
+#include "../tile_registers.h"
 #include "columns.h"
 
-#include <immintrin.h>
-
 namespace {
-
-constexpr int64_t kTileRows = 16, kTileRowBytes = 64;
-
-/// Gives the thread tile registers while it lives. Sums are 0 (first rows, first panel), 1 (first, second), 2 and 3 (second
-/// rows, or the third and fourth panel); 4 and 5 are activations, 6 and 7 weights. `rows` is the height of activations and sums, `inputBytes` how many bytes
-/// of a row of activations a step takes: 64, or 32 where chunks are that short.
-class TileRegisters {
-public:
-  TileRegisters(int64_t rows, int64_t inputBytes) {
-    Shape shape = {};
-    shape.palette = 1;
-    for (int tile = 0; tile < 6; ++tile)
-      set(shape, tile, rows, tile < 4 ? kTileRowBytes : inputBytes);
-    for (int tile = 6; tile < 8; ++tile)
-      set(shape, tile, inputBytes / 4, kTileRowBytes);
-    _tile_loadconfig(&shape);
-  }
-  ~TileRegisters() { _tile_release(); }
-  TileRegisters(const TileRegisters &) = delete;
-  TileRegisters &operator=(const TileRegisters &) = delete;
-
-private:
-  /// The operand of LDTILECFG (Intel SDM volume 2A).
-  struct Shape {
-    uint8_t palette, startRow, reserved[14];
-    uint16_t rowBytes[16];
-    uint8_t rows[16];
-  };
-
-  static void set(Shape &shape, int tile, int64_t rows, int64_t rowBytes) {
-    shape.rows[tile] = static_cast<uint8_t>(rows);
-    shape.rowBytes[tile] = static_cast<uint16_t>(rowBytes);
-  }
-};
 
 struct Bf16Products {
   template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbf16ps(SUM, X, WEIGHT); }
@@ -81,10 +47,7 @@ struct TileSums {
 
   Vector floats(int64_t sum, int64_t row) const { return load(reinterpret_cast<const float *>(bytes[sum][row])); }
   Vector integers(int64_t sum, int64_t row) const {
-    typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
-    Integers32 sums;
-    __builtin_memcpy(&sums, bytes[sum][row], sizeof sums);
-    return __builtin_convertvector(sums, Vector);
+    return __builtin_convertvector(loadAs<Integers>(bytes[sum][row]), Vector);
   }
 };
 
