@@ -105,6 +105,14 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   return success();
 }
 
+/// The type that keys and values are kept in where nobody named one: that of the weights. Who stores weights as integers wants
+/// a smaller state as well, and 16 bits of it change less than those integers.
+static StringRef getCacheType(const CompileOptions &options) {
+  if (!options.cache.empty())
+    return options.cache;
+  return options.weights.empty() && !options.quantize.empty() ? StringRef("bf16") : StringRef(options.weights);
+}
+
 static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (!options.quantize.empty() && failed(addQuantization(options, pm, loc)))
     return failure();
@@ -112,10 +120,11 @@ static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &p
     pm.addPass(createConvertWeights({options.weights}));
   else if (!options.weights.empty())
     return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
-  if (options.cache == "f16" || options.cache == "bf16")
-    pm.addPass(createConvertState({options.cache}));
-  else if (!options.cache.empty())
-    return emitError(loc) << "unsupported type '" << options.cache << "' of keys and values; supported: bf16, f16";
+  StringRef cache = getCacheType(options);
+  if (cache == "f16" || cache == "bf16")
+    pm.addPass(createConvertState({cache.str()}));
+  else if (!cache.empty() && cache != "model")
+    return emitError(loc) << "unsupported type '" << cache << "' of keys and values; supported: bf16, f16, model";
   std::string error;
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))

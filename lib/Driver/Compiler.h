@@ -19,13 +19,13 @@ struct CompileOptions {
   std::string input;  // .onnx, .mlir or .mlirbc
   std::string output; // folder of the artefact
   std::string cpu = "native";
-  std::string tokenizer;        // tokenizer.json to ship, or empty
-  std::string saveIr;           // folder for the IR after every phase, or empty
-  std::string stopAfter;        // phase, or empty
-  std::string startFrom;        // phase, or empty
-  std::string weights;          // type to store weight matrices in (f16, bf16), or empty for the model's
-  std::string cache;            // type to keep keys and values of sessions in (f16, bf16), or empty for the model's
-  std::string quantize;         // integers to store weight matrices as (int8, int4, int2), or empty
+  std::string tokenizer; // tokenizer.json to ship, or empty
+  std::string saveIr;    // folder for the IR after every phase, or empty
+  std::string stopAfter; // phase, or empty
+  std::string startFrom; // phase, or empty
+  std::string weights;   // type to store weight matrices in (f16, bf16), or empty for the model's
+  std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
+  std::string quantize;  // integers to store weight matrices as (int8, int4, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
   std::string passPipeline;     // passes of the rewrite phase, behind those of the options
   std::string remarks;          // YAML file for the remarks of all passes, or empty

@@ -85,7 +85,9 @@ struct CompileFlags {
                                cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> cache{
-      "kv-cache", cl::desc("Type to keep keys and values of sessions in: f16 or bf16 (default: the model's)"),
+      "kv-cache",
+      cl::desc("Type to keep keys and values of sessions in: f16, bf16, or model for the model's own "
+               "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> quantize{
       "quantize",

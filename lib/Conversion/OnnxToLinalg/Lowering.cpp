@@ -102,6 +102,24 @@ static SmallVector<Type> inferResults(Operation *op) {
   return types;
 }
 
+/// The sizes of what operations of the hone dialect make are sizes of their operands.
+void Lowerer::setReifiedSizes(Operation *op) {
+  ReifiedRankedShapedTypeDims shapes;
+  auto interface = dyn_cast<ReifyRankedShapedTypeOpInterface>(op);
+  if (!interface || failed(interface.reifyResultShapes(b, shapes)))
+    return;
+  for (auto [result, reified] : llvm::zip_equal(op->getResults(), shapes)) {
+    for (Size &size : reified) {
+      auto value = dyn_cast<Value>(size);
+      auto dim = value ? value.getDefiningOp<tensor::DimOp>() : tensor::DimOp();
+      std::optional<int64_t> index = dim ? dim.getConstantIndex() : std::nullopt;
+      if (index)
+        size = sizes(dim.getSource())[*index];
+    }
+    setSizes(result, reified);
+  }
+}
+
 /// Operations of the hone dialect stay; only their operands have other types now.
 LogicalResult Lowerer::lowerHone(Operation *op) {
   std::string what = ("a value of '" + op->getName().getStringRef() + "'").str();
@@ -116,12 +134,12 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
     mapping.map(operand, cast);
   }
   Operation *clone = b.clone(*op, mapping);
-  // What the file declares is believed no further than it is checked.
-  for (auto [original, result, type] : llvm::zip_equal(op->getResults(), clone->getResults(), inferResults(clone))) {
-    Type declared = withoutSign(original.getType());
+  for (auto [result, type] : llvm::zip_equal(clone->getResults(), inferResults(clone)))
     result.setType(type);
-    map(original, castTo(result, declared, what));
-  }
+  setReifiedSizes(clone);
+  // What the file declares is believed no further than it is checked.
+  for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
+    map(original, castTo(result, withoutSign(original.getType()), what));
   return success();
 }
 

@@ -71,6 +71,7 @@ public:
 private:
   LogicalResult lowerOperation(Operation *op);
   LogicalResult lowerHone(Operation *op);
+  void setReifiedSizes(Operation *op);
 
   const LoweringTable &table;
   mlir::IRMapping mapping;

@@ -123,3 +123,23 @@ func.func @tile(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
   %r = "onnx.Tile"(%x, %repeats) : (tensor<?x3xf32>, tensor<2xi64>) -> tensor<?x3xf32>
   return %r : tensor<?x3xf32>
 }
+
+// -----
+
+// What hone operations make is as large as what they read: neither the addition nor the reshape needs a check.
+// CHECK-LABEL: @sizes_of_hone(
+// CHECK-NOT: cf.assert
+// CHECK: %[[Y:.*]] = hone.linear
+// CHECK-NOT: cf.assert
+// CHECK: linalg.generic {{.*}} ins(%[[Y]], %{{.*}} : tensor<?x?x64xf32>, tensor<?x?x64xf32>)
+// CHECK-NOT: cf.assert
+// CHECK: tensor.expand_shape {{.*}} : tensor<?x?x64xf32> into tensor<?x?x4x16xf32>
+func.func @sizes_of_hone(%x: tensor<?x?x64xf32>, %w: tensor<64x64xf32>) -> tensor<?x?x4x?xf32> {
+  %y = hone.linear %x, %w : (tensor<?x?x64xf32>, tensor<64x64xf32>) -> tensor<?x?x64xf32>
+  %z = "onnx.Add"(%y, %x) : (tensor<?x?x64xf32>, tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
+  %sizes = "onnx.Shape"(%x) {start = 0 : i64, end = 2 : i64} : (tensor<?x?x64xf32>) -> tensor<2xi64>
+  %rest = "onnx.Constant"() {value = dense<[-1, 16]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %to = "onnx.Concat"(%sizes, %rest) {axis = 0 : i64} : (tensor<2xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %r = "onnx.Reshape"(%z, %to) : (tensor<?x?x64xf32>, tensor<4xi64>) -> tensor<?x?x4x?xf32>
+  return %r : tensor<?x?x4x?xf32>
+}
