@@ -70,6 +70,16 @@ def LowerMath : Pass<"hone-lower-math"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def FoldResiduals : Pass<"hone-fold-residuals", "::mlir::func::FuncOp"> {
+  let summary = "Let the kernels of linear layers add what their results are added to";
+  let description = [{
+    The sum of a tensor and the result of a packed linear layer, which nothing else reads, becomes that layer's residual: its
+    kernel adds it to sums that are still in registers. The result may have been reshaped, as long as its rows stay whole.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numFolded", "num-residuals-folded", "Number of sums that kernels compute">];
+}
+
 def SplitEmpties : Pass<"hone-split-empties"> {
   let summary = "Give every use of an empty tensor one of its own";
   let description = [{

@@ -30,6 +30,7 @@ void buildTensorPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createSplitMlps());
   pm.addPass(createConvertHoneToHrt());
   simplify(pm);
+  pm.addNestedPass<func::FuncOp>(createFoldResiduals());
   pm.addPass(createLinalgElementwiseOpFusionPass());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass()); // of tensors: their sizes are known before they are made
   simplify(pm);

@@ -35,18 +35,36 @@ inline Vector vectorErf(Vector x) {
   return inside * p;
 }
 
-inline Vector activate(Vector x, int64_t activation) {
+template <int64_t ACTIVATION> Vector activate(Vector x) {
+  if constexpr (ACTIVATION == kRelu)
+    return x > 0 ? x : 0 * x;
+  else if constexpr (ACTIVATION == kSilu)
+    return x * logistic(x);
+  else if constexpr (ACTIVATION == kGeluErf)
+    return 0.5f * x * (1.0f + vectorErf(x * 0.70710678f));
+  else if constexpr (ACTIVATION == kGeluTanh) // 0.5 (1 + tanh u) is the logistic function of 2u
+    return x * logistic(1.59576912f * (x + 0.044715f * x * x * x));
+  else
+    return x;
+}
+
+template <int64_t ACTIVATION> struct KnownActivation {
+  static constexpr int64_t kNumber = ACTIVATION;
+};
+
+/// Calls `body` with the KnownActivation of a number, so that loops over rows do not ask for it.
+template <typename Body> void withActivation(int64_t activation, const Body &body) {
   switch (activation) {
   case kRelu:
-    return x > 0 ? x : 0 * x;
+    return body(KnownActivation<kRelu>());
   case kSilu:
-    return x * logistic(x);
+    return body(KnownActivation<kSilu>());
   case kGeluErf:
-    return 0.5f * x * (1.0f + vectorErf(x * 0.70710678f));
-  case kGeluTanh: // 0.5 (1 + tanh u) is the logistic function of 2u
-    return x * logistic(1.59576912f * (x + 0.044715f * x * x * x));
+    return body(KnownActivation<kGeluErf>());
+  case kGeluTanh:
+    return body(KnownActivation<kGeluTanh>());
   default:
-    return x;
+    return body(KnownActivation<kIdentity>());
   }
 }
 

@@ -29,8 +29,10 @@ public:
 
   explicit operator bool() const { return isThere; }
 
-  /// Row `row` from column `first` on.
+  /// Row `row` from column `first` on; without data where the operand is absent.
   Row at(int64_t row, int64_t first) const {
+    if (!isThere)
+      return {nullptr, 0};
     if (isMatrix)
       return {&matrix.at(row, first), matrix.columnStride};
     Row whole = rowOf(tensor, row);
@@ -43,40 +45,63 @@ private:
   bool isThere, isMatrix;
 };
 
+/// What a row of sums becomes, from some column on: act(sums + bias) · factor + residual. What has no data is absent.
+struct RowEpilogue {
+  Row bias, factor, residual;
+
+  /// Sixteen columns from `column` on, of which the first `count` count.
+  template <int64_t ACTIVATION> Vector apply(Vector sums, int64_t column, int64_t count) const {
+    if (bias.data)
+      sums += columnsOf(bias, column, count);
+    sums = activate<ACTIVATION>(sums);
+    if (factor.data)
+      sums *= columnsOf(factor, column, count);
+    if (residual.data)
+      sums += columnsOf(residual, column, count);
+    return sums;
+  }
+
+private:
+  static Vector columnsOf(Row from, int64_t column, int64_t count) {
+    if (from.stride == 1)
+      return loadColumns(from.data + column, count);
+    float columns[kLanes] = {};
+    for (int64_t i = 0; i < smaller(kLanes, count); ++i)
+      columns[i] = from[column + i];
+    return load(columns);
+  }
+};
+
 /// y = act(sums + bias) · factor + residual; every part may be absent.
 class Epilogue {
 public:
   Epilogue(Row bias, const hone_tensor &factor, const hone_tensor &residual, int64_t activation)
       : bias(bias), factor(factor), residual(residual), activation(activation) {}
 
-  /// Sixteen columns of a row from `column` on, of which the first `count` count.
-  Vector apply(Vector sums, int64_t row, int64_t column, int64_t count) const {
-    if (bias.data)
-      sums += columnsOf({bias.data + column * bias.stride, bias.stride}, count);
-    sums = activate(sums, activation);
-    if (factor)
-      sums *= columnsOf(factor.at(row, column), count);
-    if (residual)
-      sums += columnsOf(residual.at(row, column), count);
-    return sums;
+  int64_t activationNumber() const { return activation; }
+
+  /// Row `row` from column `first` on.
+  RowEpilogue at(int64_t row, int64_t first) const {
+    Row biasFrom = bias.data ? Row{bias.data + first * bias.stride, bias.stride} : bias;
+    return {biasFrom, factor.at(row, first), residual.at(row, first)};
   }
 
-  /// Columns [first, first + count) of a row whose sums are in y.
-  void apply(float *y, int64_t row, int64_t first, int64_t count) const {
-    for (int64_t i = 0; i < count; i += kLanes)
-      storeColumns(y + i, apply(loadColumns(y + i, count - i), row, first + i, count - i), count - i);
+  /// Finishes `rows` rows from `row` on, columns [first, first + count), whose sums are y[rows][stride].
+  void apply(float *y, int64_t stride, int64_t row, int64_t rows, int64_t first, int64_t count) const {
+    if (!bias.data && !factor && !residual && activation == kIdentity)
+      return;
+    withActivation(activation, [&](auto known) {
+      for (int64_t r = 0; r < rows; ++r) {
+        RowEpilogue of = at(row + r, first);
+        float *to = y + r * stride;
+        for (int64_t i = 0; i < count; i += kLanes)
+          storeColumns(to + i, of.template apply<known.kNumber>(loadColumns(to + i, count - i), i, count - i),
+                       count - i);
+      }
+    });
   }
 
 private:
-  static Vector columnsOf(Row from, int64_t count) {
-    if (from.stride == 1)
-      return loadColumns(from.data, count);
-    float columns[kLanes] = {};
-    for (int64_t i = 0; i < smaller(kLanes, count); ++i)
-      columns[i] = from[i];
-    return load(columns);
-  }
-
   Row bias;
   OtherRows factor, residual;
   int64_t activation;
@@ -202,8 +227,8 @@ private:
                worker);
     }
     int64_t first = task.firstPanel * kPanelOutputs;
-    for (int64_t r = task.firstRow; r < task.firstRow + task.rows; ++r)
-      epilogue.apply(y.row(r) + first, r, first, smaller(task.panels * kPanelOutputs, outputs - first));
+    epilogue.apply(y.row(task.firstRow) + first, y.rowStride(), task.firstRow, task.rows, first,
+                   smaller(task.panels * kPanelOutputs, outputs - first));
   }
 
   /// All rows of a task, in blocks of nearly equal height.

@@ -137,7 +137,7 @@ private:
       for (; pair < end; ++pair) {
         TileSums *sums = ownSums ? ownSums : cutSums.data() + pair * division.bandBlocks() + first;
         int64_t count = smaller(division.partBlocks, blocks - first);
-        multiplyPair(pair, first, count, step, steps, sums);
+        multiplyPair(pair, band + first, first, count, step, steps, sums);
         if (slice == division.slices - 1)
           for (int64_t block = 0; block < count; ++block)
             writeBlock((band + first + block) * division.blockRows(), pair, sums[block]);
@@ -145,11 +145,40 @@ private:
     }
   }
 
+  /// What the sums of a block will be written to and combined with, a few rows at every step.
+  struct RowsAhead {
+    const TileDenseLayer &layer;
+    int64_t firstRow, endRow, firstColumn, rowsPerStep;
+
+    void askFor(int64_t step) const {
+      int64_t row = firstRow + step * rowsPerStep;
+      for (int64_t end = smaller(row + rowsPerStep, endRow); row < end; ++row) {
+        RowEpilogue of = layer.epilogue.at(row, firstColumn);
+        const float *to = layer.y.row(row) + firstColumn;
+        for (int64_t column = 0; column < TileDivision::kPanels * kLanes; column += kLanes) {
+          if (!layer.bypassesCache)
+            __builtin_prefetch(to + column, 1);
+          if (of.factor.data)
+            __builtin_prefetch(of.factor.data + column * of.factor.stride);
+          if (of.residual.data)
+            __builtin_prefetch(of.residual.data + column * of.residual.stride);
+        }
+      }
+    }
+  };
+
+  RowsAhead rowsAhead(int64_t firstRow, int64_t pair, int64_t steps) const {
+    int64_t end = smaller(firstRow + division.blockRows(), rows);
+    return {*this, firstRow, end, pair * TileDivision::kPanels * kLanes, ceilDivide(end - firstRow, steps)};
+  }
+
   /// Blocks [first, first + count) of the band. While they pass by, the next pair of panels comes nearer.
-  void multiplyPair(int64_t pair, int64_t first, int64_t count, int64_t step, int64_t steps, TileSums *sums) const {
+  void multiplyPair(int64_t pair, int64_t firstBlock, int64_t first, int64_t count, int64_t step, int64_t steps,
+                    TileSums *sums) const {
     int64_t panelBytes = division.steps * kWeightTileBytes, panel = pair * TileDivision::kPanels;
     const uint8_t *from = weight + panel * panelBytes + step * kWeightTileBytes;
     int64_t lines = ceilDivide(kTileRows, count);
+    bool isLast = step + steps == division.steps;
     for (int64_t block = 0; block < count; ++block) {
       const uint8_t *x = activations.block(first + block);
       TilesAhead ahead = {from + TileDivision::kPanels * panelBytes + block * steps * lines * kTileRowBytes, lines,
@@ -166,29 +195,35 @@ private:
                                steps,
                                ahead,
                                step != 0};
-      multiplyTiles<Bf16Products>(operands, division.tiles, smaller(TileDivision::kPanels, division.panels - panel),
-                                  sums[block]);
+      int64_t width = smaller(TileDivision::kPanels, division.panels - panel);
+      if (isLast)
+        multiplyTiles<Bf16Products>(operands, division.tiles, width, sums[block],
+                                    rowsAhead((firstBlock + block) * division.blockRows(), pair, steps));
+      else
+        multiplyTiles<Bf16Products>(operands, division.tiles, width, sums[block]);
     }
   }
 
   void writeBlock(int64_t firstRow, int64_t pair, const TileSums &sums) const {
+    withActivation(epilogue.activationNumber(), [&](auto known) { writeRows<known.kNumber>(firstRow, pair, sums); });
+  }
+
+  template <int64_t ACTIVATION> void writeRows(int64_t firstRow, int64_t pair, const TileSums &sums) const {
     int64_t first = pair * TileDivision::kPanels * kLanes,
             columns = smaller(TileDivision::kPanels * kLanes, outputs - first);
     for (int64_t r = 0; r < smaller(division.blockRows(), rows - firstRow); ++r) {
+      RowEpilogue of = epilogue.at(firstRow + r, first);
       float *to = y.row(firstRow + r) + first;
-      for (int64_t panel = 0; panel * kLanes < columns; ++panel) {
-        int64_t column = panel * kLanes, count = columns - column;
-        Vector row = sums.floats(r < kTileRows ? panel : 2 + panel, r % kTileRows);
-        write(to + column, epilogue.apply(row, firstRow + r, first + column, count), count);
+      bool streams = bypassesCache && columns % kLanes == 0 && reinterpret_cast<uintptr_t>(to) % 64 == 0;
+      for (int64_t column = 0; column < columns; column += kLanes) {
+        int64_t sum = column / kLanes + (r < kTileRows ? 0 : 2);
+        Vector values = of.apply<ACTIVATION>(sums.floats(sum, r % kTileRows), column, columns - column);
+        if (streams)
+          _mm512_stream_ps(to + column, (__m512)values);
+        else
+          storeColumns(to + column, values, columns - column);
       }
     }
-  }
-
-  void write(float *to, Vector values, int64_t columns) const {
-    if (bypassesCache && columns >= kLanes && reinterpret_cast<uintptr_t>(to) % 64 == 0)
-      _mm512_stream_ps(to, (__m512)values);
-    else
-      storeColumns(to, values, columns);
   }
 
   /// Outputs that a second-level cache does not hold are gone from it before they are read; writing them around it saves

@@ -105,7 +105,13 @@ template <> struct TileBlock<1, 4> {
   }
 };
 
-template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const TileOperands &o, TileSums &sums) {
+/// What else a step asks for: nothing.
+struct NothingAhead {
+  void askFor(int64_t) const {}
+};
+
+template <typename Products, int HEIGHT, int WIDTH, typename Ahead>
+void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
   constexpr bool hasSecond = WIDTH >= 2, hasThird = HEIGHT == 2 || WIDTH == 4;
   beginSum<0>(o, sums);
   if constexpr (hasSecond)
@@ -118,6 +124,7 @@ template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const Til
   for (int64_t step = 0; step < o.steps; ++step) {
     TileBlock<HEIGHT, WIDTH>::template addStep<Products>(o, step, o.weight + step * tileBytes);
     askFor<WIDTH>(o.ahead, step, o.panelBytes);
+    ahead.askFor(step);
   }
   endSum<0>(sums);
   if constexpr (hasSecond)
@@ -128,14 +135,17 @@ template <typename Products, int HEIGHT, int WIDTH> void multiplyTiles(const Til
     endSum<3>(sums);
 }
 
-/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4.
-template <typename Products>
-void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums) {
+/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls ahead.askFor(step).
+template <typename Products, typename Ahead = NothingAhead>
+void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums,
+                   const Ahead &ahead = Ahead()) {
   if (width == 4)
-    return multiplyTiles<Products, 1, 4>(operands, sums);
+    return multiplyTiles<Products, 1, 4>(operands, sums, ahead);
   if (height == 2)
-    return width == 2 ? multiplyTiles<Products, 2, 2>(operands, sums) : multiplyTiles<Products, 2, 1>(operands, sums);
-  return width == 2 ? multiplyTiles<Products, 1, 2>(operands, sums) : multiplyTiles<Products, 1, 1>(operands, sums);
+    return width == 2 ? multiplyTiles<Products, 2, 2>(operands, sums, ahead)
+                      : multiplyTiles<Products, 2, 1>(operands, sums, ahead);
+  return width == 2 ? multiplyTiles<Products, 1, 2>(operands, sums, ahead)
+                    : multiplyTiles<Products, 1, 1>(operands, sums, ahead);
 }
 
 } // namespace

@@ -1,0 +1,98 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The sum of a packed linear layer and what was there before it: its kernel adds it while the sums are in registers.
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace hone {
+#define GEN_PASS_DEF_FOLDRESIDUALS
+#include "hone/Conversion/Passes.h.inc"
+
+using namespace mlir;
+
+/// Whether `op` is the sum of its two operands, element by element, without broadcasting.
+static bool isSum(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops() ||
+      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
+    return false;
+  Block &body = op.getRegion().front();
+  auto add = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  return add && llvm::hasNItems(body, 2) &&
+         ((add.getLhs() == body.getArgument(0) && add.getRhs() == body.getArgument(1)) ||
+          (add.getLhs() == body.getArgument(1) && add.getRhs() == body.getArgument(0)));
+}
+
+static int64_t getColumns(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape().back(); }
+
+/// A layer whose result, in another shape of the same rows, is read by nothing else.
+struct Layer {
+  hrt::KernelOp kernel;
+  SmallVector<Operation *> reshapes; // from the kernel on
+};
+
+/// The layer that makes `value` and can add a residual of its shape, or one without a kernel.
+static Layer findLayer(Value value) {
+  Layer layer;
+  if (cast<RankedTensorType>(value.getType()).getRank() == 0)
+    return layer;
+  int64_t columns = getColumns(value);
+  while (value.hasOneUse() &&
+         isa_and_nonnull<tensor::CastOp, tensor::ReshapeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+             value.getDefiningOp())) {
+    layer.reshapes.insert(layer.reshapes.begin(), value.getDefiningOp());
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  auto kernel = value.getDefiningOp<hrt::KernelOp>();
+  bool adds = kernel && value.hasOneUse() && kernel.getName().starts_with("hone.packed_linear.") &&
+              cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
+  if (adds && !ShapedType::isDynamic(columns) && getColumns(value) == columns)
+    layer.kernel = kernel;
+  return layer;
+}
+
+/// `op`'s value from `layer` with `residual` as its last input.
+static void fold(linalg::GenericOp op, const Layer &layer, Value residual) {
+  hrt::KernelOp kernel = layer.kernel;
+  kernel->moveBefore(op); // where the residual is known
+  kernel.getInputsMutable()[kernel.getInputs().size() - 1].set(residual);
+  for (Operation *reshape : layer.reshapes)
+    reshape->moveBefore(op);
+  Value value = layer.reshapes.empty() ? kernel.getResult(0) : layer.reshapes.back()->getResult(0);
+  if (value.getType() != op.getResult(0).getType()) {
+    OpBuilder b(op);
+    value = tensor::CastOp::create(b, op.getLoc(), op.getResult(0).getType(), value);
+  }
+  op.getResult(0).replaceAllUsesWith(value);
+  op.erase();
+}
+
+namespace {
+
+struct FoldResiduals : impl::FoldResidualsBase<FoldResiduals> {
+  void runOnOperation() override {
+    SmallVector<linalg::GenericOp> sums;
+    getOperation().walk([&](linalg::GenericOp op) {
+      if (isSum(op))
+        sums.push_back(op);
+    });
+    for (linalg::GenericOp op : sums)
+      for (unsigned operand : {0u, 1u}) {
+        Layer layer = findLayer(op.getInputs()[operand]);
+        if (!layer.kernel || layer.kernel->getBlock() != op->getBlock())
+          continue;
+        fold(op, layer, op.getInputs()[1 - operand]);
+        ++numFolded;
+        break;
+      }
+  }
+};
+
+} // namespace
+} // namespace hone

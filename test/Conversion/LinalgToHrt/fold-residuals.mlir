@@ -1,0 +1,99 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// RUN: hone-opt %s --hone-fold-residuals | FileCheck %s
+
+#same = affine_map<(d0, d1) -> (d0, d1)>
+#rows = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#vector = affine_map<(d0, d1) -> (d1)>
+
+// The residual is known only after the layer: the call moves.
+// CHECK-LABEL: func.func @sum(
+// CHECK: %[[R:.*]] = math.absf %{{.*}} : tensor<?x32xf32>
+// CHECK: %[[Y:.*]] = hrt.kernel "hone.packed_linear.f32" %{{.*}} ins({{.*}}, %[[R]] :
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[Y]]
+func.func @sum(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<2x16x16x1xf32>, %r: tensor<?x32xf32>,
+               %init: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %later = math.absf %r : tensor<?x32xf32>
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%later, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %b, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  return %s : tensor<?x32xf32>
+}
+
+// Rows in two dimensions are the same rows.
+// CHECK-LABEL: func.func @reshaped(
+// CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x?x32xf32>
+// CHECK: %[[Y:.*]] = hrt.kernel {{.*}} ins({{.*}}, %[[R]] :
+// CHECK: %[[Z:.*]] = tensor.reshape %[[Y]]
+// CHECK: return %[[Z]]
+func.func @reshaped(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<2x16x16x1xf32>, %r: tensor<?x?x32xf32>,
+                    %init: tensor<?x32xf32>, %shape: tensor<3xindex>) -> tensor<?x?x32xf32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %z = tensor.reshape %y(%shape) : (tensor<?x32xf32>, tensor<3xindex>) -> tensor<?x?x32xf32>
+  %s = linalg.generic {indexing_maps = [#rows, #rows, #rows], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%z, %r : tensor<?x?x32xf32>, tensor<?x?x32xf32>) outs(%r : tensor<?x?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<?x?x32xf32>
+  return %s : tensor<?x?x32xf32>
+}
+
+// Not: the result is read twice; the other operand is broadcast; the layer has a residual; rows are cut.
+// CHECK-LABEL: func.func @refused(
+// CHECK-COUNT-4: linalg.generic
+func.func @refused(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<2x16x16x1xf32>, %r: tensor<?x32xf32>,
+                   %v: tensor<32xf32>, %half: tensor<?x16xf32>, %init: tensor<?x32xf32>, %shape: tensor<2xindex>)
+    -> (tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x16xf32>) {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %twice = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%y, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %y2 = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %broadcast = linalg.generic {indexing_maps = [#same, #vector, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%y2, %v : tensor<?x32xf32>, tensor<32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %y3 = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %r : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<?x32xf32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %second = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%y3, %r : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %y4 = hrt.kernel "hone.packed_linear.f32" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<2x16x16x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %cut = tensor.reshape %y4(%shape) : (tensor<?x32xf32>, tensor<2xindex>) -> tensor<?x16xf32>
+  %fourth = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%cut, %half : tensor<?x16xf32>, tensor<?x16xf32>) outs(%half : tensor<?x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<?x16xf32>
+  return %twice, %broadcast, %second, %fourth : tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x16xf32>
+}
