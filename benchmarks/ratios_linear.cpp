@@ -86,7 +86,7 @@ public:
 
   /// Seconds that all layers take.
   double run(hone_kernel_fn kernel, int threads) const {
-    int64_t ints[] = {0, test.group, test.bits};
+    int64_t ints[] = {0, test.group, test.bits, /*at_least=*/1};
     double start = seconds(threads);
     for (const std::vector<hone_tensor> &operands : calls)
       kernel(nullptr, operands.data(), ints, nullptr);

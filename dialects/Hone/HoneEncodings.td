@@ -66,7 +66,8 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 
     With `activations` a product rounds what it multiplies the matrix with to integers of so many bits: x[m, k] becomes
     `round(x[m, k] * f) * (a / most)`, f = most / a, most = 2^(activations-1) - 1, a = the largest magnitude among the x of
-    row m and group k / `group`; where there are no groups, of the 512 inputs k / 512. Ties go to even. Where a is 0, so is f.
+    row m and group k / `group`; where there are no groups, of the 512 inputs k / 512. Ties go to even. Where a is 0, so is f. With `atLeast` that is the least precision asked for:
+    a kernel may multiply both sides rounded to floats of as many significant bits instead, whichever is quicker for its rows.
 
     Packing dense elements rounds to nearest. The step is the least that spans the group and 0 with zero points, and without
     them the element of largest magnitude divided by -2^(bits-1); it is rounded to the type of scales before it is used.
@@ -80,6 +81,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     - C5. `activations` is 0, which leaves them as they are, or 8.
     - C6. `activations` come with groups of at most 512.
     - C7. The tensor has 2 dimensions and elements of f32, f16 or bf16.
+    - C8. `atLeast` comes with `activations`.
 
     *Example.*
     ```mlir
@@ -93,7 +95,8 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     DefaultValuedParameter<"bool", "false">:$hasZeros,
     DefaultValuedParameter<"bool", "false">:$isSigned,
     DefaultValuedParameter<"bool", "false">:$transposed,
-    DefaultValuedParameter<"int64_t", "0">:$activations);
+    DefaultValuedParameter<"int64_t", "0">:$activations,
+    DefaultValuedParameter<"bool", "false">:$atLeast);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

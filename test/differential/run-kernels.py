@@ -19,6 +19,8 @@ TOLERANCE = 1e-5  # f32 in another order of summation
 # Kernels of quantized weights round activations to 16 bits where decompositions do not round them. An activation errs by
 # 0.8 / 32767 / sqrt(12) = 7e-6, the sum of 700 products with weights near 0.7 by 1.3e-4, the worst of hundreds by 4 of those.
 INTEGERS = 6e-4
+# Where 8 bits are the least, kernels may multiply in bf16: 2^-9 in each factor of sums near 1, beside the 8 bits of the other side.
+LEAST = 4e-2
 BF16 = 2e-2  # levels with dot products of bf16 round activations to it, 2^-9 each
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
@@ -77,7 +79,7 @@ def stored(array, element):
     return f'dense<"0x{array.tobytes().hex().upper()}"> : {tensor(*array.shape, element=element)}'
 
 
-def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0):
+def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0, least=False):
     """A parameter with random planes of #hone.affine: its type and what it is stored as."""
     groups = -(-inner // group) if group else 1
     columns = (groups * group if group and not transposed else inner) * bits // 8
@@ -88,7 +90,7 @@ def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=
     if zeros:
         planes["zeros"] = stored(order(rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8)), "i8")
     flags = {"bits": bits, "group": group, "scales": "f16" if half else "f32", "hasZeros": zeros, "isSigned": signed,
-             "transposed": transposed, "activations": activations}
+             "transposed": transposed, "activations": activations, "atLeast": least}
     text = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
     return tensor(rows, inner, element=f"f32, #hone.affine<{text}>"), f"{{{', '.join(f'{k} = {v}' for k, v in planes.items())}}}"
 
@@ -100,6 +102,9 @@ def packed_products():
                  (4, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
     forms += [dict(bits=8, group=group, signed=True, transposed=transposed, zeros=zeros)
               for group, transposed, zeros in itertools.product((0, 32), (False, True), (False, True))]
+    for bits, group in itertools.product((4, 8), (32, 128)):
+        yield Case(f"hone.packed_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST,
+                   {"w": affine(rng, 40, 300, bits, group, activations=8, least=True)}, x=tensor("B", "S", 300))
     for form, (rows, inner) in zip(forms, itertools.cycle(((33, 96), (64, 256), (5, 40), (16, 700)))):
         yield Case(f"hone.packed_linear.u{form['bits']}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, INTEGERS,
                    {"w": affine(rng, rows, inner, **form)}, x=tensor("B", "S", inner))

@@ -56,7 +56,7 @@ static Choice choosePackedLinear(Value x, Value weight, Value bias, Value factor
   if (AffineAttr affine = panels.getAffine()) {
     // The kernel multiplies integers alone; those of 16 bits err by a 65534th of the largest activation of their group.
     int64_t bits = affine.getActivations() ? affine.getActivations() : 16;
-    choice.ints.append({affine.getGroup(), bits});
+    choice.ints.append({affine.getGroup(), bits, affine.getAtLeast()});
     if (!affine.getHasZeros())
       choice.inputs.push_back(absent);
   }

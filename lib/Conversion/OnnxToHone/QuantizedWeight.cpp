@@ -105,7 +105,7 @@ std::optional<QuantizedProduct> QuantizedMatcher::matchBlocks(Operation *op, std
   int64_t activations = roundsActivations(op, block) ? 8 : 0;
   auto encoding = AffineAttr::getChecked(kSilent, op->getContext(), bits, block,
                                          cast<FloatType>(getRankedType(scales).getElementType()), zeros != nullptr,
-                                         /*isSigned=*/false, /*transposed=*/false, activations);
+                                         /*isSigned=*/false, /*transposed=*/false, activations, /*atLeast=*/false);
   if (!encoding || (getLastSize(x) != inputs && !ShapedType::isDynamic(getLastSize(x))) || getRank(x) < 1)
     return std::nullopt;
   auto weight = make({op->getOperand(1), scales, zeros}, encoding, outputs, inputs, getRankedType(x).getElementType());
@@ -129,7 +129,8 @@ std::optional<QuantizedWeight> QuantizedMatcher::makeBytes(Planes planes, bool i
     planes.zeros = nullptr;
   auto encoding = AffineAttr::getChecked(kSilent, type.getContext(), int64_t(8), group,
                                          cast<FloatType>(getRankedType(planes.scales).getElementType()),
-                                         planes.zeros != nullptr, isSigned, isTransposed, activations);
+                                         planes.zeros != nullptr, isSigned, isTransposed, activations,
+                                         /*atLeast=*/false);
   if (!encoding)
     return std::nullopt;
   int64_t outputAxis = isTransposed ? 1 : 0;

@@ -25,7 +25,7 @@ using namespace hone;
 static constexpr int64_t kActivationGroup = 512;
 
 LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits, int64_t group,
-                                 FloatType scales, bool, bool, bool transposed, int64_t activations) {
+                                 FloatType scales, bool, bool, bool transposed, int64_t activations, bool atLeast) {
   if (bits != 2 && bits != 4 && bits != 8) // affine C1
     return emitError() << "unsupported number of bits " << bits << "; supported: 2, 4, 8";
   if (group < 0 || group > (int64_t(1) << 32) || group * bits % 8 != 0) // affine C2
@@ -39,6 +39,8 @@ LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   if (activations != 0 && group > kActivationGroup) // affine C6
     return emitError() << "expected groups of at most " << kActivationGroup << " with rounded activations, but got "
                        << group;
+  if (atLeast && activations == 0) // affine C8
+    return emitError() << "expected a number of bits of activations with atLeast";
   return success();
 }
 

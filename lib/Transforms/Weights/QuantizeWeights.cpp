@@ -24,7 +24,7 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
     encoding = AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, bits.getValue(),
                                       group.getValue(), FloatType(Float16Type::get(context)), asymmetric.getValue(),
                                       /*isSigned=*/false,
-                                      /*transposed=*/false, activations.getValue());
+                                      /*transposed=*/false, activations.getValue(), /*atLeast=*/activations != 0);
     return success(encoding != nullptr);
   }
 

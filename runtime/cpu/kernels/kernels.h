@@ -35,11 +35,13 @@ void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *i
 
 /// hone.packed_linear.u8, .u4: x[..., K] f32, weight {panels, steps, 16, 4} u8, scales {panels, groups, 16} f16 or f32,
 /// zeros {panels, groups, 16} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N];
-/// ints {activation, group, bits}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
+/// ints {activation, group, bits, at_least}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
 ///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
 /// x is rounded to integers of `bits` bits under one scale a row and group (largest magnitude / 127, or / 32767), products
 /// are summed as integers within a group. Where weights have no groups, x has one scale a row with 8 bits, one a row and 128
 /// inputs with 16. 16 bits err less than half precision would: use them where activations are meant to stay as they are.
+/// With at_least 1, bits 8 and groups, many rows may be products of bf16 instead, at levels with tiles of it: W and x are rounded
+/// to bf16, each by a 256th of itself at most, which on the whole errs less than x in 8 bits under the scale of its group.
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 

@@ -143,3 +143,9 @@ func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = 1024, a
 // @affine_c7_dimensions
 // expected-error @below {{expected a tensor of quantized elements to have 2 dimensions and elements of f32, f16 or bf16, but got 1 and 'f32'}}
 func.func private @f() -> tensor<4xf32, #hone.affine<bits = 4>>
+
+// -----
+
+// @affine_c8_at_least
+// expected-error @below {{expected a number of bits of activations with atLeast}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, atLeast = true>>

@@ -5,7 +5,7 @@
 
 // UNKNOWN: error: unsupported number of bits 5; supported: 2, 4, 8
 
-// CHECK: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8>> = #hone.converted<tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.external<"w", 0, 128>>
+// CHECK: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>> = #hone.converted<tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.external<"w", 0, 128>>
 // CHECK: hone.param @norm : tensor<4xf32> = dense
 // BYTES: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 8, group = 64, scales = f16, hasZeros = true>>
 // REMARK-DAG: [Passed] Quantized {{.*}}"weight is stored in 4 bits an element"
@@ -14,7 +14,7 @@ hone.param @weight : tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.exte
 hone.param @norm : tensor<4xf32> = dense<0.0> : tensor<4xf32>
 
 // CHECK-LABEL: @main
-// CHECK: hone.linear %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8>>) -> tensor<?x8xf32>
+// CHECK: hone.linear %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>>) -> tensor<?x8xf32>
 func.func @main(%x: tensor<?x4xf32>) -> tensor<?x8xf32> {
   %weight = hone.get_param @weight : tensor<8x4xf32, #hone.stored<f32, transposed>>
   %norm = hone.get_param @norm : tensor<4xf32>

@@ -45,7 +45,8 @@ protected:
 
   AffineAttr make(const Form &form) {
     mlir::FloatType scales = form.hasHalfScales ? mlir::FloatType(mlir::Float16Type::get(&context)) : f32();
-    return AffineAttr::get(&context, form.bits, form.group, scales, form.hasZeros, form.isSigned, form.transposed, 0);
+    return AffineAttr::get(&context, form.bits, form.group, scales, form.hasZeros, form.isSigned, form.transposed, 0,
+                           /*atLeast=*/false);
   }
 
   Planes makePlanes(EncodingInterface encoding, llvm::ArrayRef<int64_t> shape) {

@@ -19,6 +19,7 @@ struct Case {
   Layout layout = Layout::Dense;
   bool hasEpilogue = false;
   int64_t activation = 0;
+  bool isLeast = false; // of bits: the kernel may keep more
 };
 
 bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
@@ -67,7 +68,7 @@ protected:
     std::vector<int64_t> ints = {test.activation};
     if (isQuantized(test.kind.format)) {
       operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
-      ints.insert(ints.end(), {test.kind.group, test.bits});
+      ints.insert(ints.end(), {test.kind.group, test.bits, test.isLeast});
     }
     operands.insert(operands.end(), {bias.view(), factor.view(), residual.view(), y.view()});
     run(kernelOf(test.kind.format), operands, ints);
@@ -118,6 +119,12 @@ protected:
     return index;
   }
 
+  /// Whether the kernel rounds both x and weights to bf16 in place of x to integers.
+  static bool isUnpacked(const Case &test) {
+    return GetParam() == cpu::Level::Amx && test.isLeast && test.kind.group > 0 && test.bits == 8 &&
+           *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U4 ? 17 : 64);
+  }
+
   /// The most that rounding changes x[k]: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
   /// of the largest magnitude that shares their scale.
   static double roundingOf(const Case &test, const std::vector<double> &x, size_t k) {
@@ -126,6 +133,8 @@ protected:
       return float32 + std::abs(x[k]) / 256;
     if (!isQuantized(test.kind.format))
       return float32;
+    if (isUnpacked(test))
+      return float32 + std::abs(x[k]) / 128;
     auto chunk = static_cast<size_t>(test.kind.group > 0 ? test.kind.group : test.bits == 16 ? 128 : 512);
     double largest = 0;
     for (size_t j = k / chunk * chunk; j < std::min(x.size(), (k / chunk + 1) * chunk); ++j)
@@ -173,6 +182,14 @@ TEST_P(PackedLinearKernel, LongRowsInSlices) {
       check({{rows}, 1100, 33, kind, 16});
 }
 
+TEST_P(PackedLinearKernel, ManyRowsByWeightsWithGroups) {
+  for (const WeightKind &kind : kKinds)
+    if (kind.group > 0)
+      for (int64_t rows : {63, 64, 130})
+        for (bool isLeast : {false, true})
+          check({{rows}, 2100, 49, kind, 8, Layout::Dense, true, 3, isLeast});
+}
+
 TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {
   for (const WeightKind &kind : kKinds)
     check({{530}, 64, 17, kind});
@@ -213,7 +230,7 @@ TEST_P(PackedLinearKernel, AnOutlierRoundsOnlyItsGroup) {
   run("hone.packed_linear.u8",
       {x.view(), weight.weightView(), weight.scalesView(), weight.zerosView(), none.view(), none.view(), none.view(),
        y.view()},
-      {0, 128, 8});
+      {0, 128, 8, 0});
   for (int64_t n = 0; n < 16; ++n) {
     double far = 0;
     for (int64_t k = 128; k < 256; ++k)

@@ -93,7 +93,7 @@ void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, Bf16Format)) {
     if (countRows(y) > kTileRows)
-      return TileDenseLayer(x, weight, y, epilogue).run();
+      return TileDenseLayer<Bf16Weights>(x, Bf16Weights(weight), y, epilogue).run();
     if (countRows(y) >= TileRowsKernel::kFewestRows) {
       TileRowsKernel kernel(x, weight, countRows(y));
       return PackedLayer<TileRowsKernel>(kernel, y, epilogue).run();

@@ -8,6 +8,7 @@
 #include "quantized_activations.h"
 #include "quantized_block.h"
 #include "tile_quantized.h"
+#include "tile_unpacked.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
@@ -76,25 +77,40 @@ public:
   PackedDigits packed;
 };
 
-/// Operands and attributes as kernels.h lists them.
-template <typename Kernel>
-void runKernel(const hone_tensor *operands, const int64_t *ints, const hone_tensor &x, const hone_tensor &y) {
-  hone_tensor factor = withRowAxis(operands[5]), residual = withRowAxis(operands[6]);
-  QuantizedWeight weight(operands[1], operands[2], operands[3], ints[1]);
-  Kernel kernel(x, weight, countRows(y), ints[2]);
-  PackedLayer<Kernel>(kernel, y, {vectorOf(operands[4]), factor, residual, ints[0]}).run();
+/// A call's operands and attributes, as kernels.h lists them.
+struct QuantizedCall {
+  hone_tensor x, y, factor, residual;
+  QuantizedWeight weight;
+  Epilogue epilogue;
+  int64_t rows, bits;
+  bool isLeast; // of the bits: more of x may be kept
+
+  QuantizedCall(const hone_tensor *operands, const int64_t *ints)
+      : x(withRowAxis(operands[0])), y(withRowAxis(operands[7])), factor(withRowAxis(operands[5])),
+        residual(withRowAxis(operands[6])), weight(operands[1], operands[2], operands[3], ints[1]),
+        epilogue(vectorOf(operands[4]), factor, residual, ints[0]), rows(countRows(y)), bits(ints[2]),
+        isLeast(ints[3] != 0) {}
+};
+
+template <typename Kernel> void runKernel(const QuantizedCall &call) {
+  Kernel kernel(call.x, call.weight, call.rows, call.bits);
+  PackedLayer<Kernel>(kernel, call.y, call.epilogue).run();
 }
 
 template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[7]);
-  if (isAbsent(y))
+  QuantizedCall call(operands, ints);
+  if (isAbsent(call.y))
     return;
 #ifdef __AMX_TILE__
+  if (call.rows >= kFewestUnpackedRows<Levels> && call.weight.group > 0 && call.bits == 8 && call.isLeast) {
+    UnpackedWeights<Levels> weights(call.weight);
+    return TileDenseLayer<UnpackedWeights<Levels>>(call.x, weights, call.y, call.epilogue).run();
+  }
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
-  if (countRows(y) >= kFewestTileRows<Levels>)
-    return runKernel<TileQuantizedKernel<Levels>>(operands, ints, x, y);
+  if (call.rows >= kFewestTileRows<Levels>)
+    return runKernel<TileQuantizedKernel<Levels>>(call);
 #endif
-  runKernel<QuantizedKernel<Levels>>(operands, ints, x, y);
+  runKernel<QuantizedKernel<Levels>>(call);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed bf16 weights by tiles. Tiles multiply faster than memory delivers: weights are read once for as many rows as the
+// Many rows by tiles of bf16. Tiles multiply faster than memory delivers: weights are read once for as many rows as the
 // second-level cache holds, activations are converted once into tiles that lie as the registers take them, and large outputs
 // bypass the cache.
 
@@ -96,15 +96,39 @@ private:
   Scratch<uint8_t> memory;
 };
 
-class TileDenseLayer {
-public:
-  /// Steps of a panel are pairs of inputs; steps of this kernel are tiles.
-  static constexpr int64_t kStepPairs = TileDivision::kStepInputs / 2, kWeightTileBytes = kTileRows * kTileRowBytes;
+/// Tiles of weights: those of a panel follow each other, and panels are `panelBytes` apart.
+struct WeightTiles {
+  const uint8_t *from;
+  int64_t panelBytes;
+};
 
-  TileDenseLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &target, const Epilogue &epilogue)
-      : weight(static_cast<const uint8_t *>(weight.data)), rows(countRows(target)),
-        outputs(target.sizes[target.rank - 1]), division(rows, weight.sizes[1] / kStepPairs, weight.sizes[0]),
-        activations(x, rows, division), epilogue(epilogue), y(target),
+constexpr int64_t kWeightTileBytes = kTileRows * kTileRowBytes;
+
+/// Packed bf16 weights are tiles as they lie.
+class Bf16Weights {
+public:
+  explicit Bf16Weights(const hone_tensor &weight)
+      : panels(weight.sizes[0]), steps(weight.sizes[1] * 2 / TileDivision::kStepInputs),
+        data(static_cast<const uint8_t *>(weight.data)) {}
+
+  static constexpr bool kIsUnpacked = false;
+
+  /// The tiles of panels from `panel` on and steps from `step` on.
+  WeightTiles take(int64_t panel, int64_t, int64_t step, int64_t, uint8_t *) const {
+    return {data + (panel * steps + step) * kWeightTileBytes, steps * kWeightTileBytes};
+  }
+
+  int64_t panels, steps; // a step is a tile
+
+private:
+  const uint8_t *data;
+};
+
+template <typename Weights> class TileDenseLayer {
+public:
+  TileDenseLayer(const hone_tensor &x, const Weights &weights, const hone_tensor &target, const Epilogue &epilogue)
+      : weights(weights), rows(countRows(target)), outputs(target.sizes[target.rank - 1]),
+        division(rows, weights.steps, weights.panels), activations(x, rows, division), epilogue(epilogue), y(target),
         bypassesCache(rows * outputs * static_cast<int64_t>(sizeof(float)) >= kBypassBytes),
         cutSums(division.slices == 1 ? 0 : division.pairs * division.bandBlocks()) {}
 
@@ -113,9 +137,11 @@ public:
     {
       TileRegisters registers(division.tileRows, kTileRowBytes);
       Scratch<TileSums> ownSums(division.slices == 1 ? division.partBlocks : 0);
+      Scratch<uint8_t> unpacked(Weights::kIsUnpacked ? TileDivision::kPanels * division.sliceSteps * kWeightTileBytes
+                                                     : 0);
       for (int64_t band = 0; band < division.blocks; band += division.bandBlocks())
         for (int64_t slice = 0; slice < division.slices; ++slice)
-          runSlice(band, slice, ownSums.data());
+          runSlice(band, slice, ownSums.data(), unpacked.data());
       _mm_sfence(); // stores that bypass the cache are not ordered otherwise
     }
     y.finish();
@@ -123,7 +149,7 @@ public:
 
 private:
   /// All outputs of a band of rows from a slice of inputs; by all threads together.
-  void runSlice(int64_t band, int64_t slice, TileSums *ownSums) const {
+  void runSlice(int64_t band, int64_t slice, TileSums *ownSums, uint8_t *unpacked) const {
     int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
     int64_t blocks = smaller(division.bandBlocks(), division.blocks - band);
     int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.groups;
@@ -137,7 +163,8 @@ private:
       for (; pair < end; ++pair) {
         TileSums *sums = ownSums ? ownSums : cutSums.data() + pair * division.bandBlocks() + first;
         int64_t count = smaller(division.partBlocks, blocks - first);
-        multiplyPair(pair, band + first, first, count, step, steps, sums);
+        WeightTiles tiles = weights.take(pair * TileDivision::kPanels, panelsOf(pair), step, steps, unpacked);
+        multiplyPair(tiles, pair, band, first, count, step, steps, sums);
         if (slice == division.slices - 1)
           for (int64_t block = 0; block < count; ++block)
             writeBlock((band + first + block) * division.blockRows(), pair, sums[block]);
@@ -172,35 +199,36 @@ private:
     return {*this, firstRow, end, pair * TileDivision::kPanels * kLanes, ceilDivide(end - firstRow, steps)};
   }
 
+  int64_t panelsOf(int64_t pair) const {
+    return smaller(TileDivision::kPanels, division.panels - pair * TileDivision::kPanels);
+  }
+
   /// Blocks [first, first + count) of the band. While they pass by, the next pair of panels comes nearer.
-  void multiplyPair(int64_t pair, int64_t firstBlock, int64_t first, int64_t count, int64_t step, int64_t steps,
-                    TileSums *sums) const {
-    int64_t panelBytes = division.steps * kWeightTileBytes, panel = pair * TileDivision::kPanels;
-    const uint8_t *from = weight + panel * panelBytes + step * kWeightTileBytes;
-    int64_t lines = ceilDivide(kTileRows, count);
+  void multiplyPair(const WeightTiles &tiles, int64_t pair, int64_t band, int64_t first, int64_t count, int64_t step,
+                    int64_t steps, TileSums *sums) const {
+    int64_t lines = Weights::kIsUnpacked ? 0 : ceilDivide(kTileRows, count);
     bool isLast = step + steps == division.steps;
     for (int64_t block = 0; block < count; ++block) {
       const uint8_t *x = activations.block(first + block);
-      TilesAhead ahead = {from + TileDivision::kPanels * panelBytes + block * steps * lines * kTileRowBytes, lines,
-                          false};
-      if (count == 1)
-        ahead = {from + 2 * kWeightTileBytes, kTileRows, true};
+      TilesAhead ahead = {tiles.from + TileDivision::kPanels * tiles.panelBytes + block * steps * lines * kTileRowBytes,
+                          lines, false};
+      if (count == 1 && !Weights::kIsUnpacked)
+        ahead = {tiles.from + 2 * kWeightTileBytes, kTileRows, true};
       TileOperands operands = {x,
                                x + division.tileBytes(),
                                kTileRowBytes,
                                division.stepBytes(),
                                kTileRowBytes,
-                               from,
-                               panelBytes,
+                               tiles.from,
+                               tiles.panelBytes,
                                steps,
                                ahead,
                                step != 0};
-      int64_t width = smaller(TileDivision::kPanels, division.panels - panel);
       if (isLast)
-        multiplyTiles<Bf16Products>(operands, division.tiles, width, sums[block],
-                                    rowsAhead((firstBlock + block) * division.blockRows(), pair, steps));
+        multiplyTiles<Bf16Products>(operands, division.tiles, panelsOf(pair), sums[block],
+                                    rowsAhead((band + first + block) * division.blockRows(), pair, steps));
       else
-        multiplyTiles<Bf16Products>(operands, division.tiles, width, sums[block]);
+        multiplyTiles<Bf16Products>(operands, division.tiles, panelsOf(pair), sums[block]);
     }
   }
 
@@ -230,7 +258,7 @@ private:
   /// reading what they replace.
   static constexpr int64_t kBypassBytes = 4 << 20;
 
-  const uint8_t *weight;
+  const Weights &weights;
   int64_t rows, outputs;
   TileDivision division;
   ActivationTiles activations;

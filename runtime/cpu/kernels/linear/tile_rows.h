@@ -18,7 +18,7 @@ public:
   static constexpr int64_t kFewestRows = 3;
 
   TileRowsKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
-      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1] / TileDenseLayer::kStepPairs),
+      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1] * 2 / TileDivision::kStepInputs),
         panels(weight.sizes[0]), division(rows, steps, panels), activations(x, rows, division) {
     activations.convert(0, 0, 0, steps);
   }
@@ -36,7 +36,7 @@ public:
     void select(const Slice &next) { slice = next; }
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) {
-      constexpr int64_t tileBytes = TileDenseLayer::kWeightTileBytes, tilesAhead = 4;
+      constexpr int64_t tileBytes = kWeightTileBytes, tilesAhead = 4;
       const uint8_t *x = kernel.activations.block(0);
       int64_t panelBytes = kernel.steps * tileBytes;
       const uint8_t *from = kernel.weight + slice.panel * panelBytes;

@@ -1,0 +1,75 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Packed weights of 8 and 4 bits as tiles of bf16, for many rows. Where weights have groups, tiles of integers would be scaled
+// and added up after every one or two products. Scaled before they are multiplied, they are scaled once for all rows.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
+
+#ifdef __AMX_TILE__
+
+#include "quantized_dot.h"
+#include "quantized_weight.h"
+#include "tile_dense.h"
+
+namespace {
+
+/// With fewer rows unpacking costs more than tiles of integers.
+template <typename Levels> constexpr int64_t kFewestUnpackedRows = Levels::kQuads == 1 ? 64 : 17;
+
+template <typename Levels> class UnpackedWeights {
+public:
+  /// `weight` has groups: as many inputs as a tile has, or a multiple.
+  explicit UnpackedWeights(const QuantizedWeight &weight)
+      : panels(weight.panels), steps(weight.steps / kStepsOfTile), weight(weight) {}
+
+  static constexpr bool kIsUnpacked = true;
+
+  /// Writes the tiles of `count` panels from `panel` on and `some` steps from `step` on to `memory`.
+  WeightTiles take(int64_t panel, int64_t count, int64_t step, int64_t some, uint8_t *memory) const {
+    for (int64_t p = 0; p < count; ++p)
+      for (int64_t i = 0; i < some; ++i)
+        unpack(panel + p, step + i, memory + (p * some + i) * kWeightTileBytes);
+    return {memory, some * kWeightTileBytes};
+  }
+
+  static constexpr int64_t kStepsOfTile = TileDivision::kStepInputs / Levels::kInputs, kLineBytes = 64;
+
+  int64_t panels, steps; // a step is a tile
+
+private:
+  void unpack(int64_t panel, int64_t step, uint8_t *to) const {
+    WeightScales scales = weight.scales.from(step * TileDivision::kStepInputs / weight.group, panel, 0);
+    Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
+    const uint8_t *from = weight.data + (panel * weight.steps + step * kStepsOfTile) * kLineBytes;
+    for (int64_t line = 0; line < kStepsOfTile; ++line, from += kLineBytes) {
+      Quad quads[Levels::kQuads];
+      Levels::load(from, quads);
+      prefetchAhead(from, kWeightPrefetch);
+      for (int q = 0; q < Levels::kQuads; ++q, to += 2 * kTileRowBytes) {
+        auto words = (Integers)quads[q].bytes;
+        storePair(words & 0xff, (words >> 8) & 0xff, scale, offset, to);
+        storePair((words >> 16) & 0xff, (words >> 24) & 0xff, scale, offset, to + kTileRowBytes);
+      }
+    }
+  }
+
+  /// A row of a tile: two inputs of sixteen outputs.
+  static void storePair(Integers even, Integers odd, Vector scale, Vector offset, uint8_t *to) {
+    typedef uint16_t Halves __attribute__((ext_vector_type(32)));
+    Vector low = __builtin_convertvector(even, Vector) * scale + offset,
+           high = __builtin_convertvector(odd, Vector) * scale + offset;
+    auto both = (Halves)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+    auto pairs = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+                                         25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    _mm512_store_si512(to, (__m512i)pairs);
+  }
+
+  const QuantizedWeight &weight;
+};
+
+} // namespace
+
+#endif // __AMX_TILE__
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
