@@ -247,6 +247,9 @@ OptionalShape ShapeRules::compute() {
                                                 "Trilu",
                                                 "Clip",
                                                 "Dropout",
+                                                "QuantizeLinear",
+                                                "DequantizeLinear",
+                                                "DynamicQuantizeLinear",
                                                 "Floor",
                                                 "Ceil",
                                                 "Round",
@@ -274,7 +277,7 @@ OptionalShape ShapeRules::compute() {
       {"Attention", &ShapeRules::attention}, {"Tile", &ShapeRules::tile}};
   if (auto it = rules.find(name); it != rules.end())
     return (this->*it->second)();
-  if (name == "MatMul")
+  if (name == "MatMul" || name == "MatMulInteger")
     return matmul(false, false);
   if (name == "Gemm")
     return matmul(getInteger(op, "transA", 0) != 0, getInteger(op, "transB", 0) != 0);

@@ -102,6 +102,17 @@ static SmallVector<Type> inferResults(Operation *op) {
   return types;
 }
 
+/// `declared` with the sizes that `type` fixes besides; `declared` where the two contradict each other.
+static Type keepFixed(Type type, Type declared) {
+  auto from = dyn_cast<RankedTensorType>(type), to = dyn_cast<RankedTensorType>(declared);
+  if (!from || !to || failed(verifyCompatibleShape(from.getShape(), to.getShape())))
+    return declared;
+  SmallVector<int64_t> shape(to.getShape());
+  for (auto [size, fixed] : llvm::zip_equal(shape, from.getShape()))
+    size = ShapedType::isDynamic(size) ? fixed : size;
+  return RankedTensorType::get(shape, to.getElementType(), to.getEncoding());
+}
+
 /// The sizes of what operations of the hone dialect make are sizes of their operands.
 void Lowerer::setReifiedSizes(Operation *op) {
   ReifiedRankedShapedTypeDims shapes;
@@ -125,7 +136,7 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
   std::string what = ("a value of '" + op->getName().getStringRef() + "'").str();
   for (Value operand : op->getOperands()) {
     Value lowered = lookUp(operand);
-    Type wanted = withoutSign(operand.getType());
+    Type wanted = keepFixed(lowered.getType(), withoutSign(operand.getType()));
     if (lowered.getType() == wanted || !isa<TensorType>(wanted))
       continue;
     Value cast = castTo(lowered, wanted, what);
@@ -139,7 +150,7 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
   setReifiedSizes(clone);
   // What the file declares is believed no further than it is checked.
   for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
-    map(original, castTo(result, withoutSign(original.getType()), what));
+    map(original, castTo(result, keepFixed(result.getType(), withoutSign(original.getType())), what));
   return success();
 }
 

@@ -143,3 +143,19 @@ func.func @sizes_of_hone(%x: tensor<?x?x64xf32>, %w: tensor<64x64xf32>) -> tenso
   %r = "onnx.Reshape"(%z, %to) : (tensor<?x?x64xf32>, tensor<4xi64>) -> tensor<?x?x4x?xf32>
   return %r : tensor<?x?x4x?xf32>
 }
+
+// -----
+
+// A size that only lowering finds out stays fixed through operations of the dialect that were declared without it.
+// CHECK-LABEL: @fixed_through_hone(
+// CHECK: hone.rope {{.*}} : (tensor<?x?x4x16xf32>, {{.*}}) -> tensor<?x?x4x16xf32>
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<?x?x4x16xf32>) outs(%{{.*}} : tensor<?x4x?x16xf32>)
+func.func @fixed_through_hone(%x: tensor<?x?x64xf32>, %cos: tensor<1x4x8xf32>, %sin: tensor<1x4x8xf32>) -> tensor<?x?x?x16xf32> {
+  %sizes = "onnx.Shape"(%x) {start = 0 : i64, end = 2 : i64} : (tensor<?x?x64xf32>) -> tensor<2xi64>
+  %rest = "onnx.Constant"() {value = dense<[-1, 16]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %to = "onnx.Concat"(%sizes, %rest) {axis = 0 : i64} : (tensor<2xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %r = "onnx.Reshape"(%x, %to) : (tensor<?x?x64xf32>, tensor<4xi64>) -> tensor<?x?x?x16xf32>
+  %y = hone.rope %r, %cos, %sin : (tensor<?x?x?x16xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> tensor<?x?x?x16xf32>
+  %z = "onnx.Transpose"(%y) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32>
+  return %z : tensor<?x?x?x16xf32>
+}

@@ -1,0 +1,19 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// RUN: hone-opt %s --hone-infer-onnx-shapes | FileCheck %s
+
+// A product of integers has the sizes of any product: heads behind one are known, though the file declares nothing.
+// CHECK-LABEL: @dynamic_quantization(
+// CHECK: "onnx.MatMulInteger"{{.*}} -> tensor<?x?x32xi32>
+// CHECK: "onnx.Reshape"{{.*}} -> tensor<?x?x2x16xf32>
+func.func @dynamic_quantization(%x: tensor<?x?x24xf32>, %w: tensor<24x32xi8>) -> tensor<?x?x?x?xf32> {
+  %q:3 = "onnx.DynamicQuantizeLinear"(%x) : (tensor<?x?x24xf32>) -> (tensor<?x?x?xui8>, tensor<f32>, tensor<ui8>)
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %m = "onnx.MatMulInteger"(%q#0, %w, %q#2, %zero) : (tensor<?x?x?xui8>, tensor<24x32xi8>, tensor<ui8>, tensor<i8>) -> tensor<?x?x?xi32>
+  %f = "onnx.Cast"(%m) {to = 1 : i64} : (tensor<?x?x?xi32>) -> tensor<?x?x?xf32>
+  %s = "onnx.Mul"(%f, %q#1) : (tensor<?x?x?xf32>, tensor<f32>) -> tensor<?x?x?xf32>
+  %shape = "onnx.Constant"() {value = dense<[0, 0, 2, -1]> : tensor<4xi64>} : () -> tensor<4xi64>
+  %h = "onnx.Reshape"(%s, %shape) : (tensor<?x?x?xf32>, tensor<4xi64>) -> tensor<?x?x?x?xf32>
+  return %h : tensor<?x?x?x?xf32>
+}
