@@ -190,10 +190,12 @@ LogicalResult runPhases(ModuleOp module, StringRef last) {
   return success();
 }
 
-/// Remarks of every pass go to a file, if one is named.
+/// Remarks of every pass go to a file, if one is named. What writes them is not safe for threads, and their order would not
+/// always be the same: functions then pass one after the other.
 static LogicalResult openRemarks(const CompileOptions &options, MLIRContext &context, Location loc) {
   if (options.remarks.empty())
     return success();
+  context.disableMultithreading();
   remark::RemarkCategories everything;
   everything.passed = everything.missed = everything.analysis = everything.failed = ".*";
   if (failed(remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarks, llvm::remarks::Format::YAML,
