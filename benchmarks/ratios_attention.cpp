@@ -25,6 +25,9 @@ const Case kCases[] = {
     {"f32", "hone.attention.f32", HONE_F32, 4},
     {"bf16", "hone.attention.bf16", HONE_BF16, 2},
     {"f16", "hone.attention.f16", HONE_F16, 2},
+    {"blocks/f32", "hone.attention.blocks.f32", HONE_F32, 4},
+    {"blocks/bf16", "hone.attention.blocks.bf16", HONE_BF16, 2},
+    {"blocks/f16", "hone.attention.blocks.f16", HONE_F16, 2},
     {"i8", "hone.attention.i8", HONE_I8, 1},
 };
 

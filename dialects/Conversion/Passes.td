@@ -144,6 +144,18 @@ def PackWeights : Pass<"hone-pack-weights", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numPacked", "num-weights-packed", "Number of parameters packed">];
 }
 
+def BlockState : Pass<"hone-block-state", "::mlir::ModuleOp"> {
+  let summary = "Keep keys and values of the state as the CPU's kernels of attention multiply them";
+  let description = [{
+    A slot `[B, H, S, D]` of f32, f16 or bf16 that grows along S, and that only attention which has a kernel reads, as its keys or
+    as its values, gets the encoding `#hrt.key_blocks` or `#hrt.value_blocks`, where both keys and values of such attention come
+    from slots. The runtime turns positions into blocks when they are appended. A remark says which slots are, and why others
+    are not.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect"];
+  let statistics = [Statistic<"numBlocked", "num-slots-blocked", "Number of slots that are kept in blocks">];
+}
+
 def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
   let summary = "Turn functions on tensors into entry points of one call each, for the CPU";
   let description = [{

@@ -42,6 +42,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     - C7. key_begin, key_end and prefix have B elements.
     - C8. prefix is given iff the pattern reads it.
     - C9. scale is finite; softcap is finite and positive.
+    - C10. key and value are both plain, or both in a layout of the state.
 
     *Example.*
     ```mlir
@@ -54,7 +55,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins
-    Hone_TensorOfRank<4>:$query, Hone_TensorOfRank<4>:$key, Hone_TensorOfRank<4>:$value,
+    Hone_TensorOfRank<4>:$query, Hone_CacheOfRank<4>:$key, Hone_CacheOfRank<4>:$value,
     Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
     Optional<Hone_F32TensorOfRank<1>>:$sinks,
     Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$prefix,

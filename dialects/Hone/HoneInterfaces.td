@@ -64,6 +64,17 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
   ];
 }
 
+def Hone_StateLayoutInterface : AttrInterface<"StateLayoutInterface", [VerifiableTensorEncoding]> {
+  let cppNamespace = "::hone";
+  let description = [{
+    How a slot of the session's state keeps its elements. A tensor with such an encoding is what state operations give; it means
+    an ordinary tensor of the same shape and element type, and only kernels that know the layout read it.
+  }];
+  let methods = [
+    InterfaceMethod<"The word for this layout in manifests.", "::llvm::StringRef", "getLayoutName", (ins)>,
+  ];
+}
+
 def Hone_AttentionPatternInterface : AttrInterface<"AttentionPatternInterface"> {
   let cppNamespace = "::hone";
   let description = [{

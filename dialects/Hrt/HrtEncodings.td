@@ -55,4 +55,48 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let genVerifyDecl = 1;
 }
 
+class Hrt_BlocksAttr<string name, string word> : AttrDef<Hrt_Dialect, name, [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>, DeclareAttrInterfaceMethods<Hone_StateLayoutInterface>]> {
+  let mnemonic = word;
+  let extraClassDeclaration = [{
+    /// Whether there are blocks of such elements.
+    static bool canBlock(::mlir::Type elementType) {
+      return elementType.isF32() || elementType.isF16() || elementType.isBF16();
+    }
+  }];
+}
+
+def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
+  let summary = "keys `[B, H, S, D]` of a session's state in blocks of 16 positions";
+  let description = [{
+    *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
+    attention, which alone read it.
+
+    *Constraints.*
+
+    - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+
+    *Example.*
+    ```mlir
+    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hrt.key_blocks>, axis = 2>]} {}
+    ```
+  }];
+}
+
+def Hrt_ValueBlocksAttr : Hrt_BlocksAttr<"ValueBlocks", "value_blocks"> {
+  let summary = "values `[B, H, S, D]` of a session's state in blocks of positions that share words";
+  let description = [{
+    *Meaning.* As `#hrt.key_blocks`, in the layout BlockedValueLayout.
+
+    *Constraints.*
+
+    - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+
+    *Example.*
+    ```mlir
+    module attributes {hone.slots = [#hone.slot<"value", tensor<?x4x?x64xf32, #hrt.value_blocks>, axis = 2>]} {}
+    ```
+  }];
+}
+
 #endif // HRT_ENCODINGS_TD

@@ -184,6 +184,14 @@ FailureOr<std::vector<io::EntryInfo>> describeEntries(ModuleOp module) {
   return entries;
 }
 
+void describeLayouts(ModuleOp module, std::vector<io::EntryInfo> &entries) {
+  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  for (io::EntryInfo &entry : entries)
+    for (auto [attr, info] : llvm::zip(slots ? slots.getValue() : ArrayRef<Attribute>(), entry.state))
+      if (auto layout = dyn_cast_or_null<StateLayoutInterface>(cast<SlotAttr>(attr).getType().getEncoding()))
+        info.layout = *io::layoutFromName(layout.getLayoutName().str());
+}
+
 std::vector<std::string> listGatheredWeights(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::MapVector<Operation *, bool> gathered;

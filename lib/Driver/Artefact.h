@@ -20,6 +20,9 @@ class ParamOp;
 /// Read before the functions become entry points.
 llvm::FailureOr<std::vector<io::EntryInfo>> describeEntries(mlir::ModuleOp module);
 
+/// Adds how the slots of `module` are kept to the state of its entries, once that is decided.
+void describeLayouts(mlir::ModuleOp module, std::vector<io::EntryInfo> &entries);
+
 /// The runtime's name of an element type; nothing for one that artefacts do not hold.
 std::optional<hone_dtype> getDtype(mlir::Type type);
 

@@ -289,6 +289,8 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     if (phase.name == options.stopAfter)
       return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
     onnxir::dropDescriptions(*module);
+    if (entries)
+      describeLayouts(*module, manifest.entries);
     auto begin = [&] { return beginArtefact(options, *module, manifest, artefact); };
     if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
       return failure();

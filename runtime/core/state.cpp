@@ -5,6 +5,8 @@
 
 #include "core/state.h"
 
+#include "core/cache_writer.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,6 +16,8 @@ namespace {
 using io::invalid;
 
 constexpr int64_t kFirstPositions = 64; // capacity of a slot that nobody reserved for
+
+constexpr int kElementAxis = 3; // of a slot in blocks
 
 std::span<const int64_t> sizesOf(const hone_tensor &tensor) { return {tensor.sizes, static_cast<size_t>(tensor.rank)}; }
 
@@ -54,7 +58,11 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
     return absl::OkStatus();
   std::vector<int64_t> larger = sizes;
   larger[axis] = std::max({positions, reserved, 2 * capacity, kFirstPositions});
-  HONE_ASSIGN_OR_RETURN(io::Array grown, io::Array::create(info->dtype, larger));
+  if (isInBlocks()) {
+    larger[axis] = wholeBlocks(larger[axis]);
+    used = wholeBlocks(used);
+  }
+  HONE_ASSIGN_OR_RETURN(io::Array grown, createBuffer(larger));
   if (used > 0)
     io::copyElements(slice(buffer.view(), axis, 0, used), slice(grown.view(), axis, 0, used));
   retired.push_back(std::move(buffer));
@@ -63,7 +71,34 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
   return absl::OkStatus();
 }
 
-hone_tensor Slot::viewOf(int64_t positions) const { return slice(buffer.view(), *info->appendAxis, 0, positions); }
+hone_tensor Slot::viewOf(int64_t positions) const {
+  hone_tensor view = slice(buffer.view(), *info->appendAxis, 0, positions);
+  if (isInBlocks())
+    view.sizes[kElementAxis] = sizes[kElementAxis];
+  return view;
+}
+
+/// A buffer for the sizes; in blocks, with the elements that fill positions up, all zero.
+absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
+  if (!isInBlocks())
+    return io::Array::create(info->dtype, std::move(bufferSizes));
+  bufferSizes[kElementAxis] = CacheWriter(*info, bufferSizes[kElementAxis]).width();
+  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(info->dtype, std::move(bufferSizes)));
+  std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
+  return array;
+}
+
+/// Writes positions from `first` on, behind which there is nothing.
+void Slot::write(const hone_tensor &fresh, int64_t first) {
+  int64_t axis = *info->appendAxis, end = first + fresh.sizes[axis];
+  if (!isInBlocks())
+    return io::copyElements(fresh, slice(buffer.view(), axis, first, fresh.sizes[axis]));
+  CacheWriter writer(*info, sizes[kElementAxis]);
+  writer.write(fresh, buffer.view(), first);
+  // What a rollback left may be no number, which a weight of 0 does not make 0.
+  writer.clear(buffer.view(), end, std::min(written, wholeBlocks(end)));
+  written = std::max(written, end);
+}
 
 absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t length) {
   HONE_RETURN_IF_ERROR(adoptSizes(fresh));
@@ -73,7 +108,7 @@ absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t lengt
   }
   int64_t axis = *info->appendAxis, used = length + pending, count = fresh.sizes[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
-  io::copyElements(fresh, slice(buffer.view(), axis, used, count));
+  write(fresh, used);
   pending += count;
   return viewOf(used + count);
 }
@@ -98,7 +133,7 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
     if (grows())
       first[*info->appendAxis] = 0;
     sizes = std::move(first);
-    HONE_ASSIGN_OR_RETURN(buffer, io::Array::create(info->dtype, sizes));
+    HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
     std::memset(buffer.data(), 0, static_cast<size_t>(buffer.bytes()));
   }
   if (grows())
@@ -117,6 +152,7 @@ void Slot::endCall(bool keep) {
 void Slot::forget() {
   sizes.clear();
   buffer = io::Array();
+  written = 0;
   endCall(false);
 }
 

@@ -14,7 +14,9 @@
 
 namespace hone::rt {
 
-/// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole.
+/// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
+/// blocks (see the manifest) has room for whole blocks, and zeros behind its last position up to the end of a block; its views have
+/// the sizes of what they hold, and are read by kernels that know the layout.
 class Slot {
 public:
   explicit Slot(const io::TensorInfo &info) : info(&info) {}
@@ -29,6 +31,7 @@ public:
   /// Makes room for that many positions at the next append.
   void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
 
+  bool isInBlocks() const { return info->layout != io::StateLayout::Rows; }
   bool grows() const { return info->appendAxis.has_value(); }
   int64_t appended() const { return pending; }
   const io::TensorInfo &description() const { return *info; }
@@ -40,6 +43,8 @@ private:
   absl::Status makeRoom(int64_t positions, int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;
+  absl::StatusOr<io::Array> createBuffer(std::vector<int64_t> bufferSizes) const;
+  void write(const hone_tensor &fresh, int64_t first);
 
   const io::TensorInfo *info;
   std::vector<int64_t> sizes; // empty before the first append; the append axis holds the capacity
@@ -47,6 +52,7 @@ private:
   std::vector<io::Array> retired; // buffers that views of this call may still read
   std::optional<io::Array> replacement;
   int64_t pending = 0, reserved = 0;
+  int64_t written = 0; // positions of the buffer that may hold something other than zeros
 };
 
 /// All slots of a session, and how far they are filled.

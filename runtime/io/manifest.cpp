@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::string_view kSchema = "hone-artefact";
 
+struct LayoutName {
+  std::string_view word;
+  StateLayout layout;
+};
+
+constexpr LayoutName kLayoutNames[] = {{"key_blocks", StateLayout::KeyBlocks},
+                                       {"value_blocks", StateLayout::ValueBlocks}};
+
 /// Reads one manifest; the first complaint wins, and later reads are harmless.
 class ManifestParser {
 public:
@@ -116,7 +124,23 @@ private:
       complain(cat(entry, ".", info.name, ".append_axis"), "an axis of its shape, or null");
       info.appendAxis.reset();
     }
+    parseLayout(slot, cat(entry, ".", info.name), info);
     return info;
+  }
+
+  void parseLayout(const Json &slot, const std::string &where, TensorInfo &info) {
+    const Json *layout = member(slot, "layout");
+    if (!layout)
+      return;
+    std::optional<std::string> word = asString(layout);
+    std::optional<StateLayout> known = layoutFromName(word.value_or(""));
+    bool isCache = info.shape.size() == 4 && info.appendAxis == 2 &&
+                   (info.dtype == HONE_F32 || info.dtype == HONE_F16 || info.dtype == HONE_BF16);
+    if (!known || !isCache)
+      complain(cat(where, ".layout"),
+               "'key_blocks' or 'value_blocks' of a slot of floats that grows along axis 2 of 4");
+    else
+      info.layout = *known;
   }
 
   Dim parseDim(const Json &dim, const std::string &where) {
@@ -195,6 +219,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
         {"name", tensor.name}, {"dtype", std::string(dtypeName(tensor.dtype))}, {"shape", shapeJson(tensor.shape)}};
     if (state)
       entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
+    if (std::string_view layout = layoutName(tensor.layout); !layout.empty())
+      entry["layout"] = std::string(layout);
     if (tensor.isContext)
       entry["context"] = true;
     list.push_back(std::move(entry));
@@ -212,6 +238,16 @@ Json entryJson(const EntryInfo &entry) {
 }
 
 } // namespace
+
+std::string_view layoutName(StateLayout layout) {
+  auto known = std::ranges::find(kLayoutNames, layout, &LayoutName::layout);
+  return known == std::end(kLayoutNames) ? "" : known->word;
+}
+
+std::optional<StateLayout> layoutFromName(std::string_view name) {
+  auto known = std::ranges::find(kLayoutNames, name, &LayoutName::word);
+  return known == std::end(kLayoutNames) ? std::nullopt : std::optional(known->layout);
+}
 
 std::string shapeText(const std::vector<Dim> &shape) {
   std::string text = "[";

@@ -29,6 +29,13 @@ struct Dim {
 /// "[2, batch, ?]".
 std::string shapeText(const std::vector<Dim> &shape);
 
+/// How a slot keeps what is appended: as rows, or in blocks of positions (runtime/cpu/packing/cache_blocks.h).
+enum class StateLayout { Rows, KeyBlocks, ValueBlocks };
+
+/// "key_blocks", "value_blocks"; empty for rows.
+std::string_view layoutName(StateLayout layout);
+std::optional<StateLayout> layoutFromName(std::string_view name);
+
 /// An input, an output or a state slot.
 struct TensorInfo {
   std::string name;
@@ -38,6 +45,7 @@ struct TensorInfo {
   std::optional<int64_t> appendAxis;
   /// Input of an entry with state only: the same in all calls of a session, which is given it once.
   bool isContext = false;
+  StateLayout layout = StateLayout::Rows; // state only
 };
 
 struct EntryInfo {

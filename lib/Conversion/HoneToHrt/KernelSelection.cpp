@@ -112,12 +112,15 @@ static Choice choose(AttentionOp op) {
   if (!pattern || !readable || !isPlainF32(op.getQuery()) || cache.empty())
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
-  return {("hone.attention." + cache).str(),
+  bool inBlocks = isa_and_nonnull<StateLayoutInterface>(op.getKey().getType().getEncoding());
+  return {(Twine("hone.attention.") + (inBlocks ? "blocks." : "") + cache).str(),
           {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
            op.getKeyEnd(), op.getPrefix()},
           *pattern,
           {op.getScale().convertToFloat(), softcap}};
 }
+
+bool hasKernel(AttentionOp op) { return !choose(op).name.empty(); }
 
 static Choice choose(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
@@ -141,7 +144,7 @@ static Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &
   for (Value input : choice.inputs) {
     if (!input)
       inputs.push_back(createAbsent(b, loc));
-    else if (cast<RankedTensorType>(input.getType()).getEncoding())
+    else if (isa_and_nonnull<EncodingInterface>(cast<RankedTensorType>(input.getType()).getEncoding()))
       llvm::append_range(inputs, PlanesOp::create(b, loc, input).getPlanes());
     else
       inputs.push_back(input);

@@ -6,12 +6,17 @@
 #ifndef HONE_LIB_CONVERSION_HONETOHRT_KERNELSELECTION_H
 #define HONE_LIB_CONVERSION_HONETOHRT_KERNELSELECTION_H
 
+#include "hone/Dialect/Hone/HoneOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hone {
 
 /// Turns every operation of `entry` that has a kernel into hrt.kernel; returns how many.
 int64_t selectKernels(mlir::func::FuncOp entry);
+
+/// Whether `op` has a kernel.
+bool hasKernel(AttentionOp op);
 
 } // namespace hone
 

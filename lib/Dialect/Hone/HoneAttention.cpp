@@ -25,6 +25,9 @@ static LogicalResult verifyOperandShapes(AttentionOp op) {
   if ((!mayBeNarrower && failed(verifyElements(op, "key", op.getKey(), op.getQuery()))) || // attention C1
       failed(verifyElements(op, "value", op.getValue(), op.getKey())))
     return failure();
+  if (!op.getKey().getType().getEncoding() != !op.getValue().getType().getEncoding()) // attention C10
+    return op.emitOpError() << "expected key and value to be both plain or both in a layout of the state, but got "
+                            << op.getKey().getType() << " and " << op.getValue().getType();
   if (failed(verifySize(op, "the batch of key", key[0], query[0])) || // attention C2
       failed(verifySize(op, "the batch of value", value[0], query[0])) ||
       failed(verifySize(op, "the heads of value", value[1], key[1])) ||

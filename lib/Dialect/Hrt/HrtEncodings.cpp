@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels: the layout itself is the runtime's (runtime/cpu/packing), which writes and reads it.
+// #hrt.panels and blocks of keys and values: the layouts themselves are the runtime's (runtime/cpu/packing), which writes and
+// reads them.
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
@@ -73,6 +74,29 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
                        << (getAffine() || getFloat(*this).isF32() ? "" : " or the same") << ", but got " << shape.size()
                        << " and " << elementType;
   return success();
+}
+
+static LogicalResult verifyBlocks(StringRef what, ArrayRef<int64_t> shape, Type elementType,
+                                  llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (shape.size() != 4 || !KeyBlocksAttr::canBlock(elementType)) // key_blocks C1, value_blocks C1
+    return emitError() << "expected " << what
+                       << " in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got " << shape.size()
+                       << " and " << elementType;
+  return success();
+}
+
+StringRef KeyBlocksAttr::getLayoutName() const { return getMnemonic(); }
+
+StringRef ValueBlocksAttr::getLayoutName() const { return getMnemonic(); }
+
+LogicalResult KeyBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                            llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  return verifyBlocks("keys", shape, elementType, emitError);
+}
+
+LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  return verifyBlocks("values", shape, elementType, emitError);
 }
 
 SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {

@@ -28,6 +28,7 @@ static void simplify(OpPassManager &pm) {
 void buildTensorPipeline(OpPassManager &pm) {
   pm.addPass(createPackWeights());
   pm.addNestedPass<func::FuncOp>(createSplitMlps());
+  pm.addPass(createBlockState());
   pm.addPass(createConvertHoneToHrt());
   simplify(pm);
   pm.addNestedPass<func::FuncOp>(createFoldResiduals());

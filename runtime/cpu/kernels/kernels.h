@@ -62,6 +62,13 @@ void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints,
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.attention.blocks.f32, .f16, .bf16: the same with key as BlockedKeyLayout and value as BlockedValueLayout of
+/// runtime/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
+/// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite.
+void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.attention.i8: hone.attention.f32 with key and value of i8, and between prefix and out two operands more:
 /// key_scales[B, Hk, Sk], value_scales[B, Hk, Sk]. Element d of key j is key_scales[b, h, j] · key[b, h, j, d].
 void attentionI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -165,3 +165,11 @@ func.func @attention_c1_narrow_query(%q: tensor<2x4x3x8xf16>, %k: tensor<2x2x5x8
   hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) : (tensor<2x4x3x8xf16>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> tensor<2x4x3x8xf16>
   return
 }
+
+// -----
+
+func.func @attention_c10_layout(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32, #hrt.key_blocks>, %v: tensor<2x2x5x8xf32>) {
+  // expected-error @below {{expected key and value to be both plain or both in a layout of the state, but got}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32, #hrt.key_blocks>, tensor<2x2x5x8xf32>) -> tensor<2x4x3x8xf32>
+  return
+}

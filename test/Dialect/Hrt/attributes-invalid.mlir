@@ -21,3 +21,15 @@ func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.affine<bits = 4, gro
 // @panels_c2_elements
 // expected-error @below {{expected a tensor in panels of #hone.affine<bits = 8> to have 2 dimensions and elements of f32, but got 2 and 'f16'}}
 func.func private @f() -> tensor<4x2xf16, #hrt.panels<#hone.affine<bits = 8>>>
+
+// -----
+
+// @key_blocks_c1_dimensions
+// expected-error @below {{expected keys in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got 3 and 'f32'}}
+func.func private @f() -> tensor<2x?x8xf32, #hrt.key_blocks>
+
+// -----
+
+// @value_blocks_c1_elements
+// expected-error @below {{expected values in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got 4 and 'i8'}}
+func.func private @f() -> tensor<1x2x?x8xi8, #hrt.value_blocks>

@@ -200,11 +200,16 @@ TEST(Manifests, RoundTrip) {
   EXPECT_EQ(back->gatheredWeights, manifest.gatheredWeights);
   EXPECT_EQ(back->entry("forward")->state[0].appendAxis, 2);
   EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
+  EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::Rows);
   EXPECT_EQ(back->entry("nothing"), nullptr);
   back = io::parseManifest(io::manifestText(toyManifestWithContext()), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_FALSE(back->entry("forward")->inputs[0].isContext);
   EXPECT_TRUE(back->entry("forward")->inputs[1].isContext);
+  manifest.entries[1].state[0].layout = io::StateLayout::ValueBlocks;
+  back = io::parseManifest(io::manifestText(manifest), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::ValueBlocks);
 }
 
 TEST(Manifests, NameWhatIsWrong) {
@@ -219,6 +224,8 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "main.x.dtype to be an element type"},
       {"\"entries\": [", "\"entries\": 1, \"e\": [", "manifest.entries to be a list"},
       {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
+      {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"tiles\"", "layout to be 'key_blocks' or"},
+      {"\"append_axis\": 2", "\"append_axis\": 1, \"layout\": \"key_blocks\"", "layout to be 'key_blocks' or"},
       {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": -1}}", "files.program.so.bytes"},
       {"{", "", "not valid JSON"},
       {"\"hone\":", "\"version\":", "occurs twice"},

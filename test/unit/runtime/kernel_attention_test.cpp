@@ -37,8 +37,8 @@ protected:
     std::vector<int64_t> shape = {test.batch, test.heads, test.queries, test.valueSize};
     Tensor out(shape, test.layout), expected(shape);
     run("hone.attention.f32",
-        {q.view(), k.view(), v.view(), bias.view(), alibi.view(), sinks.view(), list(test.keyBegin), list(test.keyEnd),
-         list(test.prefix), out.view()},
+        {q.view(), k.view(), v.view(), bias.view(), alibi.view(), sinks.view(), listOf(test.keyBegin),
+         listOf(test.keyEnd), listOf(test.prefix), out.view()},
         {test.causal, test.window}, {0.3, test.softcap});
     for (int64_t b = 0; b < test.batch; ++b)
       for (int64_t h = 0; h < test.heads; ++h)
@@ -54,16 +54,6 @@ protected:
       if (++number % 5 == 0)
         bias(index) = -std::numeric_limits<float>::infinity();
     });
-  }
-
-  static hone_tensor list(const std::vector<int64_t> &values) {
-    hone_tensor tensor = {};
-    tensor.data = const_cast<int64_t *>(values.data());
-    tensor.dtype = HONE_I64;
-    tensor.rank = 1;
-    tensor.sizes[0] = static_cast<int64_t>(values.size());
-    tensor.strides[0] = 1;
-    return tensor;
   }
 
   static bool isVisible(const Case &test, int64_t b, int64_t p, int64_t j) {

@@ -100,6 +100,17 @@ inline void expectClose(const Tensor &actual, const Tensor &expected, float tole
   });
 }
 
+/// A view of what is given for each sequence; absent where the list is empty.
+inline hone_tensor listOf(const std::vector<int64_t> &values) {
+  hone_tensor tensor = {};
+  tensor.data = const_cast<int64_t *>(values.data());
+  tensor.dtype = HONE_I64;
+  tensor.rank = 1;
+  tensor.sizes[0] = static_cast<int64_t>(values.size());
+  tensor.strides[0] = 1;
+  return tensor;
+}
+
 /// Runs every case at every level that this machine has.
 class KernelTest : public testing::TestWithParam<cpu::Level> {
 protected:

@@ -57,7 +57,7 @@ private:
   Scratch<float> values;
 };
 
-template <typename Cache> class AttentionRun {
+template <typename Keys> class AttentionRun {
 public:
   explicit AttentionRun(const Attention &attention)
       : attention(attention), division(attention), partial(division, toLanes(attention.valueSize())) {}
@@ -67,7 +67,7 @@ public:
       return;
 #pragma omp parallel
     {
-      Block<Cache> block(attention);
+      Block<Keys> block(attention);
 #pragma omp for schedule(dynamic)
       for (int64_t task = 0; task < division.count(); ++task)
         runPart(block, task);
@@ -81,14 +81,14 @@ public:
 
 private:
   /// Blocks are taken from the last, whose causal rows see most keys, to the first.
-  void runKeys(Block<Cache> &block, int64_t task, int64_t firstKey, int64_t endKey) const {
+  void runKeys(Block<Keys> &block, int64_t task, int64_t firstKey, int64_t endKey) const {
     int64_t index = task / division.parts, sequenceHead = index / division.blocks;
     int64_t first = (division.blocks - 1 - index % division.blocks) * division.blockRows;
     block.run(sequenceHead / attention.keyHeads(), sequenceHead % attention.keyHeads(), first,
               smaller(division.blockRows, division.rows - first), firstKey, endKey);
   }
 
-  void runPart(Block<Cache> &block, int64_t task) const {
+  void runPart(Block<Keys> &block, int64_t task) const {
     if (division.parts == 1) {
       runKeys(block, task, 0, attention.keys());
       return block.writeRows();
@@ -98,7 +98,7 @@ private:
     block.writePartial(partial.of(task));
   }
 
-  void joinParts(Block<Cache> &block, int64_t task) const {
+  void joinParts(Block<Keys> &block, int64_t task) const {
     runKeys(block, task, 0, 0);
     block.join(partial.of(task), division.parts, division.blockRows);
     block.writeRows();
@@ -109,27 +109,39 @@ private:
   PartialRows partial;
 };
 
-template <typename Cache> void runFloats(const hone_tensor *operands, const int64_t *ints, const double *floats) {
+template <typename Keys> void runFloats(const hone_tensor *operands, const int64_t *ints, const double *floats) {
   hone_tensor none[2] = {};
-  AttentionRun<Cache>({operands, none, operands[9], ints, floats}).run();
+  AttentionRun<Keys>({operands, none, operands[9], ints, floats}).run();
 }
 
 } // namespace
 
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runFloats<F32Cache>(operands, ints, floats);
+  runFloats<RowKeys<F32Cache>>(operands, ints, floats);
 }
 
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runFloats<F16Cache>(operands, ints, floats);
+  runFloats<RowKeys<F16Cache>>(operands, ints, floats);
 }
 
 void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runFloats<Bf16Cache>(operands, ints, floats);
+  runFloats<RowKeys<Bf16Cache>>(operands, ints, floats);
+}
+
+void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  runFloats<BlockedKeys<F32Cache>>(operands, ints, floats);
+}
+
+void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  runFloats<BlockedKeys<F16Cache>>(operands, ints, floats);
+}
+
+void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  runFloats<BlockedKeys<Bf16Cache>>(operands, ints, floats);
 }
 
 void attentionI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  AttentionRun<I8Cache>({operands, operands + 9, operands[11], ints, floats}).run();
+  AttentionRun<RowKeys<I8Cache>>({operands, operands + 9, operands[11], ints, floats}).run();
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

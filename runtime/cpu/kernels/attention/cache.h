@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as they are kept, and their way into floats: values as rows, keys turned. A cache says how many elements a
-// word of 32 bits has, and what sixteen words hold.
+// Keys and values as they are kept, and their way into floats: values as rows, keys turned. A cache says what sixteen words of
+// 32 bits hold, and how many elements a word of a cache in blocks has (packing/cache_blocks.h).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
@@ -14,6 +14,7 @@ namespace {
 
 struct F32Cache {
   using Element = float;
+  static constexpr int kBlockWord = 1;
   static Vector load16(const float *from) { return load(from); }
   static float load1(const float *from) { return *from; }
   template <int INDEX> static Vector part(Words words) { return asFloats(words); }
@@ -21,6 +22,7 @@ struct F32Cache {
 
 struct F16Cache {
   using Element = _Float16;
+  static constexpr int kBlockWord = 1;
   static Vector load16(const _Float16 *from) { return loadHalves(from); }
   static float load1(const _Float16 *from) { return static_cast<float>(*from); }
   template <int INDEX> static Vector part(Words words) {
@@ -32,6 +34,7 @@ struct F16Cache {
 
 struct Bf16Cache {
   using Element = uint16_t;
+  static constexpr int kBlockWord = 2;
   static Vector load16(const uint16_t *from) {
     typedef uint16_t Halves __attribute__((ext_vector_type(16)));
     return asFloats(__builtin_convertvector(loadAs<Halves>(from), Words) << 16);

@@ -8,24 +8,13 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_KEYS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_KEYS_H
 
-#include "softmax_row.h"
+#include "row_block.h"
 
 #ifdef __AMX_BF16__
 #include "row_tile.h"
 #endif
 
 namespace {
-
-/// Rows of one sequence and key head: queries[count][queryStride], scaled; sums[count][sumStride].
-struct RowBlock {
-  int64_t sequence, head;
-  QueryRow *rows;
-  int64_t count;
-  const float *queries;
-  int64_t queryStride;
-  float *sums;
-  int64_t sumStride;
-};
 
 /// Adds keys to sums of rows. This one takes none.
 template <typename Cache> class TileKeys {

@@ -1,0 +1,152 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-block-state: keys and values of the session's state in blocks, where only kernels of attention read them.
+
+#include "KernelSelection.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+
+namespace hone {
+#define GEN_PASS_DEF_BLOCKSTATE
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+namespace {
+
+/// A slot, what reads it, and why it stays as it is.
+struct SlotReads {
+  SlotAttr slot;
+  SmallVector<Value> values; // that the slot holds, after an append or before
+  Attribute layout;          // of the readers so far
+  StringRef obstacle;
+
+  void take(OpOperand &use);
+  void check();
+};
+
+struct BlockState : impl::BlockStateBase<BlockState> {
+  void runOnOperation() override;
+
+private:
+  SmallVector<SlotReads> readSlots(ArrayAttr slots);
+};
+
+} // namespace
+
+/// Which slot a value is, or nothing.
+static std::optional<uint64_t> getSlotOf(Value value) {
+  if (auto append = value.getDefiningOp<KvAppendOp>())
+    return append.getSlot();
+  if (auto view = value.getDefiningOp<KvViewOp>())
+    return view.getSlot();
+  return std::nullopt;
+}
+
+void SlotReads::take(OpOperand &use) {
+  if (isa<tensor::DimOp>(use.getOwner())) // blocks change no size
+    return;
+  auto attention = dyn_cast<AttentionOp>(use.getOwner());
+  unsigned number = use.getOperandNumber();
+  bool isKey = attention && number == attention.getKeyMutable().getOperandNumber();
+  if (!isKey && !(attention && number == attention.getValueMutable().getOperandNumber())) {
+    obstacle = "something other than keys and values of attention reads it";
+    return;
+  }
+  MLIRContext *context = attention.getContext();
+  Attribute wanted = isKey ? Attribute(hrt::KeyBlocksAttr::get(context)) : hrt::ValueBlocksAttr::get(context);
+  if (!hasKernel(attention))
+    obstacle = "attention over it has no kernel";
+  else if (!getSlotOf(attention.getKey()) || !getSlotOf(attention.getValue()))
+    obstacle = "attention reads it beside what is no state";
+  else if (layout && layout != wanted)
+    obstacle = "it is read as keys and as values";
+  layout = wanted;
+}
+
+void SlotReads::check() {
+  RankedTensorType type = slot.getType();
+  if (type.getRank() != 4 || slot.getAxis() != 2 || !hrt::KeyBlocksAttr::canBlock(type.getElementType())) {
+    obstacle = "it does not hold positions of f32, f16 or bf16 by sequence and head";
+    return;
+  }
+  for (Value value : values)
+    for (OpOperand &use : value.getUses())
+      take(use);
+  if (!layout && obstacle.empty())
+    obstacle = "nothing reads it";
+}
+
+SmallVector<SlotReads> BlockState::readSlots(ArrayAttr slots) {
+  SmallVector<SlotReads> reads;
+  for (SlotAttr slot : slots.getAsRange<SlotAttr>())
+    reads.push_back({slot, {}, {}, ""});
+  getOperation().walk([&](Operation *op) {
+    if (auto append = dyn_cast<KvAppendOp>(op))
+      reads[append.getSlot()].values.push_back(append.getAll());
+    else if (auto view = dyn_cast<KvViewOp>(op))
+      reads[view.getSlot()].values.push_back(view.getResult());
+  });
+  for (SlotReads &slot : reads)
+    slot.check();
+  return reads;
+}
+
+/// Keys and values of one attention are in blocks or neither is: an obstacle of one is one of the other. Returns whether there
+/// was one that was not known.
+static bool spreadObstacles(SmallVectorImpl<SlotReads> &reads) {
+  bool isNew = false;
+  for (SlotReads &slot : reads)
+    for (Value value : slot.values)
+      for (Operation *user : value.getUsers())
+        if (auto attention = dyn_cast<AttentionOp>(user); attention && slot.obstacle.empty())
+          for (Value other : {attention.getKey(), attention.getValue()})
+            if (!reads[*getSlotOf(other)].obstacle.empty()) {
+              slot.obstacle = "attention reads it beside a slot that stays as it is";
+              isNew = true;
+            }
+  return isNew;
+}
+
+static RankedTensorType withEncoding(Type type, Attribute encoding) {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), encoding);
+}
+
+void BlockState::runOnOperation() {
+  auto slots = getOperation()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  if (!slots)
+    return;
+  SmallVector<SlotReads> reads = readSlots(slots);
+  while (spreadObstacles(reads)) {
+  }
+  auto options = remark::RemarkOpts::name("Blocked").category("hone-block-state");
+  Location loc = getOperation().getLoc();
+  SmallVector<Attribute> blocked;
+  for (SlotReads &read : reads) {
+    SlotAttr slot = read.slot;
+    if (!read.obstacle.empty()) {
+      remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.obstacle).str();
+      blocked.push_back(slot);
+      continue;
+    }
+    for (Value value : read.values)
+      value.setType(withEncoding(value.getType(), read.layout));
+    blocked.push_back(
+        SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), read.layout), slot.getAxis()));
+    remark::passed(loc, options) << ("slot '" + slot.getName() + "' is kept in blocks").str();
+    ++numBlocked;
+  }
+  getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), blocked));
+}
+
+} // namespace hone

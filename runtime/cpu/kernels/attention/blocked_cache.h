@@ -1,0 +1,110 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Keys and values in blocks (packing/cache_blocks.h), and the order in which they are read. A unit is the positions whose values
+// share words; a step takes four units, where memory is what bounds from four places far apart: only so it gives a core its full
+// rate.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
+
+#include "../../packing/cache_blocks.h"
+#include "cache.h"
+
+namespace {
+
+constexpr int64_t kStepUnits = 4;
+
+template <typename Cache> struct BlockedCache {
+  using Element = typename Cache::Element;
+  static constexpr int kWord = Cache::kBlockWord;
+  static constexpr int kPieces = kStepUnits * kWord; // of sixteen keys each, of a step
+  static constexpr int64_t kWordsElements = kLanes * kWord;
+
+  /// The numbers of sixteen words: vector e has element e of each.
+  static void readWords(const Element *from, Vector (&numbers)[kWord]) {
+    if constexpr (kWord == 1) {
+      numbers[0] = Cache::load16(from);
+    } else {
+      Words words = loadAs<Words>(from);
+      numbers[0] = Cache::template part<0>(words);
+      numbers[1] = Cache::template part<1>(words);
+    }
+  }
+};
+
+/// Four units, of as many words of sixteen positions as WORD says. Piece u · WORD + e is sixteen keys of unit u, from its key 16 e on.
+template <typename Cache, int WORD = Cache::kBlockWord> struct BlockedStep {
+  using Element = typename Cache::Element;
+
+  int64_t firstKeys[kStepUnits]; // no key's number where a unit does not exist; its memory is that of another one
+  const Element *keys[kStepUnits], *values[kStepUnits];
+  int64_t begin, end; // all keys are in this range
+
+  int64_t firstKey(int piece) const { return firstKeys[piece / WORD] + piece % WORD * kLanes; }
+};
+
+/// Steps through units [first, end) of one sequence and key head.
+template <typename Cache, int WORD = Cache::kBlockWord> class BlockedSteps {
+public:
+  using Element = typename Cache::Element;
+
+  BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, int64_t begin, int64_t end, bool isSpread)
+      : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
+        keyElements(kUnitKeys * hone::cpu::BlockedKeyLayout(Cache::kBlockWord, attention.key.sizes[3]).width),
+        valueElements(kUnitKeys * hone::cpu::BlockedValueLayout(Cache::kBlockWord, attention.value.sizes[3]).width),
+        first(begin / kUnitKeys), units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0),
+        steps((units + kStepUnits - 1) / kStepUnits), isSpread(isSpread) {}
+
+  int64_t count() const { return steps; }
+
+  BlockedStep<Cache, WORD> operator[](int64_t index) const {
+    BlockedStep<Cache, WORD> step;
+    step.begin = (first + unitOf(index, 0)) * kUnitKeys;
+    for (int64_t u = 0; u < kStepUnits; ++u) {
+      int64_t unit = unitOf(index, u), place = first + smaller(unit, units - 1);
+      step.firstKeys[u] = unit < units ? place * kUnitKeys : kNoKey;
+      step.keys[u] = keys + place * keyElements;
+      step.values[u] = values + place * valueElements;
+      step.end = step.firstKeys[u] + kUnitKeys;
+    }
+    return step;
+  }
+
+private:
+  static constexpr int64_t kUnitKeys = kLanes * WORD;
+  static constexpr int64_t kNoKey = INT64_MAX / 2;
+
+  static const Element *firstOf(const hone_tensor &tensor, int64_t sequence, int64_t head) {
+    return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
+  }
+
+  int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * kStepUnits + u; }
+
+  const Element *keys, *values;
+  int64_t keyElements, valueElements; // of a unit
+  int64_t first, units, steps;
+  bool isSpread;
+};
+
+/// Asks for the values of a step line by line, a line of each unit at a time.
+template <typename Step> class ValuesAhead {
+public:
+  ValuesAhead(const Step &step, bool isWanted) : step(step), left(isWanted ? kMostLines : 0) {}
+
+  void ask(int64_t lines) {
+    for (; lines > 0 && left > 0; --lines, --left, offset += 64)
+      for (int64_t u = 0; u < kStepUnits; ++u)
+        __builtin_prefetch(reinterpret_cast<const uint8_t *>(step.values[u]) + offset, 0, 3);
+  }
+
+private:
+  static constexpr int64_t kMostLines = 32; // of a unit: the hardware asks for what follows by itself
+
+  const Step &step;
+  int64_t left, offset = 0;
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H

@@ -1,0 +1,31 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Query rows that meet the same keys.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
+
+#include "softmax_row.h"
+
+namespace {
+
+constexpr int64_t kBlockQueries = 128; // most rows of a block
+constexpr int64_t kFewRows = 32;       // below this, memory must not rest while a block of keys is worked on
+
+inline int64_t toLanes(int64_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
+
+/// Rows of one sequence and key head: queries[count][queryStride], scaled; sums[count][sumStride].
+struct RowBlock {
+  int64_t sequence, head;
+  QueryRow *rows;
+  int64_t count;
+  const float *queries;
+  int64_t queryStride;
+  float *sums;
+  int64_t sumStride;
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H

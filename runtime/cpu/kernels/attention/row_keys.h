@@ -1,0 +1,138 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention over keys and values that lie as rows, sixty-four at a time: by tiles where there are some, else keys are turned and
+// what is no float is copied into floats.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_KEYS_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_KEYS_H
+
+#include "../scratch.h"
+#include "products.h"
+#include "tile_keys.h"
+
+namespace {
+
+constexpr int64_t kStepRows = 4; // of few rows, those that are scored at a time
+
+template <typename Cache> class RowKeys {
+public:
+  RowKeys(const Attention &attention, int64_t mostRows)
+      : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
+        memory(mostRows * kBlockKeys + kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
+        scores(memory.data()), turnedKeys(scores + mostRows * kBlockKeys),
+        copiedRows(turnedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows) {}
+
+  /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
+  void run(const RowBlock &of, int64_t begin, int64_t end) {
+    KeyBlocks blocks(begin, end, of.count < kFewRows);
+    if (tiles.takes())
+      return tiles.run(of, blocks);
+    block = &of;
+    Prefetch<Cache> next(attention.key, attention.value, of.sequence, of.head, advancesOfBlock());
+    for (int64_t i = 0; i < blocks.count(); ++i)
+      if (blocks.keyCount(i) > 0)
+        addKeys(blocks, i, next);
+  }
+
+private:
+  CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, block->sequence, block->head, key}; }
+  CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, block->sequence, block->head, key}; }
+
+  int64_t scoredRows() const { return block->count < kFewRows ? kStepRows : block->count; }
+  int64_t advancesOfBlock() const {
+    bool turns = keysAt(0).canTurn();
+    int64_t steps = turns ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
+    return kBlockKeys / kLanes * (steps + 2) + (block->count + scoredRows() - 1) / scoredRows() + block->count;
+  }
+
+  void addKeys(const KeyBlocks &blocks, int64_t index, Prefetch<Cache> &next) {
+    int64_t first = blocks.firstKey(index), keyCount = blocks.keyCount(index);
+    CacheRows<Cache> keys = keysAt(first), values = valuesAt(first);
+    int64_t step = scoredRows();
+    if (block->count < kFewRows)
+      next.begin(blocks, index);
+    for (int64_t j = 0; j < keyCount; j += kLanes)
+      turnKeys(keys, j, smaller(kLanes, keyCount - j), next);
+    for (int64_t r = 0; r < block->count; r += step) {
+      multiply({block->queries + r * paddedSize, paddedSize, turnedKeys, kBlockKeys, paddedSize,
+                scores + r * kBlockKeys, kBlockKeys, false},
+               smaller(step, block->count - r), toLanes(keyCount));
+      next.advance();
+    }
+    for (int64_t r = 0; r < block->count; ++r) {
+      weighRow(r, first, keyCount);
+      next.advance();
+    }
+    addValues(values, keyCount, next);
+  }
+
+  /// turnedKeys[d][j] = key j, element d, for 16 keys
+  void turnKeys(const CacheRows<Cache> &keys, int64_t j, int64_t some, Prefetch<Cache> &next) {
+    if (keys.canTurn()) {
+      for (int64_t part = 0; part < attention.size() / CacheRows<Cache>::kPerBlock; ++part) {
+        keys.turn(j, some, part, turnedKeys + j, kBlockKeys);
+        next.advance();
+      }
+      return;
+    }
+    keys.copy(j, some, copiedRows, paddedSize);
+    turnFloats(copiedRows, paddedSize, some, paddedSize, turnedKeys + j, kBlockKeys);
+    next.advance();
+  }
+
+  /// sums += scores · values. A few rows of scores leave time to copy values where they are needed; many rows have all at once.
+  void addValues(const CacheRows<Cache> &values, int64_t keyCount, Prefetch<Cache> &next) {
+    int64_t step = block->count < kFewRows ? kLanes : kBlockKeys;
+    for (int64_t j = 0; j < keyCount; j += step) {
+      int64_t some = smaller(step, keyCount - j);
+      bool areFloats = values.areFloats();
+      if (!areFloats)
+        values.copy(j, some, copiedRows, paddedValue);
+      next.advance();
+      multiply({scores + j, kBlockKeys, areFloats ? values.floatRow(j) : copiedRows,
+                areFloats ? values.rowStride() : paddedValue, some, block->sums, paddedValue, true},
+               block->count, paddedValue);
+      next.advance();
+    }
+  }
+
+  void weighRow(int64_t r, int64_t first, int64_t keyCount) {
+    float *score = scores + r * kBlockKeys;
+    multiplyScales(score, attention.keyScales, first, keyCount);
+    block->rows[r].adjust(score, first, keyCount, attention.softcap);
+    float correction = block->rows[r].weigh(score, first, keyCount);
+    multiplyScales(score, attention.valueScales, first, keyCount);
+    if (correction == 1.0f)
+      return;
+    for (int64_t d = 0; d < paddedValue; d += kLanes)
+      store(block->sums + r * paddedValue + d, load(block->sums + r * paddedValue + d) * correction);
+  }
+
+  /// Where keys or values are integers with a scale each, their scales join the scores.
+  void multiplyScales(float *score, const hone_tensor &scales, int64_t first, int64_t keyCount) const {
+    if (isAbsent(scales))
+      return;
+    const float *from = floats(scales) + offsetOf(scales, block->sequence, block->head, first);
+    int64_t stride = scales.strides[2];
+    if (stride == 1) {
+#pragma omp simd
+      for (int64_t j = 0; j < keyCount; ++j)
+        score[j] *= from[j];
+      return;
+    }
+    for (int64_t j = 0; j < keyCount; ++j)
+      score[j] *= from[j * stride];
+  }
+
+  const Attention &attention;
+  int64_t paddedSize, paddedValue;
+  Scratch<float> memory;
+  float *scores, *turnedKeys, *copiedRows;
+  TileKeys<Cache> tiles;
+  const RowBlock *block = nullptr;
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_KEYS_H
