@@ -66,8 +66,9 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 
     With `activations` a product rounds what it multiplies the matrix with to integers of so many bits: x[m, k] becomes
     `round(x[m, k] * f) * (a / most)`, f = most / a, most = 2^(activations-1) - 1, a = the largest magnitude among the x of
-    row m and group k / `group`; where there are no groups, of the 512 inputs k / 512. Ties go to even. Where a is 0, so is f. With `atLeast` that is the least precision asked for:
-    a kernel may multiply both sides rounded to floats of as many significant bits instead, whichever is quicker for its rows.
+    row m and group k / `group`; where there are no groups, of the 512 inputs k / 512. Ties go to even. Where a is 0, so is f.
+    With `atLeast` that is the least precision asked for: a kernel may multiply both sides rounded to floats of as many
+    significant bits instead, whichever is quicker for its rows.
 
     Packing dense elements rounds to nearest. The step is the least that spans the group and 0 with zero points, and without
     them the element of largest magnitude divided by -2^(bits-1); it is rounded to the type of scales before it is used.

@@ -5,8 +5,6 @@
 
 #include "core/state.h"
 
-#include "core/cache_writer.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -44,12 +42,18 @@ absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
     return invalid("state '", info->name, "' holds ", io::dtypeName(info->dtype), " ",
                    sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
                    io::dtypeName(static_cast<hone_dtype>(fresh.dtype)), " ", io::shapeText(given));
-  if (sizes.empty()) {
-    sizes.assign(given.begin(), given.end());
-    if (grows())
-      sizes[*info->appendAxis] = 0;
-  }
+  if (sizes.empty())
+    setSizes({given.begin(), given.end()});
   return absl::OkStatus();
+}
+
+/// The sizes before the first append.
+void Slot::setSizes(std::vector<int64_t> first) {
+  sizes = std::move(first);
+  if (grows())
+    sizes[*info->appendAxis] = 0;
+  if (info->layout != io::StateLayout::Rows)
+    writer.emplace(*info, sizes[kElementAxis]);
 }
 
 absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
@@ -58,7 +62,7 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
     return absl::OkStatus();
   std::vector<int64_t> larger = sizes;
   larger[axis] = std::max({positions, reserved, 2 * capacity, kFirstPositions});
-  if (isInBlocks()) {
+  if (writer) {
     larger[axis] = wholeBlocks(larger[axis]);
     used = wholeBlocks(used);
   }
@@ -73,16 +77,16 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
 
 hone_tensor Slot::viewOf(int64_t positions) const {
   hone_tensor view = slice(buffer.view(), *info->appendAxis, 0, positions);
-  if (isInBlocks())
+  if (writer)
     view.sizes[kElementAxis] = sizes[kElementAxis];
   return view;
 }
 
 /// A buffer for the sizes; in blocks, with the elements that fill positions up, all zero.
 absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
-  if (!isInBlocks())
+  if (!writer)
     return io::Array::create(info->dtype, std::move(bufferSizes));
-  bufferSizes[kElementAxis] = CacheWriter(*info, bufferSizes[kElementAxis]).width();
+  bufferSizes[kElementAxis] = writer->width();
   HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(info->dtype, std::move(bufferSizes)));
   std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
   return array;
@@ -91,12 +95,11 @@ absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) c
 /// Writes positions from `first` on, behind which there is nothing.
 void Slot::write(const hone_tensor &fresh, int64_t first) {
   int64_t axis = *info->appendAxis, end = first + fresh.sizes[axis];
-  if (!isInBlocks())
+  if (!writer)
     return io::copyElements(fresh, slice(buffer.view(), axis, first, fresh.sizes[axis]));
-  CacheWriter writer(*info, sizes[kElementAxis]);
-  writer.write(fresh, buffer.view(), first);
+  writer->write(fresh, buffer.view(), first);
   // What a rollback left may be no number, which a weight of 0 does not make 0.
-  writer.clear(buffer.view(), end, std::min(written, wholeBlocks(end)));
+  writer->clear(buffer.view(), end, std::min(written, wholeBlocks(end)));
   written = std::max(written, end);
 }
 
@@ -130,9 +133,7 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
         return invalid("the size '", dim.symbol, "' of state '", info->name, "' occurs in no input");
       first.push_back(dim.isFixed() ? dim.size : known->second.size);
     }
-    if (grows())
-      first[*info->appendAxis] = 0;
-    sizes = std::move(first);
+    setSizes(std::move(first));
     HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
     std::memset(buffer.data(), 0, static_cast<size_t>(buffer.bytes()));
   }
@@ -151,6 +152,7 @@ void Slot::endCall(bool keep) {
 
 void Slot::forget() {
   sizes.clear();
+  writer.reset();
   buffer = io::Array();
   written = 0;
   endCall(false);

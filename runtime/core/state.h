@@ -7,6 +7,7 @@
 #ifndef HONE_RUNTIME_CORE_STATE_H
 #define HONE_RUNTIME_CORE_STATE_H
 
+#include "core/cache_writer.h"
 #include "core/inputs.h"
 
 #include <algorithm>
@@ -31,7 +32,6 @@ public:
   /// Makes room for that many positions at the next append.
   void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
 
-  bool isInBlocks() const { return info->layout != io::StateLayout::Rows; }
   bool grows() const { return info->appendAxis.has_value(); }
   int64_t appended() const { return pending; }
   const io::TensorInfo &description() const { return *info; }
@@ -40,6 +40,7 @@ public:
 
 private:
   absl::Status adoptSizes(const hone_tensor &fresh);
+  void setSizes(std::vector<int64_t> first);
   absl::Status makeRoom(int64_t positions, int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;
@@ -47,7 +48,8 @@ private:
   void write(const hone_tensor &fresh, int64_t first);
 
   const io::TensorInfo *info;
-  std::vector<int64_t> sizes; // empty before the first append; the append axis holds the capacity
+  std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
+  std::optional<CacheWriter> writer; // of a slot in blocks whose sizes are known
   io::Array buffer;
   std::vector<io::Array> retired; // buffers that views of this call may still read
   std::optional<io::Array> replacement;
