@@ -24,46 +24,49 @@ int64_t wholeBlocks(int64_t positions) {
   return (positions + cpu::kCacheBlockPositions - 1) / cpu::kCacheBlockPositions * cpu::kCacheBlockPositions;
 }
 
-CacheWriter::CacheWriter(const io::TensorInfo &slot, int64_t size) : isWide(slot.dtype == HONE_F32) {
-  auto take = [&](auto layout) {
-    paddedSize = layout.width;
-    ofPosition = [layout](int64_t position) { return layout.ofPosition(position); };
-    for (int64_t d = 0; d < size; ++d)
-      ofElement.push_back(layout.ofElement(d));
+CacheWriter::CacheWriter(const io::TensorInfo &slot, int64_t size)
+    : dtype(slot.dtype), isOfKeys(slot.layout == io::StateLayout::KeyBlocks), size(size) {
+  withLayout([this](auto, auto layout) { paddedSize = layout.width; });
+}
+
+/// Calls `visit` with bits as wide as an element and the layout, whose divisors are then known to the compiler.
+template <typename Visit> void CacheWriter::withLayout(Visit visit) const {
+  auto withWord = [&](auto bits, auto word) {
+    if (isOfKeys)
+      visit(bits, cpu::BlockedKeyLayout(word, size));
+    else
+      visit(bits, cpu::BlockedValueLayout(word, size));
   };
-  int64_t word = cpu::cacheWordElements(slot.dtype);
-  if (slot.layout == io::StateLayout::KeyBlocks)
-    take(cpu::BlockedKeyLayout(word, size));
-  else
-    take(cpu::BlockedValueLayout(word, size));
-}
-
-template <typename Bits>
-void CacheWriter::writeBits(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
-  forEachHead<Bits>(buffer, [&](int64_t sequence, int64_t head, Bits *memory) {
-    const Bits *row = static_cast<const Bits *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
-    for (int64_t s = 0; s < fresh.sizes[2]; ++s, row += fresh.strides[2]) {
-      Bits *to = memory + ofPosition(first + s);
-      for (size_t d = 0; d < ofElement.size(); ++d)
-        to[ofElement[d]] = row[static_cast<int64_t>(d) * fresh.strides[3]];
-    }
-  });
-}
-
-template <typename Bits> void CacheWriter::clearBits(const hone_tensor &buffer, int64_t first, int64_t end) const {
-  forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
-    for (int64_t position = first; position < end; ++position)
-      for (int64_t offset : ofElement)
-        memory[ofPosition(position) + offset] = 0;
-  });
+  using One = std::integral_constant<int64_t, 1>;
+  using Two = std::integral_constant<int64_t, 2>;
+  if (dtype == HONE_F32)
+    return withWord(uint32_t(), One());
+  cpu::cacheWordElements(dtype) == Two() ? withWord(uint16_t(), Two()) : withWord(uint16_t(), One());
 }
 
 void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
-  isWide ? writeBits<uint32_t>(fresh, buffer, first) : writeBits<uint16_t>(fresh, buffer, first);
+  withLayout([&](auto bits, auto layout) {
+    using Bits = decltype(bits);
+    forEachHead<Bits>(buffer, [&](int64_t sequence, int64_t head, Bits *memory) {
+      const Bits *row = static_cast<const Bits *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
+      for (int64_t s = 0; s < fresh.sizes[2]; ++s, row += fresh.strides[2]) {
+        Bits *to = memory + layout.ofPosition(first + s);
+        for (int64_t d = 0; d < size; ++d)
+          to[layout.ofElement(d)] = row[d * fresh.strides[3]];
+      }
+    });
+  });
 }
 
 void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) const {
-  isWide ? clearBits<uint32_t>(buffer, first, end) : clearBits<uint16_t>(buffer, first, end);
+  withLayout([&](auto bits, auto layout) {
+    using Bits = decltype(bits);
+    forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
+      for (int64_t position = first; position < end; ++position)
+        for (int64_t d = 0; d < size; ++d)
+          memory[layout.ofPosition(position) + layout.ofElement(d)] = 0;
+    });
+  });
 }
 
 } // namespace hone::rt

@@ -8,8 +8,6 @@
 
 #include "hone/io/manifest.h"
 
-#include <functional>
-
 namespace hone::rt {
 
 /// Room for `positions` and what fills their last block up.
@@ -31,13 +29,11 @@ public:
   void clear(const hone_tensor &buffer, int64_t first, int64_t end) const;
 
 private:
-  template <typename Bits> void writeBits(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
-  template <typename Bits> void clearBits(const hone_tensor &buffer, int64_t first, int64_t end) const;
+  template <typename Visit> void withLayout(Visit visit) const;
 
-  bool isWide; // elements of 32 bits
-  int64_t paddedSize = 0;
-  std::function<int64_t(int64_t)> ofPosition;
-  std::vector<int64_t> ofElement; // for each element of a position
+  hone_dtype dtype;
+  bool isOfKeys;
+  int64_t size, paddedSize = 0;
 };
 
 } // namespace hone::rt

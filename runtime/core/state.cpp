@@ -6,7 +6,6 @@
 #include "core/state.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace hone::rt {
 namespace {
@@ -82,14 +81,11 @@ hone_tensor Slot::viewOf(int64_t positions) const {
   return view;
 }
 
-/// A buffer for the sizes; in blocks, with the elements that fill positions up, all zero.
+/// A buffer of zeros for the sizes; in blocks, with the elements that fill positions up.
 absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
-  if (!writer)
-    return io::Array::create(info->dtype, std::move(bufferSizes));
-  bufferSizes[kElementAxis] = writer->width();
-  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(info->dtype, std::move(bufferSizes)));
-  std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
-  return array;
+  if (writer)
+    bufferSizes[kElementAxis] = writer->width();
+  return io::Array::zeros(info->dtype, std::move(bufferSizes));
 }
 
 /// Writes positions from `first` on, behind which there is nothing.
@@ -135,7 +131,6 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
     }
     setSizes(std::move(first));
     HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
-    std::memset(buffer.data(), 0, static_cast<size_t>(buffer.bytes()));
   }
   if (grows())
     return viewOf(length + pending);

@@ -42,15 +42,34 @@ void copyFrom(const hone_tensor &from, const hone_tensor &to, int32_t axis, int3
 
 } // namespace
 
+Array::Memory Array::allocateAny(size_t bytes) {
+  void *block = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  return {static_cast<char *>(block), {block}};
+}
+
+/// There is no aligned_alloc of zeros; what calloc maps is not touched.
+Array::Memory Array::allocateZeros(size_t bytes) {
+  size_t room = bytes + kAlignment;
+  void *block = std::calloc(room, 1), *aligned = block;
+  return {static_cast<char *>(block ? std::align(kAlignment, bytes, aligned, room) : nullptr), {block}};
+}
+
 absl::StatusOr<Array> Array::create(hone_dtype dtype, std::vector<int64_t> shape) {
+  return over(dtype, std::move(shape), allocateAny);
+}
+
+absl::StatusOr<Array> Array::zeros(hone_dtype dtype, std::vector<int64_t> shape) {
+  return over(dtype, std::move(shape), allocateZeros);
+}
+
+absl::StatusOr<Array> Array::over(hone_dtype dtype, std::vector<int64_t> shape, Memory (*allocate)(size_t bytes)) {
   if (shape.size() > HONE_MAX_RANK)
     return invalid("unsupported rank ", shape.size(), "; supported: up to ", HONE_MAX_RANK);
   std::optional<int64_t> bytes = tensorBytes(dtype, shape);
   if (!bytes)
     return invalid("cannot hold a tensor of type ", dtypeName(dtype), " and shape ", shapeText(shape));
   Array array;
-  size_t rounded = (static_cast<size_t>(*bytes) / kAlignment + 1) * kAlignment;
-  array.memory.reset(static_cast<char *>(std::aligned_alloc(kAlignment, rounded)));
+  array.memory = allocate(static_cast<size_t>(*bytes));
   if (!array.memory)
     return absl::ResourceExhaustedError(cat("cannot allocate ", *bytes, " bytes: out of memory"));
   array.elementType = dtype;

@@ -22,6 +22,9 @@ public:
   /// Uninitialised elements. Fails for more than HONE_MAX_RANK dimensions, sizes that overflow, or no memory.
   static absl::StatusOr<Array> create(hone_dtype dtype, std::vector<int64_t> shape);
 
+  /// Elements whose bits are 0. Fails as `create` does. Of a large array, pages take memory as they are first written.
+  static absl::StatusOr<Array> zeros(hone_dtype dtype, std::vector<int64_t> shape);
+
   /// A dense copy of a strided view.
   static absl::StatusOr<Array> copyOf(const hone_tensor &tensor);
 
@@ -49,13 +52,19 @@ public:
 
 private:
   struct Free {
-    void operator()(char *pointer) const { std::free(pointer); }
+    void operator()(char *) const { std::free(block); }
+    void *block; // what was allocated, in which the elements begin at an aligned address
   };
+  using Memory = std::unique_ptr<char, Free>;
+
+  static absl::StatusOr<Array> over(hone_dtype dtype, std::vector<int64_t> shape, Memory (*allocate)(size_t bytes));
+  static Memory allocateAny(size_t bytes);
+  static Memory allocateZeros(size_t bytes);
 
   hone_dtype elementType = HONE_F32;
   std::vector<int64_t> sizes = {0};
   int64_t elements = 0;
-  std::unique_ptr<char, Free> memory;
+  Memory memory;
 };
 
 /// A dense row-major view of `data`.

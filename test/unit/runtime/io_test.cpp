@@ -5,6 +5,7 @@
 
 #include "support.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hone::test {
@@ -44,6 +45,18 @@ TEST(Arrays, CopyOfABroadcastViewRepeats) {
   absl::StatusOr<Array> copy = Array::copyOf(wide);
   ASSERT_TRUE(copy.ok());
   EXPECT_THAT(elementsOf<int32_t>(*copy), ElementsAre(1, 1, 1, 2, 2, 2));
+}
+
+TEST(Arrays, ZerosAreAlignedAndZero) {
+  for (int64_t count : {0, 1, 100, 1 << 20}) {
+    absl::StatusOr<Array> array = Array::zeros(HONE_F32, {count});
+    ASSERT_TRUE(array.ok()) << messageOf(array);
+    EXPECT_EQ(array->count(), count);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(array->data()) % 64, 0u);
+    EXPECT_TRUE(std::ranges::all_of(array->as<float>(), [](float value) { return value == 0; }));
+    Array moved = *std::move(array);
+    EXPECT_EQ(moved.count(), count);
+  }
 }
 
 TEST(Npy, RoundTripsEveryType) {

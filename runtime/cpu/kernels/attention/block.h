@@ -92,8 +92,15 @@ private:
     row.sum = hasSink ? 1.0f : 0.0f;
     const hone_tensor &query = attention.query;
     const float *from = floats(query) + offsetOf(query, sequence, row.head, row.query);
-    for (int64_t d = 0; d < paddedSize; ++d)
-      queries[r * paddedSize + d] = d < attention.size() ? from[d * query.strides[3]] * attention.scale : 0.0f;
+    float *to = queries + r * paddedSize;
+    if (query.strides[3] == 1)
+      for (int64_t d = 0; d < attention.size(); ++d)
+        to[d] = from[d] * attention.scale;
+    else
+      for (int64_t d = 0; d < attention.size(); ++d)
+        to[d] = from[d * query.strides[3]] * attention.scale;
+    for (int64_t d = attention.size(); d < paddedSize; ++d)
+      to[d] = 0;
     for (int64_t d = 0; d < paddedValue; ++d)
       sums[r * paddedValue + d] = 0;
   }
@@ -102,8 +109,12 @@ private:
     const hone_tensor &out = attention.out;
     float factor = sum == 0 ? 0.0f : 1.0f / sum; // 0: nothing was visible
     float *to = floats(out) + offsetOf(out, sequence, rows[r].head, rows[r].query);
-    for (int64_t d = 0; d < attention.valueSize(); ++d)
-      to[d * out.strides[3]] = values[d] * factor;
+    if (out.strides[3] == 1)
+      for (int64_t d = 0; d < attention.valueSize(); ++d)
+        to[d] = values[d] * factor;
+    else
+      for (int64_t d = 0; d < attention.valueSize(); ++d)
+        to[d * out.strides[3]] = values[d] * factor;
   }
 
   const Attention &attention;

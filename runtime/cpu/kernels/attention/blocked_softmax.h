@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The running softmax of a row over steps of a cache in blocks. Lanes are only put together where the maximum grows, which in a
-// long cache is seldom.
+// The running softmax of a row over steps of a cache in blocks. Lanes are only put together where the maximum grows by a lot, which
+// is seldom.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_SOFTMAX_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_SOFTMAX_H
@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kLog2E = 1.44269504f;
 
-/// 2^x for x ≤ 0, to 2 units in the last place; 0 below -126, NaN for NaN. The polynomial is a least-squares fit of the relative
+/// 2^x for x ≤ 127, to 2 units in the last place; 0 below -126, NaN for NaN. The polynomial is a least-squares fit of the relative
 /// error over [-1/2, 1/2], reweighted until the error is even.
 inline Vector powerOfTwo(Vector x) {
   Vector n = (x + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
@@ -59,14 +59,19 @@ template <int PIECES> Vector largestOf(const Vector (&vectors)[PIECES]) {
   return largerLanes(most[0], most[1]);
 }
 
-/// Turns the logits of a step into weights under the running maximum, and adds them to `total`; what sums so far must be
-/// multiplied with is the result.
+/// How far logits may lie above what weights are relative to. Less than this is not worth multiplying sums again; weights up to
+/// e^8 lose nothing.
+constexpr float kSlack = 8.0f;
+
+/// Turns the logits of a step into weights relative to `row.largest`, which follows the running maximum, and adds them to `total`;
+/// what sums so far must be multiplied with is the result.
 template <int PIECES> float weighPieces(QueryRow &row, Vector (&logits)[PIECES], Vector &total) {
   float correction = 1.0f;
   Vector most = largestOf(logits);
-  if (__builtin_expect(isAnyAbove(most, row.largest), false)) {
+  if (__builtin_expect(isAnyAbove(most, row.largest + kSlack), false)) {
     float next = largestLane(most);
-    correction = vectorExp(row.largest - next);
+    if (row.largest != -__builtin_inff()) // else there are no sums yet
+      correction = vectorExp(row.largest - next);
     row.largest = next;
     total *= correction;
   }
