@@ -146,6 +146,42 @@ void manyRows(const Options &options, Pool &pool, const Case &test, const LayerS
   std::fflush(stdout);
 }
 
+/// Two layers of GPT-2's width with an activation between them, beside the same two as calls of their own.
+void pairOfLayers(const Options &options, Pool &pool, const Case &test, cpu::Level level, const std::string &name) {
+  constexpr int64_t rows = 512, size = 768, width = 3072, gelu = 4;
+  auto packed = [&](int64_t outputs, int64_t inputs, int64_t at) {
+    auto sizes = packedLinearShape(test.format, {outputs, inputs, 0});
+    return viewOf(pool.all().data() + at, HONE_U8, {sizes.begin(), sizes.end()});
+  };
+  Floats x(rows * size, 0.25f), between(rows * width, 0), y(rows * size, 0);
+  hone_tensor none = absentOperand(), up = packed(width, size, 0);
+  hone_tensor down = packed(size, width, packedLinearBytes(test.format, {width, size, 0}));
+  hone_tensor in = viewOf(x.data(), HONE_F32, {rows, size}), out = viewOf(y.data(), HONE_F32, {rows, size});
+  hone_tensor hidden = viewOf(between.data(), HONE_F32, {rows, width});
+  hone_tensor both[] = {in, up, none, down, none, none, out};
+  hone_tensor first[] = {in, up, none, none, none, hidden}, second[] = {hidden, down, none, none, none, out};
+  int64_t ints[] = {gelu, width}, plain[] = {0};
+  hone_kernel_fn pair = findKernel("hone.packed_mlp." + std::string(test.name), level);
+  hone_kernel_fn layer = findKernel(test.kernel, level);
+  Measurement measurement, alone;
+  takeTurns(options, [&](bool counts) {
+    double limit = peak(arithmeticOf(test.format, level), options.threads);
+    double start = seconds(options.threads);
+    pair(nullptr, both, ints, nullptr);
+    double middle = seconds(options.threads);
+    layer(nullptr, first, ints, nullptr);
+    layer(nullptr, second, plain, nullptr);
+    double end = seconds(options.threads);
+    if (!counts)
+      return;
+    measurement.add(4.0 * rows * size * width / (middle - start), limit);
+    alone.add(end - middle, middle - start);
+  });
+  std::printf("%-34s 512 rows %6.0f GFLOP/s, %4.0f %% of the peak; two calls take %.2f times\n", name.c_str(),
+              median(measurement.rates) * 1e-9, median(measurement.ratios) * 100, median(alone.ratios));
+  std::fflush(stdout);
+}
+
 } // namespace
 
 void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
@@ -158,6 +194,11 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
       fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
       manyRows(options, pool, test, size, level, name);
     }
+  for (const Case &test : kCases) {
+    std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
+    if (!isQuantized(test.format) && isWanted(options, name))
+      pairOfLayers(options, pool, test, level, name);
+  }
 }
 
 } // namespace hone::bench

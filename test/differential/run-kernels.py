@@ -125,6 +125,21 @@ def packed_mlps():
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
 
 
+def packed_float_mlps():
+    rng = np.random.default_rng(6)
+    for (element, tolerance), width in itertools.product((("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), (33, 96)):
+        params = {}
+        for name, shape in (("u", (width, 40)), ("d", (40, width))):
+            weight = (SPREAD * rng.standard_normal(shape)).astype(np.float32)
+            weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
+            params[name] = (tensor(*shape, element=f"f32, #hone.stored<{element}>"), stored(weight, element))
+        for name, size in (("b", width), ("c", 40)):
+            params[name] = (tensor(size), stored(rng.standard_normal(size).astype(np.float32), "f32"))
+        x = tensor("B", "S", 40)
+        yield Case(f"hone.packed_mlp.{element}", "hone.mlp gelu %x, up(%u, %b), down(%d, %c)", x, [*ROWS, {"B": 2, "S": 150}],
+                   tolerance, params, x=x)
+
+
 def norms():
     for size in (1, 15, 64, 100):
         x, w = tensor("B", "S", size), tensor(size)
@@ -189,7 +204,8 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps())
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
+                                packed_float_mlps())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

@@ -173,11 +173,28 @@ static int64_t getNumber(Activation activation) {
   llvm_unreachable("an activation that the enum does not have");
 }
 
-static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
-  Value x = choice.inputs[0], weight = choice.inputs[1];
+/// Memory for a product of x and a weight.
+static Value createRows(OpBuilder &b, Location loc, Value x, Value weight) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, x);
   sizes.back() = b.getIndexAttr(cast<RankedTensorType>(weight.getType()).getDimSize(0));
-  return createKernel(b, loc, call, choice, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+  return tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+}
+
+static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
+  return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
+}
+
+/// Both products at once, where their weights are floats of the same type.
+static Choice choosePackedMlp(MlpOp op) {
+  hrt::PanelsAttr up = getPanels(op.getUp()), down = getPanels(op.getDown());
+  if (up.getAffine() || up.getKernelSuffix() != down.getKernelSuffix() ||
+      !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
+    return {};
+  int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);
+  return {"hone.packed_mlp." + up.getKernelSuffix(),
+          {op.getX(), op.getUp(), op.getUpBias(), op.getDown(), op.getDownBias(), /*residual=*/Value()},
+          {getNumber(op.getActivation()), width},
+          {}};
 }
 
 /// The block, if its weights are in panels, else null.
@@ -185,6 +202,8 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
   if (auto mlp = dyn_cast<MlpOp>(op); mlp && getPanels(mlp.getUp()) && getPanels(mlp.getDown())) {
+    if (Choice both = choosePackedMlp(mlp); !both.name.empty())
+      return createKernel(b, loc, call, both, createRows(b, loc, mlp.getX(), mlp.getDown()));
     Value hidden =
         create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
     return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));

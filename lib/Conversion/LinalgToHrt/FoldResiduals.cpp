@@ -50,8 +50,10 @@ static Layer findLayer(Value value) {
     value = value.getDefiningOp()->getOperand(0);
   }
   auto kernel = value.getDefiningOp<hrt::KernelOp>();
-  bool adds = kernel && value.hasOneUse() && kernel.getName().starts_with("hone.packed_linear.") &&
-              cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
+  bool adds =
+      kernel && value.hasOneUse() &&
+      (kernel.getName().starts_with("hone.packed_linear.") || kernel.getName().starts_with("hone.packed_mlp.")) &&
+      cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
   if (adds && !ShapedType::isDynamic(columns) && getColumns(value) == columns)
     layer.kernel = kernel;
   return layer;

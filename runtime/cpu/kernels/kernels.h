@@ -33,6 +33,14 @@ void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *in
 void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_mlp.f32, .f16, .bf16: x[..., K] f32, up and down as packed weights of [I, K] and [N, I] of the kernel's type, each
+/// followed by its bias, [I] and [N] or absent, and residual[..., N] or absent → y[..., N]; ints {activation, I}.
+///   y = act(x · Upᵀ + up_bias) · Downᵀ + down_bias + residual, as two calls of hone.packed_linear of that type
+/// The order of operands is x, up, up_bias, down, down_bias, residual, y. y overlaps no input.
+void packedMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.packed_linear.u8, .u4: x[..., K] f32, weight {panels, steps, 16, 4} u8, scales {panels, groups, 16} f16 or f32,
 /// zeros {panels, groups, 16} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N];
 /// ints {activation, group, bits, at_least}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.

@@ -10,19 +10,15 @@
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-/// Calls `body(x row, y row, N)` for every row, dense rows with stride 1 known to the compiler.
-template <typename Body> void forRows(const hone_tensor &x, const hone_tensor &y, Body body) {
+/// Calls `body(N, x row, y row, others...)` for every row.
+template <typename Body, typename... Rows>
+void forRows(const hone_tensor &x, const hone_tensor &y, Body body, Rows... others) {
   if (isAbsent(x))
     return;
   int64_t rows = countRows(x), size = x.sizes[x.rank - 1];
 #pragma omp parallel for schedule(static) if (rows * size > 4096)
-  for (int64_t row = 0; row < rows; ++row) {
-    Row from = rowOf(x, row), to = rowOf(y, row);
-    if (from.stride == 1 && to.stride == 1)
-      body(Row{from.data, 1}, Row{to.data, 1}, size);
-    else
-      body(from, to, size);
-  }
+  for (int64_t row = 0; row < rows; ++row)
+    withKnownStrides([&](auto... known) { body(size, known...); }, rowOf(x, row), rowOf(y, row), others...);
 }
 
 /// The factor of element i: weight[i] + offset, 1 without a weight.
@@ -66,29 +62,29 @@ float largestOf(Row x, int64_t size) {
 } // namespace
 
 void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *attributes) {
-  Row weight = vectorOf(operands[1]);
   float offset = ints[0] ? 1.0f : 0.0f;
   float epsilon = static_cast<float>(attributes[0]);
-  forRows(operands[0], operands[2], [=](Row x, Row y, int64_t size) {
+  auto normalize = [=](int64_t size, Row x, Row y, Row weight) {
     float factor = 1.0f / sqrtf(squaresOf(x, size, 0) / static_cast<float>(size) + epsilon);
     for (int64_t i = 0; i < size; ++i)
       y[i] = x[i] * factor * scaleAt(weight, i, offset);
-  });
+  };
+  forRows(operands[0], operands[2], normalize, vectorOf(operands[1]));
 }
 
 void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *attributes) {
-  Row weight = vectorOf(operands[1]), bias = vectorOf(operands[2]);
   float epsilon = static_cast<float>(attributes[0]);
-  forRows(operands[0], operands[3], [=](Row x, Row y, int64_t size) {
+  auto normalize = [=](int64_t size, Row x, Row y, Row weight, Row bias) {
     float mean = sumOf(x, size) / static_cast<float>(size);
     float factor = 1.0f / sqrtf(squaresOf(x, size, mean) / static_cast<float>(size) + epsilon);
     for (int64_t i = 0; i < size; ++i)
       y[i] = (x[i] - mean) * factor * scaleAt(weight, i) + shiftAt(bias, i);
-  });
+  };
+  forRows(operands[0], operands[3], normalize, vectorOf(operands[1]), vectorOf(operands[2]));
 }
 
 void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *) {
-  forRows(operands[0], operands[1], [](Row x, Row y, int64_t size) {
+  forRows(operands[0], operands[1], [](int64_t size, Row x, Row y) {
     float largest = largestOf(x, size), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < size; ++i) {

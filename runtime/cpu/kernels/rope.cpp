@@ -26,8 +26,6 @@ inline void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, 
   }
 }
 
-Row dense(Row row) { return {row.data, 1}; }
-
 } // namespace
 
 void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
@@ -41,10 +39,14 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
     int64_t b = row / (heads * positions), s = row % positions;
     Row from = rowOf(x, row), to = rowOf(y, row);
     Row c = tableRow(cos, b, s), n = tableRow(sin, b, s);
-    if (step == 1 && from.stride == 1 && to.stride == 1 && c.stride == 1 && n.stride == 1)
-      rotate(dense(from), dense(to), dense(c), dense(n), pairs, 1, pairs);
-    else
-      rotate(from, to, c, n, pairs, step, apart);
+    withKnownStrides(
+        [=](Row from, Row to, Row cos, Row sin) {
+          if (step == 1)
+            rotate(from, to, cos, sin, pairs, 1, pairs);
+          else
+            rotate(from, to, cos, sin, pairs, step, apart);
+        },
+        from, to, c, n);
     for (int64_t i = 2 * pairs; i < size; ++i)
       to[i] = from[i];
   }

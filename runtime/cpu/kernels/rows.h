@@ -57,6 +57,14 @@ inline Row rowOf(const hone_tensor &tensor, int64_t row) {
   return {floats(tensor) + rowOffset(tensor, row), tensor.strides[tensor.rank - 1]};
 }
 
+/// Calls `body(rows...)`; where the rows that exist all have stride 1, with rows of which the compiler knows that.
+template <typename Body, typename... Rows> void withKnownStrides(const Body &body, Rows... rows) {
+  if (((rows.stride == 1 || !rows.data) && ...))
+    body(Row{rows.data, 1}...);
+  else
+    body(rows...);
+}
+
 /// A vector operand, or null where absent.
 inline Row vectorOf(const hone_tensor &tensor) {
   if (isAbsent(tensor))

@@ -22,6 +22,40 @@ func.func @block(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
+// Two products with an activation between them are one call where both weights are floats of the same type.
+// CHECK-LABEL: @block
+// CHECK: %[[U:.*]] = hrt.weight {{.*}} : memref<2x8x16x1xf32>
+// CHECK: %[[D:.*]] = hrt.weight {{.*}} : memref<1x20x16x1xf32>
+// CHECK: hrt.kernel "hone.packed_mlp.f32" %{{.*}} ints [3, 20] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<2x8x16x1xf32>, tensor<20xf32>, tensor<1x20x16x1xf32>, tensor<f32>, tensor<f32>)
+// CHECK-NOT: hrt.kernel
+hone.param @up : tensor<20x8xf32, #hrt.panels<f32>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
+hone.param @down : tensor<8x20xf32, #hrt.panels<f32>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
+func.func @block(%x: tensor<?x8xf32>, %b: tensor<20xf32>) -> tensor<?x8xf32> {
+  %u = hone.get_param @up : tensor<20x8xf32, #hrt.panels<f32>>
+  %d = hone.get_param @down : tensor<8x20xf32, #hrt.panels<f32>>
+  %0 = hone.mlp gelu %x, up(%u, %b), down(%d)
+     : (tensor<?x8xf32>, tensor<20x8xf32, #hrt.panels<f32>>, tensor<8x20xf32, #hrt.panels<f32>>, tensor<20xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Weights of two types are two calls.
+// CHECK-LABEL: @mixed_block
+// CHECK: hrt.kernel "hone.packed_linear.bf16" %{{.*}} ints [3]
+// CHECK: hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [0]
+hone.param @up : tensor<20x8xf32, #hrt.panels<bf16>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
+hone.param @down : tensor<8x20xf32, #hrt.panels<f32>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
+func.func @mixed_block(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %u = hone.get_param @up : tensor<20x8xf32, #hrt.panels<bf16>>
+  %d = hone.get_param @down : tensor<8x20xf32, #hrt.panels<f32>>
+  %0 = hone.mlp gelu %x, up(%u), down(%d)
+     : (tensor<?x8xf32>, tensor<20x8xf32, #hrt.panels<bf16>>, tensor<8x20xf32, #hrt.panels<f32>>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
 // An embedding reads single elements where they lie: nothing is unpacked as a whole.
 // CHECK-LABEL: @table
 // CHECK: hrt.weight %{{.*}}[0] : memref<2x16x16x2xbf16>

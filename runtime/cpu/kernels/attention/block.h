@@ -31,6 +31,7 @@ public:
   void run(int64_t b, int64_t keyHead, int64_t first, int64_t rowCount, int64_t firstKey, int64_t endKey) {
     sequence = b;
     head = keyHead;
+    firstRow = first;
     count = rowCount;
     int64_t begin = endKey, end = firstKey;
     for (int64_t r = 0; r < count; ++r) {
@@ -78,10 +79,28 @@ public:
   }
 
 private:
+  int64_t headOf(int64_t index) const { return head * attention.group() + index / attention.queries(); }
+  int64_t queryOf(int64_t index) const { return index % attention.queries(); }
+
+  /// Where row `index` of the sequence and key head lies in a tensor of queries or outputs.
+  Row rowAt(const hone_tensor &tensor, int64_t index) const {
+    return {floats(tensor) + offsetOf(tensor, sequence, headOf(index), queryOf(index)), tensor.strides[3]};
+  }
+
+  /// Rows of a head lie far apart: what is read or written next is asked for some rows before.
+  template <int IS_WRITTEN> void askForRow(const hone_tensor &tensor, int64_t index) const {
+    constexpr int64_t ahead = 8, lineFloats = 16;
+    if (index + ahead >= attention.group() * attention.queries() || tensor.strides[3] != 1)
+      return;
+    const float *from = rowAt(tensor, index + ahead).data;
+    for (int64_t d = 0; d < tensor.sizes[3]; d += lineFloats)
+      __builtin_prefetch(from + d, IS_WRITTEN, 3);
+  }
+
   void beginRow(int64_t r, int64_t index, bool withSinks) {
     QueryRow &row = rows[r];
-    row.head = head * attention.group() + index / attention.queries();
-    row.query = index % attention.queries();
+    row.head = headOf(index);
+    row.query = queryOf(index);
     row.position = attention.keys() - attention.queries() + row.query;
     attention.visible(sequence, row.query, row.begin, row.end);
     row.bias = attention.biasRow(sequence, row.head, row.query);
@@ -90,15 +109,14 @@ private:
     bool hasSink = withSinks && attention.sinks.data;
     row.largest = hasSink ? attention.sinks[row.head] : -__builtin_inff();
     row.sum = hasSink ? 1.0f : 0.0f;
-    const hone_tensor &query = attention.query;
-    const float *from = floats(query) + offsetOf(query, sequence, row.head, row.query);
     float *to = queries + r * paddedSize;
-    if (query.strides[3] == 1)
-      for (int64_t d = 0; d < attention.size(); ++d)
-        to[d] = from[d] * attention.scale;
-    else
-      for (int64_t d = 0; d < attention.size(); ++d)
-        to[d] = from[d * query.strides[3]] * attention.scale;
+    withKnownStrides(
+        [&](Row from) {
+          for (int64_t d = 0; d < attention.size(); ++d)
+            to[d] = from[d] * attention.scale;
+        },
+        rowAt(attention.query, index));
+    askForRow<0>(attention.query, index);
     for (int64_t d = attention.size(); d < paddedSize; ++d)
       to[d] = 0;
     for (int64_t d = 0; d < paddedValue; ++d)
@@ -106,15 +124,14 @@ private:
   }
 
   void writeRow(int64_t r, float sum, const float *values) const {
-    const hone_tensor &out = attention.out;
     float factor = sum == 0 ? 0.0f : 1.0f / sum; // 0: nothing was visible
-    float *to = floats(out) + offsetOf(out, sequence, rows[r].head, rows[r].query);
-    if (out.strides[3] == 1)
-      for (int64_t d = 0; d < attention.valueSize(); ++d)
-        to[d] = values[d] * factor;
-    else
-      for (int64_t d = 0; d < attention.valueSize(); ++d)
-        to[d * out.strides[3]] = values[d] * factor;
+    withKnownStrides(
+        [&](Row to) {
+          for (int64_t d = 0; d < attention.valueSize(); ++d)
+            to[d] = values[d] * factor;
+        },
+        rowAt(attention.out, firstRow + r));
+    askForRow<1>(attention.out, firstRow + r);
   }
 
   const Attention &attention;
@@ -123,7 +140,7 @@ private:
   float *queries, *sums;
   Keys keys;
   QueryRow rows[kBlockQueries];
-  int64_t sequence = 0, head = 0, count = 0;
+  int64_t sequence = 0, head = 0, firstRow = 0, count = 0;
 };
 
 } // namespace

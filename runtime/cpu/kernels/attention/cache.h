@@ -87,6 +87,13 @@ public:
   /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
   int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
 
+  /// Asks for the first `count` rows.
+  void askFor(int64_t count) const {
+    for (int64_t j = 0, lines = rowLines(); j < count; ++j)
+      for (int64_t line = 0; line < lines; ++line)
+        __builtin_prefetch(rowBytes(j) + 64 * line, 0, 2);
+  }
+
   /// Writes rows [first, first + count) as floats, `width` elements each; what the rows lack is 0.
   void copy(int64_t first, int64_t count, float *to, int64_t width) const {
     for (int64_t j = 0; j < count; ++j)

@@ -10,12 +10,13 @@
 
 namespace {
 
-// Sums in registers: rows times vectors; a vector is two registers where registers have 256 bits.
+// Sums in registers, rows times vectors, and most vectors of a row; a vector is two registers where registers have 256 bits.
 #ifdef __AVX512F__
-constexpr int kProductRows = 6, kProductVectors = 4;
+constexpr int kProductSums = 24, kProductVectors = 4;
 #else
-constexpr int kProductRows = 6, kProductVectors = 1;
+constexpr int kProductSums = 6, kProductVectors = 1;
 #endif
+constexpr int kMostProductRows = 12;
 
 /// c[rows, columns] = a[rows, depth] · b[depth, columns], plus c where `accumulate`. Strides count elements, columns of b and c
 /// are a multiple of 16.
@@ -48,30 +49,32 @@ template <int ROWS, int VECTORS> void multiplyBlock(const Product &p) {
       store(p.c + r * p.cStride + v * kLanes, sums[r][v]);
 }
 
-template <int ROWS> void multiplyRows(Product p, int64_t rows, int64_t columns) {
+template <int ROWS, int VECTORS> void multiplyRows(const Product &p, int64_t rows) {
   if constexpr (ROWS > 1)
     if (rows < ROWS)
-      return multiplyRows<ROWS - 1>(p, rows, columns);
-  for (; columns >= kProductVectors * kLanes; columns -= kProductVectors * kLanes) {
-    multiplyBlock<ROWS, kProductVectors>(p);
-    p.b += kProductVectors * kLanes;
-    p.c += kProductVectors * kLanes;
-  }
-  for (; columns > 0; columns -= kLanes) {
-    multiplyBlock<ROWS, 1>(p);
-    p.b += kLanes;
-    p.c += kLanes;
-  }
+      return multiplyRows<ROWS - 1, VECTORS>(p, rows);
+  multiplyBlock<ROWS, VECTORS>(p);
 }
 
-/// Rows pass by in blocks of nearly equal height.
-inline void multiply(Product p, int64_t rows, int64_t columns) {
-  int64_t blocks = (rows + kProductRows - 1) / kProductRows, height = blocks == 0 ? 1 : (rows + blocks - 1) / blocks;
+/// VECTORS vectors of columns; rows pass by in blocks of nearly equal height, as high as registers have sums.
+template <int VECTORS> void multiplyColumns(Product p, int64_t rows) {
+  constexpr int most = kProductSums / VECTORS < kMostProductRows ? kProductSums / VECTORS : kMostProductRows;
+  int64_t blocks = (rows + most - 1) / most, height = blocks == 0 ? 1 : (rows + blocks - 1) / blocks;
   for (; rows > 0; rows -= height) {
-    multiplyRows<kProductRows>(p, smaller(rows, height), columns);
+    multiplyRows<most, VECTORS>(p, smaller(rows, height));
     p.a += height * p.aStride;
     p.c += height * p.cStride;
   }
+}
+
+template <int VECTORS = kProductVectors> void multiply(Product p, int64_t rows, int64_t columns) {
+  for (; columns >= VECTORS * kLanes; columns -= VECTORS * kLanes) {
+    multiplyColumns<VECTORS>(p, rows);
+    p.b += VECTORS * kLanes;
+    p.c += VECTORS * kLanes;
+  }
+  if constexpr (VECTORS > 1)
+    multiply<VECTORS / 2>(p, rows, columns);
 }
 
 } // namespace

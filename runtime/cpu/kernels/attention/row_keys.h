@@ -30,6 +30,8 @@ public:
       return tiles.run(of, blocks);
     block = &of;
     Prefetch<Cache> next(attention.key, attention.value, of.sequence, of.head, advancesOfBlock());
+    if (of.count >= kFewRows)
+      keysAt(begin).askFor(blocks.keyCount(0));
     for (int64_t i = 0; i < blocks.count(); ++i)
       if (blocks.keyCount(i) > 0)
         addKeys(blocks, i, next);
@@ -52,6 +54,8 @@ private:
     int64_t step = scoredRows();
     if (block->count < kFewRows)
       next.begin(blocks, index);
+    else
+      askForMany(blocks, index);
     for (int64_t j = 0; j < keyCount; j += kLanes)
       turnKeys(keys, j, smaller(kLanes, keyCount - j), next);
     for (int64_t r = 0; r < block->count; r += step) {
@@ -65,6 +69,12 @@ private:
       next.advance();
     }
     addValues(values, keyCount, next);
+  }
+
+  /// Many rows work long on a block: its values and the next one's keys have time to come.
+  void askForMany(const KeyBlocks &blocks, int64_t index) const {
+    valuesAt(blocks.firstKey(index)).askFor(blocks.keyCount(index));
+    keysAt(blocks.firstKey(index + 1)).askFor(blocks.keyCount(index + 1));
   }
 
   /// turnedKeys[d][j] = key j, element d, for 16 keys
@@ -113,16 +123,13 @@ private:
   void multiplyScales(float *score, const hone_tensor &scales, int64_t first, int64_t keyCount) const {
     if (isAbsent(scales))
       return;
-    const float *from = floats(scales) + offsetOf(scales, block->sequence, block->head, first);
-    int64_t stride = scales.strides[2];
-    if (stride == 1) {
+    withKnownStrides(
+        [=](Row from) {
 #pragma omp simd
-      for (int64_t j = 0; j < keyCount; ++j)
-        score[j] *= from[j];
-      return;
-    }
-    for (int64_t j = 0; j < keyCount; ++j)
-      score[j] *= from[j * stride];
+          for (int64_t j = 0; j < keyCount; ++j)
+            score[j] *= from[j];
+        },
+        Row{floats(scales) + offsetOf(scales, block->sequence, block->head, first), scales.strides[2]});
   }
 
   const Attention &attention;

@@ -42,8 +42,13 @@ struct QueryRow {
       for (int64_t j = 0; j < count; ++j)
         score[j] += slope * static_cast<float>(first + j - position);
     if (bias.data)
-      for (int64_t j = 0; j < count; ++j)
-        score[j] += bias[first + j];
+      withKnownStrides(
+          [=](Row known) {
+#pragma omp simd
+            for (int64_t j = 0; j < count; ++j)
+              score[j] += known[first + j];
+          },
+          bias);
   }
 
   /// The logit of one key: its score with what `adjust` adds, or minus infinity where it is not visible.

@@ -1,107 +1,99 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed f32, f16 and bf16 weights.
+// Linear layers with packed f32, f16 and bf16 weights, and pairs of them.
 
 #include "../kernels.h"
 
+#include "band_mlp.h"
 #include "dense_activations.h"
 #include "dense_block.h"
 #include "layer.h"
-#include "tile_dense.h"
+#include "tile_engine.h"
 #include "tile_rows.h"
+#include "vector_engine.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-/// Products by vector registers.
+/// A few rows by vector registers.
 template <typename Format> class DenseKernel {
 public:
-  /// kDensePanels panels of a slice stay in the first-level cache while all rows of a task pass by.
-  static constexpr int64_t kSliceWords = 256;
-
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
       : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1]), panels(weight.sizes[0]),
-        height(evenHeight(rows, kDenseRows)), activations(x, rows, steps * Format::kStepWords, height) {}
+        activations(x, rows, steps * Format::kStepWords) {}
 
   static int64_t blockRows() { return kDenseRows; }
-  int64_t blockHeight(int64_t) const { return height; }
+  static int64_t blockHeight(int64_t rows) { return rows; }
   static int64_t width(int64_t rows) { return widthOf(rows, kDenseSums, kDensePanels); }
-  int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kSliceWords / Format::kStepWords; }
+  int64_t sliceSteps(int64_t) const { return steps; }
 
   class Worker {
   public:
     explicit Worker(const DenseKernel &kernel) : kernel(kernel) {}
 
-    void select(const Slice &next) {
-      slice = next;
-      panelBytes = kernel.steps * Format::kBytes;
-      from = kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes;
-      if constexpr (Format::kUnpacks)
-        if (slice.taskRows > kDenseRows)
-          unpack();
-    }
+    void select(const Slice &next) { slice = next; }
 
-    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      DenseOperands operands = {from,
+    void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      int64_t panelBytes = kernel.steps * Format::kBytes;
+      DenseOperands operands = {kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes,
                                 slice.apart * panelBytes,
                                 slice.apart * kLanes,
                                 slice.steps,
-                                kernel.activations.block(row, rows, slice.step * Format::kStepWords),
+                                kernel.activations.from(slice.step * Format::kStepWords),
                                 y,
                                 yStride,
                                 columns,
                                 slice.step != 0};
-      if (!Format::kUnpacks || slice.taskRows <= kDenseRows)
-        return run<Format>(rows, operands);
-      operands.steps *= Format::kStepWords;
-      run<F32Format>(rows, operands);
+      runPanels<DenseBlock<Format>, kDenseSums, kDenseRows>(slice.width, rows, operands);
     }
 
   private:
-    /// Many rows read the weights of a slice as floats.
-    void unpack() {
-      constexpr int64_t bytes = Format::kStepWords * F32Format::kBytes;
-      for (int64_t panel = 0; panel < slice.width; ++panel)
-        for (int64_t step = 0; step < slice.steps; ++step) {
-          const uint8_t *packed = from + panel * panelBytes + step * Format::kBytes;
-          Format::unpack(packed, reinterpret_cast<float *>(unpacked[panel] + step * bytes));
-          prefetchAhead(packed, kWeightPrefetch);
-        }
-      from = unpacked[0];
-      panelBytes = sizeof unpacked[0];
-    }
-
-    template <typename Stored> void run(int64_t rows, const DenseOperands &operands) const {
-      runPanels<DenseBlock<Stored>, kDenseSums, kDenseRows>(slice.width, rows, operands);
-    }
-
     const DenseKernel &kernel;
     Slice slice = {};
-    const uint8_t *from = nullptr;
-    int64_t panelBytes = 0;
-    alignas(64) uint8_t unpacked[kDensePanels][Format::kUnpacks ? kSliceWords * F32Format::kBytes : 64];
   };
 
   const uint8_t *weight;
-  int64_t steps, panels, height;
+  int64_t steps, panels;
   DenseActivations<Format> activations;
 };
 
-template <typename Format>
-void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
+/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+template <typename Format, typename Body> bool withEngine(int64_t rows, const Body &body) {
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, Bf16Format)) {
-    if (countRows(y) > kTileRows)
-      return TileDenseLayer<Bf16Weights>(x, Bf16Weights(weight), y, epilogue).run();
-    if (countRows(y) >= TileRowsKernel::kFewestRows) {
-      TileRowsKernel kernel(x, weight, countRows(y));
-      return PackedLayer<TileRowsKernel>(kernel, y, epilogue).run();
-    }
+    if (rows <= kTileRows)
+      return false;
+    body([rows](const hone_tensor &weight) { return TileEngine<Bf16Weights>(Bf16Weights(weight), rows); });
+    return true;
   }
 #endif
-  DenseKernel<Format> kernel(x, weight, countRows(y));
-  PackedLayer<DenseKernel<Format>>(kernel, y, epilogue).run();
+  if (rows <= kDenseRows)
+    return false;
+  body([](const hone_tensor &weight) { return VectorEngine<Format>(weight); });
+  return true;
+}
+
+template <typename Kernel>
+void runPacked(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
+  Kernel kernel(x, weight, countRows(y));
+  PackedLayer<Kernel>(kernel, y, epilogue).run();
+}
+
+template <typename Format>
+void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
+  auto runBand = [&](auto make) {
+    auto engine = make(weight);
+    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (withEngine<Format>(countRows(y), runBand))
+    return;
+#ifdef __AMX_TILE__
+  if constexpr (__is_same(Format, Bf16Format))
+    if (countRows(y) >= TileRowsKernel::kFewestRows)
+      return runPacked<TileRowsKernel>(x, weight, y, epilogue);
+#endif
+  runPacked<DenseKernel<Format>>(x, weight, y, epilogue);
 }
 
 /// Operands and attributes as kernels.h lists them.
@@ -110,6 +102,44 @@ template <typename Format> void runDense(const hone_tensor *operands, const int6
   hone_tensor factor = withRowAxis(operands[3]), residual = withRowAxis(operands[4]);
   if (!isAbsent(y))
     runLayer<Format>(x, operands[1], y, {vectorOf(operands[2]), factor, residual, ints[0]});
+}
+
+/// A dense matrix.
+hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
+  hone_tensor tensor = {};
+  tensor.data = data;
+  tensor.dtype = HONE_F32;
+  tensor.rank = 2;
+  tensor.sizes[0] = rows;
+  tensor.sizes[1] = tensor.strides[0] = columns;
+  tensor.strides[1] = 1;
+  return tensor;
+}
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Format> void runMlp(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[6]), residual = withRowAxis(operands[5]),
+              none = {};
+  if (isAbsent(y))
+    return;
+  const hone_tensor &up = operands[1], &down = operands[3];
+  int64_t rows = countRows(y), width = ints[1];
+  Epilogue hiddenEpilogue(vectorOf(operands[2]), none, none, ints[0]),
+      epilogue(vectorOf(operands[4]), none, residual, 0);
+  bool isDone = false;
+  withEngine<Format>(rows, [&](auto make) {
+    auto upEngine = make(up), downEngine = make(down);
+    BandMlp<decltype(upEngine)> mlp(x, upEngine, width, downEngine, y, hiddenEpilogue, epilogue);
+    isDone = mlp.pays();
+    if (isDone)
+      mlp.run();
+  });
+  if (isDone)
+    return;
+  Scratch<float> memory(rows * width);
+  hone_tensor hidden = matrixOf(memory.data(), rows, width);
+  runLayer<Format>(x, up, hidden, hiddenEpilogue);
+  runLayer<Format>(hidden, down, y, epilogue);
 }
 
 } // namespace
@@ -124,6 +154,18 @@ void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *in
 
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runDense<Bf16Format>(operands, ints);
+}
+
+void packedMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runMlp<F32Format>(operands, ints);
+}
+
+void packedMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runMlp<F16Format>(operands, ints);
+}
+
+void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runMlp<Bf16Format>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

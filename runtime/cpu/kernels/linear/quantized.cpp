@@ -104,7 +104,8 @@ template <typename Levels> void runQuantized(const hone_tensor *operands, const 
 #ifdef __AMX_TILE__
   if (call.rows >= kFewestUnpackedRows<Levels> && call.weight.group > 0 && call.bits == 8 && call.isLeast) {
     UnpackedWeights<Levels> weights(call.weight);
-    return TileDenseLayer<UnpackedWeights<Levels>>(call.x, weights, call.y, call.epilogue).run();
+    TileEngine<UnpackedWeights<Levels>> engine(weights, call.rows);
+    return BandLayer<TileEngine<UnpackedWeights<Levels>>>(call.x, engine, call.y, call.epilogue).run();
   }
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
   if (call.rows >= kFewestTileRows<Levels>)

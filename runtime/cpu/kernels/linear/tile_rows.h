@@ -8,7 +8,7 @@
 
 #ifdef __AMX_TILE__
 
-#include "tile_dense.h"
+#include "tile_engine.h"
 
 namespace {
 
@@ -18,9 +18,9 @@ public:
   static constexpr int64_t kFewestRows = 3;
 
   TileRowsKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
-      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1] * 2 / TileDivision::kStepInputs),
-        panels(weight.sizes[0]), division(rows, steps, panels), activations(x, rows, division) {
-    activations.convert(0, 0, 0, steps);
+      : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1] * 2 / kTileStepInputs),
+        panels(weight.sizes[0]), block(rows), activations(steps * block.stepBytes()) {
+    block.convert(x, 0, rows, 0, steps, activations.data());
   }
 
   static int64_t blockRows() { return kTileRows; }
@@ -30,20 +30,19 @@ public:
 
   class Worker {
   public:
-    explicit Worker(const TileRowsKernel &kernel)
-        : kernel(kernel), registers(kernel.division.tileRows, kTileRowBytes) {}
+    explicit Worker(const TileRowsKernel &kernel) : kernel(kernel), registers(kernel.block.tileRows, kTileRowBytes) {}
 
     void select(const Slice &next) { slice = next; }
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) {
       constexpr int64_t tileBytes = kWeightTileBytes, tilesAhead = 4;
-      const uint8_t *x = kernel.activations.block(0);
+      const uint8_t *x = kernel.activations.data();
       int64_t panelBytes = kernel.steps * tileBytes;
       const uint8_t *from = kernel.weight + slice.panel * panelBytes;
       TileOperands operands = {x,
                                x,
                                kTileRowBytes,
-                               kernel.division.stepBytes(),
+                               kernel.block.stepBytes(),
                                kTileRowBytes,
                                from,
                                slice.apart * panelBytes,
@@ -66,8 +65,8 @@ public:
   int64_t steps, panels;
 
 private:
-  TileDivision division;
-  ActivationTiles activations;
+  ActivationTiles block;
+  Scratch<uint8_t> activations;
 };
 
 } // namespace

@@ -11,7 +11,7 @@
 
 #include "quantized_dot.h"
 #include "quantized_weight.h"
-#include "tile_dense.h"
+#include "tile_engine.h"
 
 namespace {
 
@@ -34,13 +34,13 @@ public:
     return {memory, some * kWeightTileBytes};
   }
 
-  static constexpr int64_t kStepsOfTile = TileDivision::kStepInputs / Levels::kInputs, kLineBytes = 64;
+  static constexpr int64_t kStepsOfTile = kTileStepInputs / Levels::kInputs, kLineBytes = 64;
 
   int64_t panels, steps; // a step is a tile
 
 private:
   void unpack(int64_t panel, int64_t step, uint8_t *to) const {
-    WeightScales scales = weight.scales.from(step * TileDivision::kStepInputs / weight.group, panel, 0);
+    WeightScales scales = weight.scales.from(step * kTileStepInputs / weight.group, panel, 0);
     Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
     const uint8_t *from = weight.data + (panel * weight.steps + step * kStepsOfTile) * kLineBytes;
     for (int64_t line = 0; line < kStepsOfTile; ++line, from += kLineBytes) {

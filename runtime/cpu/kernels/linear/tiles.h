@@ -11,6 +11,7 @@
 #ifdef __AMX_TILE__
 
 #include "../tile_registers.h"
+#include "band_layer.h"
 #include "columns.h"
 
 namespace {
@@ -105,11 +106,6 @@ template <> struct TileBlock<1, 4> {
   }
 };
 
-/// What else a step asks for: nothing.
-struct NothingAhead {
-  void askFor(int64_t) const {}
-};
-
 template <typename Products, int HEIGHT, int WIDTH, typename Ahead>
 void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
   constexpr bool hasSecond = WIDTH >= 2, hasThird = HEIGHT == 2 || WIDTH == 4;
@@ -124,7 +120,7 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
   for (int64_t step = 0; step < o.steps; ++step) {
     TileBlock<HEIGHT, WIDTH>::template addStep<Products>(o, step, o.weight + step * tileBytes);
     askFor<WIDTH>(o.ahead, step, o.panelBytes);
-    ahead.askFor(step);
+    ahead.ask(step, o.steps);
   }
   endSum<0>(sums);
   if constexpr (hasSecond)
@@ -135,7 +131,7 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
     endSum<3>(sums);
 }
 
-/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls ahead.askFor(step).
+/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls ahead.ask(step, steps).
 template <typename Products, typename Ahead = NothingAhead>
 void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums,
                    const Ahead &ahead = Ahead()) {

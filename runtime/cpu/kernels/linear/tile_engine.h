@@ -1,0 +1,160 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Many rows by tiles of bf16, which multiply faster than memory delivers.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
+
+#ifdef __AMX_TILE__
+
+#include "band_layer.h"
+#include "tiles.h"
+
+namespace {
+
+constexpr int64_t kTileStepInputs = hone::cpu::kBf16Inputs, kWeightTileBytes = kTileRows * kTileRowBytes;
+
+/// A block of rows as tiles of bf16: [step][tile][row][input]. It has one or two tiles of up to sixteen rows.
+struct ActivationTiles {
+  int64_t tileRows, tiles;
+
+  explicit ActivationTiles(int64_t rows) : tileRows(smaller(rows, kTileRows)), tiles(rows > kTileRows ? 2 : 1) {}
+
+  int64_t rows() const { return tileRows * tiles; }
+  int64_t tileBytes() const { return tileRows * kTileRowBytes; }
+  int64_t stepBytes() const { return tiles * tileBytes(); }
+
+  /// Converts `count` rows of x from `row` on. Rows that a block has beyond them are zeros, and inputs that x lacks.
+  void convert(const hone_tensor &x, int64_t row, int64_t count, int64_t firstStep, int64_t steps, uint8_t *to) const {
+    for (int64_t r = 0; r < rows(); ++r, to += kTileRowBytes)
+      if (r < count)
+        convertRow(rowOf(x, row + r), x.sizes[x.rank - 1], firstStep, steps, to);
+      else
+        for (int64_t step = 0; step < steps; ++step)
+          _mm512_store_si512(to + step * stepBytes(), _mm512_setzero_si512());
+  }
+
+  static void storePairs(Vector low, Vector high, uint8_t *to) {
+    _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+  }
+
+private:
+  void convertRow(Row from, int64_t given, int64_t firstStep, int64_t steps, uint8_t *to) const {
+    for (int64_t step = firstStep; step < firstStep + steps; ++step, to += stepBytes()) {
+      int64_t first = step * kTileStepInputs;
+      if (from.stride == 1 && first + kTileStepInputs <= given) {
+        storePairs(load(from.data + first), load(from.data + first + kLanes), to);
+        continue;
+      }
+      float inputs[kTileStepInputs] = {};
+      for (int64_t k = 0; k < smaller(given - first, kTileStepInputs); ++k)
+        inputs[k] = from[first + k];
+      storePairs(load(inputs), load(inputs + kLanes), to);
+    }
+  }
+};
+
+/// Tiles of weights: those of a panel follow each other, and panels are `panelBytes` apart.
+struct WeightTiles {
+  const uint8_t *from;
+  int64_t panelBytes;
+};
+
+/// Packed bf16 weights are tiles as they lie.
+class Bf16Weights {
+public:
+  explicit Bf16Weights(const hone_tensor &weight)
+      : panels(weight.sizes[0]), steps(weight.sizes[1] * 2 / kTileStepInputs),
+        data(static_cast<const uint8_t *>(weight.data)) {}
+
+  static constexpr bool kIsUnpacked = false;
+
+  /// The tiles of panels from `panel` on and steps from `step` on.
+  WeightTiles take(int64_t panel, int64_t, int64_t step, int64_t, uint8_t *) const {
+    return {data + (panel * steps + step) * kWeightTileBytes, steps * kWeightTileBytes};
+  }
+
+  int64_t panels, steps; // a step is a tile
+
+private:
+  const uint8_t *data;
+};
+
+template <typename Weights> class TileEngine {
+public:
+  static constexpr int64_t kPanels = 2;
+
+  struct Sums : TileSums {
+    Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
+  };
+
+  TileEngine(const Weights &weights, int64_t rows)
+      : panels(weights.panels), steps(weights.steps), weights(weights), blockTiles(rows) {}
+
+  /// Converted rows of a part fill less than half of a second-level cache of 2 MiB.
+  BandLimits limits(int64_t) const { return {blockTiles.rows(), 32, 512, 256}; }
+  int64_t blockBytes(int64_t, int64_t steps) const { return steps * blockTiles.stepBytes(); }
+  void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
+    blockTiles.convert(x, row, rows, step, steps, to);
+  }
+  /// Outputs of `panels` panels from `panel` on as inputs: `read(row, p)` gives those of a row and of panel `panel` + p.
+  template <typename Read>
+  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, Read read) const {
+    uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
+    for (int64_t r = 0; r < rows; ++r, to += kTileRowBytes)
+      ActivationTiles::storePairs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
+  }
+
+  /// A tile's inputs are those of two panels: convertSums leaves nothing out.
+  static void clearInputs(uint8_t *, int64_t, int64_t) {}
+
+  class Worker {
+  public:
+    Worker(const TileEngine &engine, const BandDivision &division)
+        : engine(engine), registers(engine.blockTiles.tileRows, kTileRowBytes),
+          unpacked(Weights::kIsUnpacked ? kPanels * division.sliceSteps * kWeightTileBytes : 0) {}
+
+    void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
+      tiles = engine.weights.take(panel, count, step, some, unpacked.data());
+      width = count;
+      steps = some;
+    }
+
+    template <typename Ahead>
+    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums, const Ahead &ahead) const {
+      const ActivationTiles &block = engine.blockTiles;
+      TileOperands operands = {x,          x + block.tileBytes(), kTileRowBytes, block.stepBytes(), kTileRowBytes,
+                               tiles.from, tiles.panelBytes,      steps,         tilesAhead(share), accumulates};
+      multiplyTiles<Bf16Products>(operands, block.tiles, width, sums, ahead);
+    }
+
+  private:
+    /// While blocks pass by, the next unit comes nearer; where there is one alone, its own tiles.
+    TilesAhead tilesAhead(BlockShare share) const {
+      if (Weights::kIsUnpacked)
+        return {tiles.from, 0, false};
+      if (share.count == 1)
+        return {tiles.from + 2 * kWeightTileBytes, kTileRows, true};
+      int64_t lines = ceilDivide(kTileRows, share.count);
+      return {tiles.from + kPanels * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines, false};
+    }
+
+    const TileEngine &engine;
+    TileRegisters registers;
+    Scratch<uint8_t> unpacked;
+    WeightTiles tiles = {};
+    int64_t width = 0, steps = 0;
+  };
+
+  int64_t panels, steps;
+
+private:
+  Weights weights;
+  ActivationTiles blockTiles;
+};
+
+} // namespace
+
+#endif // __AMX_TILE__
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
