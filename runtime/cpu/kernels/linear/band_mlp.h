@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Two layers with an activation between them, for many rows. A thread takes as many rows as its second-level cache holds through
-// both: what is between them is converted from the registers that finish it, and never goes to memory.
+// both, a slice of what is between them at a time: it is converted from the registers that finish it, and never goes to memory.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
@@ -17,7 +17,9 @@ public:
   BandMlp(const hone_tensor &x, const Engine &up, int64_t width, const Engine &down, const hone_tensor &target,
           const Epilogue &hidden, const Epilogue &epilogue)
       : x(x), up(up), down(down), upRows(divide(up, countRows(target))), downRows(divide(down, countRows(target))),
-        xBytes(up.blockBytes(upRows.blockRows, up.steps)), hiddenBytes(down.blockBytes(upRows.blockRows, down.steps)),
+        slices(larger(ceilDivide(upRows.units, kSliceInputs / kUnitInputs), 1)),
+        sliceUnits(ceilDivide(upRows.units, slices)), xBytes(up.blockBytes(upRows.blockRows, up.steps)),
+        hiddenBytes(down.blockBytes(upRows.blockRows, slices == 1 ? down.steps : sliceUnits * kUnitSteps)),
         partBlocks(choosePart()), width(width), hidden(hidden), outputs(target, epilogue) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
@@ -28,17 +30,12 @@ public:
 #pragma omp parallel
     {
       typename Engine::Worker upWorker(up, upRows), downWorker(down, downRows);
-      Scratch<uint8_t> converted(partBlocks * xBytes), between(partBlocks * hiddenBytes);
-      Scratch<typename Engine::Sums> sums(partBlocks);
+      Part part(*this);
 #pragma omp for schedule(dynamic)
-      for (int64_t part = 0; part < parts; ++part) {
-        int64_t first = part * partBlocks, count = smaller(partBlocks, upRows.blocks - first);
-        for (int64_t i = 0; i < count; ++i)
-          up.convert(x, (first + i) * upRows.blockRows, upRows.rowsOf(first + i), 0, up.steps,
-                     converted.data() + i * xBytes);
-        multiply(upWorker, upRows, {first, count, converted.data(), xBytes, sums.data()},
-                 Hidden{*this, first, between.data()});
-        multiply(downWorker, downRows, {first, count, between.data(), hiddenBytes, sums.data()}, outputs);
+      for (int64_t index = 0; index < parts; ++index) {
+        part.begin(index * partBlocks);
+        for (int64_t slice = 0; slice < slices; ++slice)
+          runSlice(part, slice, upWorker, downWorker);
       }
       BandOutputs::order();
     }
@@ -46,7 +43,10 @@ public:
   }
 
 private:
+  using Sums = typename Engine::Sums;
   static constexpr int64_t kFewestRows = 64, kPartBytes = 3 << 19; // of a second-level cache of 2 MiB
+  static constexpr int64_t kUnitInputs = Engine::kPanels * kLanes, kUnitSteps = kUnitInputs / Engine::kStepInputs;
+  static constexpr int64_t kSliceInputs = 1024;
 
   static BandDivision divide(const Engine &engine, int64_t rows) {
     return {rows,
@@ -57,44 +57,71 @@ private:
   }
 
   int64_t choosePart() const {
-    int64_t most = larger(kPartBytes / larger(xBytes + hiddenBytes, 1), 1);
-    int64_t wanted = smaller(most, ceilDivide(upRows.blocks, omp_get_max_threads()));
+    int64_t blockBytes = xBytes + hiddenBytes + (1 + downRows.units) * static_cast<int64_t>(sizeof(Sums));
+    int64_t wanted = smaller(larger(kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
     return ceilDivide(upRows.blocks, ceilDivide(upRows.blocks, wanted));
   }
 
-  template <typename Sink>
-  static void multiply(typename Engine::Worker &worker, const BandDivision &division, const BandBlocks<Engine> &blocks,
-                       const Sink &sink) {
-    for (int64_t unit = 0; unit < division.units; ++unit)
-      multiplyUnit<Engine>(worker, division, unit, 0, division.steps, blocks, sink);
+  /// The rows that a thread works on: converted inputs of both layers, sums of a unit of the first and of all units of the second.
+  struct Part {
+    explicit Part(const BandMlp &mlp)
+        : mlp(mlp), x(mlp.partBlocks * mlp.xBytes), hidden(mlp.partBlocks * mlp.hiddenBytes), upSums(mlp.partBlocks),
+          downSums(mlp.partBlocks * mlp.downRows.units) {}
+
+    void begin(int64_t block) {
+      first = block;
+      count = smaller(mlp.partBlocks, mlp.upRows.blocks - first);
+      for (int64_t i = 0; i < count; ++i)
+        mlp.up.convert(mlp.x, (first + i) * mlp.upRows.blockRows, mlp.upRows.rowsOf(first + i), 0, mlp.up.steps,
+                       x.data() + i * mlp.xBytes);
+    }
+
+    const BandMlp &mlp;
+    Scratch<uint8_t> x, hidden;
+    Scratch<Sums> upSums, downSums;
+    int64_t first = 0, count = 0;
+  };
+
+  void runSlice(const Part &part, int64_t slice, typename Engine::Worker &upWorker,
+                typename Engine::Worker &downWorker) const {
+    int64_t firstUnit = slice * sliceUnits, endUnit = smaller(firstUnit + sliceUnits, upRows.units);
+    int64_t step = firstUnit * kUnitSteps, steps = (slice + 1 == slices ? down.steps : endUnit * kUnitSteps) - step;
+    Hidden sink = {*this, part, firstUnit * Engine::kPanels, steps};
+    for (int64_t unit = firstUnit; unit < endUnit; ++unit)
+      multiplyUnit<Engine>(upWorker, upRows, unit, 0, up.steps,
+                           {part.first, part.count, part.x.data(), xBytes, part.upSums.data()}, sink);
+    for (int64_t unit = 0; unit < downRows.units; ++unit)
+      multiplyUnit<Engine>(
+          downWorker, downRows, unit, step, steps,
+          {part.first, part.count, part.hidden.data(), hiddenBytes, part.downSums.data() + unit * partBlocks}, outputs);
   }
 
   /// Finished sums of the first layer as converted inputs of the second.
   struct Hidden {
     const BandMlp &mlp;
-    int64_t firstBlock;
-    uint8_t *to;
+    const Part &part;
+    int64_t firstPanel, steps; // of the slice
 
     NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
 
-    void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const typename Engine::Sums &sums) const {
-      uint8_t *block = to + (row / mlp.upRows.blockRows - firstBlock) * mlp.hiddenBytes;
+    void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
+      uint8_t *block = part.hidden.data() + (row / mlp.upRows.blockRows - part.first) * mlp.hiddenBytes;
       int64_t width = mlp.width - panel * kLanes;
       RowEpilogue of = mlp.hidden.at(row, panel * kLanes); // the same for all rows
       withActivation(mlp.hidden.activationNumber(), [&](auto known) {
-        mlp.down.convertSums(block, count, panel, panels, [&](int64_t r, int64_t p) {
+        mlp.down.convertSums(block, count, panel - firstPanel, panels, steps, [&](int64_t r, int64_t p) {
           return of.apply<known.kNumber>(sums.at(p, r), p * kLanes, width - p * kLanes);
         });
       });
       if (panel + panels == mlp.upRows.panels)
-        mlp.down.clearInputs(block, count, mlp.upRows.panels * kLanes);
+        mlp.down.clearInputs(block, count, (panel + panels - firstPanel) * kLanes, steps);
     }
   };
 
   const hone_tensor &x;
   const Engine &up, &down;
   BandDivision upRows, downRows;
-  int64_t xBytes, hiddenBytes, partBlocks, width;
+  int64_t slices, sliceUnits, xBytes, hiddenBytes, partBlocks, width;
   const Epilogue &hidden;
   BandOutputs outputs;
 };

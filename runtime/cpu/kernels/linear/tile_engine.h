@@ -83,7 +83,7 @@ private:
 
 template <typename Weights> class TileEngine {
 public:
-  static constexpr int64_t kPanels = 2;
+  static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
@@ -98,16 +98,17 @@ public:
   void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
     blockTiles.convert(x, row, rows, step, steps, to);
   }
-  /// Outputs of `panels` panels from `panel` on as inputs: `read(row, p)` gives those of a row and of panel `panel` + p.
+  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row and of the p-th
+  /// of them.
   template <typename Read>
-  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, Read read) const {
+  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, Read read) const {
     uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
     for (int64_t r = 0; r < rows; ++r, to += kTileRowBytes)
       ActivationTiles::storePairs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
   }
 
   /// A tile's inputs are those of two panels: convertSums leaves nothing out.
-  static void clearInputs(uint8_t *, int64_t, int64_t) {}
+  static void clearInputs(uint8_t *, int64_t, int64_t, int64_t) {}
 
   class Worker {
   public:

@@ -15,7 +15,7 @@ namespace {
 /// A step is one of the format's. Formats that do not calculate with what they load become floats first, a unit at a time.
 template <typename Format> class VectorEngine {
 public:
-  static constexpr int64_t kPanels = kDensePanels;
+  static constexpr int64_t kPanels = kDensePanels, kStepInputs = Format::kStepWords * Format::kWordInputs;
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
@@ -35,9 +35,10 @@ public:
                       reinterpret_cast<float *>(to));
   }
 
-  /// Outputs of `panels` panels from `panel` on as inputs: `read(row, p)` gives those of a row and of panel `panel` + p.
+  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives those of a row
+  /// and of the p-th of them.
   template <typename Read>
-  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, Read read) const {
+  static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
     auto *words = reinterpret_cast<float *>(block);
     int64_t first = panel * kLanes / Format::kWordInputs, end = steps * Format::kStepWords;
     if constexpr (Format::kWordInputs == 1) {
@@ -56,7 +57,7 @@ public:
   }
 
   /// Zeros for inputs from `first` on, a multiple of 16: weights may be filled up by more than the panels of a layer before are.
-  void clearInputs(uint8_t *block, int64_t rows, int64_t first) const {
+  static void clearInputs(uint8_t *block, int64_t rows, int64_t first, int64_t steps) {
     auto *words = reinterpret_cast<float *>(block);
     for (int64_t i = first / Format::kWordInputs * rows; i < steps * Format::kStepWords * rows; ++i)
       words[i] = 0;
