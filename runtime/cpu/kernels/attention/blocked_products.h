@@ -14,7 +14,7 @@ namespace {
 
 // Sums in registers: rows times vectors; a vector is two registers where registers have 256 bits.
 #ifdef __AVX512F__
-constexpr int kBlockedRows = 7, kBlockedVectors = 2;
+constexpr int kBlockedRows = 12, kBlockedVectors = 2;
 #else
 constexpr int kBlockedRows = 6, kBlockedVectors = 1;
 #endif

@@ -25,11 +25,30 @@ inline float capLogit(float logit, float softcap) {
   return softcap * (1.0f - 2.0f / (1.0f + vectorExp(2.0f * logit / softcap)));
 }
 
+inline bool isAnyAbove(Vector vector, float limit) { return __builtin_reduce_or(vector > limit) != 0; }
+
+/// How far logits may lie above what weights are relative to. Less than this is not worth multiplying sums again; weights up to
+/// e^8 lose nothing.
+constexpr float kSlack = 8.0f;
+
 /// A row of a block: a query of a head, and its running softmax.
 struct QueryRow {
   int64_t head, query, position, begin, end;
   Row bias;
-  float slope, largest, sum;
+  float slope, largest, sum; // weights are relative to e^largest
+
+  /// Follows the maximum of logits as `most` has it, where it is far enough above; what the sums so far must be multiplied with is
+  /// the result.
+  float follow(Vector most) {
+    if (__builtin_expect(!isAnyAbove(most, largest + kSlack), true))
+      return 1.0f;
+    float before = largest;
+    largest = largestLane(most);
+    return before == -__builtin_inff() ? 1.0f : vectorExp(before - largest); // without sums yet, nothing changes
+  }
+
+  /// What log2(e) · logit is taken from for a weight. Where nothing was seen yet, logits are minus infinity.
+  float reference() const { return largest == -__builtin_inff() ? 0.0f : largest * kLog2E; }
 
   /// What the logits have besides the scaled products. `first` is the number of the first key.
   void adjust(float *score, int64_t first, int64_t count, float softcap) const {
@@ -60,7 +79,7 @@ struct QueryRow {
     return bias.data ? score + bias[key] : score;
   }
 
-  /// Turns kBlockKeys scores into weights under the running maximum; what the sums so far must be multiplied with is the
+  /// Turns kBlockKeys scores into weights; what the sums so far must be multiplied with is the
   /// result. Keys that are not visible, and those from `count` on, get weight 0.
   float weigh(float *score, int64_t first, int64_t count) {
     int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
@@ -68,22 +87,16 @@ struct QueryRow {
       return hide(score);
     if (from > 0 || to < kBlockKeys)
       mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
-    Vector most = largest;
-    for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
-      Vector logits = load(score + j);
-      most = logits > most ? logits : most;
-    }
-    float next = largestLane(most);
-    if (next == -__builtin_inff())
-      return hide(score);
+    Vector most = load(score);
+    for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
+      most = largerLanes(load(score + j), most);
+    float correction = follow(most), relative = reference();
     Vector total = 0;
     for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
-      Vector weights = expBelowZero(load(score + j) - next);
+      Vector weights = powerOfTwo(load(score + j) * kLog2E - relative);
       total += weights;
       store(score + j, weights);
     }
-    float correction = largest == next ? 1.0f : vectorExp(largest - next);
-    largest = next;
     sum = sum * correction + sumLanes(total);
     return correction;
   }
