@@ -21,6 +21,8 @@ TOLERANCE = 1e-5  # f32 in another order of summation
 INTEGERS = 6e-4
 # Where 8 bits are the least, kernels may multiply in bf16: 2^-9 in each factor of sums near 1, beside the 8 bits of the other side.
 LEAST = 4e-2
+# Two layers one after the other: the errors of the first pass through the second, which adds its own.
+LEAST_OF_TWO = 2 * LEAST
 BF16 = 2e-2  # levels with dot products of bf16 round activations to it, 2^-9 each
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
@@ -125,7 +127,7 @@ def packed_mlps():
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
 
 
-def packed_float_mlps():
+def packed_pairs():
     rng = np.random.default_rng(6)
     for (element, tolerance), width in itertools.product((("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), (33, 96)):
         params = {}
@@ -138,6 +140,10 @@ def packed_float_mlps():
         x = tensor("B", "S", 40)
         yield Case(f"hone.packed_mlp.{element}", "hone.mlp gelu %x, up(%u, %b), down(%d, %c)", x, [*ROWS, {"B": 2, "S": 150}],
                    tolerance, params, x=x)
+    for bits, group, width in ((8, 0, 96), (8, 0, 31), (8, 128, 96), (4, 32, 96)):
+        params = {name: affine(rng, *((64, width) if name == "d" else (width, 64)), bits, group, activations=8, least=True) for name in "ud"}
+        x = tensor("B", "S", 64)
+        yield Case(f"hone.packed_mlp.u{bits}", "hone.mlp silu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], LEAST_OF_TWO, params, x=x)
 
 
 def norms():
@@ -205,7 +211,7 @@ def check(case, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_float_mlps())
+                                packed_pairs())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

@@ -184,17 +184,25 @@ static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice 
   return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
 }
 
-/// Both products at once, where their weights are floats of the same type.
+/// Both products at once, where their weights are floats of the same type, or integers whose products may be those of floats.
 static Choice choosePackedMlp(MlpOp op) {
-  hrt::PanelsAttr up = getPanels(op.getUp()), down = getPanels(op.getDown());
-  if (up.getAffine() || up.getKernelSuffix() != down.getKernelSuffix() ||
+  hrt::PanelsAttr panels = getPanels(op.getUp());
+  AffineAttr affine = panels.getAffine();
+  if (panels != getPanels(op.getDown()) || (affine && !affine.getAtLeast()) ||
       !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
     return {};
   int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);
-  return {"hone.packed_mlp." + up.getKernelSuffix(),
-          {op.getX(), op.getUp(), op.getUpBias(), op.getDown(), op.getDownBias(), /*residual=*/Value()},
-          {getNumber(op.getActivation()), width},
-          {}};
+  Choice choice{"hone.packed_mlp." + panels.getKernelSuffix(), {op.getX()}, {getNumber(op.getActivation()), width}, {}};
+  for (auto [weight, bias] : {std::pair(op.getUp(), op.getUpBias()), std::pair(op.getDown(), op.getDownBias())}) {
+    choice.inputs.push_back(weight);
+    if (affine && !affine.getHasZeros())
+      choice.inputs.push_back(/*zeros=*/Value());
+    choice.inputs.push_back(bias);
+  }
+  choice.inputs.push_back(/*residual=*/Value());
+  if (affine)
+    choice.ints.append({affine.getGroup(), affine.getActivations(), /*at_least=*/1});
+  return choice;
 }
 
 /// The block, if its weights are in panels, else null.

@@ -48,10 +48,15 @@ void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints
 /// x is rounded to integers of `bits` bits under one scale a row and group (largest magnitude / 127, or / 32767), products
 /// are summed as integers within a group. Where weights have no groups, x has one scale a row with 8 bits, one a row and 128
 /// inputs with 16. 16 bits err less than half precision would: use them where activations are meant to stay as they are.
-/// With at_least 1, bits 8 and groups, many rows may be products of bf16 instead, at levels with tiles of it: W and x are rounded
+/// With at_least 1 and bits 8, many rows may be products of bf16 instead, at levels with tiles of it: W and x are rounded
 /// to bf16, each by a 256th of itself at most, which on the whole errs less than x in 8 bits under the scale of its group.
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.packed_mlp.u8, .u4: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear.u8 or .u4; ints
+/// {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three, down_bias, residual, y.
+void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent

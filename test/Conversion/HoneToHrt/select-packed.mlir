@@ -40,6 +40,21 @@ func.func @block(%x: tensor<?x8xf32>, %b: tensor<20xf32>) -> tensor<?x8xf32> {
 
 // -----
 
+// Integers too, where their products may be those of floats.
+// CHECK-LABEL: @integer_block
+// CHECK: hrt.kernel "hone.packed_mlp.u4" %{{.*}} ints [2, 32, 32, 8, 1]
+// CHECK-NOT: hrt.kernel
+hone.param @up : tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @down : tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+func.func @integer_block(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %u = hone.get_param @up : tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>
+  %d = hone.get_param @down : tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>
+  %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>, tensor<32x32xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
 // Weights of two types are two calls.
 // CHECK-LABEL: @mixed_block
 // CHECK: hrt.kernel "hone.packed_linear.bf16" %{{.*}} ints [3]

@@ -121,7 +121,7 @@ protected:
 
   /// Whether the kernel rounds both x and weights to bf16 in place of x to integers.
   static bool isUnpacked(const Case &test) {
-    return GetParam() == cpu::Level::Amx && test.isLeast && test.kind.group > 0 && test.bits == 8 &&
+    return GetParam() == cpu::Level::Amx && test.isLeast && test.bits == 8 &&
            *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U4 ? 17 : 64);
   }
 
@@ -182,12 +182,13 @@ TEST_P(PackedLinearKernel, LongRowsInSlices) {
       check({{rows}, 1100, 33, kind, 16});
 }
 
-TEST_P(PackedLinearKernel, ManyRowsByWeightsWithGroups) {
+TEST_P(PackedLinearKernel, ManyRowsByQuantizedWeights) {
   for (const WeightKind &kind : kKinds)
-    if (kind.group > 0)
+    if (isQuantized(kind.format))
       for (int64_t rows : {63, 64, 130})
         for (bool isLeast : {false, true})
-          check({{rows}, 2100, 49, kind, 8, Layout::Dense, true, 3, isLeast});
+          for (int64_t inputs : {13, 2100})
+            check({{rows}, inputs, 49, kind, 8, Layout::Dense, true, 3, isLeast});
 }
 
 TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {

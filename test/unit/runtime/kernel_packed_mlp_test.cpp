@@ -13,7 +13,7 @@ using cpu::PackedFormat;
 
 struct Case {
   int64_t rows, inputs, width, outputs;
-  PackedFormat format;
+  WeightKind kind;
   bool hasOthers = true; // biases and a residual
   Layout layout = Layout::Dense;
 };
@@ -21,14 +21,39 @@ struct Case {
 constexpr int64_t kGelu = 3;
 double gelu(double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0))); }
 
+bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
+
 const char *kernelOf(PackedFormat format) {
-  return format == PackedFormat::F32   ? "hone.packed_mlp.f32"
-         : format == PackedFormat::F16 ? "hone.packed_mlp.f16"
-                                       : "hone.packed_mlp.bf16";
+  switch (format) {
+  case PackedFormat::F32:
+    return "hone.packed_mlp.f32";
+  case PackedFormat::F16:
+    return "hone.packed_mlp.f16";
+  case PackedFormat::Bf16:
+    return "hone.packed_mlp.bf16";
+  case PackedFormat::U8:
+    return "hone.packed_mlp.u8";
+  case PackedFormat::U4:
+    return "hone.packed_mlp.u4";
+  }
+  return "";
 }
 
-/// What rounding may change a number by, as a part of it.
-double roundingOf(PackedFormat format) { return format == PackedFormat::Bf16 ? 1.0 / 256 : 1e-6; }
+/// The most that rounding changes numbers of a row by: 32-bit sums err by less than 1e-6 of every term, bf16 by a 256th; where weights are
+/// quantized, either both sides are rounded to bf16, or the row to integers by half a step of the largest magnitude.
+std::vector<double> roundingOf(PackedFormat format, const std::vector<double> &row) {
+  double largest = 0;
+  for (double value : row)
+    largest = std::max(largest, std::abs(value));
+  std::vector<double> errors;
+  for (double value : row) {
+    double exact = 1e-6 * std::abs(value), bf16 = std::abs(value) / 256;
+    errors.push_back(format == PackedFormat::Bf16 ? exact + bf16
+                     : isQuantized(format)        ? exact + std::max(2 * bf16, 0.51 * largest / 127)
+                                                  : exact);
+  }
+  return errors;
+}
 
 class PackedMlpKernel : public KernelTest {
 protected:
@@ -37,11 +62,12 @@ protected:
            y({test.rows, test.outputs}, test.layout);
     Tensor upBias = optional(test, {test.width}), downBias = optional(test, {test.outputs});
     Tensor residual = optional(test, {test.rows, test.outputs});
-    PackedWeight up({test.format}, test.width, test.inputs, random),
-        down({test.format}, test.outputs, test.width, random);
-    run(kernelOf(test.format),
-        {x.view(), up.weightView(), upBias.view(), down.weightView(), downBias.view(), residual.view(), y.view()},
-        {kGelu, test.width});
+    PackedWeight up(test.kind, test.width, test.inputs, random), down(test.kind, test.outputs, test.width, random);
+    std::vector<hone_tensor> operands = {x.view()};
+    append(operands, test, up, upBias);
+    append(operands, test, down, downBias);
+    operands.insert(operands.end(), {residual.view(), y.view()});
+    run(kernelOf(test.kind.format), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
       Hidden hidden = hiddenOf(test, x, up, upBias, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
@@ -54,19 +80,35 @@ private:
     std::vector<double> values, errors;
   };
 
+  static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight &weight, Tensor &bias) {
+    operands.push_back(weight.weightView());
+    if (isQuantized(test.kind.format))
+      operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
+    operands.push_back(bias.view());
+  }
+
   Hidden hiddenOf(const Case &test, const Tensor &x, const PackedWeight &up, const Tensor &bias, int64_t row) {
     Hidden hidden;
+    std::vector<double> inputs;
+    for (int64_t k = 0; k < test.inputs; ++k)
+      inputs.push_back(x.at({row, k}));
+    std::vector<double> errors = roundingOf(test.kind.format, inputs);
     for (int64_t i = 0; i < test.width; ++i) {
       double sum = test.hasOthers ? bias.at({i}) : 0, error = 1e-6;
       for (int64_t k = 0; k < test.inputs; ++k) {
-        double product = static_cast<double>(x.at({row, k})) * up.at(i, k);
-        sum += product;
-        error += std::abs(product) * roundingOf(test.format);
+        sum += inputs[static_cast<size_t>(k)] * up.at(i, k);
+        error += errors[static_cast<size_t>(k)] * std::abs(up.at(i, k));
       }
       hidden.values.push_back(gelu(sum));
-      // The activation has slopes up to 1.13; what it gives is rounded again.
-      hidden.errors.push_back(1.2 * error + std::abs(gelu(sum)) * roundingOf(test.format));
+      hidden.errors.push_back(1.2 * error); // the activation has slopes up to 1.13
     }
+    // What the activation gives is rounded again, with its errors.
+    std::vector<double> most;
+    for (size_t i = 0; i < hidden.values.size(); ++i)
+      most.push_back(std::abs(hidden.values[i]) + hidden.errors[i]);
+    errors = roundingOf(test.kind.format, most);
+    for (size_t i = 0; i < errors.size(); ++i)
+      hidden.errors[i] += errors[i];
     return hidden;
   }
 
@@ -78,9 +120,9 @@ private:
       error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf(test.format) << " rows " << test.rows << " inputs " << test.inputs << " width "
-                    << test.width << " outputs " << test.outputs << " at " << row << ", " << n << ": expected "
-                    << expected << " ± " << error << ", but got " << y.at({row, n});
+      ADD_FAILURE() << kernelOf(test.kind.format) << " group " << test.kind.group << " rows " << test.rows << " inputs "
+                    << test.inputs << " width " << test.width << " outputs " << test.outputs << " at " << row << ", "
+                    << n << ": expected " << expected << " ± " << error << ", but got " << y.at({row, n});
   }
 
   Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
@@ -88,41 +130,49 @@ private:
   }
 };
 
-const PackedFormat kFormats[] = {PackedFormat::F32, PackedFormat::F16, PackedFormat::Bf16};
+const WeightKind kKinds[] = {
+    {PackedFormat::F32},
+    {PackedFormat::F16},
+    {PackedFormat::Bf16},
+    {PackedFormat::U8},
+    {PackedFormat::U8, 32, true, true},
+    {PackedFormat::U4, 64, true, true},
+    {PackedFormat::U4, 128},
+};
 
 TEST_P(PackedMlpKernel, NumbersOfRows) {
-  for (PackedFormat format : kFormats)
+  for (const WeightKind &kind : kKinds)
     for (int64_t rows : {1, 3, 14, 16, 17, 63, 64, 129, 300})
-      check({rows, 40, 50, 36, format});
+      check({rows, 40, 50, 36, kind});
 }
 
 TEST_P(PackedMlpKernel, RaggedShapes) {
-  for (PackedFormat format : kFormats)
+  for (const WeightKind &kind : kKinds)
     for (int64_t inputs : {1, 33})
       for (int64_t width : {1, 16, 31, 47, 65})
         for (int64_t outputs : {1, 17, 32})
-          check({140, inputs, width, outputs, format});
+          check({140, inputs, width, outputs, kind});
 }
 
 TEST_P(PackedMlpKernel, MoreRowsThanACacheHolds) {
-  for (PackedFormat format : kFormats)
-    check({700, 24, 1200, 20, format});
+  for (const WeightKind &kind : kKinds)
+    check({700, 24, 1200, 20, kind});
 }
 
 TEST_P(PackedMlpKernel, LayoutsAndAbsentOperands) {
-  for (PackedFormat format : kFormats)
+  for (const WeightKind &kind : kKinds)
     for (Layout layout : kLayouts)
       for (bool hasOthers : {false, true})
         for (int64_t rows : {5, 150})
-          check({rows, 20, 36, 18, format, hasOthers, layout});
+          check({rows, 20, 36, 18, kind, hasOthers, layout});
 }
 
 TEST_P(PackedMlpKernel, Empty) {
-  for (PackedFormat format : kFormats) {
-    check({0, 8, 8, 8, format});
-    check({200, 8, 8, 0, format});
-    check({200, 0, 8, 8, format});
-    check({200, 8, 0, 8, format});
+  for (const WeightKind &kind : kKinds) {
+    check({0, 8, 8, 8, kind});
+    check({200, 8, 8, 0, kind});
+    check({200, 0, 8, 8, kind});
+    check({200, 8, 0, 8, kind});
   }
 }
 

@@ -19,8 +19,8 @@ public:
       : x(x), up(up), down(down), upRows(divide(up, countRows(target))), downRows(divide(down, countRows(target))),
         slices(larger(ceilDivide(upRows.units, kSliceInputs / kUnitInputs), 1)),
         sliceUnits(ceilDivide(upRows.units, slices)), xBytes(up.blockBytes(upRows.blockRows, up.steps)),
-        hiddenBytes(down.blockBytes(upRows.blockRows, slices == 1 ? down.steps : sliceUnits * kUnitSteps)),
-        partBlocks(choosePart()), width(width), hidden(hidden), outputs(target, epilogue) {}
+        hiddenBytes(down.blockBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
+        hidden(hidden), outputs(target, epilogue) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
@@ -54,6 +54,11 @@ private:
             engine.panels,
             Engine::kPanels,
             {engine.limits(rows).blockRows, larger(engine.steps, 1), rows, rows}};
+  }
+
+  /// Steps of a slice: the last one has those that fill up weights as well.
+  int64_t mostSteps() const {
+    return larger(sliceUnits * kUnitSteps, down.steps - (slices - 1) * sliceUnits * kUnitSteps);
   }
 
   int64_t choosePart() const {
@@ -125,6 +130,38 @@ private:
   const Epilogue &hidden;
   BandOutputs outputs;
 };
+
+/// A dense matrix.
+inline hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
+  hone_tensor tensor = {};
+  tensor.data = data;
+  tensor.dtype = HONE_F32;
+  tensor.rank = 2;
+  tensor.sizes[0] = rows;
+  tensor.sizes[1] = tensor.strides[0] = columns;
+  tensor.strides[1] = 1;
+  return tensor;
+}
+
+/// Two layers with `width` numbers between them. `withEngines(body)` calls `body(up, down)` with engines for many rows, if there are;
+/// where there are none or they do not pay, `runUp(hidden)` and `runDown(hidden)` run one after the other.
+template <typename WithEngines, typename RunUp, typename RunDown>
+void runPair(const hone_tensor &x, int64_t width, const hone_tensor &y, const Epilogue &hiddenEpilogue,
+             const Epilogue &epilogue, WithEngines withEngines, RunUp runUp, RunDown runDown) {
+  bool isDone = false;
+  withEngines([&](const auto &up, const auto &down) {
+    BandMlp<__remove_cvref(decltype(up))> mlp(x, up, width, down, y, hiddenEpilogue, epilogue);
+    isDone = mlp.pays();
+    if (isDone)
+      mlp.run();
+  });
+  if (isDone)
+    return;
+  Scratch<float> memory(countRows(y) * width);
+  hone_tensor hidden = matrixOf(memory.data(), countRows(y), width);
+  runUp(hidden);
+  runDown(hidden);
+}
 
 } // namespace
 

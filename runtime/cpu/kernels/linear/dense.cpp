@@ -104,18 +104,6 @@ template <typename Format> void runDense(const hone_tensor *operands, const int6
     runLayer<Format>(x, operands[1], y, {vectorOf(operands[2]), factor, residual, ints[0]});
 }
 
-/// A dense matrix.
-hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
-  hone_tensor tensor = {};
-  tensor.data = data;
-  tensor.dtype = HONE_F32;
-  tensor.rank = 2;
-  tensor.sizes[0] = rows;
-  tensor.sizes[1] = tensor.strides[0] = columns;
-  tensor.strides[1] = 1;
-  return tensor;
-}
-
 /// Operands and attributes as kernels.h lists them.
 template <typename Format> void runMlp(const hone_tensor *operands, const int64_t *ints) {
   hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[6]), residual = withRowAxis(operands[5]),
@@ -123,23 +111,15 @@ template <typename Format> void runMlp(const hone_tensor *operands, const int64_
   if (isAbsent(y))
     return;
   const hone_tensor &up = operands[1], &down = operands[3];
-  int64_t rows = countRows(y), width = ints[1];
   Epilogue hiddenEpilogue(vectorOf(operands[2]), none, none, ints[0]),
       epilogue(vectorOf(operands[4]), none, residual, 0);
-  bool isDone = false;
-  withEngine<Format>(rows, [&](auto make) {
-    auto upEngine = make(up), downEngine = make(down);
-    BandMlp<decltype(upEngine)> mlp(x, upEngine, width, downEngine, y, hiddenEpilogue, epilogue);
-    isDone = mlp.pays();
-    if (isDone)
-      mlp.run();
-  });
-  if (isDone)
-    return;
-  Scratch<float> memory(rows * width);
-  hone_tensor hidden = matrixOf(memory.data(), rows, width);
-  runLayer<Format>(x, up, hidden, hiddenEpilogue);
-  runLayer<Format>(hidden, down, y, epilogue);
+  auto withEngines = [&](const auto &body) {
+    withEngine<Format>(countRows(y), [&](auto make) { body(make(up), make(down)); });
+  };
+  runPair(
+      x, ints[1], y, hiddenEpilogue, epilogue, withEngines,
+      [&](const hone_tensor &hidden) { runLayer<Format>(x, up, hidden, hiddenEpilogue); },
+      [&](const hone_tensor &hidden) { runLayer<Format>(hidden, down, y, epilogue); });
 }
 
 } // namespace

@@ -1,10 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8 and 4 bits.
+// Linear layers with packed weights of 8 and 4 bits, and pairs of them.
 
 #include "../kernels.h"
 
+#include "band_mlp.h"
 #include "quantized_activations.h"
 #include "quantized_block.h"
 #include "tile_quantized.h"
@@ -77,41 +78,71 @@ public:
   PackedDigits packed;
 };
 
-/// A call's operands and attributes, as kernels.h lists them.
-struct QuantizedCall {
-  hone_tensor x, y, factor, residual;
+/// A weight, and how x is rounded.
+struct QuantizedOperand {
   QuantizedWeight weight;
-  Epilogue epilogue;
-  int64_t rows, bits;
+  int64_t bits;
   bool isLeast; // of the bits: more of x may be kept
 
-  QuantizedCall(const hone_tensor *operands, const int64_t *ints)
-      : x(withRowAxis(operands[0])), y(withRowAxis(operands[7])), factor(withRowAxis(operands[5])),
-        residual(withRowAxis(operands[6])), weight(operands[1], operands[2], operands[3], ints[1]),
-        epilogue(vectorOf(operands[4]), factor, residual, ints[0]), rows(countRows(y)), bits(ints[2]),
-        isLeast(ints[3] != 0) {}
+  bool unpacks(int64_t fewestRows, int64_t rows) const { return rows >= fewestRows && bits == 8 && isLeast; }
 };
 
-template <typename Kernel> void runKernel(const QuantizedCall &call) {
-  Kernel kernel(call.x, call.weight, call.rows, call.bits);
-  PackedLayer<Kernel>(kernel, call.y, call.epilogue).run();
+template <typename Kernel>
+void runKernel(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
+  Kernel kernel(x, operand.weight, countRows(y), operand.bits);
+  PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
-template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
-  QuantizedCall call(operands, ints);
-  if (isAbsent(call.y))
-    return;
+template <typename Levels>
+void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
 #ifdef __AMX_TILE__
-  if (call.rows >= kFewestUnpackedRows<Levels> && call.weight.group > 0 && call.bits == 8 && call.isLeast) {
-    UnpackedWeights<Levels> weights(call.weight);
-    TileEngine<UnpackedWeights<Levels>> engine(weights, call.rows);
-    return BandLayer<TileEngine<UnpackedWeights<Levels>>>(call.x, engine, call.y, call.epilogue).run();
+  int64_t rows = countRows(y);
+  if (operand.unpacks(kFewestUnpackedRows<Levels>, rows)) {
+    TileEngine<UnpackedWeights<Levels>> engine(UnpackedWeights<Levels>(operand.weight), rows);
+    return BandLayer<TileEngine<UnpackedWeights<Levels>>>(x, engine, y, epilogue).run();
   }
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
-  if (call.rows >= kFewestTileRows<Levels>)
-    return runKernel<TileQuantizedKernel<Levels>>(call);
+  if (rows >= kFewestTileRows<Levels>)
+    return runKernel<TileQuantizedKernel<Levels>>(x, operand, y, epilogue);
 #endif
-  runKernel<QuantizedKernel<Levels>>(call);
+  runKernel<QuantizedKernel<Levels>>(x, operand, y, epilogue);
+}
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[7]);
+  hone_tensor factor = withRowAxis(operands[5]), residual = withRowAxis(operands[6]);
+  if (isAbsent(y))
+    return;
+  QuantizedOperand operand = {{operands[1], operands[2], operands[3], ints[1]}, ints[2], ints[3] != 0};
+  runLayer<Levels>(x, operand, y, {vectorOf(operands[4]), factor, residual, ints[0]});
+}
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[10]), residual = withRowAxis(operands[9]),
+              none = {};
+  if (isAbsent(y))
+    return;
+  auto operandOf = [ints](const hone_tensor *planes) {
+    return QuantizedOperand{{planes[0], planes[1], planes[2], ints[2]}, ints[3], ints[4] != 0};
+  };
+  QuantizedOperand up = operandOf(operands + 1), down = operandOf(operands + 5);
+  Epilogue hiddenEpilogue(vectorOf(operands[4]), none, none, ints[0]),
+      epilogue(vectorOf(operands[8]), none, residual, 0);
+  auto withEngines = [&](const auto &body) {
+#ifdef __AMX_TILE__
+    using Engine = TileEngine<UnpackedWeights<Levels>>;
+    if (int64_t rows = countRows(y); up.unpacks(kFewestUnpackedRows<Levels>, rows))
+      body(Engine(UnpackedWeights<Levels>(up.weight), rows), Engine(UnpackedWeights<Levels>(down.weight), rows));
+#else
+    (void)body;
+#endif
+  };
+  runPair(
+      x, ints[1], y, hiddenEpilogue, epilogue, withEngines,
+      [&](const hone_tensor &hidden) { runLayer<Levels>(x, up, hidden, hiddenEpilogue); },
+      [&](const hone_tensor &hidden) { runLayer<Levels>(hidden, down, y, epilogue); });
 }
 
 } // namespace
@@ -122,6 +153,14 @@ void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *int
 
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantized<U4Levels>(operands, ints);
+}
+
+void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U8Levels>(operands, ints);
+}
+
+void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U4Levels>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

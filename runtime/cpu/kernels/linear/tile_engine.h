@@ -107,8 +107,12 @@ public:
       ActivationTiles::storePairs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
   }
 
-  /// A tile's inputs are those of two panels: convertSums leaves nothing out.
-  static void clearInputs(uint8_t *, int64_t, int64_t, int64_t) {}
+  /// Zeros for the tiles after those that have inputs below `first`: weights may be filled up to groups.
+  void clearInputs(uint8_t *block, int64_t rows, int64_t first, int64_t steps) const {
+    for (int64_t step = ceilDivide(first, kStepInputs); step < steps; ++step)
+      for (int64_t r = 0; r < rows; ++r)
+        _mm512_store_si512(block + step * blockTiles.stepBytes() + r * kTileRowBytes, _mm512_setzero_si512());
+  }
 
   class Worker {
   public:

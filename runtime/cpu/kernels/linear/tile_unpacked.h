@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights of 8 and 4 bits as tiles of bf16, for many rows. Where weights have groups, tiles of integers would be scaled
-// and added up after every one or two products. Scaled before they are multiplied, they are scaled once for all rows.
+// Packed weights of 8 and 4 bits as tiles of bf16, for many rows: x needs no scales, and weights are scaled once for all rows, where
+// the sums of tiles of integers are scaled and added up for each row and group.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
@@ -20,9 +20,9 @@ template <typename Levels> constexpr int64_t kFewestUnpackedRows = Levels::kQuad
 
 template <typename Levels> class UnpackedWeights {
 public:
-  /// `weight` has groups: as many inputs as a tile has, or a multiple.
+  /// Groups have as many inputs as a tile, or a multiple.
   explicit UnpackedWeights(const QuantizedWeight &weight)
-      : panels(weight.panels), steps(weight.steps / kStepsOfTile), weight(weight) {}
+      : panels(weight.panels), steps(ceilDivide(weight.steps, kStepsOfTile)), weight(weight) {}
 
   static constexpr bool kIsUnpacked = true;
 
@@ -40,10 +40,12 @@ public:
 
 private:
   void unpack(int64_t panel, int64_t step, uint8_t *to) const {
-    WeightScales scales = weight.scales.from(step * kTileStepInputs / weight.group, panel, 0);
+    int64_t group = weight.group > 0 ? step * kTileStepInputs / weight.group : 0;
+    WeightScales scales = weight.scales.from(group, panel, 0);
     Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
     const uint8_t *from = weight.data + (panel * weight.steps + step * kStepsOfTile) * kLineBytes;
-    for (int64_t line = 0; line < kStepsOfTile; ++line, from += kLineBytes) {
+    int64_t lines = smaller(kStepsOfTile, weight.steps - step * kStepsOfTile);
+    for (int64_t line = 0; line < lines; ++line, from += kLineBytes) {
       Quad quads[Levels::kQuads];
       Levels::load(from, quads);
       prefetchAhead(from, kWeightPrefetch);
@@ -53,6 +55,8 @@ private:
         storePair((words >> 16) & 0xff, (words >> 24) & 0xff, scale, offset, to + kTileRowBytes);
       }
     }
+    for (int64_t row = lines * Levels::kInputs / 2; row < kTileRows; ++row, to += kTileRowBytes)
+      _mm512_store_si512(to, _mm512_setzero_si512());
   }
 
   /// A row of a tile: two inputs of sixteen outputs.
@@ -66,7 +70,7 @@ private:
     _mm512_store_si512(to, (__m512i)pairs);
   }
 
-  const QuantizedWeight &weight;
+  QuantizedWeight weight;
 };
 
 } // namespace
