@@ -16,5 +16,6 @@ include "Hone/HoneNormOps.td"
 include "Hone/HoneAttentionOps.td"
 include "Hone/HoneMlpOps.td"
 include "Hone/HoneStateOps.td"
+include "Hone/HoneObserveOps.td"
 
 #endif // HONE_OPS_TD

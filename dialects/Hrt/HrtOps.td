@@ -136,6 +136,18 @@ def Hrt_StateWantedOp : Hrt_Op<"state_wanted", [Pure]> {
   let assemblyFormat = "$call `of` $fresh attr-dict";
 }
 
+def Hrt_ObserveOp : Hrt_Op<"observe", [MemoryEffects<[MemWrite]>]> {
+  let summary = "shows rows to the observer of the call";
+  let description = [{
+    *Meaning.* Hands the rows of `values`, which end with its last dimension, to the call's observer under the number `site`;
+    nothing where it has none.
+
+    *Example.* `hrt.observe %call[3], %x : tensor<1x?x896xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$site, Arg<Hrt_Buffer, "rows", [MemRead]>:$values);
+  let assemblyFormat = "$call `[` $site `]` `,` $values attr-dict `:` type($values)";
+}
+
 def Hrt_ArenaOp : Hrt_Op<"arena", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the memory of a call, in slots";
   let description = [{

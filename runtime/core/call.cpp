@@ -31,8 +31,8 @@ absl::Status outOfMemory(uint64_t bytes) {
 } // namespace
 
 CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
-                         State *state, Profile *profile)
-    : entry(entry), memory(memory), state(state), recorder(profile), inputs(inputs.tensors), symbols(inputs.symbols),
+                         State *state, const Followers &followers)
+    : entry(entry), memory(memory), state(state), followers(followers), inputs(inputs.tensors), symbols(inputs.symbols),
       outputs(entry.outputs.size()) {
   call.inputs = inputs.tensors.data();
   call.weights = weights;
@@ -43,11 +43,11 @@ CallContext *CallContext::current() { return currentCall; }
 
 absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) {
   CallContext *outer = std::exchange(currentCall, this);
-  if (recorder)
-    recorder->beginCall(entry, inputs);
+  if (followers.profile)
+    followers.profile->beginCall(entry, inputs);
   enter(function);
-  if (recorder)
-    recorder->endCall();
+  if (followers.profile)
+    followers.profile->endCall();
   currentCall = outer;
   memory.pool.endCall();
   absl::Status status = finish();
@@ -148,6 +148,12 @@ bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tens
 bool CallContext::viewState(int64_t index, hone_tensor &all) {
   Slot *slot = findSlot(index);
   return slot && assign(slot->view(state->length(), symbols), all);
+}
+
+bool CallContext::observe(int64_t site, const hone_tensor &values) {
+  if (followers.observer)
+    record((*followers.observer)(site, values));
+  return failure.ok();
 }
 
 } // namespace hone::rt

@@ -13,6 +13,7 @@
 #include "core/state.h"
 
 #include <csetjmp>
+#include <functional>
 
 namespace hone::rt {
 
@@ -22,13 +23,23 @@ struct Memory {
   BlockPool pool;
 };
 
+/// Gets what a program observes: the number of the site, and rows, the last dimension of `values`, which are valid until it
+/// returns. Where it fails, the call ends with its status.
+using Observer = std::function<absl::Status(int64_t site, const hone_tensor &values)>;
+
+/// Who follows a call; each may be null.
+struct Followers {
+  Profile *profile = nullptr;
+  const Observer *observer = nullptr;
+};
+
 /// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
 /// with a destructor is alive between the two.
 class CallContext {
 public:
-  /// `state` is null for a call without a session, `profile` for one that nobody records.
+  /// `state` is null for a call without a session.
   CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
-              State *state, Profile *profile);
+              State *state, const Followers &followers);
 
   /// Runs the program's function; commits or rolls back the state; returns outputs in the order of the manifest.
   absl::StatusOr<std::vector<io::Array>> run(hone_entry_fn function);
@@ -46,11 +57,12 @@ public:
   bool placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots);
   /// Memory of an output, or null with the reason recorded.
   void *createOutput(int64_t index, int64_t rank, const int64_t *sizes);
-  /// These two are false with the reason recorded.
+  /// These three are false with the reason recorded.
   bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
   bool viewState(int64_t slot, hone_tensor &all);
+  bool observe(int64_t site, const hone_tensor &values);
   const State *sessionState() const { return state; }
-  Profile *profile() const { return recorder; }
+  Profile *profile() const { return followers.profile; }
 
 private:
   Slot *findSlot(int64_t index);
@@ -61,7 +73,7 @@ private:
   const io::EntryInfo &entry;
   Memory &memory;
   State *state;
-  Profile *recorder;
+  Followers followers;
   std::span<const hone_tensor> inputs;
   const Symbols &symbols;
   hone_call call = {};

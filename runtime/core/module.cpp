@@ -170,7 +170,8 @@ absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
   ThreadCount threadCount(threads);
   std::unique_ptr<Memory> scratch = takeMemory();
-  auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, profile).run(entry.function);
+  Followers followers = {profile};
+  auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, followers).run(entry.function);
   giveMemory(std::move(scratch));
   return results;
 }
@@ -230,8 +231,8 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
       all.push_back({name, array.view()});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
-  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, owner->profile)
-      .run(target.function);
+  Followers followers = {owner->profile, observer ? &observer : nullptr};
+  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, followers).run(target.function);
 }
 
 } // namespace hone::rt

@@ -78,6 +78,9 @@ public:
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
 
+  /// Who gets what the program of this session's calls observes; an empty one for nobody.
+  void setObserver(Observer receiver) { observer = std::move(receiver); }
+
   /// Copies inputs of the entry that are the same in all its calls, before the first of them. They replace those of the
   /// same names, and stay when the state is reset. After a failure nothing has changed.
   absl::Status setContext(std::span<const NamedTensor> inputs);
@@ -94,6 +97,7 @@ private:
   State memory;
   std::map<std::string, io::Array> context;
   Memory scratch;
+  Observer observer;
   int threads = 0;
 };
 

@@ -109,6 +109,11 @@ int64_t serviceStateWanted(hone_call *call, int64_t fresh) {
   return state ? state->wanted(fresh) : fresh;
 }
 
+void serviceObserve(hone_call *call, int64_t site, const hone_tensor *values) {
+  if (!CallContext::of(call).observe(site, *values))
+    CallContext::of(call).leave();
+}
+
 struct Service {
   std::string_view name;
   void *function;
@@ -126,6 +131,7 @@ const Service kServices[] = {
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
     {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},
     {"hone_rt_state_wanted", reinterpret_cast<void *>(&serviceStateWanted)},
+    {"hone_rt_observe", reinterpret_cast<void *>(&serviceObserve)},
 };
 
 } // namespace

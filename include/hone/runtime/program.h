@@ -117,6 +117,9 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   int64_t hone_rt_state_wanted(hone_call *, int64_t fresh)
 ///                                                  of `fresh` new positions, of how many of the last the caller wants
 ///                                                  results; all without a session
+///   void hone_rt_observe(hone_call *, int64_t site, const hone_tensor *values)
+///                                                  shows rows, the last dimension of `values`, to the observer of the
+///                                                  call's session; nothing where there is none
 /// What a call appends counts once it has succeeded; all slots with an axis grow by the same number of positions. Services
 /// that fail end the call as hone_rt_fail does. Every other name is a kernel with the signature hone_kernel_fn.
 typedef struct hone_import {

@@ -135,6 +135,14 @@ static void replaceStateOps(func::FuncOp function, Value call) {
   });
 }
 
+static void replaceObservations(func::FuncOp function, Value call) {
+  function.walk([&](ObserveOp observe) {
+    OpBuilder b(observe);
+    hrt::ObserveOp::create(b, observe.getLoc(), call, observe.getSite(), observe.getValues());
+    observe.erase();
+  });
+}
+
 static void writeOutputs(func::FuncOp function, Value call) {
   auto ret = cast<func::ReturnOp>(function.getBody().front().getTerminator());
   OpBuilder b(ret);
@@ -175,6 +183,7 @@ static LogicalResult convertInterface(func::FuncOp function, SymbolTable &symbol
   unsigned count = block.getNumArguments();
   Value call = block.addArgument(hrt::CallType::get(function.getContext()), function.getLoc());
   replaceStateOps(function, call);
+  replaceObservations(function, call);
   writeOutputs(function, call);
   OpBuilder b = OpBuilder::atBlockBegin(&block); // now that the terminator, which may be all there is, is replaced
   int64_t index = 0;

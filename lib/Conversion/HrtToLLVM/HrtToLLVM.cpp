@@ -211,6 +211,20 @@ struct ViewPattern : StatePattern<hrt::StateViewOp> {
   }
 };
 
+struct ObservePattern : HrtPattern<hrt::ObserveOp> {
+  using HrtPattern::HrtPattern;
+  LogicalResult matchAndRewrite(hrt::ObserveOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    Value mark = abi.mark(), values = abi.allocate(sizeof(hone_tensor));
+    writeTensor(abi, cast<MemRefType>(op.getValues().getType()), adaptor.getValues(), values, 0);
+    call(abi, op, "hone_rt_observe", Type(), {adaptor.getCall(), abi.integer(op.getSite()), values});
+    abi.release(mark);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 /// A question to the state: the service of that name, with the operands of the operation.
 template <typename Op> struct QuestionPattern : HrtPattern<Op> {
   QuestionPattern(LLVMTypeConverter &converter, StringRef service) : HrtPattern<Op>(converter), service(service) {}
@@ -272,8 +286,8 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
 private:
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
     populateMemoryPatterns(types, patterns);
-    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, AssertPattern>(
-        types);
+    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ObservePattern,
+                 AssertPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
     patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
     patterns.add<QuestionPattern<hrt::StateWantedOp>>(types, "hone_rt_state_wanted");

@@ -83,6 +83,19 @@ struct ViewModel : StateModel<ViewModel, StateViewOp> {
   }
 };
 
+/// Reads its operand, and has no result.
+struct ObserveModel : StateModel<ObserveModel, ObserveOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto observe = cast<ObserveOp>(op);
+    FailureOr<Value> values = getBuffer(rewriter, observe.getValues(), options, state);
+    if (failed(values))
+      return failure();
+    replaceOpWithNewBufferizedOp<ObserveOp>(rewriter, op, observe.getCall(), observe.getSite(), *values);
+    return success();
+  }
+};
+
 } // namespace
 
 void hone::hrt::registerBufferizableOpInterfaceExternalModels(DialectRegistry &registry) {
@@ -90,5 +103,6 @@ void hone::hrt::registerBufferizableOpInterfaceExternalModels(DialectRegistry &r
     KernelOp::attachInterface<KernelModel>(*context);
     StateAppendOp::attachInterface<AppendModel>(*context);
     StateViewOp::attachInterface<ViewModel>(*context);
+    ObserveOp::attachInterface<ObserveModel>(*context);
   });
 }

@@ -18,3 +18,12 @@ func.func @parallel(%n: index, %x: memref<?xf32>) {
   hrt.parallel @nothing of %n cost %n ()
   return
 }
+
+// CHECK-LABEL: @observe
+// CHECK: hrt.observe %{{.*}}[3], %{{.*}} : tensor<1x?x8xf32>
+// CHECK: hrt.observe %{{.*}}[0], %{{.*}} : memref<?x8xf32, strided<[16, 1]>>
+func.func @observe(%call: !hrt.call, %x: tensor<1x?x8xf32>, %y: memref<?x8xf32, strided<[16, 1]>>) {
+  hrt.observe %call[3], %x : tensor<1x?x8xf32>
+  hrt.observe %call[0], %y : memref<?x8xf32, strided<[16, 1]>>
+  return
+}

@@ -137,6 +137,31 @@ TEST_F(Sessions, ReplacedStateHasNoHistory) {
   EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(1));
 }
 
+TEST_F(Sessions, ShowTheirObserverWhatTheProgramShows) {
+  std::vector<float> seen;
+  session->setObserver([&](int64_t site, const hone_tensor &values) {
+    EXPECT_EQ(site, 4);
+    auto rows = io::Array::copyOf(values);
+    EXPECT_THAT(rows->shape(), ElementsAre(1, 1, 2, 2));
+    std::ranges::copy(rows->as<float>(), std::back_inserter(seen));
+    return absl::OkStatus();
+  });
+  next(*session, {3, 5});
+  EXPECT_THAT(seen, ElementsAre(3, 0, 5, 1));
+  next(*open(), {1, 2}); // another session's calls are its own
+  session->setObserver({});
+  next(*session, {1, 2});
+  EXPECT_THAT(seen.size(), 4u);
+}
+
+TEST_F(Sessions, EndACallWhereTheObserverFails) {
+  session->setObserver([&](int64_t, const hone_tensor &) { return io::invalid("enough seen"); });
+  EXPECT_EQ(messageOf(forward(*session, 1, {1})), "enough seen");
+  EXPECT_EQ(session->state().length(), 0);
+  session->setObserver({});
+  EXPECT_THAT(next(*session, {1}), ElementsAre(1));
+}
+
 TEST_F(Sessions, TakeContextOnce) {
   std::string decoder = temporary.file("context.hone");
   writeArtefact(decoder, HONE_TEST_PROGRAM, toyManifestWithContext());

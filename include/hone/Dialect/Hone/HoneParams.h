@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who reads a parameter, and the change of its encoding.
+// Who reads a parameter, the change of its encoding, and what tells a model from others.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -39,6 +39,11 @@ struct ParameterChange {
 /// Changes the parameters of `module` that are read, in the order of their first reads, with a remark for each; returns how many
 /// were changed.
 int64_t changeParameters(mlir::ModuleOp module, const ParameterChange &change);
+
+/// What tells a model from others, in 32 hexadecimal digits: a hash (XXH3 of 128 bits) over each parameter's symbol, type and up
+/// to 4096 first bytes, in the order of the module, as they were before they were converted. Files that measure a model name
+/// it by this. Fails, after a diagnostic, where bytes cannot be read.
+llvm::FailureOr<std::string> getFingerprint(mlir::ModuleOp module);
 
 /// The type of 16 bits that the option of a pass names, f16 or bf16; null after an error that says what it was for.
 mlir::FloatType getHalfType(mlir::MLIRContext *context, llvm::StringRef name, llvm::StringRef purpose);

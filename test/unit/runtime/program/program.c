@@ -5,7 +5,7 @@
 //
 //   main     sum = x + y + offset (a weight); fails where x[0][0] is negative; rows = batch
 //   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
-//            padding does not count; fails where a token is negative
+//            padding does not count; fails where a token is negative. It shows tokens and their positions at site 4
 //            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.softmax.f32
 //   count    how often it was called in this session
 
@@ -30,6 +30,7 @@ static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
 static int64_t (*statePadding)(hone_call *, int64_t);
 static int64_t (*stateWanted)(hone_call *, int64_t);
+static void (*observe)(hone_call *, int64_t, const hone_tensor *);
 static void (*extra)(void);
 #ifdef CALLS_KERNEL
 static hone_kernel_fn softmax;
@@ -60,6 +61,7 @@ static void appendTokens(hone_call *call, const hone_tensor *tokens, hone_tensor
     fresh[2 * i + 1] = (float)(length + i % sequence);
   }
   hone_tensor view = {fresh, HONE_F32, 4, {batch, 1, sequence, 2}, {sequence * 2, sequence * 2, 2, 1}};
+  observe(call, 4, &view);
   stateAppend(call, 0, &view, all);
   for (int64_t i = 0; i < batch * sequence; ++i)
     if (((int64_t *)tokens->data)[i] < 0)
@@ -114,6 +116,7 @@ static const hone_import imports[] = {
     {"hone_rt_state_length", (void **)&stateLength},
     {"hone_rt_state_padding", (void **)&statePadding},
     {"hone_rt_state_wanted", (void **)&stateWanted},
+    {"hone_rt_observe", (void **)&observe},
     {EXTRA_IMPORT, (void **)&extra},
 #ifdef CALLS_KERNEL
     {"hone.softmax.f32", (void **)&softmax},
