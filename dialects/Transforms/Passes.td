@@ -13,7 +13,7 @@ def Decompose : Pass<"hone-decompose"> {
   let description = [{
     Replaces each operation by the computation that defines it: every constraint of its description holds for what comes
     out, sums of f16 and bf16 are made in f32, and results are rounded where the description says so. Operations of
-    parameters and of a session's state have no parts and stay.
+    parameters, of a session's state and of an observer have no parts and stay.
 
     A kernel is right if it agrees with this; an operation that has no kernel for a target runs as this.
   }];
@@ -79,6 +79,24 @@ def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numConverted", "num-slots-converted", "Number of slots converted">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
+  let summary = "Show the inputs of linear layers to whoever runs the program";
+  let description = [{
+    In the function `entry`, every tensor that `hone.linear` multiplies with a parameter gets a `hone.observe` where it is
+    computed. Feed-forward blocks are split into their products first; those of f16 and bf16 round the products then.
+
+    Layers that share an input share a site, and so do the inputs of layers that share a parameter. Sites are numbered in the
+    order of their first layers. A remark says for each layer at which site its input is observed. The inputs of experts
+    (`hone.moe`), which are rows that are chosen one by one, and of products with weights that are computed are not observed; a
+    remark says so.
+  }];
+  let options = [Option<"entry", "entry", "std::string", /*default=*/"\"forward\"", "name of the function to observe">];
+  let statistics = [Statistic<"numObserved", "num-inputs-observed", "Number of tensors observed">,
+                    Statistic<"numSkipped", "num-layers-skipped", "Number of layers whose inputs are not observed">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD

@@ -35,7 +35,7 @@ static Value splitGatedMlp(LocBuilder &builder, GatedMlpOp op) {
   return createProduct(builder, hidden, op.getDown(), op.getDownBias());
 }
 
-static Value splitMlp(LocBuilder &builder, MlpOp op) {
+static Value splitPlainMlp(LocBuilder &builder, MlpOp op) {
   Value up = createProduct(builder, op.getX(), op.getUp(), op.getUpBias());
   Value hidden = buildHidden(builder, op.getActivation(), up, /*gate=*/nullptr, op.getX().getType().getElementType());
   return createProduct(builder, hidden, op.getDown(), op.getDownBias());
@@ -50,7 +50,7 @@ static bool hasPlainWeights(Operation *op) {
 }
 
 template <typename Op>
-static void split(Op op, Value (*build)(LocBuilder &, Op), IRRewriter &rewriter) {
+static void split(Op op, Value (*build)(LocBuilder &, Op), RewriterBase &rewriter) {
   rewriter.setInsertionPoint(op);
   LocBuilder builder(op.getLoc(), rewriter);
   Value value = build(builder, op);
@@ -59,20 +59,23 @@ static void split(Op op, Value (*build)(LocBuilder &, Op), IRRewriter &rewriter)
   rewriter.replaceOp(op, value);
 }
 
+bool splitMlp(RewriterBase &rewriter, Operation *op) {
+  if (auto gated = dyn_cast<GatedMlpOp>(op))
+    split(gated, splitGatedMlp, rewriter);
+  else if (auto plain = dyn_cast<MlpOp>(op))
+    split(plain, splitPlainMlp, rewriter);
+  else
+    return false;
+  return true;
+}
+
 namespace {
 struct SplitMlpsPass : impl::SplitMlpsBase<SplitMlpsPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](Operation *op) {
-      auto gated = dyn_cast<GatedMlpOp>(op);
-      auto plain = dyn_cast<MlpOp>(op);
-      if ((!gated && !plain) || !roundsNowhere(op->getOperand(0)) || !hasPlainWeights(op))
-        return;
-      ++numSplit;
-      if (gated)
-        split(gated, splitGatedMlp, rewriter);
-      else
-        split(plain, splitMlp, rewriter);
+      if (isa<GatedMlpOp, MlpOp>(op) && roundsNowhere(op->getOperand(0)) && hasPlainWeights(op))
+        numSplit += splitMlp(rewriter, op);
     });
   }
 };

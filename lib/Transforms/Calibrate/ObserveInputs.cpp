@@ -1,0 +1,117 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-observe-inputs: the inputs of linear layers are shown to whoever runs the program.
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/Observation.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/IntEqClasses.h"
+
+namespace hone {
+#define GEN_PASS_DEF_OBSERVEINPUTS
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+/// The parameter that `linear` multiplies with, or null.
+static StringAttr getWeightName(LinearOp linear) {
+  auto get = linear.getWeight().getDefiningOp<GetParamOp>();
+  return get ? get.getNameAttr().getAttr() : nullptr;
+}
+
+std::vector<ObservedSite> listObservedSites(ModuleOp module) {
+  std::vector<ObservedSite> sites;
+  llvm::DenseSet<StringAttr> seen;
+  module.walk([&](LinearOp linear) {
+    StringAttr weight = getWeightName(linear);
+    for (Operation *user : linear.getX().getUsers()) {
+      auto observe = dyn_cast<ObserveOp>(user);
+      if (!observe || !weight || !seen.insert(weight).second)
+        continue;
+      sites.resize(std::max<size_t>(sites.size(), observe.getSite() + 1));
+      ObservedSite &site = sites[observe.getSite()];
+      site.width = linear.getWeight().getType().getDimSize(1);
+      site.weights.push_back(weight.str());
+    }
+  });
+  return sites;
+}
+
+/// The site of each of `layers`: the same for layers that share an input or a weight.
+static llvm::IntEqClasses numberSites(MutableArrayRef<LinearOp> layers) {
+  llvm::IntEqClasses sites(layers.size());
+  llvm::DenseMap<Value, unsigned> firstOfInput;
+  llvm::DenseMap<StringAttr, unsigned> firstOfWeight;
+  for (auto [i, layer] : llvm::enumerate(layers)) {
+    sites.join(i, firstOfInput.try_emplace(layer.getX(), i).first->second);
+    sites.join(i, firstOfWeight.try_emplace(getWeightName(layer), i).first->second);
+  }
+  sites.compress();
+  return sites;
+}
+
+namespace {
+struct ObserveInputs : impl::ObserveInputsBase<ObserveInputs> {
+  using ObserveInputsBase::ObserveInputsBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>(entry);
+    if (!function || function.isExternal()) {
+      emitError(getOperation().getLoc()) << "expected a function '" << entry << "' to observe, but the module has none";
+      return signalPassFailure();
+    }
+    IRRewriter rewriter(&getContext());
+    function.walk([&](Operation *op) { splitMlp(rewriter, op); });
+    SmallVector<LinearOp> layers = findLayers(function);
+    llvm::IntEqClasses sites = numberSites(layers);
+    llvm::DenseSet<Value> observed;
+    for (auto [i, layer] : llvm::enumerate(layers)) {
+      if (observed.insert(layer.getX()).second)
+        observe(layer.getX(), sites[i]);
+      remark::passed(layer.getLoc(), options())
+          << ("the input of " + getWeightName(layer).getValue() + " is observed at site " + Twine(sites[i])).str();
+    }
+  }
+
+private:
+  static remark::RemarkOpts options() { return remark::RemarkOpts::name("Observed").category("hone-observe-inputs"); }
+
+  void skip(Operation *op, StringRef reason) {
+    ++numSkipped;
+    remark::missed(op->getLoc(), options()) << ("its input is not observed: " + reason).str();
+  }
+
+  SmallVector<LinearOp> findLayers(func::FuncOp function) {
+    SmallVector<LinearOp> layers;
+    function.walk([&](Operation *op) {
+      auto linear = dyn_cast<LinearOp>(op);
+      if (linear && getWeightName(linear))
+        layers.push_back(linear);
+      else if (linear)
+        skip(op, "its weight is no parameter");
+      else if (isa<MoeOp>(op))
+        skip(op, "its experts choose their rows one by one");
+    });
+    return layers;
+  }
+
+  void observe(Value input, int64_t site) {
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfterValue(input);
+    ObserveOp::create(builder, input.getLoc(), input, site);
+    ++numObserved;
+  }
+};
+} // namespace
+
+} // namespace hone
