@@ -140,9 +140,9 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
 
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-  if (failed(buildPhase(phase, options, pm, module.getLoc())))
+  if (failed(buildPhase(phase, options, pm, module.getLoc())) || failed(pm.run(module)))
     return failure();
-  return pm.run(module);
+  return phase.name == "rewrite" && options.rewrite ? options.rewrite(module) : success();
 }
 
 static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number, ModuleOp module) {

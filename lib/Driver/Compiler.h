@@ -10,6 +10,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -28,8 +29,10 @@ struct CompileOptions {
   std::string quantize;  // integers to store weight matrices as (int8, int4, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
   std::string passPipeline;     // passes of the rewrite phase, behind those of the options
-  std::string remarks;          // YAML file for the remarks of all passes, or empty
-  bool progress = false;        // say on standard error what is being done, and how long it took
+  /// More of the rewrite phase, behind its passes, or empty.
+  std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;
+  std::string remarks;   // YAML file for the remarks of all passes, or empty
+  bool progress = false; // say on standard error what is being done, and how long it took
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

@@ -5,8 +5,10 @@
 
 #include "hone/Driver/Driver.h"
 
+#include "Calibrate.h"
 #include "Compiler.h"
 #include "Inspect.h"
+#include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
 #include "hone/io/temporary.h"
@@ -32,6 +34,8 @@ namespace {
 cl::SubCommand importCommand("import", "read an ONNX model and write it as MLIR");
 cl::SubCommand exportCommand("export", "write a model back as ONNX");
 cl::SubCommand compileCommand("compile", "compile a model into an artefact (a folder, model.hone)");
+cl::SubCommand calibrateCommand("calibrate",
+                                "measure what the layers of a language model read, for passes that compress it");
 cl::SubCommand inspectCommand("inspect", "what is in a model, what was recognised of it and what was not");
 
 constexpr llvm::StringLiteral kOverview = R"(usage: hone COMMAND [OPTIONS] FILE
@@ -40,6 +44,7 @@ commands
   import    read an ONNX model and write it as MLIR
   export    write a model back as ONNX
   compile   compile a model into an artefact, a folder that runs without LLVM
+  calibrate measure what the layers of a language model read
   inspect   what is in a model or an artefact
   run       write text or tokens with an artefact, or call it with tensors
   eval      perplexity of an artefact on tokens
@@ -63,6 +68,24 @@ struct ExportFlags {
 struct InspectFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"), cl::sub(inspectCommand)};
   cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::sub(inspectCommand)};
+};
+
+struct CalibrateFlags {
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc"), cl::sub(calibrateCommand)};
+  cl::opt<std::string> output{"o", cl::desc("Write the statistics to FILE"), cl::value_desc("FILE.safetensors"),
+                              cl::sub(calibrateCommand)};
+  cl::opt<std::string> tokens{"tokens", cl::desc("Token ids to run the model on: uint16, int32 or int64, of shape [n]"),
+                              cl::value_desc("FILE.npy"), cl::sub(calibrateCommand)};
+  cl::opt<int64_t> window{"window", cl::desc("Tokens a window; windows do not overlap (default: 512)"), cl::init(512),
+                          cl::value_desc("N"), cl::sub(calibrateCommand)};
+  cl::opt<int64_t> maxTokens{"max-tokens", cl::desc("Use the first N tokens alone (default: all)"),
+                             cl::init(std::numeric_limits<int64_t>::max()), cl::value_desc("N"),
+                             cl::sub(calibrateCommand)};
+  cl::opt<int64_t> threads{"threads", cl::desc("Threads (default: one for each processor)"), cl::value_desc("N"),
+                           cl::sub(calibrateCommand)};
+  cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
+                               cl::value_desc("FILE"), cl::sub(calibrateCommand)};
+  cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(calibrateCommand)};
 };
 
 struct CompileFlags {
@@ -231,6 +254,38 @@ static int runCompile(const CompileFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) { return compile(options, &context); });
 }
 
+/// Fails with a message where an option that was given is outside of its range.
+static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
+  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
+    return success();
+  bool isBounded = most != std::numeric_limits<int64_t>::max();
+  fail("expected --" + option.ArgStr + " to be a whole number " +
+       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
+       std::to_string(option));
+  return failure();
+}
+
+static int runCalibrate(const CalibrateFlags &flags) {
+  if (flags.tokens.empty())
+    return fail("expected --tokens FILE.npy");
+  if (flags.output.empty())
+    return fail("expected -o FILE.safetensors");
+  constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+  if (failed(checkRange(flags.window, unbounded)) || failed(checkRange(flags.maxTokens, unbounded)) ||
+      failed(checkRange(flags.threads, cli::kMostThreads)))
+    return 1;
+  CalibrateOptions options;
+  options.input = flags.input;
+  options.tokens = flags.tokens;
+  options.output = flags.output;
+  options.window = flags.window;
+  options.maxTokens = flags.maxTokens;
+  options.threads = static_cast<int>(flags.threads);
+  options.remarks = flags.remarks;
+  options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
+  return withContext(flags.input, [&](MLIRContext &context) { return calibrate(options, &context); });
+}
+
 static int runInspect(const InspectFlags &flags) {
   return withContext(flags.input,
                      [&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
@@ -283,7 +338,7 @@ static LogicalResult checkOptions(ArrayRef<std::string> words, const cl::SubComm
 }
 
 static cl::SubCommand &getCommand(StringRef name) {
-  for (cl::SubCommand *command : {&importCommand, &exportCommand, &inspectCommand})
+  for (cl::SubCommand *command : {&importCommand, &exportCommand, &calibrateCommand, &inspectCommand})
     if (command->getName() == name)
       return *command;
   return compileCommand;
@@ -300,7 +355,7 @@ static int reportCommandLine(StringRef errors, StringRef command) {
 
 /// The overview, for a word that is no command; nothing if it is one.
 static std::optional<int> runOverview(ArrayRef<std::string> words) {
-  static const StringRef known[] = {"import", "export", "compile", "inspect", "--version"};
+  static const StringRef known[] = {"import", "export", "compile", "calibrate", "inspect", "--version"};
   if (!words.empty() && llvm::is_contained(known, words[0]))
     return std::nullopt;
   if (words.empty()) {
@@ -326,9 +381,10 @@ int runDriver(int argc, char **argv) {
   ImportFlags importFlags;
   ExportFlags exportFlags;
   CompileFlags compileFlags;
+  CalibrateFlags calibrateFlags;
   InspectFlags inspectFlags;
-  hideForeignOptions(
-      {&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand, &inspectCommand});
+  hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand,
+                      &calibrateCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
   if (words[0] != "--version" && failed(checkOptions(words, getCommand(words[0]))))
     return 1;
@@ -340,6 +396,8 @@ int runDriver(int argc, char **argv) {
     return runImport(importFlags);
   if (exportCommand)
     return runExport(exportFlags);
+  if (calibrateCommand)
+    return runCalibrate(calibrateFlags);
   if (inspectCommand)
     return runInspect(inspectFlags);
   return runCompile(compileFlags);

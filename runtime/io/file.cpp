@@ -70,6 +70,43 @@ absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
   return file;
 }
 
+ScratchFile &ScratchFile::operator=(ScratchFile &&other) noexcept {
+  std::swap(bytes, other.bytes);
+  std::swap(length, other.length);
+  return *this;
+}
+
+ScratchFile::~ScratchFile() {
+  if (length > 0)
+    munmap(bytes, length);
+}
+
+absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_t size) {
+  std::string name = temporaryName(path);
+  int descriptor = -1;
+  {
+    // The name is gone before anybody else could want it, also where an interrupt comes in between.
+    TemporaryPath temporary = TemporaryPath::made(name, [&] {
+      descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      return descriptor >= 0;
+    });
+  }
+  if (descriptor < 0)
+    return systemError("write", name);
+  // All of it now: a page without room on the disk would end the process when it is written.
+  errno = posix_fallocate(descriptor, 0, static_cast<off_t>(size));
+  void *address = errno == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  absl::Status status =
+      address == MAP_FAILED ? systemError(cat("make room for ", size, " bytes beside"), path) : absl::OkStatus();
+  close(descriptor);
+  if (!status.ok())
+    return status;
+  ScratchFile file;
+  file.bytes = static_cast<uint8_t *>(address);
+  file.length = size;
+  return file;
+}
+
 absl::StatusOr<std::string> readFile(const std::string &path) {
   HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return std::string(file.text());

@@ -34,6 +34,27 @@ private:
   uint64_t length = 0;
 };
 
+/// Bytes, zeros at first, in a file of their own that is mapped for reading and writing: for what may be more than memory
+/// holds. The file has no name: nothing of it stays, however the process ends.
+class ScratchFile {
+public:
+  ScratchFile() = default;
+  ScratchFile(ScratchFile &&other) noexcept { *this = std::move(other); }
+  ScratchFile &operator=(ScratchFile &&other) noexcept;
+  ~ScratchFile();
+
+  /// In the folder of `path`, a file that need not exist. Fails where the file system has less room than `size`, at least 1.
+  static absl::StatusOr<ScratchFile> create(const std::string &path, uint64_t size);
+
+  uint8_t *data() { return bytes; }
+  const uint8_t *data() const { return bytes; }
+  uint64_t size() const { return length; }
+
+private:
+  uint8_t *bytes = nullptr;
+  uint64_t length = 0;
+};
+
 /// All bytes of a small file.
 absl::StatusOr<std::string> readFile(const std::string &path);
 

@@ -181,6 +181,28 @@ TEST(FileWriters, WriteDevicesAsTheyAre) {
   EXPECT_THAT(messageOf(io::writeFile(folder.path.string(), "text")), HasSubstr("it is a folder"));
 }
 
+TEST(ScratchFiles, AreZerosWithoutAName) {
+  TemporaryFolder folder;
+  constexpr uint64_t size = 10000;
+  auto file = io::ScratchFile::create(folder.file("result"), size);
+  ASSERT_TRUE(file.ok()) << messageOf(file);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  ASSERT_EQ(file->size(), size);
+  EXPECT_THAT(std::span(file->data(), size), testing::Each(0));
+  io::ScratchFile moved = *std::move(file);
+  moved.data()[size - 1] = 7;
+  EXPECT_EQ(moved.data()[size - 1], 7);
+}
+
+TEST(ScratchFiles, NeedAFolderAndRoom) {
+  TemporaryFolder folder;
+  EXPECT_THAT(messageOf(io::ScratchFile::create(folder.file("absent/result"), 1)),
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(messageOf(io::ScratchFile::create(folder.file("result"), uint64_t{1} << 60)),
+              HasSubstr("cannot make room for 1152921504606846976 bytes beside"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+}
+
 TEST(TemporaryPaths, AreRemovedUnlessReleased) {
   TemporaryFolder folder;
   auto make = [&](const char *name) {

@@ -1,0 +1,161 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Counting blocks of rows, and writing the file.
+
+#include "calibration/statistics.h"
+
+#include "calibration/second_moments.h"
+#include "hone/io/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
+namespace hone::calibration {
+namespace {
+
+using io::cat;
+using io::invalid;
+
+/// Names of some weights of a site, for messages.
+std::string nameOf(const Site &site) {
+  std::string name = cat("'", site.weights[0], "'");
+  return site.weights.size() == 1 ? name : cat(name, " and ", site.weights.size() - 1, " more");
+}
+
+struct Brain {
+  uint16_t bits;
+  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+template <typename Element> void copyElements(const void *from, int64_t stride, std::span<float> to) {
+  const auto *elements = static_cast<const Element *>(from);
+  for (float &element : to) {
+    element = static_cast<float>(*elements);
+    elements += stride;
+  }
+}
+
+/// Copies a row, whose elements are `stride` apart, as f32.
+using RowCopier = void (*)(const void *from, int64_t stride, std::span<float> to);
+
+/// Null for a type that rows do not have.
+RowCopier copierFor(int32_t dtype) {
+  switch (dtype) {
+  case HONE_F32:
+    return copyElements<float>;
+  case HONE_F16:
+    return copyElements<_Float16>;
+  case HONE_BF16:
+    return copyElements<Brain>;
+  default:
+    return nullptr;
+  }
+}
+
+/// Where each row of a view begins, in the order of its dimensions.
+std::vector<const char *> findRows(const hone_tensor &values) {
+  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(values.dtype));
+  std::vector<const char *> rows = {static_cast<const char *>(values.data)};
+  for (int32_t axis = 0; axis + 1 < values.rank; ++axis) {
+    std::vector<const char *> inner;
+    inner.reserve(rows.size() * static_cast<size_t>(values.sizes[axis]));
+    for (const char *row : rows)
+      for (int64_t i = 0; i < values.sizes[axis]; ++i)
+        inner.push_back(row + i * values.strides[axis] * bytes);
+    rows = std::move(inner);
+  }
+  return rows;
+}
+
+} // namespace
+
+absl::StatusOr<Statistics> Statistics::create(std::string path, std::vector<Site> sites) {
+  Statistics statistics;
+  statistics.path = std::move(path);
+  int64_t total = 0;
+  for (const Site &site : sites)
+    total += SecondMoments::countSums(site.width);
+  // At least a byte, so that a folder that cannot be written shows now.
+  uint64_t bytes = std::max<uint64_t>(static_cast<uint64_t>(total) * sizeof(double), 1);
+  HONE_ASSIGN_OR_RETURN(statistics.memory, io::ScratchFile::create(statistics.path, bytes));
+  auto *sums = reinterpret_cast<double *>(statistics.memory.data());
+  for (Site &site : sites) {
+    int64_t width = site.width;
+    statistics.counts.push_back({std::move(site), sums, std::vector<float>(static_cast<size_t>(width), 0.0f)});
+    sums += SecondMoments::countSums(width);
+  }
+  return statistics;
+}
+
+absl::Status Statistics::add(int64_t site, const hone_tensor &values) {
+  if (site < 0 || site >= static_cast<int64_t>(counts.size()))
+    return absl::InternalError(cat("the program shows rows of site ", site, " of ", counts.size()));
+  Count &count = counts[static_cast<size_t>(site)];
+  if (!copierFor(values.dtype) || values.rank < 1 || values.sizes[values.rank - 1] != count.site.width)
+    return absl::InternalError(cat("expected rows of ", count.site.width, " floats at site ", site));
+  std::vector<const char *> rows = findRows(values);
+  for (size_t begin = 0; begin < rows.size(); begin += SecondMoments::kMostRows) {
+    size_t end = std::min(rows.size(), begin + SecondMoments::kMostRows);
+    HONE_RETURN_IF_ERROR(addBlock(
+        count, {rows.begin() + static_cast<ptrdiff_t>(begin), rows.begin() + static_cast<ptrdiff_t>(end)}, values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Statistics::addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values) {
+  auto width = static_cast<size_t>(count.site.width);
+  std::vector<float> block(rows.size() * width);
+  for (size_t i = 0; i < rows.size(); ++i)
+    copierFor(values.dtype)(rows[i], values.strides[values.rank - 1], std::span(block).subspan(i * width, width));
+  HONE_RETURN_IF_ERROR(checkFinite(count, block));
+  for (size_t row = 0; row < rows.size(); ++row)
+    for (size_t i = 0; i < width; ++i)
+      count.largest[i] = std::max(count.largest[i], std::abs(block[row * width + i]));
+  SecondMoments(count.site.width, count.sums).add(block.data(), static_cast<int64_t>(rows.size()));
+  count.rows += static_cast<int64_t>(rows.size());
+  return absl::OkStatus();
+}
+
+absl::Status Statistics::checkFinite(const Count &count, const std::vector<float> &rows) const {
+  auto wrong = std::ranges::find_if_not(rows, [](float element) { return std::isfinite(element); });
+  if (wrong == rows.end())
+    return absl::OkStatus();
+  int64_t at = wrong - rows.begin();
+  return invalid("expected the input of ", nameOf(count.site), " to be finite, but got ",
+                 std::isnan(*wrong) ? "nan"
+                 : *wrong > 0       ? "inf"
+                                    : "-inf",
+                 " in channel ", at % count.site.width, " of row ", count.rows + at / count.site.width);
+}
+
+absl::Status Statistics::write(int64_t tokens, const std::string &model) const {
+  std::map<std::string, std::string> metadata = {
+      {"format", "hone-statistics"}, {"version", "1"}, {"tokens", std::to_string(tokens)}, {"model", model}};
+  std::vector<io::StoredTensor> tensors;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const Site &site = counts[i].site;
+    for (const std::string &weight : site.weights)
+      metadata["input of " + weight] = std::to_string(i);
+    tensors.push_back({cat(i, ".second_moment"), HONE_F32, {site.width, site.width}});
+    tensors.push_back({cat(i, ".absmax"), HONE_F32, {site.width}});
+    tensors.push_back({cat(i, ".rows"), HONE_I64, {}});
+  }
+  HONE_ASSIGN_OR_RETURN(auto writer, io::SafetensorsWriter::create(path, std::move(tensors), metadata));
+  auto append = [&](const void *data, size_t bytes) { return writer.append({static_cast<const char *>(data), bytes}); };
+  for (const Count &count : counts) {
+    SecondMoments moments(count.site.width, count.sums);
+    auto divisor = static_cast<double>(std::max<int64_t>(count.rows, 1)); // what was never reached is 0
+    for (int64_t number = 0; number < moments.bandCount(); ++number) {
+      std::vector<float> band = moments.band(number, divisor);
+      HONE_RETURN_IF_ERROR(append(band.data(), band.size() * sizeof(float)));
+    }
+    HONE_RETURN_IF_ERROR(append(count.largest.data(), count.largest.size() * sizeof(float)));
+    HONE_RETURN_IF_ERROR(append(&count.rows, sizeof count.rows));
+  }
+  return writer.commit();
+}
+
+} // namespace hone::calibration

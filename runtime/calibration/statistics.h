@@ -1,0 +1,54 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Statistics of the inputs of linear layers, and the file that holds them (docs/calibration.md).
+
+#ifndef HONE_RUNTIME_CALIBRATION_STATISTICS_H
+#define HONE_RUNTIME_CALIBRATION_STATISTICS_H
+
+#include "hone/io/array.h"
+#include "hone/io/file.h"
+
+namespace hone::calibration {
+
+/// An input: the elements of a row of it, and the names of the weights that it is multiplied with, at least one.
+struct Site {
+  int64_t width;
+  std::vector<std::string> weights;
+};
+
+/// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in a file beside that of
+/// the result, which has no name and is mapped.
+class Statistics {
+public:
+  /// `path` is the file that `write` makes. Fails where there is no folder for it, or no room for the sums.
+  static absl::StatusOr<Statistics> create(std::string path, std::vector<Site> sites);
+
+  /// Counts rows, the last dimension of `values` (f32, f16 or bf16, any strides). Fails where an element is not finite, with
+  /// the names of the site's weights, and where there is no such site or its rows have another width.
+  absl::Status add(int64_t site, const hone_tensor &values);
+
+  /// Writes what was counted over `tokens` tokens of the model with the fingerprint `model`. The file appears when it is whole.
+  absl::Status write(int64_t tokens, const std::string &model) const;
+
+  int64_t rows(int64_t site) const { return counts[static_cast<size_t>(site)].rows; }
+
+private:
+  struct Count {
+    Site site;
+    double *sums;
+    std::vector<float> largest;
+    int64_t rows = 0;
+  };
+
+  absl::Status addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values);
+  absl::Status checkFinite(const Count &count, const std::vector<float> &rows) const;
+
+  std::string path;
+  io::ScratchFile memory;
+  std::vector<Count> counts;
+};
+
+} // namespace hone::calibration
+
+#endif // HONE_RUNTIME_CALIBRATION_STATISTICS_H
