@@ -31,8 +31,6 @@ public:
   /// Writes what was counted over `tokens` tokens of the model with the fingerprint `model`. The file appears when it is whole.
   absl::Status write(int64_t tokens, const std::string &model) const;
 
-  int64_t rows(int64_t site) const { return counts[static_cast<size_t>(site)].rows; }
-
 private:
   struct Count {
     Site site;

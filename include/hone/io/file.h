@@ -47,7 +47,6 @@ public:
   static absl::StatusOr<ScratchFile> create(const std::string &path, uint64_t size);
 
   uint8_t *data() { return bytes; }
-  const uint8_t *data() const { return bytes; }
   uint64_t size() const { return length; }
 
 private:
