@@ -15,8 +15,6 @@
 
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
-
 /// p · 2^n for p in [0.7, 1.42] and whole n, or 0 where x < least.
 inline Vector scaleUnlessBelow(Vector p, Vector n, Vector x, float least) {
 #ifdef __AVX512F__
@@ -28,23 +26,19 @@ inline Vector scaleUnlessBelow(Vector p, Vector n, Vector x, float least) {
 #endif
 }
 
-/// e^x for x ≤ 0, as vectorExp; 0 below -87.34, NaN for NaN.
-inline Vector expBelowZero(Vector x) {
-  auto [n, p] = reduceExp(x);
-  return scaleUnlessBelow(p, n, x, -87.336544f);
-}
-
-/// 2^x for x ≤ 127, to 2 units in the last place; 0 below -126, NaN for NaN. The polynomial is a least-squares fit of the relative
-/// error over [-1/2, 1/2], reweighted until the error is even.
-inline Vector powerOfTwo(Vector x) {
-  Vector n = (x + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
-  Vector r = x - n, p = 1.3264726e-3f;
+/// e^x for x ≤ 88, by 2^n and a polynomial for the rest of x log2(e), a least-squares fit of the relative error over [-1/2, 1/2],
+/// reweighted until the error is even: 2 units in the last place, and one more for each eight that x is away from 0. 0 below -87.34,
+/// NaN for NaN.
+inline Vector boundedExp(Vector x) {
+  constexpr float log2E = 1.44269504f;
+  Vector n = (x * log2E + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
+  Vector r = x * log2E - n, p = 1.3264726e-3f;
   p = p * r + 9.6715130e-3f;
   p = p * r + 5.5507336e-2f;
   p = p * r + 2.4022242e-1f;
   p = p * r + 6.9314700e-1f;
   p = p * r + 1.0f;
-  return scaleUnlessBelow(p, n, x, -126.0f);
+  return scaleUnlessBelow(p, n, x, -87.336544f);
 }
 
 } // namespace

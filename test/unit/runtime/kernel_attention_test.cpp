@@ -197,6 +197,23 @@ TEST_P(AttentionKernel, LargeLogitsDoNotOverflow) {
   EXPECT_EQ(out.at({0, 0, 0, 0}), 1);
 }
 
+TEST_P(AttentionKernel, TheLeastBiasForAllKeysGivesTheirMean) {
+  for (int64_t keys : {3, 70, 200}) {
+    Tensor q = Tensor({1, 1, 40, 16}).randomize(random), k = Tensor({1, 1, keys, 16}).randomize(random);
+    Tensor v = Tensor({1, 1, keys, 16}).randomize(random), bias({1, 1, 1, keys}), none = Tensor::absent();
+    Tensor out({1, 1, 40, 16});
+    bias.forEach([&](const std::vector<int64_t> &index) { bias(index) = std::numeric_limits<float>::lowest(); });
+    run("hone.attention.f32",
+        {q.view(), k.view(), v.view(), bias.view(), none.view(), none.view(), none.view(), none.view(), none.view(),
+         out.view()},
+        {0, -1}, {0.3, 0.0});
+    double mean = 0;
+    for (int64_t j = 0; j < keys; ++j)
+      mean += v.at({0, 0, j, 5}) / static_cast<double>(keys);
+    EXPECT_NEAR(out.at({0, 0, 39, 5}), mean, 1e-5);
+  }
+}
+
 HONE_INSTANTIATE_LEVELS(AttentionKernel);
 
 } // namespace

@@ -48,7 +48,7 @@ template <int PIECES> float weighPieces(QueryRow &row, Vector (&logits)[PIECES],
   total *= correction;
   Vector added = 0;
   for (int piece = 0; piece < PIECES; ++piece) {
-    logits[piece] = powerOfTwo(logits[piece] * kLog2E - reference);
+    logits[piece] = boundedExp(logits[piece] - reference);
     added += logits[piece];
   }
   total += added;

@@ -106,12 +106,12 @@ public:
       if (i % 4 == 0)
         ahead.advance();
       for (int64_t k = 0; k < 2; ++k) {
-        Vector weights = expBelowZero(load(scores.lanes[i + k]) - reference);
+        Vector weights = boundedExp(load(scores.lanes[i + k]) - reference);
         added[k] += weights;
         store(scores.lanes[i + k], weights);
       }
     }
-    Vector correction = expBelowZero(largest - reference), sum = added[0] + added[1];
+    Vector correction = boundedExp(largest - reference), sum = added[0] + added[1];
     largest = next;
     total = total * correction + (sum + swapHalves(sum));
     return correction;

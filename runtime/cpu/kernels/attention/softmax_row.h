@@ -47,8 +47,8 @@ struct QueryRow {
     return before == -__builtin_inff() ? 1.0f : vectorExp(before - largest); // without sums yet, nothing changes
   }
 
-  /// What log2(e) · logit is taken from for a weight. Where nothing was seen yet, logits are minus infinity.
-  float reference() const { return largest == -__builtin_inff() ? 0.0f : largest * kLog2E; }
+  /// What logits are counted from. Where nothing was seen yet, they are minus infinity.
+  float reference() const { return largest == -__builtin_inff() ? 0.0f : largest; }
 
   /// What the logits have besides the scaled products. `first` is the number of the first key.
   void adjust(float *score, int64_t first, int64_t count, float softcap) const {
@@ -93,7 +93,7 @@ struct QueryRow {
     float correction = follow(most), relative = reference();
     Vector total = 0;
     for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
-      Vector weights = powerOfTwo(load(score + j) * kLog2E - relative);
+      Vector weights = boundedExp(load(score + j) - relative);
       total += weights;
       store(score + j, weights);
     }

@@ -15,7 +15,7 @@ enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, k
 
 /// 1 / (1 + e^-x), from a power that is at most 1.
 inline Vector logistic(Vector x) {
-  Vector power = expBelowZero(-__builtin_elementwise_abs(x));
+  Vector power = boundedExp(-__builtin_elementwise_abs(x));
   return (x < 0 ? power : (Vector)1.0f) / (1.0f + power);
 }
 
