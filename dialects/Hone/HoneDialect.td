@@ -22,7 +22,8 @@ def Hone_Dialect : Dialect {
 
     How a weight is stored is the encoding of its tensor type, which keys a query sees is the pattern attribute of
     `hone.attention`, and what a decoder remembers is a `!hone.kv` value. A module whose program keeps state lists what the
-    state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name.
+    state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name. A module whose
+    weights were changed keeps the fingerprint of the model that they come from in the attribute `hone.model`, a string.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -31,6 +32,8 @@ def Hone_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// The module attribute that lists the slots of a program's state.
     static constexpr ::llvm::StringLiteral getSlotsAttrName() { return "hone.slots"; }
+    /// The module attribute with the fingerprint of the model that changed weights come from.
+    static constexpr ::llvm::StringLiteral getModelAttrName() { return "hone.model"; }
 
   private:
     void registerTypes();

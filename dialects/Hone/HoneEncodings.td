@@ -105,6 +105,12 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
     /// The level in the middle, which zero points are where there is no plane of them.
     int64_t getMiddle() const { return getIsSigned() ? 0 : int64_t(1) << (getBits() - 1); }
+    /// What this says of numbers, for methods that round weights.
+    ::hone::compress::AffineFormat getFormat() const;
+    /// Writes levels [N, K], and scales [N, groups] with their zero points, into buffers of the planes of `shape`, [N, K].
+    void packLevels(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<int16_t> levels,
+                    ::llvm::ArrayRef<::hone::compress::AffineScale> scales,
+                    ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
     /// The first levels of row `row` in the bytes of a plane of levels that has `rows` rows, counted from 0.
     void loadLevels(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> levels) const;
   }];

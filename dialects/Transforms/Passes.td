@@ -50,19 +50,62 @@ def ConvertWeights : Pass<"hone-convert-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
+def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
+  let summary = "Keep n of every m neighbouring inputs of weights";
+  let description = [{
+    Of every `m` neighbouring inputs of each row of a weight, `n` elements are kept and the others become 0. How the weight is
+    stored stays as it is. Which elements are kept, and what becomes of them, is the choice of `method`:
+
+    - `magnitude`: those of largest magnitude;
+    - `wanda`: those of largest |w| · |x|, with |x| the root of the mean square of the input;
+    - `sparsegpt`: column after column, those whose loss costs the outputs least, and the columns behind make up for it.
+
+    The last two read `statistics`, a file that `hone calibrate` wrote of this model; with it, remarks say how much the outputs
+    of each layer have changed, as the root of the mean square of the change, relative to that of the outputs.
+
+    Pruned are matrices of f32 that only products read. A remark says which are not, and why: a number of inputs that is no
+    multiple of `m`, an embedding that reads them too, products whose result a function returns (unless `outputs` is set),
+    inputs of which nothing was measured. An element that is not finite is an error.
+  }];
+  let options = [
+    Option<"n", "n", "int64_t", /*default=*/"2", "elements that are kept of each group">,
+    Option<"m", "m", "int64_t", /*default=*/"4", "inputs of a group: 2 to 128">,
+    Option<"method", "method", "std::string", /*default=*/"\"magnitude\"", "magnitude, wanda or sparsegpt">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
+    Option<"outputs", "outputs", "bool", /*default=*/"false",
+           "also prune weights whose products a function returns: the last layer of a language model">
+  ];
+  let statistics = [Statistic<"numPruned", "num-weights-pruned", "Number of parameters pruned">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
 def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of f32 as integers of few bits";
   let description = [{
     A parameter that is a matrix of f32, and that only products and embeddings read, is stored as `#hone.affine` with f16
-    scales, each element rounded to the nearest level of its group. Products with it round their activations to integers of
-    `activations` bits, or leave them as they are. A remark says which parameters are quantized, and why others are not.
+    scales. Products with it round their activations to integers of `activations` bits, or leave them as they are. A remark
+    says which parameters are quantized, and why others are not.
+
+    The method `rtn` rounds each element to the nearest level of its group. `gptq` rounds one input after the other, and what
+    is left of the row makes up for the error, by the second moments in `statistics`, a file that `hone calibrate` wrote of
+    this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
+    `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
+    Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
+    nearest.
+
+    With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
+    change, relative to that of the outputs; activations count as they are.
   }];
   let options = [
     Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a level: 2, 4 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
-           "bits that products round activations to: 8, or 0 for none">
+           "bits that products round activations to: 8, or 0 for none">,
+    Option<"method", "method", "std::string", /*default=*/"\"rtn\"", "rtn or gptq">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
+    Option<"actOrder", "act-order", "bool", /*default=*/"false", "round inputs by descending mean square">,
+    Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">
   ];
   let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">];
   let dependentDialects = ["::hone::HoneDialect"];

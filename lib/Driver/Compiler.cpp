@@ -6,20 +6,18 @@
 #include "Compiler.h"
 
 #include "Artefact.h"
+#include "Rewrites.h"
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
-#include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -72,63 +70,6 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
     return failure();
   manifest.entries = std::move(*entries);
   manifest.gatheredWeights = listGatheredWeights(module);
-  return success();
-}
-
-/// What MLIR's parser of pipelines says in the first of its lines, which quote the pipeline.
-static StringRef getReason(StringRef errors) {
-  StringRef line = errors.split('\n').first;
-  return line.contains("error: ") ? line.split("error: ").second : line;
-}
-
-/// `intN`, or nothing where N is no number of bits that weights are stored in.
-static std::optional<int64_t> getBits(StringRef type) {
-  return llvm::StringSwitch<std::optional<int64_t>>(type).Case("int8", 8).Case("int4", 4).Case("int2", 2).Default({});
-}
-
-/// The groups that every encoding of --quantize has.
-static bool isGroup(int64_t group) { return group == 0 || group == 32 || group == 64 || group == 128; }
-
-static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  std::optional<int64_t> bits = getBits(options.quantize);
-  if (!bits)
-    return emitError(loc) << "unsupported type '" << options.quantize
-                          << "' to quantize to; supported: int8, int4, int2";
-  // Eight bits are fine enough for one scale a row; its sums are scaled once.
-  int64_t group = options.group.value_or(*bits == 8 ? 0 : 64);
-  if (!isGroup(group))
-    return emitError(loc) << "unsupported group " << group << "; supported: 0, 32, 64, 128";
-  QuantizeWeightsOptions quantize;
-  quantize.bits = *bits;
-  quantize.group = group;
-  pm.addPass(createQuantizeWeights(quantize));
-  return success();
-}
-
-/// The type that keys and values are kept in where nobody named one: that of the weights. Who stores weights as integers wants
-/// a smaller state as well, and 16 bits of it change less than those integers.
-static StringRef getCacheType(const CompileOptions &options) {
-  if (!options.cache.empty())
-    return options.cache;
-  return options.weights.empty() && !options.quantize.empty() ? StringRef("bf16") : StringRef(options.weights);
-}
-
-static LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (!options.quantize.empty() && failed(addQuantization(options, pm, loc)))
-    return failure();
-  if (options.weights == "f16" || options.weights == "bf16")
-    pm.addPass(createConvertWeights({options.weights}));
-  else if (!options.weights.empty())
-    return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
-  StringRef cache = getCacheType(options);
-  if (cache == "f16" || cache == "bf16")
-    pm.addPass(createConvertState({cache.str()}));
-  else if (!cache.empty() && cache != "model")
-    return emitError(loc) << "unsupported type '" << cache << "' of keys and values; supported: bf16, f16, model";
-  std::string error;
-  llvm::raw_string_ostream errors(error);
-  if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))
-    return emitError(loc) << "cannot read the pass pipeline '" << options.passPipeline << "': " << getReason(error);
   return success();
 }
 

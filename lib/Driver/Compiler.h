@@ -28,7 +28,13 @@ struct CompileOptions {
   std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
   std::string quantize;  // integers to store weight matrices as (int8, int4, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
-  std::string passPipeline;     // passes of the rewrite phase, behind those of the options
+  /// Elements of weights to keep, as N:M, or empty.
+  std::string prune;
+  /// How to choose them (magnitude, wanda, sparsegpt), and how to round to integers (rtn, gptq); empty: as there is data for.
+  std::string pruneMethod, quantizeMethod;
+  /// Statistics of the model, for methods that read them, or empty.
+  std::string calibration;
+  std::string passPipeline; // passes of the rewrite phase, behind those of the options
   /// More of the rewrite phase, behind its passes, or empty.
   std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;
   std::string remarks;   // YAML file for the remarks of all passes, or empty

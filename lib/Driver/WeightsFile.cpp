@@ -8,14 +8,9 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
-#include "hone/io/file.h"
 #include "hone/io/safetensors.h"
-
-#include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/Support/Process.h"
-
-#include <sys/mman.h>
 
 using namespace mlir;
 
@@ -28,70 +23,6 @@ static LogicalResult report(Location loc, const absl::Status &status) {
   if (status.ok())
     return success();
   return emitError(loc) << std::string(status.message());
-}
-
-namespace {
-
-/// The bytes of a plane where they lie: in the IR, or in a file that is mapped as long as this lives.
-class StoredBytes {
-public:
-  static FailureOr<StoredBytes> open(Attribute storage, Location loc);
-
-  ArrayRef<char> get() const { return bytes; }
-  /// Gives the mapped pages of [begin, end) back.
-  void release(uint64_t begin, uint64_t end) const;
-
-private:
-  LogicalResult map(ExternalAttr external, Location loc);
-
-  std::optional<io::MappedFile> file;
-  std::unique_ptr<std::string> copy; // of elements that the IR keeps in another form
-  ArrayRef<char> bytes;
-};
-
-} // namespace
-
-LogicalResult StoredBytes::map(ExternalAttr external, Location loc) {
-  auto opened = io::MappedFile::open(external.getFile().str());
-  if (!opened.ok())
-    return report(loc, opened.status());
-  file = std::move(*opened);
-  uint64_t begin = external.getOffset(), count = external.getBytes();
-  if (begin > file->size() || count > file->size() - begin)
-    return emitError(loc) << "expected '" << external.getFile() << "' to hold " << count << " bytes at offset " << begin
-                          << ", but it ends at " << file->size();
-  bytes = {reinterpret_cast<const char *>(file->data()) + begin, count};
-  return success();
-}
-
-FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
-  StoredBytes stored;
-  if (auto external = dyn_cast<ExternalAttr>(storage)) {
-    if (failed(stored.map(external, loc)))
-      return failure();
-  } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
-    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-    if (!blob)
-      return emitError(loc) << "expected the bytes of resource '" << resource.getRawHandle().getKey()
-                            << "', but the file has none";
-    stored.bytes = blob->getData();
-  } else if (auto dense = dyn_cast<DenseElementsAttr>(storage)) {
-    stored.copy = std::make_unique<std::string>(getElements(dense));
-    stored.bytes = *stored.copy;
-  } else {
-    return emitError(loc) << "unsupported storage " << storage << " of a parameter";
-  }
-  return stored;
-}
-
-void StoredBytes::release(uint64_t begin, uint64_t end) const {
-  if (!file)
-    return;
-  // A page at the border that others read is mapped in again when they do.
-  uint64_t page = llvm::sys::Process::getPageSizeEstimate();
-  auto from = llvm::alignDown(reinterpret_cast<uintptr_t>(bytes.data()) + begin, page);
-  auto to = reinterpret_cast<uintptr_t>(bytes.data()) + end;
-  madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
 }
 
 static LogicalResult copyPlane(io::SafetensorsWriter &writer, Attribute storage, Location loc) {

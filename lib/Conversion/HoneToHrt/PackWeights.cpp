@@ -24,7 +24,7 @@ static bool isProductWeight(OpOperand &use) {
 }
 
 /// Why the parameter that `reads` read stays as it is, or an empty string.
-static StringRef getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
@@ -56,8 +56,9 @@ struct PackWeights : impl::PackWeightsBase<PackWeights> {
       changeEncoding(param, reads, getPanels(param.getTensorType()));
       return "is packed";
     };
-    numPacked +=
+    auto packed =
         changeParameters(getOperation(), {"hone-pack-weights", "Packed", "is not packed", getObstacle, change});
+    numPacked += *packed; // no change fails
   }
 };
 } // namespace

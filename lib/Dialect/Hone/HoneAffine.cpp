@@ -16,7 +16,6 @@
 #include "llvm/Support/Parallel.h"
 
 #include <atomic>
-#include <cmath>
 
 using namespace mlir;
 using namespace hone;
@@ -53,9 +52,7 @@ LogicalResult AffineAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
   return success();
 }
 
-int64_t AffineAttr::getGroups(ArrayRef<int64_t> shape) const {
-  return getGroup() ? llvm::divideCeil(shape[1], getGroup()) : 1;
-}
+int64_t AffineAttr::getGroups(ArrayRef<int64_t> shape) const { return getFormat().groups(shape[1]); }
 
 //===- Planes -----------------------------------------------------------------------------------------------------===//
 
@@ -122,10 +119,8 @@ public:
   int64_t loadZero(ArrayRef<ArrayRef<char>> planes, int64_t row, int64_t group) const {
     return encoding.getHasZeros() ? zeros.load(planes[2], row, group) : encoding.getMiddle();
   }
-  /// Returns the scale as it is after rounding.
-  float storeScale(ArrayRef<MutableArrayRef<char>> planes, int64_t row, int64_t group, float scale) const {
+  void storeScale(ArrayRef<MutableArrayRef<char>> planes, int64_t row, int64_t group, float scale) const {
     scales.store(planes[1], placeOf(row, group), scale);
-    return scales.load(planes[1], placeOf(row, group));
   }
   void storeZero(ArrayRef<MutableArrayRef<char>> planes, int64_t row, int64_t group, int64_t zero) const {
     if (encoding.getHasZeros())
@@ -153,69 +148,40 @@ void AffineAttr::loadLevels(ArrayRef<char> plane, int64_t rows, int64_t row, Mut
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//
 
+compress::AffineFormat AffineAttr::getFormat() const {
+  return {getBits(), getGroup(), getHasZeros(), getIsSigned(), getScales().isF16()};
+}
+
 namespace {
-/// Rounds groups of floats to levels, and writes those with their scales and zero points. Rows may be written in parallel.
-class Quantizer {
+/// Writes scales, zero points and levels into planes whose bytes were 0. Rows may be written in parallel.
+class PlaneWriter {
 public:
-  Quantizer(AffineAttr encoding, ArrayRef<int64_t> shape, ArrayRef<MutableArrayRef<char>> planes)
-      : encoding(encoding), planes(planes), groups(encoding, shape), values(encoding, shape[0], planes[0].size()),
-        lowest(encoding.getIsSigned() ? -(int64_t(1) << (encoding.getBits() - 1)) : 0),
-        highest(lowest + (int64_t(1) << encoding.getBits()) - 1) {}
-
-  /// The elements of `row` from `column` on, which are group number `group`. False, with what was written undefined, where
-  /// they have no finite scale.
-  bool pack(ArrayRef<float> elements, int64_t row, int64_t group, int64_t column) const;
-
-private:
-  float chooseScale(float least, float most) const;
-  int64_t quantize(float element, float scale, int64_t zero) const {
-    // In f64, where the inverse of a small scale is finite.
-    double steps = scale == 0 ? 0 : std::nearbyint(static_cast<double>(element) / static_cast<double>(scale));
-    return static_cast<int64_t>(
-        std::clamp(steps + static_cast<double>(zero), static_cast<double>(lowest), static_cast<double>(highest)));
+  PlaneWriter(AffineAttr encoding, ArrayRef<int64_t> shape, ArrayRef<MutableArrayRef<char>> planes)
+      : planes(planes), groups(encoding, shape), values(encoding, shape[0], planes[0].size()) {
+    for (MutableArrayRef<char> plane : planes)
+      llvm::fill(plane, 0);
   }
 
-  AffineAttr encoding;
+  void store(int64_t row, int64_t group, compress::AffineScale scale) const {
+    groups.storeScale(planes, row, group, scale.scale);
+    groups.storeZero(planes, row, group, scale.zero);
+  }
+  void store(int64_t row, int64_t column, int64_t level) const { values.store(planes[0], row, column, level); }
+
+private:
   ArrayRef<MutableArrayRef<char>> planes;
   GroupPlanes groups;
   LevelPlane values;
-  int64_t lowest, highest;
 };
 } // namespace
-
-float Quantizer::chooseScale(float least, float most) const {
-  if (encoding.getHasZeros())
-    return (most - least) / static_cast<float>(highest - lowest);
-  float largest = most > -least ? most : least;
-  return largest / static_cast<float>(-(int64_t(1) << (encoding.getBits() - 1)));
-}
-
-bool Quantizer::pack(ArrayRef<float> elements, int64_t row, int64_t group, int64_t column) const {
-  float least = 0, most = 0;
-  bool isFinite = true;
-  for (float element : elements) {
-    isFinite &= std::isfinite(element);
-    least = std::min(least, element);
-    most = std::max(most, element);
-  }
-  float scale = groups.storeScale(planes, row, group, chooseScale(least, most));
-  if (!isFinite || !std::isfinite(scale))
-    return false;
-  int64_t zero = encoding.getHasZeros() ? quantize(-least, scale, lowest) : encoding.getMiddle();
-  groups.storeZero(planes, row, group, zero);
-  for (float element : elements)
-    values.store(planes[0], row, column++, quantize(element, scale, zero));
-  return true;
-}
 
 LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
   PlainElements elements(elementType);
-  for (MutableArrayRef<char> plane : planes)
-    llvm::fill(plane, 0);
-  Quantizer quantizer(*this, shape, planes);
-  int64_t rows = shape[0], columns = shape[1], width = getGroup() ? getGroup() : std::max<int64_t>(columns, 1);
+  PlaneWriter writer(*this, shape, planes);
+  compress::AffineFormat format = getFormat();
+  int64_t rows = shape[0], columns = shape[1], width = format.width(columns);
   std::atomic<int64_t> failed = rows;
   llvm::parallelFor(0, rows, [&](int64_t row) {
     SmallVector<float> group;
@@ -223,9 +189,15 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
       group.clear();
       for (int64_t column = begin, end = std::min(begin + width, columns); column < end; ++column)
         group.push_back(elements.load(dense, row * columns + column));
-      if (!quantizer.pack(group, row, begin / width, begin))
+      std::optional<compress::AffineScale> scale = compress::fitScale(format, group);
+      if (!scale) {
         for (int64_t first = failed; row < first && !failed.compare_exchange_weak(first, row);)
           ;
+        return;
+      }
+      writer.store(row, begin / width, *scale);
+      for (auto [i, element] : llvm::enumerate(group))
+        writer.store(row, begin + i, compress::roundToLevel(format, *scale, element));
     }
   });
   if (failed == rows)
@@ -234,12 +206,24 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
                      << ": its elements are not all finite, or too large for scales of " << getScales();
 }
 
+void AffineAttr::packLevels(ArrayRef<int64_t> shape, ArrayRef<int16_t> levels, ArrayRef<compress::AffineScale> scales,
+                            ArrayRef<MutableArrayRef<char>> planes) const {
+  PlaneWriter writer(*this, shape, planes);
+  int64_t columns = shape[1], groups = getGroups(shape);
+  for (int64_t row = 0; row < shape[0]; ++row) {
+    for (int64_t group = 0; group < groups; ++group)
+      writer.store(row, group, scales[row * groups + group]);
+    for (int64_t column = 0; column < columns; ++column)
+      writer.store(row, column, static_cast<int64_t>(levels[row * columns + column]));
+  }
+}
+
 void AffineAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
   PlainElements elements(elementType);
   GroupPlanes groupPlanes(*this, shape);
   LevelPlane values(*this, shape[0], planes[0].size());
-  int64_t width = getGroup() ? getGroup() : std::max<int64_t>(shape[1], 1);
+  int64_t width = getFormat().width(shape[1]);
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t column = 0; column < shape[1]; ++column) {
       int64_t group = column / width;

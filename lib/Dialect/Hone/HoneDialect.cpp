@@ -46,6 +46,11 @@ static LogicalResult verifySlots(Operation *op, Attribute attribute) {
 LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == getSlotsAttrName())
     return verifySlots(op, attribute.getValue());
+  if (attribute.getName() == getModelAttrName()) {
+    if (!isa<ModuleOp>(op) || !isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError() << "expected 'hone.model' to be a string on a module";
+    return success();
+  }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
-                           << "' of the hone dialect; supported: hone.slots";
+                           << "' of the hone dialect; supported: hone.model, hone.slots";
 }

@@ -49,6 +49,8 @@ static LogicalResult appendBytes(ParamOp param, Attribute storage, size_t limit,
 }
 
 FailureOr<std::string> hone::getFingerprint(ModuleOp module) {
+  if (auto kept = module->getAttrOfType<StringAttr>(HoneDialect::getModelAttrName()))
+    return kept.str();
   std::string digests;
   llvm::raw_string_ostream os(digests);
   for (auto param : module.getOps<ParamOp>()) {
@@ -64,4 +66,12 @@ FailureOr<std::string> hone::getFingerprint(ModuleOp module) {
   llvm::XXH128_hash_t digest = hash(digests);
   return llvm::utohexstr(digest.high64, /*LowerCase=*/true, /*Width=*/16) +
          llvm::utohexstr(digest.low64, /*LowerCase=*/true, /*Width=*/16);
+}
+
+LogicalResult hone::keepFingerprint(ModuleOp module) {
+  FailureOr<std::string> fingerprint = getFingerprint(module);
+  if (failed(fingerprint))
+    return failure();
+  module->setAttr(HoneDialect::getModelAttrName(), StringAttr::get(module.getContext(), *fingerprint));
+  return success();
 }

@@ -110,7 +110,7 @@ bool hone::takesEncoding(OpOperand &use) {
          cast<RankedTensorType>(use.get().getType()).getRank() == 2;
 }
 
-StringRef hone::getObstacleToEncoding(ParamOp param, ArrayRef<GetParamOp> reads) {
+std::string hone::getObstacleToEncoding(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
@@ -133,19 +133,21 @@ void hone::changeEncoding(ParamOp param, ArrayRef<GetParamOp> reads, Attribute e
     read.getResult().setType(changed);
 }
 
-int64_t hone::changeParameters(ModuleOp module, const ParameterChange &change) {
+FailureOr<int64_t> hone::changeParameters(ModuleOp module, const ParameterChange &change) {
   auto options = remark::RemarkOpts::name(change.name).category(change.pass);
   int64_t changed = 0;
   for (auto &[op, reads] : findReads(module)) {
     auto param = cast<ParamOp>(op);
-    StringRef obstacle = change.getObstacle(param, reads);
+    std::string obstacle = change.getObstacle(param, reads);
     if (!obstacle.empty()) {
       remark::missed(param.getLoc(), options) << (param.getSymName() + " " + change.refused + ": " + obstacle).str();
       continue;
     }
-    std::string what = change.change(param, reads);
+    FailureOr<std::string> what = change.change(param, reads);
+    if (failed(what))
+      return failure();
     ++changed;
-    remark::passed(param.getLoc(), options) << (param.getSymName() + " " + what).str();
+    remark::passed(param.getLoc(), options) << (param.getSymName() + " " + *what).str();
   }
   return changed;
 }

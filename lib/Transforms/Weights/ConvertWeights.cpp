@@ -28,10 +28,11 @@ struct ConvertWeights : impl::ConvertWeightsBase<ConvertWeights> {
     auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
       auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
       changeEncoding(param, reads, StoredAttr::get(elements, stored && stored.getTransposed()));
-      return "is stored as " + type.getValue();
+      return std::string("is stored as " + type.getValue());
     };
-    numConverted += changeParameters(
+    auto converted = changeParameters(
         getOperation(), {"hone-convert-weights", "Converted", "stays as it is", getObstacleToEncoding, change});
+    numConverted += *converted; // no change fails
   }
 
 private:

@@ -33,7 +33,12 @@ func.func private @f() attributes {hone.slots = []}
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.slots}}
+// expected-error @below {{expected 'hone.model' to be a string on a module}}
+module attributes {hone.model = 1} {}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

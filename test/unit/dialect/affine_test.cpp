@@ -4,6 +4,7 @@
 // #hone.affine: numbers are within half a step of what was packed, planes lie as the description says, and panels mean the
 // same numbers.
 
+#include "hone/Compress/Rounding.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -135,6 +136,21 @@ TEST_P(Affine, MeansTheSameInPanels) {
     ASSERT_TRUE(panels.repack({rows, columns}, encoding, views, buffers));
     EXPECT_EQ(unpack(panels, {rows, columns}, packed), unpack(encoding, {rows, columns}, planes));
     EXPECT_EQ(packed, pack(panels, {rows, columns}, values));
+  }
+}
+
+/// Methods that choose levels outside of the dialect round as it does.
+TEST_P(Affine, TakesLevelsOfOthers) {
+  auto [rows, columns] = GetParam();
+  std::vector<float> values = random(rows * columns);
+  for (const Form &form : forms()) {
+    AffineAttr encoding = make(form);
+    auto rounded = compress::roundToNearest({values, rows, columns}, encoding.getFormat());
+    ASSERT_TRUE(rounded.ok()) << rounded.status();
+    Planes planes = makePlanes(encoding, {rows, columns});
+    llvm::SmallVector<llvm::MutableArrayRef<char>> buffers(planes.begin(), planes.end());
+    encoding.packLevels({rows, columns}, rounded->levels, rounded->scales, buffers);
+    ASSERT_EQ(planes, pack(encoding, {rows, columns}, values)) << form.bits << " bits, group " << form.group;
   }
 }
 

@@ -19,7 +19,7 @@ bool takesEncoding(mlir::OpOperand &use);
 
 /// Why the floats of `param` cannot be stored in another way, or an empty string: it has to be a matrix of f32, as plain or
 /// `#hone.stored` elements, that only operands read which take an encoding.
-llvm::StringRef getObstacleToEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
+std::string getObstacleToEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
 
 /// Gives `param` and its `reads` the encoding. The bytes stay as they are until they are written: `#hone.converted` of what
 /// they were first.
@@ -31,14 +31,23 @@ struct ParameterChange {
   llvm::StringRef name;    // name of the remarks
   llvm::StringRef refused; // what a remark says of a parameter with an obstacle, before that: "stays as it is"
   /// Why a parameter stays as it is, or an empty string.
-  llvm::function_ref<llvm::StringRef(ParamOp, llvm::ArrayRef<GetParamOp>)> getObstacle;
-  /// Changes a parameter, and says what it is now: "is packed".
-  llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> change;
+  llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> getObstacle;
+  /// Changes a parameter, and says what it is now: "is packed". Fails after an error.
+  llvm::function_ref<llvm::FailureOr<std::string>(ParamOp, llvm::ArrayRef<GetParamOp>)> change;
 };
 
 /// Changes the parameters of `module` that are read, in the order of their first reads, with a remark for each; returns how many
-/// were changed.
-int64_t changeParameters(mlir::ModuleOp module, const ParameterChange &change);
+/// were changed. Ends with the first change that fails.
+llvm::FailureOr<int64_t> changeParameters(mlir::ModuleOp module, const ParameterChange &change);
+
+/// What tells a model from others, in 32 hexadecimal digits: a hash (XXH3 of 128 bits) over each parameter's symbol, type and up
+/// to 4096 first bytes, in the order of the module, as they were before they were converted. Files that measure a model name
+/// it by this. Of a module with `hone.model`, it is that. Fails, after a diagnostic, where bytes cannot be read.
+llvm::FailureOr<std::string> getFingerprint(mlir::ModuleOp module);
+
+/// Keeps the fingerprint of `module` in `hone.model`, before weights change: what was measured of the model stays valid for what
+/// is left of it. Fails as getFingerprint does.
+llvm::LogicalResult keepFingerprint(mlir::ModuleOp module);
 
 /// What tells a model from others, in 32 hexadecimal digits: a hash (XXH3 of 128 bits) over each parameter's symbol, type and up
 /// to 4096 first bytes, in the order of the module, as they were before they were converted. Files that measure a model name

@@ -1,0 +1,45 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rounding of weights to integers with a scale a group, to nearest or so that later elements make up for earlier ones.
+
+#ifndef HONE_COMPRESS_ROUNDING_H
+#define HONE_COMPRESS_ROUNDING_H
+
+#include "hone/Compress/AffineLevels.h"
+#include "hone/Compress/InverseFactor.h"
+#include "hone/Compress/Matrix.h"
+
+#include <vector>
+
+namespace hone::compress {
+
+/// A weight [N, K] in the numbers of an AffineFormat.
+struct AffineWeight {
+  int64_t rows, columns, groups;
+  std::vector<int16_t> levels;     // [N, K]
+  std::vector<AffineScale> scales; // [N, groups]
+
+  AffineWeight(const AffineFormat &format, int64_t rows, int64_t columns)
+      : rows(rows), columns(columns), groups(format.groups(columns)), levels(rows * columns), scales(rows * groups) {}
+};
+
+/// Writes the numbers that `rounded` means to `weight`, which is of its size.
+void writeValues(const AffineWeight &rounded, const AffineFormat &format, const Weight &weight);
+
+/// Every element to the nearest level of its group. Fails, naming the row, where a group has no finite scale. Parallel.
+absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format);
+
+/// Column after column in the order of `factor`, each column's error made up for by those behind (Frantar et al., "GPTQ", 2022,
+/// algorithm 1). Columns without inputs, and elements that are 0, become 0 and stay so: what was pruned stays pruned.
+///
+/// Scales of groups are fitted when the sweep reaches their first column, to the elements as they are then; with
+/// `hasStaticScales`, and where a row is one group, before the sweep. Other orders than the columns' own need one of the two.
+/// `weight` is left with the values of the levels. Where H' is a multiple of the identity, the result is that of
+/// roundToNearest. Each row depends on itself alone. 2 N K² operations in f64. Fails as roundToNearest does.
+absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
+                                               const InverseFactor &factor, bool hasStaticScales);
+
+} // namespace hone::compress
+
+#endif // HONE_COMPRESS_ROUNDING_H

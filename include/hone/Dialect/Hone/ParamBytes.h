@@ -1,0 +1,53 @@
+//===- ParamBytes.h - the bytes of parameters -----------------------------------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the bytes of a parameter are needed: to write them out, or to change what they say.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_DIALECT_HONE_PARAMBYTES_H
+#define HONE_DIALECT_HONE_PARAMBYTES_H
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/io/file.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace hone {
+
+/// The bytes of a plane where they lie: in the IR, or in a file that is mapped as long as this lives.
+class StoredBytes {
+public:
+  /// `storage` is that of a parameter's plane. Fails, after an error, where its file is not as long as it says, or a resource has
+  /// no bytes.
+  static llvm::FailureOr<StoredBytes> open(mlir::Attribute storage, mlir::Location loc);
+
+  llvm::ArrayRef<char> get() const { return bytes; }
+  /// Gives the mapped pages of [begin, end) back.
+  void release(uint64_t begin, uint64_t end) const;
+
+private:
+  llvm::LogicalResult map(ExternalAttr external, mlir::Location loc);
+
+  std::optional<io::MappedFile> file;
+  std::unique_ptr<std::string> copy; // of elements that the IR keeps in another form
+  llvm::ArrayRef<char> bytes;
+};
+
+/// `bytes`, of an array of `type`, as a resource of the IR.
+mlir::Attribute makeResource(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes);
+
+/// The elements of a parameter of f32 that is plain or `#hone.stored`, row-major, as they are before any conversion. Fails, after
+/// an error, where its bytes cannot be read.
+llvm::FailureOr<std::vector<float>> readElements(ParamOp param);
+
+/// Gives such a parameter other elements, in the form in which it keeps them now.
+void writeElements(ParamOp param, llvm::ArrayRef<float> elements);
+
+} // namespace hone
+
+#endif // HONE_DIALECT_HONE_PARAMBYTES_H

@@ -1,0 +1,54 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What `hone calibrate` measured of a model, for passes that change its weights.
+
+#ifndef HONE_TRANSFORMS_MEASUREDINPUTS_H
+#define HONE_TRANSFORMS_MEASUREDINPUTS_H
+
+#include "hone/Compress/InverseFactor.h"
+#include "hone/Compress/Statistics.h"
+#include "hone/Dialect/Hone/HoneOps.h"
+
+namespace hone {
+
+/// The inputs that weights are multiplied with. What was computed last is kept, since neighbouring weights often read the same
+/// input. Every failure comes after an error.
+class MeasuredInputs {
+public:
+  /// Knows of no input where `path` is empty. Fails where the file is no file of statistics, or of another model than `module`.
+  static llvm::FailureOr<MeasuredInputs> open(llvm::StringRef path, mlir::ModuleOp module);
+
+  /// Whether the input of `weight`, [N, K], was measured.
+  bool has(ParamOp weight) const { return file && file->findInput(view(weight)); }
+
+  // Of weights that it has; valid until the next call for another one.
+
+  /// Fails where the file does not hold what it says.
+  llvm::FailureOr<compress::SecondMoment> getMoment(ParamOp weight);
+
+  /// For columns as they come, or by descending moment. Fails as getMoment does, or where the moment cannot be factored.
+  llvm::FailureOr<const compress::InverseFactor *> getFactor(ParamOp weight, bool isOrdered);
+
+  /// "with a relative error of 0.0123 of its outputs", once `weight`, which was `before`, is `after`.
+  llvm::FailureOr<std::string> describeError(ParamOp weight, llvm::ArrayRef<float> before, llvm::ArrayRef<float> after);
+
+private:
+  static std::string_view view(ParamOp weight) { return {weight.getSymName().data(), weight.getSymName().size()}; }
+
+  std::optional<compress::Statistics> file;
+  std::optional<int64_t> input; // of what is kept
+  std::vector<float> moment;
+  std::optional<compress::InverseFactor> factor;
+  bool isFactorOrdered = false;
+};
+
+/// The elements of `weight`, [N, K], for a method of compression.
+compress::Weight asWeight(ParamOp weight, llvm::MutableArrayRef<float> elements);
+
+/// Fails after an error that names the first of the elements of `weight` that is not finite.
+llvm::LogicalResult checkFinite(ParamOp weight, llvm::ArrayRef<float> elements);
+
+} // namespace hone
+
+#endif // HONE_TRANSFORMS_MEASUREDINPUTS_H

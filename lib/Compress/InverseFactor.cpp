@@ -1,0 +1,249 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// H' = V Vᵀ from the last block of columns to the first, then R = V⁻¹ from the last block of rows to the first, in one array.
+
+#include "hone/Compress/InverseFactor.h"
+
+#include "DenseProduct.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace hone::compress {
+namespace {
+
+using io::invalid;
+
+/// Columns that are factored at once, without products of blocks.
+constexpr int64_t kBlock = 64;
+/// Rows or columns that a thread takes at a time.
+constexpr int64_t kTile = 64;
+
+absl::Status checkMoment(const SecondMoment &moment) {
+  for (int64_t i = 0; i < moment.size; ++i)
+    for (int64_t j = 0; j < moment.size; ++j)
+      if (!std::isfinite(moment.elements[i * moment.size + j]))
+        return invalid("expected the second moment of inputs ", i, " and ", j, " to be finite, but got ",
+                       moment.elements[i * moment.size + j]);
+  for (int64_t i = 0; i < moment.size; ++i)
+    if (moment.diagonal(i) < 0)
+      return invalid("expected the second moment of input ", i, " to be 0 or more, but got ", moment.diagonal(i));
+  return absl::OkStatus();
+}
+
+/// A matrix of which the upper triangle is factored in place, and the factor inverted in place.
+class Factoring {
+public:
+  Factoring(double *elements, int64_t size) : elements(elements), size(size), corner(kBlock * kBlock) {}
+
+  /// The upper triangle becomes V, except that blocks on the diagonal become their inverses. Returns the first column, from
+  /// the last on, without a positive pivot; -1 if all have one.
+  int64_t factor();
+  /// After that, the upper triangle becomes V⁻¹.
+  void invert();
+
+private:
+  double *at(int64_t i, int64_t j) { return elements + i * size + j; }
+  int64_t factorCorner(int64_t begin, int64_t width);
+  void invertCorner(int64_t width);
+  void updateBefore(int64_t begin, int64_t width);
+  void invertRows(int64_t begin, int64_t width);
+
+  double *elements;
+  int64_t size;
+  std::vector<double> corner; // the block on the diagonal, as many elements a row as it has columns
+};
+
+int64_t Factoring::factorCorner(int64_t begin, int64_t width) {
+  for (int64_t i = 0; i < width; ++i)
+    std::copy_n(at(begin + i, begin), width, &corner[i * width]);
+  for (int64_t j = width - 1; j >= 0; --j) {
+    double pivot = corner[j * width + j];
+    if (!(pivot > 0) || !std::isfinite(pivot))
+      return begin + j;
+    double root = std::sqrt(pivot);
+    corner[j * width + j] = root;
+    for (int64_t i = 0; i < j; ++i)
+      corner[i * width + j] /= root;
+    for (int64_t i = 0; i < j; ++i)
+      for (int64_t k = i; k < j; ++k)
+        corner[i * width + k] -= corner[i * width + j] * corner[k * width + j];
+  }
+  return -1;
+}
+
+void Factoring::invertCorner(int64_t width) {
+  for (int64_t i = width - 1; i >= 0; --i) {
+    double inverse = 1 / corner[i * width + i];
+    for (int64_t j = width - 1; j > i; --j) {
+      double sum = 0;
+      for (int64_t k = i + 1; k <= j; ++k) // rows behind are inverted already
+        sum += corner[i * width + k] * corner[k * width + j];
+      corner[i * width + j] = -sum * inverse;
+    }
+    corner[i * width + i] = inverse;
+  }
+}
+
+/// Columns [begin, begin + width) above the diagonal become V, and what lies left of them loses their products.
+void Factoring::updateBefore(int64_t begin, int64_t width) {
+  std::vector<double> inverse(width * width), turned(width * begin);
+  for (int64_t i = 0; i < width; ++i)
+    for (int64_t j = i; j < width; ++j)
+      inverse[j * width + i] = -corner[i * width + j];
+#pragma omp parallel
+  {
+    std::vector<double> rows(kTile * width);
+#pragma omp for schedule(static)
+    for (int64_t first = 0; first < begin; first += kTile) {
+      int64_t count = std::min(kTile, begin - first);
+      std::fill(rows.begin(), rows.end(), 0.0);
+      subtractProduct(count, width, width, {at(first, begin), size}, {inverse.data(), width}, {rows.data(), width});
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t j = 0; j < width; ++j)
+          *at(first + i, begin + j) = turned[j * begin + first + i] = rows[i * width + j];
+    }
+#pragma omp for schedule(dynamic)
+    for (int64_t first = 0; first < begin; first += kTile)
+      subtractProduct(std::min(kTile, begin - first), begin - first, width, {at(first, begin), size},
+                      {turned.data() + first, begin}, {at(first, first), size});
+  }
+}
+
+int64_t Factoring::factor() {
+  for (int64_t end = size; end > 0;) {
+    int64_t begin = (end - 1) / kBlock * kBlock, width = end - begin;
+    if (int64_t failed = factorCorner(begin, width); failed >= 0)
+      return failed;
+    invertCorner(width);
+    updateBefore(begin, width);
+    for (int64_t i = 0; i < width; ++i) {
+      std::fill_n(at(begin + i, begin), i, 0.0); // where products of whole tiles have left something
+      std::copy_n(&corner[i * width + i], width - i, at(begin + i, begin + i));
+    }
+    end = begin;
+  }
+  return -1;
+}
+
+/// Rows [begin, begin + width) right of the diagonal, once those below are inverted: minus the inverse of the corner times
+/// the product of these rows with those.
+void Factoring::invertRows(int64_t begin, int64_t width) {
+  int64_t end = begin + width, behind = size - end;
+  std::vector<double> rows(width * behind), inverse(width * width);
+  for (int64_t i = 0; i < width; ++i) {
+    std::copy_n(at(begin + i, end), behind, &rows[i * behind]);
+    for (int64_t j = i; j < width; ++j)
+      inverse[i * width + j] = -*at(begin + i, begin + j);
+  }
+#pragma omp parallel
+  {
+    std::vector<double> products(width * kTile);
+#pragma omp for schedule(dynamic)
+    for (int64_t first = 0; first < behind; first += kTile) {
+      int64_t count = std::min(kTile, behind - first);
+      std::fill(products.begin(), products.end(), 0.0);
+      subtractProduct(width, count, first + count, {rows.data(), behind}, {at(end, end + first), size},
+                      {products.data(), kTile});
+      for (int64_t i = 0; i < width; ++i)
+        std::fill_n(at(begin + i, end + first), count, 0.0);
+      subtractProduct(width, count, width, {inverse.data(), width}, {products.data(), kTile},
+                      {at(begin, end + first), size});
+    }
+  }
+}
+
+void Factoring::invert() {
+  for (int64_t end = size; end > 0;) {
+    int64_t begin = (end - 1) / kBlock * kBlock;
+    invertRows(begin, end - begin);
+    end = begin;
+  }
+}
+
+} // namespace
+
+absl::StatusOr<InverseFactor> InverseFactor::create(const SecondMoment &moment, std::span<const int64_t> order,
+                                                    double damping) {
+  HONE_RETURN_IF_ERROR(checkMoment(moment));
+  InverseFactor factor;
+  int64_t size = factor.columns = moment.size;
+  factor.order.assign(order.begin(), order.end());
+  if (order.empty()) {
+    factor.order.resize(size);
+    std::iota(factor.order.begin(), factor.order.end(), 0);
+  }
+  factor.dead.resize(size);
+  factor.elements.resize(size * size);
+  double sum = 0;
+  for (int64_t j = 0; j < size; ++j)
+    sum += moment.diagonal(j) == 0 ? 1.0 : static_cast<double>(moment.diagonal(j));
+  double added = size ? damping * sum / static_cast<double>(size) : 0;
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = i; j < size; ++j) {
+      auto [least, most] = std::minmax(factor.order[i], factor.order[j]);
+      factor.elements[i * size + j] = moment.elements[least * size + most];
+    }
+    factor.dead[i] = moment.diagonal(factor.order[i]) == 0;
+    factor.elements[i * size + i] += (factor.dead[i] ? 1 : 0) + added;
+  }
+  Factoring factoring(factor.elements.data(), size);
+  if (int64_t failed = factoring.factor(); failed >= 0)
+    return invalid("expected the second moment to be positive definite with a damping of ", damping,
+                   ", but got no positive pivot for input ", factor.order[failed]);
+  factoring.invert();
+  return factor;
+}
+
+std::vector<int64_t> orderByDiagonal(const SecondMoment &moment) {
+  std::vector<int64_t> order(moment.size);
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](int64_t i) { // a total order, whatever the diagonal holds
+    float element = moment.diagonal(i);
+    return std::pair(std::isnan(element) ? 0 : -element, i);
+  };
+  std::ranges::sort(order, {}, key);
+  return order;
+}
+
+/// The part of w H wᵀ for rows [first, first + count) of `weight`, one sum a row.
+static void addEnergies(const Weight &weight, const SecondMoment &moment, int64_t first, int64_t count, double *sums) {
+  // w H wᵀ = sum over i of w_i (H_ii w_i + 2 sum over j > i of H_ij w_j), in blocks of rows of H.
+  int64_t size = moment.size;
+  std::vector<double> rows(count * size), products(count * size), block(kBlock * size);
+  for (int64_t i = 0; i < count; ++i)
+    std::ranges::copy(weight.row(first + i), rows.begin() + i * size);
+  for (int64_t begin = 0; begin < size; begin += kBlock) {
+    int64_t width = std::min(kBlock, size - begin), behind = size - begin;
+    for (int64_t i = 0; i < width; ++i)
+      for (int64_t j = 0; j < behind; ++j) {
+        double element = moment.elements[(begin + i) * size + begin + j];
+        block[i * size + j] = j < i ? 0 : j == i ? -element : -2 * element;
+      }
+    subtractProduct(count, behind, width, {rows.data() + begin, size}, {block.data(), size},
+                    {products.data() + begin, size});
+  }
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < size; ++j)
+      sums[first + i] += products[i * size + j] * rows[i * size + j];
+}
+
+double outputEnergy(const Weight &weight, const SecondMoment &moment) {
+  std::vector<double> sums(weight.rows);
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t first = 0; first < weight.rows; first += kTile)
+    addEnergies(weight, moment, first, std::min(kTile, weight.rows - first), sums.data());
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+double relativeOutputError(const Weight &before, const Weight &after, const SecondMoment &moment) {
+  std::vector<float> difference(before.elements.size());
+  std::ranges::transform(before.elements, after.elements, difference.begin(), std::minus());
+  double energy = outputEnergy(before, moment);
+  return energy > 0 ? std::sqrt(outputEnergy({difference, before.rows, before.columns}, moment) / energy) : 0;
+}
+
+} // namespace hone::compress

@@ -1,0 +1,124 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rounding to nearest, and GPTQ.
+
+#include "hone/Compress/Rounding.h"
+
+#include "ColumnSweep.h"
+
+#include <atomic>
+
+namespace hone::compress {
+namespace {
+
+/// The first row that has failed, whichever thread finds one.
+class FirstFailure {
+public:
+  explicit FirstFailure(int64_t rows) : rows(rows), first(rows) {}
+
+  void add(int64_t row) {
+    for (int64_t seen = first; row < seen && !first.compare_exchange_weak(seen, row);)
+      ;
+  }
+  absl::Status status(const AffineFormat &format) const {
+    if (first == rows)
+      return absl::OkStatus();
+    return io::invalid("cannot quantize row ", first.load(),
+                       ": its elements are not all finite, or too large for scales of ",
+                       format.hasHalfScales ? "f16" : "f32");
+  }
+
+private:
+  int64_t rows;
+  std::atomic<int64_t> first;
+};
+
+/// Scales of one row, fitted to its elements as they are.
+bool fitScales(const AffineFormat &format, std::span<const float> elements, std::span<AffineScale> scales) {
+  auto columns = static_cast<int64_t>(elements.size()), width = format.width(columns);
+  bool isFinite = true;
+  if (columns == 0)
+    return true;
+  for (int64_t group = 0; group < static_cast<int64_t>(scales.size()); ++group) {
+    int64_t begin = group * width;
+    auto fitted = fitScale(format, elements.subspan(begin, std::min(width, columns - begin)));
+    scales[group] = fitted.value_or(AffineScale());
+    isFinite &= fitted.has_value();
+  }
+  return isFinite;
+}
+
+/// Makes the columns that never see an input 0.
+void clearDeadColumns(const Weight &weight, const InverseFactor &factor) {
+  for (int64_t i = 0; i < weight.columns; ++i)
+    if (factor.isDead(i))
+      for (int64_t row = 0; row < weight.rows; ++row)
+        weight.row(row)[factor.column(i)] = 0;
+}
+
+} // namespace
+
+void writeValues(const AffineWeight &rounded, const AffineFormat &format, const Weight &weight) {
+  int64_t width = format.width(rounded.columns);
+  for (int64_t row = 0; row < rounded.rows; ++row)
+    for (int64_t column = 0; column < rounded.columns; ++column)
+      weight.row(row)[column] =
+          rounded.scales[row * rounded.groups + column / width].valueOf(rounded.levels[row * rounded.columns + column]);
+}
+
+absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format) {
+  AffineWeight rounded(format, weight.rows, weight.columns);
+  FirstFailure failure(weight.rows);
+  int64_t columns = weight.columns, width = format.width(columns);
+#pragma omp parallel for schedule(static)
+  for (int64_t row = 0; row < weight.rows; ++row) {
+    std::span<AffineScale> scales = std::span(rounded.scales).subspan(row * rounded.groups, rounded.groups);
+    if (!fitScales(format, weight.row(row), scales)) {
+      failure.add(row);
+      continue;
+    }
+    for (int64_t column = 0; column < columns; ++column)
+      rounded.levels[row * columns + column] =
+          static_cast<int16_t>(roundToLevel(format, scales[column / width], weight.row(row)[column]));
+  }
+  HONE_RETURN_IF_ERROR(failure.status(format));
+  return rounded;
+}
+
+absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
+                                               const InverseFactor &factor, bool hasStaticScales) {
+  AffineWeight rounded(format, weight.rows, weight.columns);
+  FirstFailure failure(weight.rows);
+  int64_t columns = weight.columns, width = format.width(columns), groups = rounded.groups;
+  clearDeadColumns(weight, factor);
+  bool fitsBefore = hasStaticScales || format.group == 0;
+  if (fitsBefore)
+    for (int64_t row = 0; row < weight.rows; ++row)
+      if (!fitScales(format, weight.row(row), std::span(rounded.scales).subspan(row * groups, groups)))
+        failure.add(row);
+  HONE_RETURN_IF_ERROR(failure.status(format));
+
+  ColumnSweep sweep(weight, factor, fitsBefore ? kSweepColumns : getSweepBlock(width));
+  sweep.run([&](int64_t row, int64_t i, std::span<const double> current) -> float {
+    int64_t column = factor.column(i);
+    AffineScale &scale = rounded.scales[row * groups + column / width];
+    if (!fitsBefore && column % width == 0) {
+      std::vector<float> group(current.begin(), current.begin() + std::min<int64_t>(width, current.size()));
+      for (size_t k = 0; k < group.size(); ++k) // what stays 0 takes no part
+        group[k] = weight.row(row)[column + k] == 0 ? 0 : group[k];
+      if (!fitScales(format, group, {&scale, 1}))
+        failure.add(row);
+    }
+    bool staysZero = weight.row(row)[column] == 0 || !std::isfinite(current[0]);
+    if (!std::isfinite(current[0]))
+      failure.add(row);
+    int64_t level = staysZero ? scale.zero : roundToLevel(format, scale, static_cast<float>(current[0]));
+    rounded.levels[row * columns + column] = static_cast<int16_t>(level);
+    return scale.valueOf(level);
+  });
+  HONE_RETURN_IF_ERROR(failure.status(format));
+  return rounded;
+}
+
+} // namespace hone::compress

@@ -1,0 +1,78 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reading of statistics. Nothing in a file is believed: what is missing or of another shape is an error that says so.
+
+#include "hone/Compress/Statistics.h"
+
+#include <charconv>
+#include <cstring>
+
+namespace hone::compress {
+
+using io::invalid;
+
+static constexpr std::string_view kFormat = "hone-statistics", kVersion = "1", kInputOf = "input of ";
+
+/// The string of the metadata called `key`, or an empty one.
+static std::string lookUp(const io::SafetensorsReader &reader, const std::string &key) {
+  auto entry = reader.metadata().find(key);
+  return entry == reader.metadata().end() ? std::string() : entry->second;
+}
+
+absl::StatusOr<Statistics> Statistics::open(const std::string &path) {
+  Statistics statistics;
+  HONE_ASSIGN_OR_RETURN(statistics.reader, io::SafetensorsReader::open(path));
+  statistics.path = path;
+  std::string format = lookUp(statistics.reader, "format"), version = lookUp(statistics.reader, "version");
+  if (format != kFormat)
+    return invalid(path, ": expected the format to be '", kFormat, "', as 'hone calibrate' writes it, but got '",
+                   format, "'");
+  if (version != kVersion)
+    return invalid(path, ": unsupported version '", version, "' of statistics; supported: ", kVersion);
+  statistics.fingerprint = lookUp(statistics.reader, "model");
+  HONE_RETURN_IF_ERROR(statistics.parseInputs());
+  return statistics;
+}
+
+absl::Status Statistics::parseInputs() {
+  for (const auto &[key, text] : reader.metadata()) {
+    if (!key.starts_with(kInputOf))
+      continue;
+    int64_t input = -1;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), input);
+    if (error != std::errc() || end != text.data() + text.size() || input < 0)
+      return invalid(path, ": expected '", key, "' to be a number, but got '", text, "'");
+    inputs[key.substr(kInputOf.size())] = input;
+  }
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> Statistics::findInput(std::string_view weight) const {
+  auto entry = inputs.find(weight);
+  return entry == inputs.end() ? std::nullopt : std::optional(entry->second);
+}
+
+absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, int64_t inputs) const {
+  std::string name = std::to_string(input);
+  const io::StoredTensor *rows = reader.find(name + ".rows"), *moment = reader.find(name + ".second_moment");
+  for (auto [tensor, kind] : {std::pair(rows, ".rows"), std::pair(moment, ".second_moment")})
+    if (!tensor)
+      return invalid(path, ": expected a tensor '", name, kind, "', but there is none");
+  int64_t count = 0;
+  if (rows->dtype != HONE_I64 || !rows->shape.empty())
+    return invalid(path, ": expected '", rows->name, "' to be i64 of [], but got ", io::dtypeName(rows->dtype), " of ",
+                   io::shapeText(rows->shape));
+  std::memcpy(&count, reader.bytesOf(*rows), sizeof(count));
+  if (count < 1)
+    return invalid(path, ": expected '", rows->name, "' to be 1 or more, but got ", count);
+  std::vector<int64_t> shape{inputs, inputs};
+  if (moment->dtype != HONE_F32 || moment->shape != shape)
+    return invalid(path, ": expected '", moment->name, "' to be f32 of ", io::shapeText(shape), ", but got ",
+                   io::dtypeName(moment->dtype), " of ", io::shapeText(moment->shape));
+  std::vector<float> elements(inputs * inputs);
+  std::memcpy(elements.data(), reader.bytesOf(*moment), moment->bytes);
+  return elements;
+}
+
+} // namespace hone::compress

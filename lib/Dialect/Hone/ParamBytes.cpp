@@ -1,0 +1,106 @@
+//===- ParamBytes.cpp - the bytes of parameters -------------------------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files are mapped: what is read once never stays in memory.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "hone/Dialect/Hone/ParamBytes.h"
+
+#include "hone/Dialect/Hone/HoneStorage.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/Process.h"
+
+#include <sys/mman.h>
+
+using namespace mlir;
+using namespace hone;
+
+LogicalResult StoredBytes::map(ExternalAttr external, Location loc) {
+  auto opened = io::MappedFile::open(external.getFile().str());
+  if (!opened.ok())
+    return emitError(loc) << std::string(opened.status().message());
+  file = std::move(*opened);
+  uint64_t begin = external.getOffset(), count = external.getBytes();
+  if (begin > file->size() || count > file->size() - begin)
+    return emitError(loc) << "expected '" << external.getFile() << "' to hold " << count << " bytes at offset " << begin
+                          << ", but it ends at " << file->size();
+  bytes = {reinterpret_cast<const char *>(file->data()) + begin, count};
+  return success();
+}
+
+FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
+  StoredBytes stored;
+  if (auto external = dyn_cast<ExternalAttr>(storage)) {
+    if (failed(stored.map(external, loc)))
+      return failure();
+  } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob)
+      return emitError(loc) << "expected the bytes of resource '" << resource.getRawHandle().getKey()
+                            << "', but the file has none";
+    stored.bytes = blob->getData();
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(storage)) {
+    stored.copy = std::make_unique<std::string>(getElements(dense));
+    stored.bytes = *stored.copy;
+  } else {
+    return emitError(loc) << "unsupported storage " << storage << " of a parameter";
+  }
+  return stored;
+}
+
+void StoredBytes::release(uint64_t begin, uint64_t end) const {
+  if (!file)
+    return;
+  // A page at the border that others read is mapped in again when they do.
+  uint64_t page = llvm::sys::Process::getPageSizeEstimate();
+  auto from = llvm::alignDown(reinterpret_cast<uintptr_t>(bytes.data()) + begin, page);
+  auto to = reinterpret_cast<uintptr_t>(bytes.data()) + end;
+  madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
+}
+
+Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
+  constexpr size_t alignment = 64;
+  return DenseResourceElementsAttr::get(type, "weight",
+                                        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, alignment));
+}
+
+FailureOr<std::vector<float>> hone::readElements(ParamOp param) {
+  RankedTensorType type = param.getStorageType();
+  FailureOr<StoredBytes> stored = StoredBytes::open(param.getPlaneStorage()[0], param.getLoc());
+  if (failed(stored))
+    return failure();
+  int64_t expected = getDenseBytes(getPlanes(type)[0].type).value_or(0);
+  if (static_cast<int64_t>(stored->get().size()) != expected)
+    return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
+                             << ", but got " << stored->get().size();
+  std::vector<float> elements(type.getNumElements());
+  MutableArrayRef<char> bytes(reinterpret_cast<char *>(elements.data()), elements.size() * sizeof(float));
+  if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
+    encoding.unpack(type.getShape(), type.getElementType(), stored->get(), bytes);
+  else
+    llvm::copy(stored->get(), bytes.begin());
+  stored->release(0, stored->get().size());
+  return elements;
+}
+
+void hone::writeElements(ParamOp param, ArrayRef<float> elements) {
+  RankedTensorType type = param.getStorageType();
+  EncodingPlane plane = getPlanes(type)[0];
+  ArrayRef<char> bytes(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(float));
+  SmallVector<char, 0> packed;
+  if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding())) {
+    packed.resize_for_overwrite(getDenseBytes(plane.type).value_or(0));
+    // Every float has its place in plain elements.
+    (void)encoding.pack(type.getShape(), type.getElementType(), bytes, MutableArrayRef<char>(packed),
+                        [&] { return param.emitError(); });
+    bytes = packed;
+  }
+  Attribute storage = makeResource(plane.type, bytes);
+  if (isa<ConvertedAttr>(param.getStorage()))
+    storage = ConvertedAttr::get(param.getContext(), type, storage);
+  param.setStorageAttr(storage);
+}

@@ -1,0 +1,145 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One option, one pass; and what of that ONNX can express.
+
+#include "Rewrites.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// What MLIR's parser of pipelines says in the first of its lines, which quote the pipeline.
+static StringRef getReason(StringRef errors) {
+  StringRef line = errors.split('\n').first;
+  return line.contains("error: ") ? line.split("error: ").second : line;
+}
+
+/// `intN`, or nothing where N is no number of bits that weights are stored in.
+static std::optional<int64_t> getBits(StringRef type) {
+  return llvm::StringSwitch<std::optional<int64_t>>(type).Case("int8", 8).Case("int4", 4).Case("int2", 2).Default({});
+}
+
+/// The groups that every encoding of --quantize has.
+static bool isGroup(int64_t group) { return group == 0 || group == 32 || group == 64 || group == 128; }
+
+/// The method of a rewrite: the one that is asked for, or the better one that the options have data for.
+static std::string getMethod(const CompileOptions &options, const std::string &asked, StringRef calibrated,
+                             StringRef otherwise) {
+  return !asked.empty() ? asked : (options.calibration.empty() ? otherwise : calibrated).str();
+}
+
+static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  PruneNmOptions prune;
+  auto [kept, width] = StringRef(options.prune).split(':');
+  if (kept.getAsInteger(10, prune.n) || width.getAsInteger(10, prune.m))
+    return emitError(loc) << "unsupported pattern '" << options.prune
+                          << "' to prune to; supported: N:M, the N of every M inputs that are kept, such as 2:4";
+  prune.method = getMethod(options, options.pruneMethod, "sparsegpt", "magnitude");
+  prune.statistics = options.calibration;
+  pm.addPass(createPruneNm(prune));
+  return success();
+}
+
+static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  std::optional<int64_t> bits = getBits(options.quantize);
+  if (!bits)
+    return emitError(loc) << "unsupported type '" << options.quantize
+                          << "' to quantize to; supported: int8, int4, int2";
+  // Eight bits are fine enough for one scale a row; its sums are scaled once.
+  int64_t group = options.group.value_or(*bits == 8 ? 0 : 64);
+  if (!isGroup(group))
+    return emitError(loc) << "unsupported group " << group << "; supported: 0, 32, 64, 128";
+  QuantizeWeightsOptions quantize;
+  quantize.bits = *bits;
+  quantize.group = group;
+  quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
+  quantize.statistics = options.calibration;
+  pm.addPass(createQuantizeWeights(quantize));
+  return success();
+}
+
+/// The type that keys and values are kept in where nobody named one: that of the weights. Who stores weights as integers wants
+/// a smaller state as well, and 16 bits of it change less than those integers.
+static StringRef getCacheType(const CompileOptions &options) {
+  if (!options.cache.empty())
+    return options.cache;
+  return options.weights.empty() && !options.quantize.empty() ? StringRef("bf16") : StringRef(options.weights);
+}
+
+/// Options that do nothing without another one.
+static LogicalResult checkDependents(const CompileOptions &options, Location loc) {
+  if (!options.pruneMethod.empty() && options.prune.empty())
+    return emitError(loc) << "expected --prune with --prune-method";
+  if (!options.quantizeMethod.empty() && options.quantize.empty())
+    return emitError(loc) << "expected --quantize with --quantize-method";
+  if (!options.calibration.empty() && options.prune.empty() && options.quantize.empty())
+    return emitError(loc) << "expected --prune or --quantize with --calibration";
+  return success();
+}
+
+LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (failed(checkDependents(options, loc)) || (!options.prune.empty() && failed(addPruning(options, pm, loc))))
+    return failure();
+  if (!options.quantize.empty() && failed(addQuantization(options, pm, loc)))
+    return failure();
+  if (options.weights == "f16" || options.weights == "bf16")
+    pm.addPass(createConvertWeights({options.weights}));
+  else if (!options.weights.empty())
+    return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
+  StringRef cache = getCacheType(options);
+  if (cache == "f16" || cache == "bf16")
+    pm.addPass(createConvertState({cache.str()}));
+  else if (!cache.empty() && cache != "model")
+    return emitError(loc) << "unsupported type '" << cache << "' of keys and values; supported: bf16, f16, model";
+  std::string error;
+  llvm::raw_string_ostream errors(error);
+  if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))
+    return emitError(loc) << "cannot read the pass pipeline '" << options.passPipeline << "': " << getReason(error);
+  return success();
+}
+
+/// The bytes of every parameter, by name.
+static llvm::StringMap<Attribute> listStorage(ModuleOp module) {
+  llvm::StringMap<Attribute> storage;
+  for (auto param : module.getOps<ParamOp>())
+    storage[param.getSymName()] = param.getStorage();
+  return storage;
+}
+
+LogicalResult pruneOnnx(const CompileOptions &options, ModuleOp module) {
+  if (failed(checkDependents(options, module.getLoc())))
+    return failure();
+  if (options.prune.empty())
+    return success();
+  OwningOpRef<ModuleOp> copy(module.clone());
+  if (failed(runPhases(*copy, "raise")))
+    return failure();
+  llvm::StringMap<Attribute> before = listStorage(*copy);
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  if (failed(addRewrites(options, pm, module.getLoc())) || failed(pm.run(*copy)))
+    return failure();
+  SymbolTable symbols(module);
+  for (auto pruned : copy->getOps<ParamOp>()) {
+    if (before.lookup(pruned.getSymName()) == pruned.getStorage())
+      continue;
+    // A weight that the file keeps as [K, N] is the same bytes with an encoding that says so.
+    auto elements = dyn_cast<ElementsAttr>(pruned.getStorage());
+    auto param = symbols.lookup<ParamOp>(pruned.getSymName());
+    if (param && elements && elements.getShapedType() == param.getType())
+      param.setStorageAttr(elements);
+    else
+      pruned.emitWarning() << pruned.getSymName() << " is exported as it was: the model also reads it in another form";
+  }
+  return success();
+}
+
+} // namespace hone

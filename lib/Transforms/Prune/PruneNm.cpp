@@ -1,0 +1,131 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-prune-nm: n of every m neighbouring inputs of a weight are kept, where only products read it.
+
+#include "hone/Compress/Pruning.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/MeasuredInputs.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace hone {
+#define GEN_PASS_DEF_PRUNENM
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+/// Most inputs of a group.
+static constexpr int64_t kMostInputs = 128;
+
+/// Whether what is multiplied with a weight is what a function returns, as it is or in another type.
+static bool isReturned(Operation *product) {
+  return llvm::any_of(product->getUsers(), [](Operation *user) {
+    bool isCast = isa<tensor::CastOp>(user) || (onnxir::isOnnxOp(user) && onnxir::getOpType(user) == "Cast");
+    return isa<func::ReturnOp>(user) || (isCast && isReturned(user));
+  });
+}
+
+namespace {
+struct PruneNm : impl::PruneNmBase<PruneNm> {
+  using PruneNmBase::PruneNmBase;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  bool needsStatistics() const { return method != "magnitude"; }
+  std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
+  FailureOr<std::string> prune(ParamOp param, MeasuredInputs &inputs) const;
+  LogicalResult pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const;
+};
+} // namespace
+
+LogicalResult PruneNm::initialize(MLIRContext *context) {
+  auto error = [&] { return emitError(UnknownLoc::get(context)); };
+  if (!llvm::is_contained({"magnitude", "wanda", "sparsegpt"}, method.getValue()))
+    return error() << "unsupported method '" << method << "' to prune; supported: magnitude, wanda, sparsegpt";
+  if (m < 2 || m > kMostInputs || n < 1 || n >= m)
+    return error() << "expected n of m inputs to be 1 to m - 1 of 2 to " << kMostInputs << ", but got " << n.getValue()
+                   << " of " << m.getValue();
+  if (needsStatistics() && statistics.empty())
+    return error() << "expected a file of statistics for method '" << method << "'";
+  return success();
+}
+
+std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const {
+  if (std::string obstacle = getObstacleToEncoding(param, reads); !obstacle.empty())
+    return obstacle;
+  bool isMultiplied = false;
+  for (GetParamOp read : reads)
+    for (Operation *user : read->getUsers()) {
+      if (isa<EmbeddingOp>(user))
+        return "an embedding reads it";
+      if (!outputs && isReturned(user))
+        return "it makes what a function returns";
+      isMultiplied = true;
+    }
+  if (!isMultiplied)
+    return "no product reads it";
+  int64_t columns = param.getTensorType().getDimSize(1);
+  if (columns % m != 0)
+    return ("its " + Twine(columns) + " inputs are no multiple of " + Twine(m)).str();
+  return needsStatistics() && !inputs.has(param) ? "nothing was measured of its inputs" : "";
+}
+
+LogicalResult PruneNm::pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const {
+  compress::Weight weight = asWeight(param, elements);
+  compress::NmPattern pattern{n, m};
+  if (method == "magnitude") {
+    compress::pruneByMagnitude(weight, pattern);
+  } else if (method == "wanda") {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+    if (failed(moment))
+      return failure();
+    compress::pruneByWanda(weight, *moment, pattern);
+  } else {
+    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, /*isOrdered=*/false);
+    if (failed(factor))
+      return failure();
+    compress::pruneBySparseGpt(weight, **factor, pattern);
+  }
+  return checkFinite(param, elements);
+}
+
+FailureOr<std::string> PruneNm::prune(ParamOp param, MeasuredInputs &inputs) const {
+  FailureOr<std::vector<float>> before = readElements(param);
+  if (failed(before) || failed(checkFinite(param, *before)))
+    return failure();
+  std::vector<float> elements = *before;
+  if (failed(pruneElements(param, elements, inputs)))
+    return failure();
+  writeElements(param, elements);
+  std::string what = ("is pruned to " + Twine(n) + " of " + Twine(m) + " by " + method.getValue()).str();
+  if (!inputs.has(param))
+    return what;
+  FailureOr<std::string> error = inputs.describeError(param, *before, elements);
+  if (failed(error))
+    return failure();
+  return what + ", " + *error;
+}
+
+void PruneNm::runOnOperation() {
+  FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
+  if (failed(inputs) || failed(keepFingerprint(getOperation())))
+    return signalPassFailure();
+  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getObstacle(param, reads, *inputs); };
+  auto change = [&](ParamOp param, ArrayRef<GetParamOp>) { return prune(param, *inputs); };
+  auto pruned = changeParameters(getOperation(), {"hone-prune-nm", "Pruned", "stays as it is", obstacle, change});
+  if (failed(pruned))
+    return signalPassFailure();
+  numPruned += *pruned;
+}
+
+} // namespace hone

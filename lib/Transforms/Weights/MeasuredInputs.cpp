@@ -1,0 +1,101 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Statistics of a model, one second moment in memory at a time.
+
+#include "hone/Transforms/MeasuredInputs.h"
+
+#include "hone/Dialect/Hone/HoneParams.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hone {
+
+static LogicalResult report(Operation *op, const absl::Status &status) {
+  if (status.ok())
+    return success();
+  return emitError(op->getLoc()) << std::string(status.message());
+}
+
+FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) {
+  MeasuredInputs inputs;
+  if (path.empty())
+    return inputs;
+  auto opened = compress::Statistics::open(path.str());
+  if (failed(report(module, opened.status())))
+    return failure();
+  FailureOr<std::string> fingerprint = getFingerprint(module);
+  if (failed(fingerprint))
+    return failure();
+  if (opened->model() != *fingerprint)
+    return emitError(module.getLoc()) << path << ": expected statistics of the model with the fingerprint "
+                                      << *fingerprint << ", but got those of " << opened->model();
+  inputs.file = std::move(*opened);
+  return inputs;
+}
+
+FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
+  int64_t wanted = *file->findInput(view(weight)), size = weight.getTensorType().getDimSize(1);
+  if (input != wanted) {
+    input.reset();
+    factor.reset();
+    auto read = file->readSecondMoment(wanted, size);
+    if (failed(report(weight, read.status())))
+      return failure();
+    moment = std::move(*read);
+    input = wanted;
+  }
+  if (static_cast<int64_t>(moment.size()) != size * size)
+    return weight.emitError() << "expected the input of " << weight.getSymName() << " to have " << size
+                              << " channels, but the statistics share it with a weight that has others";
+  return compress::SecondMoment{moment, size};
+}
+
+FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(ParamOp weight, bool isOrdered) {
+  FailureOr<compress::SecondMoment> moment = getMoment(weight);
+  if (failed(moment))
+    return failure();
+  if (!factor || isFactorOrdered != isOrdered) {
+    std::vector<int64_t> order;
+    if (isOrdered)
+      order = compress::orderByDiagonal(*moment);
+    auto created = compress::InverseFactor::create(*moment, order);
+    if (!created.ok())
+      return weight.emitError() << "cannot use the statistics of the input of " << weight.getSymName() << ": "
+                                << std::string(created.status().message());
+    factor = std::move(*created);
+    isFactorOrdered = isOrdered;
+  }
+  return &*factor;
+}
+
+FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<float> before, ArrayRef<float> after) {
+  FailureOr<compress::SecondMoment> moment = getMoment(weight);
+  if (failed(moment))
+    return failure();
+  auto view = [&](ArrayRef<float> elements) {
+    return asWeight(weight, {const_cast<float *>(elements.data()), elements.size()});
+  };
+  double error = compress::relativeOutputError(view(before), view(after), *moment);
+  return llvm::formatv("with a relative error of {0:F4} of its outputs", error).str();
+}
+
+compress::Weight asWeight(ParamOp weight, MutableArrayRef<float> elements) {
+  RankedTensorType type = weight.getTensorType();
+  return {{elements.data(), elements.size()}, type.getDimSize(0), type.getDimSize(1)};
+}
+
+LogicalResult checkFinite(ParamOp weight, ArrayRef<float> elements) {
+  const auto *first = llvm::find_if(elements, [](float element) { return !std::isfinite(element); });
+  if (first == elements.end())
+    return success();
+  int64_t index = first - elements.begin(), columns = weight.getTensorType().getDimSize(1);
+  return weight.emitError() << "expected the elements of " << weight.getSymName() << " to be finite, but element ["
+                            << index / columns << ", " << index % columns << "] is " << std::to_string(*first);
+}
+
+} // namespace hone

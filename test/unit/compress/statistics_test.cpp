@@ -1,0 +1,101 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files of statistics: what is read of one, and each way in which one may not be what it should.
+
+#include "hone/Compress/Statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <unistd.h>
+
+namespace hone::compress {
+namespace {
+
+using testing::HasSubstr;
+using Strings = std::map<std::string, std::string>;
+
+class StatisticsFile : public testing::Test {
+protected:
+  ~StatisticsFile() override { std::filesystem::remove(path); }
+
+  /// A file with one input of two channels, whose second moment is of `shape`.
+  void write(const Strings &metadata, std::vector<int64_t> shape = {2, 2}, int64_t rows = 5,
+             hone_dtype dtype = HONE_F32) {
+    auto writer = io::SafetensorsWriter::create(
+        path, {{"3.second_moment", dtype, shape}, {"3.absmax", HONE_F32, {2}}, {"3.rows", HONE_I64, {}}}, metadata);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    std::vector<float> moment(*io::elementCount(shape)), most = {8, 9};
+    for (size_t i = 0; i < moment.size(); ++i)
+      moment[i] = static_cast<float>(i + 1);
+    auto append = [&](const void *data, size_t bytes) {
+      EXPECT_TRUE(writer->append({static_cast<const char *>(data), bytes}).ok());
+    };
+    append(moment.data(), moment.size() * sizeof(float));
+    append(most.data(), most.size() * sizeof(float));
+    append(&rows, sizeof(rows));
+    ASSERT_TRUE(writer->commit().ok());
+  }
+
+  std::string messageOfOpen() { return std::string(Statistics::open(path).status().message()); }
+  std::string messageOfMoment(int64_t input, int64_t size) {
+    auto statistics = Statistics::open(path);
+    return std::string(
+        (statistics.ok() ? statistics->readSecondMoment(input, size).status() : statistics.status()).message());
+  }
+
+  std::string path = testing::TempDir() + "statistics-" + std::to_string(getpid()) + ".safetensors";
+  const Strings good = {{"format", "hone-statistics"}, {"version", "1"}, {"model", "abc"}, {"input of q", "3"}};
+};
+
+TEST_F(StatisticsFile, IsRead) {
+  write(good);
+  auto statistics = Statistics::open(path);
+  ASSERT_TRUE(statistics.ok()) << statistics.status();
+  EXPECT_EQ(statistics->model(), "abc");
+  EXPECT_EQ(statistics->findInput("q"), 3);
+  EXPECT_EQ(statistics->findInput("k"), std::nullopt);
+  auto moment = statistics->readSecondMoment(3, 2);
+  ASSERT_TRUE(moment.ok()) << moment.status();
+  EXPECT_EQ(*moment, (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_F(StatisticsFile, OfAnotherKindIsRefused) {
+  EXPECT_THAT(messageOfOpen(), HasSubstr("No such file"));
+  write({});
+  EXPECT_THAT(messageOfOpen(),
+              HasSubstr(": expected the format to be 'hone-statistics', as 'hone calibrate' writes it, "
+                        "but got ''"));
+  write({{"format", "pt"}});
+  EXPECT_THAT(messageOfOpen(), HasSubstr("but got 'pt'"));
+  write({{"format", "hone-statistics"}, {"version", "2"}});
+  EXPECT_THAT(messageOfOpen(), HasSubstr(": unsupported version '2' of statistics; supported: 1"));
+}
+
+TEST_F(StatisticsFile, WithInputsThatAreNoNumbersIsRefused) {
+  for (const char *text : {"", "x", "-1", "3x", " 3", "99999999999999999999"}) {
+    Strings metadata = good;
+    metadata["input of q"] = text;
+    write(metadata);
+    EXPECT_THAT(messageOfOpen(), HasSubstr(std::string(": expected 'input of q' to be a number, but got '") + text))
+        << text;
+  }
+}
+
+TEST_F(StatisticsFile, WithoutWhatItPromisesIsRefused) {
+  write(good);
+  EXPECT_THAT(messageOfMoment(4, 2), HasSubstr(": expected a tensor '4.rows', but there is none"));
+  EXPECT_THAT(messageOfMoment(3, 4),
+              HasSubstr(": expected '3.second_moment' to be f32 of [4, 4], but got f32 of [2, 2]"));
+  write(good, {4});
+  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr("to be f32 of [2, 2], but got f32 of [4]"));
+  write(good, {2, 2}, 5, HONE_I32);
+  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr("to be f32 of [2, 2], but got i32 of [2, 2]"));
+  write(good, {2, 2}, 0);
+  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr(": expected '3.rows' to be 1 or more, but got 0"));
+}
+
+} // namespace
+} // namespace hone::compress
