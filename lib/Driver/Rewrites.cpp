@@ -63,6 +63,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   quantize.group = group;
   quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
   quantize.statistics = options.calibration;
+  quantize.actOrder = quantize.staticGroups = quantize.method == "gptq"; // which costs nothing, and mostly gains
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }
