@@ -4,7 +4,7 @@
 
 The model of examples/ is compared on its own source of truth, onnxruntime over the same file. Where the shared folder
 exists, every exporter's file of the models in it is compared with the stored continuations and perplexities. In narrower
-forms a model keeps its perplexity within the bounds of FORMS.
+forms a model keeps its perplexity within the bounds of FORMS, and of two methods of ORDERS the first is the better one.
 """
 
 import functools
@@ -28,7 +28,14 @@ LEAST_MARGIN = 1e-4
 # 2 to 4 percent; onnxruntime's own four bits cost 2.
 FORMS = {("--weights=bf16",): 1e-3, ("--weights=f16",): 1e-3, ("--kv-cache=bf16",): 1e-3,
          ("--quantize=int8",): 5e-3, ("--quantize=int8", "--group=64", "--kv-cache=model"): 5e-3,
-         ("--quantize=int4", "--group=32"): 6e-2}
+         ("--quantize=int4", "--group=32"): 6e-2,
+         # Measured inputs take half of that away, and half of the weights leave a small model a fifth worse.
+         ("--quantize=int4", "--group=32", "--calibration"): 3e-2,
+         ("--prune=2:4", "--calibration"): 3e-1}
+ORDERS = [("--quantize=int4", "--calibration"), ("--quantize=int4",)], \
+         [("--prune=2:4", "--calibration"), ("--prune=2:4", "--prune-method=wanda", "--calibration"), ("--prune=2:4",)]
+CALIBRATION_TOKENS = 32 * WINDOW
+ORDER_TOKENS = 16 * WINDOW  # enough to tell methods apart
 CHUNKS = {"at once": [], "in chunks": ["--prefill-chunk", 7], "one by one": ["--prefill-chunk", 1]}
 
 
@@ -77,9 +84,16 @@ class Reference:
 
 
 class Compiled:
-    def __init__(self, path, tools, folder, flags=()):
+    """A model with `flags`; those that ask for a calibration get one on the tokens `calibration`."""
+
+    def __init__(self, path, tools, folder, flags=(), calibration=None):
         self.tools, self.folder = tools, pathlib.Path(folder)
         self.artefact = self.folder / "model.hone"
+        statistics = self.folder / "statistics.safetensors"
+        if "--calibration" in flags and not statistics.exists():
+            np.save(self.folder / "calibration.npy", calibration()[:CALIBRATION_TOKENS])
+            suite.run_tool([tools / "hone", "calibrate", path, "--tokens", self.folder / "calibration.npy", "-o", statistics])
+        flags = [f"{flag}={statistics}" if flag == "--calibration" else flag for flag in flags]
         suite.run_tool([tools / "hone", "compile", path, *flags, "-o", self.artefact])
 
     def continuation(self, prompt, count, flags):
@@ -95,12 +109,21 @@ class Compiled:
         return json.loads(output)["perplexity"]
 
 
-def example_tokens():
-    """Source text that every checkout has: this folder, through the example's tokenizer."""
+def tokens_of(pattern, count):
+    """Source text that every checkout has, through the example's tokenizer."""
     from tokenizers import Tokenizer
     tokenizer = Tokenizer.from_file(str(EXAMPLE.with_name("tokenizer.json")))
-    text = "\n".join(path.read_text() for path in sorted(pathlib.Path(__file__).parent.glob("*.py")))
-    return np.array(tokenizer.encode(text).ids[:4 * WINDOW + 1], np.int32)
+    text = "\n".join(path.read_text() for path in sorted(suite.ROOT.glob(pattern)))
+    return np.array(tokenizer.encode(text).ids[:count], np.int32)
+
+
+def example_tokens():
+    return tokens_of("test/differential/*.py", 4 * WINDOW + 1)
+
+
+def example_calibration():
+    """Other text than that of the perplexities."""
+    return tokens_of("benchmarks/**/*.py", CALIBRATION_TOKENS)
 
 
 def expected_of_example():
@@ -126,10 +149,18 @@ def check_perplexity(model, tokens, perplexity, tolerance):
         raise suite.Failure(f"expected perplexity {perplexity:.4f} within {tolerance:.1%}, but got {got:.4f}")
 
 
-def check_form(path, expected, flags, tools):
+def check_form(path, expected, calibration, flags, tools):
     _, tokens, perplexity = expected()
     with tempfile.TemporaryDirectory() as folder:
-        check_perplexity(Compiled(path, tools, folder, flags), tokens, perplexity, FORMS[flags])
+        check_perplexity(Compiled(path, tools, folder, flags, calibration), tokens, perplexity, FORMS[flags])
+
+
+def check_order(path, expected, calibration, order, tools):
+    tokens = expected()[1][:ORDER_TOKENS + 1]
+    with tempfile.TemporaryDirectory() as folder:
+        got = [Compiled(path, tools, folder, flags, calibration).perplexity(tokens) for flags in order]
+    if got != sorted(got):
+        raise suite.Failure("expected perplexities from the best to the worst, but got " + ", ".join(f"{p:.4f}" for p in got))
 
 
 def check(path, expected, tools):
@@ -145,14 +176,16 @@ def check(path, expected, tools):
         check_perplexity(model, tokens, perplexity, PERPLEXITY_TOLERANCE)
 
 
-def forms(name, path, expected):
+def forms(name, path, expected, calibration):
     for flags in FORMS:
-        yield f"{name} {' '.join(flags)}", functools.partial(check_form, path, expected, flags)
+        yield f"{name} {' '.join(flags)}", functools.partial(check_form, path, expected, calibration, flags)
+    for order in ORDERS:
+        yield f"{name} methods of {order[0][0]}", functools.partial(check_order, path, expected, calibration, order)
 
 
 def cases():
     yield "examples/python-lm", functools.partial(check, EXAMPLE, expected_of_example)
-    yield from forms("examples/python-lm", EXAMPLE, functools.cache(expected_of_example))
+    yield from forms("examples/python-lm", EXAMPLE, functools.cache(expected_of_example), example_calibration)
     if shared := suite.shared_models():
         lm = shared / "lm"
         for path in sorted(lm.glob("*/*/model.onnx")):
@@ -161,7 +194,8 @@ def cases():
                 expected = functools.partial(stored_expectation, lm, model)
                 yield f"{model}/{exporter}", functools.partial(check, path, expected)
                 if exporter == "optimum":
-                    yield from forms(f"{model}/{exporter}", path, expected)
+                    calibration = functools.partial(np.load, lm / "valid.tokens.npy")
+                    yield from forms(f"{model}/{exporter}", path, expected, calibration)
 
 
 def main():

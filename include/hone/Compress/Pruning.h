@@ -33,8 +33,8 @@ void pruneByWanda(const Weight &weight, const SecondMoment &moment, NmPattern pa
 
 /// Keeps the elements of largest w_j² / R_jj², chosen when the sweep reaches their group, and makes up in the columns behind for
 /// each one it drops (Frantar and Alistarh, "SparseGPT", 2023, algorithm 1); columns without inputs become 0. `factor` has
-/// the order of the columns. Returns the squared error of the outputs in the damped moment, summed over rows, 2 N K²
-/// operations.
+/// the order of the columns. Returns the squared error of the outputs in the damped moment, summed over rows. N K²
+/// operations in f64.
 double pruneBySparseGpt(const Weight &weight, const InverseFactor &factor, NmPattern pattern);
 
 } // namespace hone::compress

@@ -36,7 +36,7 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
 /// Scales of groups are fitted when the sweep reaches their first column, to the elements as they are then; with
 /// `hasStaticScales`, and where a row is one group, before the sweep. Other orders than the columns' own need one of the two.
 /// `weight` is left with the values of the levels. Where H' is a multiple of the identity, the result is that of
-/// roundToNearest. Each row depends on itself alone. 2 N K² operations in f64. Fails as roundToNearest does.
+/// roundToNearest. Each row depends on itself alone. N K² operations in f64. Fails as roundToNearest does.
 absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
                                                const InverseFactor &factor, bool hasStaticScales);
 
