@@ -5,14 +5,15 @@
 
 #include "hone/Compress/Statistics.h"
 
+#include "hone/io/statistics_format.h"
+
 #include <charconv>
 #include <cstring>
 
 namespace hone::compress {
 
 using io::invalid;
-
-static constexpr std::string_view kFormat = "hone-statistics", kVersion = "1", kInputOf = "input of ";
+using io::kInputOf;
 
 /// The string of the metadata called `key`, or an empty one.
 static std::string lookUp(const io::SafetensorsReader &reader, const std::string &key) {
@@ -25,11 +26,11 @@ absl::StatusOr<Statistics> Statistics::open(const std::string &path) {
   HONE_ASSIGN_OR_RETURN(statistics.reader, io::SafetensorsReader::open(path));
   statistics.path = path;
   std::string format = lookUp(statistics.reader, "format"), version = lookUp(statistics.reader, "version");
-  if (format != kFormat)
-    return invalid(path, ": expected the format to be '", kFormat, "', as 'hone calibrate' writes it, but got '",
-                   format, "'");
-  if (version != kVersion)
-    return invalid(path, ": unsupported version '", version, "' of statistics; supported: ", kVersion);
+  if (format != io::kStatisticsFormat)
+    return invalid(path, ": expected the format to be '", io::kStatisticsFormat,
+                   "', as 'hone calibrate' writes it, but got '", format, "'");
+  if (version != io::kStatisticsVersion)
+    return invalid(path, ": unsupported version '", version, "' of statistics; supported: ", io::kStatisticsVersion);
   statistics.fingerprint = lookUp(statistics.reader, "model");
   HONE_RETURN_IF_ERROR(statistics.parseInputs());
   return statistics;
@@ -55,8 +56,9 @@ std::optional<int64_t> Statistics::findInput(std::string_view weight) const {
 
 absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, int64_t inputs) const {
   std::string name = std::to_string(input);
-  const io::StoredTensor *rows = reader.find(name + ".rows"), *moment = reader.find(name + ".second_moment");
-  for (auto [tensor, kind] : {std::pair(rows, ".rows"), std::pair(moment, ".second_moment")})
+  const io::StoredTensor *rows = reader.find(io::cat(name, io::kRows)),
+                         *moment = reader.find(io::cat(name, io::kSecondMoment));
+  for (auto [tensor, kind] : {std::pair(rows, io::kRows), std::pair(moment, io::kSecondMoment)})
     if (!tensor)
       return invalid(path, ": expected a tensor '", name, kind, "', but there is none");
   int64_t count = 0;

@@ -8,6 +8,7 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
@@ -225,27 +226,28 @@ std::vector<std::string> listKernels(ModuleOp module) {
 // The folder
 //===----------------------------------------------------------------------===//
 
-static LogicalResult report(Location loc, const absl::Status &status) {
-  if (status.ok())
-    return success();
-  return emitError(loc) << std::string(status.message());
-}
-
 static bool isArtefact(const Twine &path) { return llvm::sys::fs::exists(path + "/manifest.json"); }
+
+FailureOr<io::TemporaryPath> makeTemporaryFolder(StringRef path, Location loc) {
+  std::string name = (path + ".tmp-" + Twine(llvm::sys::Process::getProcessId())).str();
+  std::error_code error;
+  auto folder = io::TemporaryPath::made(name, [&] {
+    error = llvm::sys::fs::create_directory(name, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
+    return !error;
+  });
+  if (error)
+    return emitError(loc) << "cannot make folder '" << name << "': " << error.message();
+  return folder;
+}
 
 FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
   std::string clean = path.size() > 1 ? path.rtrim('/').str() : path.str();
   if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
     return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
-  std::string temporary = clean + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
-  std::error_code error;
-  auto folder = io::TemporaryPath::made(temporary, [&] {
-    error = llvm::sys::fs::create_directory(temporary, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
-    return !error;
-  });
-  if (error)
-    return emitError(loc) << "cannot make folder '" << temporary << "': " << error.message();
-  return ArtefactWriter(clean, std::move(folder), loc);
+  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(clean, loc);
+  if (failed(folder))
+    return failure();
+  return ArtefactWriter(clean, std::move(*folder), loc);
 }
 
 std::string ArtefactWriter::getFile(StringRef name) const { return folder.path() + "/" + name.str(); }

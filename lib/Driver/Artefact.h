@@ -39,6 +39,9 @@ std::string getTensorName(ParamOp param, size_t number);
 /// Names of the kernels that the program calls.
 std::vector<std::string> listKernels(mlir::ModuleOp module);
 
+/// Makes a folder beside `path`, under a name of this process; it is gone with the result. Fails after an error.
+llvm::FailureOr<io::TemporaryPath> makeTemporaryFolder(llvm::StringRef path, mlir::Location loc);
+
 /// An artefact under construction, in a folder beside its place; it appears by rename, or not at all.
 class ArtefactWriter {
 public:

@@ -5,17 +5,17 @@
 
 #include "Calibrate.h"
 
+#include "Artefact.h"
 #include "Compiler.h"
 #include "cli/calibrate.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
 #include "hone/io/file.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -32,12 +32,6 @@ struct Observed {
   std::vector<calibration::Site> sites;
 };
 } // namespace
-
-static LogicalResult report(Location loc, const absl::Status &status) {
-  if (status.ok())
-    return success();
-  return emitError(loc) << std::string(status.message());
-}
 
 /// Nothing but the entry is going to be called.
 static void keepEntry(ModuleOp module) {
@@ -65,19 +59,6 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   return success();
 }
 
-/// A folder beside `path` for the copy of the model.
-static FailureOr<io::TemporaryPath> makeFolder(const std::string &path, Location loc) {
-  std::string name = path + ".tmp-" + std::to_string(llvm::sys::Process::getProcessId());
-  std::error_code error;
-  auto folder = io::TemporaryPath::made(name, [&] {
-    error = llvm::sys::fs::create_directory(name, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
-    return !error;
-  });
-  if (error)
-    return emitError(loc) << "cannot make folder '" << name << "': " << error.message();
-  return folder;
-}
-
 static LogicalResult measure(const CalibrateOptions &options, const cli::CalibrationTokens &tokens,
                              const std::string &artefact, Observed observed, Location loc) {
   auto statistics = calibration::Statistics::create(options.output, std::move(observed.sites));
@@ -95,7 +76,7 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
     return report(loc, tokens.status());
   if (auto output = io::FileWriter::create(options.output); !output.ok()) // now, not when all is measured
     return report(loc, output.status());
-  FailureOr<io::TemporaryPath> folder = makeFolder(options.output, loc);
+  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.output, loc);
   if (failed(folder))
     return failure();
   Observed observed;

@@ -9,6 +9,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/io/safetensors.h"
 
@@ -18,12 +19,6 @@ namespace hone {
 
 /// Bytes copied before their pages are given back.
 static constexpr uint64_t kPiece = uint64_t(16) << 20;
-
-static LogicalResult report(Location loc, const absl::Status &status) {
-  if (status.ok())
-    return success();
-  return emitError(loc) << std::string(status.message());
-}
 
 static LogicalResult copyPlane(io::SafetensorsWriter &writer, Attribute storage, Location loc) {
   FailureOr<StoredBytes> stored = StoredBytes::open(storage, loc);

@@ -6,6 +6,7 @@
 #include "DataFile.h"
 
 #include "ExportTensor.h"
+#include "hone/Dialect/Hone/Report.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -34,12 +35,6 @@ LogicalResult DataFile::add(ParamOp param, TensorProto &tensor) {
   params.push_back(param);
   bytes += length;
   return success();
-}
-
-static LogicalResult report(Location loc, const absl::Status &status) {
-  if (status.ok())
-    return success();
-  return emitError(loc) << std::string(status.message());
 }
 
 static LogicalResult copyExternal(io::FileWriter &writer, ExternalAttr external, Location loc) {

@@ -7,6 +7,7 @@
 
 #include "calibration/second_moments.h"
 #include "hone/io/safetensors.h"
+#include "hone/io/statistics_format.h"
 
 #include <algorithm>
 #include <bit>
@@ -132,16 +133,18 @@ absl::Status Statistics::checkFinite(const Count &count, const std::vector<float
 }
 
 absl::Status Statistics::write(int64_t tokens, const std::string &model) const {
-  std::map<std::string, std::string> metadata = {
-      {"format", "hone-statistics"}, {"version", "1"}, {"tokens", std::to_string(tokens)}, {"model", model}};
+  std::map<std::string, std::string> metadata = {{"format", std::string(io::kStatisticsFormat)},
+                                                 {"version", std::string(io::kStatisticsVersion)},
+                                                 {"tokens", std::to_string(tokens)},
+                                                 {"model", model}};
   std::vector<io::StoredTensor> tensors;
   for (size_t i = 0; i < counts.size(); ++i) {
     const Site &site = counts[i].site;
     for (const std::string &weight : site.weights)
-      metadata["input of " + weight] = std::to_string(i);
-    tensors.push_back({cat(i, ".second_moment"), HONE_F32, {site.width, site.width}});
-    tensors.push_back({cat(i, ".absmax"), HONE_F32, {site.width}});
-    tensors.push_back({cat(i, ".rows"), HONE_I64, {}});
+      metadata[cat(io::kInputOf, weight)] = std::to_string(i);
+    tensors.push_back({cat(i, io::kSecondMoment), HONE_F32, {site.width, site.width}});
+    tensors.push_back({cat(i, io::kLargest), HONE_F32, {site.width}});
+    tensors.push_back({cat(i, io::kRows), HONE_I64, {}});
   }
   HONE_ASSIGN_OR_RETURN(auto writer, io::SafetensorsWriter::create(path, std::move(tensors), metadata));
   auto append = [&](const void *data, size_t bytes) { return writer.append({static_cast<const char *>(data), bytes}); };

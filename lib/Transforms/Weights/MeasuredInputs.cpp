@@ -6,6 +6,7 @@
 #include "hone/Transforms/MeasuredInputs.h"
 
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/Report.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -15,18 +16,12 @@ using namespace mlir;
 
 namespace hone {
 
-static LogicalResult report(Operation *op, const absl::Status &status) {
-  if (status.ok())
-    return success();
-  return emitError(op->getLoc()) << std::string(status.message());
-}
-
 FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) {
   MeasuredInputs inputs;
   if (path.empty())
     return inputs;
   auto opened = compress::Statistics::open(path.str());
-  if (failed(report(module, opened.status())))
+  if (failed(report(module.getLoc(), opened.status())))
     return failure();
   FailureOr<std::string> fingerprint = getFingerprint(module);
   if (failed(fingerprint))
@@ -44,7 +39,7 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
     input.reset();
     factor.reset();
     auto read = file->readSecondMoment(wanted, size);
-    if (failed(report(weight, read.status())))
+    if (failed(report(weight.getLoc(), read.status())))
       return failure();
     moment = std::move(*read);
     input = wanted;

@@ -72,30 +72,20 @@ inline Row vectorOf(const hone_tensor &tensor) {
   return {floats(tensor), tensor.strides[tensor.rank - 1]};
 }
 
-/// e^x = 2^n · fraction.
-template <typename Floats> struct ReducedExp {
-  Floats n, fraction;
-};
-
-/// Range reduction by ln 2 in two parts and the polynomial of Cephes' expf (Moshier, 1984), for one float or a vector of them
-/// within [-87.34, 88.73].
-template <typename Floats> ReducedExp<Floats> reduceExp(Floats x) {
-  Floats n = (x * 1.44269504f + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
-  Floats r = x - n * 0.693359375f + n * 2.12194440e-4f;
-  Floats p = 1.9875691500e-4f;
+/// e^x to 2 units in the last place, by range reduction by ln 2 in two parts and the polynomial of Cephes' expf (Moshier, 1984);
+/// exact 0 below -87.34 and infinity above 88.73, NaN for NaN.
+inline float vectorExp(float x) {
+  float clamped = x > -87.336544f ? x : -87.336544f;
+  clamped = clamped < 88.722839f ? clamped : 88.722839f;
+  float n = (clamped * 1.44269504f + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers
+  float r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return {n, p * r * r + r + 1.0f};
-}
-
-/// e^x to 2 units in the last place; exact 0 below -87.34 and infinity above 88.73, NaN for NaN.
-inline float vectorExp(float x) {
-  float clamped = x > -87.336544f ? x : -87.336544f;
-  clamped = clamped < 88.722839f ? clamped : 88.722839f;
-  auto [n, p] = reduceExp(clamped);
+  p = p * r * r + r + 1.0f;
   // 2^n as two factors: n reaches 128, which one exponent field cannot hold.
   int32_t whole = static_cast<int32_t>(n), half = whole >> 1;
   int32_t low = (half + 127) << 23, high = (whole - half + 127) << 23;

@@ -22,24 +22,6 @@ struct Case {
   bool isLeast = false; // of bits: the kernel may keep more
 };
 
-bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
-
-const char *kernelOf(PackedFormat format) {
-  switch (format) {
-  case PackedFormat::F32:
-    return "hone.packed_linear.f32";
-  case PackedFormat::F16:
-    return "hone.packed_linear.f16";
-  case PackedFormat::Bf16:
-    return "hone.packed_linear.bf16";
-  case PackedFormat::U8:
-    return "hone.packed_linear.u8";
-  case PackedFormat::U4:
-    return "hone.packed_linear.u4";
-  }
-  return "";
-}
-
 double activate(double v, int64_t activation) {
   switch (activation) {
   case 1:
@@ -71,7 +53,7 @@ protected:
       ints.insert(ints.end(), {test.kind.group, test.bits, test.isLeast});
     }
     operands.insert(operands.end(), {bias.view(), factor.view(), residual.view(), y.view()});
-    run(kernelOf(test.kind.format), operands, ints);
+    run(kernelOf("hone.packed_linear", test.kind.format), operands, ints);
     for (int64_t row = 0, rows = *io::elementCount(test.rows); row < rows; ++row)
       if (!compareRow(test, x, weight, bias, factor, residual, row, y))
         return;
@@ -102,10 +84,10 @@ protected:
       }
       if (std::abs(y.at(index) - expected) <= 1.2 * error) // activations have slopes up to 1.13
         continue;
-      ADD_FAILURE() << kernelOf(test.kind.format) << " group " << test.kind.group << " bits " << test.bits << " rows "
-                    << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs " << test.outputs
-                    << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index) << ": expected "
-                    << expected << " ± " << error << ", but got " << y.at(index);
+      ADD_FAILURE() << kernelOf("hone.packed_linear", test.kind.format) << " group " << test.kind.group << " bits "
+                    << test.bits << " rows " << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs "
+                    << test.outputs << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index)
+                    << ": expected " << expected << " ± " << error << ", but got " << y.at(index);
       return false;
     }
     return true;

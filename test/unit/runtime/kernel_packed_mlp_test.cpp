@@ -21,24 +21,6 @@ struct Case {
 constexpr int64_t kGelu = 3;
 double gelu(double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0))); }
 
-bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
-
-const char *kernelOf(PackedFormat format) {
-  switch (format) {
-  case PackedFormat::F32:
-    return "hone.packed_mlp.f32";
-  case PackedFormat::F16:
-    return "hone.packed_mlp.f16";
-  case PackedFormat::Bf16:
-    return "hone.packed_mlp.bf16";
-  case PackedFormat::U8:
-    return "hone.packed_mlp.u8";
-  case PackedFormat::U4:
-    return "hone.packed_mlp.u4";
-  }
-  return "";
-}
-
 /// The most that rounding changes numbers of a row by: 32-bit sums err by less than 1e-6 of every term, bf16 by a 256th; where weights are
 /// quantized, either both sides are rounded to bf16, or the row to integers by half a step of the largest magnitude.
 std::vector<double> roundingOf(PackedFormat format, const std::vector<double> &row) {
@@ -67,7 +49,8 @@ protected:
     append(operands, test, up, upBias);
     append(operands, test, down, downBias);
     operands.insert(operands.end(), {residual.view(), y.view()});
-    run(kernelOf(test.kind.format), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
+    run(kernelOf("hone.packed_mlp", test.kind.format), operands,
+        {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
       Hidden hidden = hiddenOf(test, x, up, upBias, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
@@ -120,9 +103,10 @@ private:
       error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf(test.kind.format) << " group " << test.kind.group << " rows " << test.rows << " inputs "
-                    << test.inputs << " width " << test.width << " outputs " << test.outputs << " at " << row << ", "
-                    << n << ": expected " << expected << " ± " << error << ", but got " << y.at({row, n});
+      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind.format) << " group " << test.kind.group << " rows "
+                    << test.rows << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs
+                    << " at " << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
+                    << y.at({row, n});
   }
 
   Tensor optional(const Case &test, const std::vector<int64_t> &shape) {

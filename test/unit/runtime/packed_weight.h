@@ -9,13 +9,32 @@
 #include "cpu/packing/pack_linear.h"
 #include "hone/io/array.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <random>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hone::test {
+
+/// The kernel of `layer` ("hone.packed_linear", say) for a format.
+inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
+  static constexpr std::pair<cpu::PackedFormat, std::string_view> names[] = {{cpu::PackedFormat::F32, "f32"},
+                                                                             {cpu::PackedFormat::F16, "f16"},
+                                                                             {cpu::PackedFormat::Bf16, "bf16"},
+                                                                             {cpu::PackedFormat::U8, "u8"},
+                                                                             {cpu::PackedFormat::U4, "u4"}};
+  const auto *found = std::ranges::find(names, format, &std::pair<cpu::PackedFormat, std::string_view>::first);
+  return std::string(layer) + "." + std::string(found->second);
+}
+
+inline bool isQuantized(cpu::PackedFormat format) {
+  return format == cpu::PackedFormat::U8 || format == cpu::PackedFormat::U4;
+}
 
 /// What a case asks of a weight; scales are f32 or f16.
 struct WeightKind {

@@ -79,8 +79,8 @@ struct QueryRow {
     return bias.data ? score + bias[key] : score;
   }
 
-  /// Turns kBlockKeys scores into weights; what the sums so far must be multiplied with is the
-  /// result. Keys that are not visible, and those from `count` on, get weight 0.
+  /// Turns kBlockKeys scores into weights; what the sums so far must be multiplied with is the result. Keys that are not visible,
+  /// and those from `count` on, get weight 0.
   float weigh(float *score, int64_t first, int64_t count) {
     int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
     if (from >= to)

@@ -6,9 +6,8 @@
 //
 // An engine has the products. It says how many `panels` and `steps` of inputs its weights have, its `limits(rows)`, how many
 // bytes `blockBytes(rows, steps)` converted inputs of a block have, how to `convert` them, and how to `convertSums` of a layer
-// before. Its `Worker`, one a thread, is told
-// `select(panel, panels, step, steps)` and then `multiply(x, rows, share, accumulates, sums, ahead)` for blocks of rows; share and
-// ahead say what may be asked of memory meanwhile. `Sums` has at(panel, row).
+// before. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)` and then `multiply(x, rows, share, accumulates,
+// sums, ahead)` for blocks of rows; share and ahead say what may be asked of memory meanwhile. `Sums` has at(panel, row).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_LAYER_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_LAYER_H

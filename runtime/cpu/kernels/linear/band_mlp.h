@@ -143,24 +143,42 @@ inline hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
   return tensor;
 }
 
-/// Two layers with `width` numbers between them. `withEngines(body)` calls `body(up, down)` with engines for many rows, if there are;
-/// where there are none or they do not pay, `runUp(hidden)` and `runDown(hidden)` run one after the other.
-template <typename WithEngines, typename RunUp, typename RunDown>
-void runPair(const hone_tensor &x, int64_t width, const hone_tensor &y, const Epilogue &hiddenEpilogue,
-             const Epilogue &epilogue, WithEngines withEngines, RunUp runUp, RunDown runDown) {
+/// A call's operands and attributes, as kernels.h lists them: x, up, up_bias, down, down_bias, residual, y, with `planes` operands
+/// for a weight; ints begin {activation, I}.
+struct PairCall {
+  hone_tensor x, residual, y, none = {};
+  const hone_tensor *up, *down; // first planes
+  int64_t width;
+  Epilogue hidden, epilogue;
+
+  PairCall(const hone_tensor *operands, const int64_t *ints, int64_t planes)
+      : x(withRowAxis(operands[0])), residual(withRowAxis(operands[3 + 2 * planes])),
+        y(withRowAxis(operands[4 + 2 * planes])), up(operands + 1), down(up + planes + 1), width(ints[1]),
+        hidden(vectorOf(up[planes]), none, none, ints[0]), epilogue(vectorOf(down[planes]), none, residual, kIdentity) {
+  }
+  PairCall(const PairCall &) = delete; // epilogues refer to what is here
+  PairCall &operator=(const PairCall &) = delete;
+};
+
+/// Runs both layers. `withEngines(body)` calls `body(up, down)` with engines for many rows, if there are; where there are none or
+/// they do not pay, `runLayer(x, weight, y, epilogue)` runs one layer after the other.
+template <typename WithEngines, typename RunLayer>
+void runPair(const PairCall &call, WithEngines withEngines, RunLayer runLayer) {
+  if (isAbsent(call.y))
+    return;
   bool isDone = false;
   withEngines([&](const auto &up, const auto &down) {
-    BandMlp<__remove_cvref(decltype(up))> mlp(x, up, width, down, y, hiddenEpilogue, epilogue);
+    BandMlp<__remove_cvref(decltype(up))> mlp(call.x, up, call.width, down, call.y, call.hidden, call.epilogue);
     isDone = mlp.pays();
     if (isDone)
       mlp.run();
   });
   if (isDone)
     return;
-  Scratch<float> memory(countRows(y) * width);
-  hone_tensor hidden = matrixOf(memory.data(), countRows(y), width);
-  runUp(hidden);
-  runDown(hidden);
+  Scratch<float> memory(countRows(call.y) * call.width);
+  hone_tensor hidden = matrixOf(memory.data(), countRows(call.y), call.width);
+  runLayer(call.x, call.up, hidden, call.hidden);
+  runLayer(hidden, call.down, call.y, call.epilogue);
 }
 
 } // namespace

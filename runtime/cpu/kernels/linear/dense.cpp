@@ -16,7 +16,7 @@
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-/// A few rows by vector registers.
+/// A few rows by vector registers: each panel from its first input to its last.
 template <typename Format> class DenseKernel {
 public:
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
@@ -36,15 +36,15 @@ public:
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       int64_t panelBytes = kernel.steps * Format::kBytes;
-      DenseOperands operands = {kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes,
+      DenseOperands operands = {kernel.weight + slice.panel * panelBytes,
                                 slice.apart * panelBytes,
                                 slice.apart * kLanes,
                                 slice.steps,
-                                kernel.activations.from(slice.step * Format::kStepWords),
+                                kernel.activations.data(),
                                 y,
                                 yStride,
                                 columns,
-                                slice.step != 0};
+                                /*accumulate=*/false};
       runPanels<DenseBlock<Format>, kDenseSums, kDenseRows>(slice.width, rows, operands);
     }
 
@@ -106,20 +106,14 @@ template <typename Format> void runDense(const hone_tensor *operands, const int6
 
 /// Operands and attributes as kernels.h lists them.
 template <typename Format> void runMlp(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[6]), residual = withRowAxis(operands[5]),
-              none = {};
-  if (isAbsent(y))
-    return;
-  const hone_tensor &up = operands[1], &down = operands[3];
-  Epilogue hiddenEpilogue(vectorOf(operands[2]), none, none, ints[0]),
-      epilogue(vectorOf(operands[4]), none, residual, 0);
+  PairCall call(operands, ints, /*planes=*/1);
   auto withEngines = [&](const auto &body) {
-    withEngine<Format>(countRows(y), [&](auto make) { body(make(up), make(down)); });
+    withEngine<Format>(countRows(call.y), [&](auto make) { body(make(*call.up), make(*call.down)); });
   };
-  runPair(
-      x, ints[1], y, hiddenEpilogue, epilogue, withEngines,
-      [&](const hone_tensor &hidden) { runLayer<Format>(x, up, hidden, hiddenEpilogue); },
-      [&](const hone_tensor &hidden) { runLayer<Format>(hidden, down, y, epilogue); });
+  runPair(call, withEngines,
+          [&](const hone_tensor &from, const hone_tensor *weight, const hone_tensor &to, const Epilogue &epilogue) {
+            runLayer<Format>(from, *weight, to, epilogue);
+          });
 }
 
 } // namespace

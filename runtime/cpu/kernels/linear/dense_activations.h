@@ -41,13 +41,12 @@ void packWords(const hone_tensor &x, int64_t row, int64_t rows, int64_t firstWor
 template <typename Format> class DenseActivations {
 public:
   DenseActivations(const hone_tensor &x, int64_t rows, int64_t words)
-      : rows(rows), direct(findDirect(x, rows, words)), copy(direct ? 0 : rows * words) {
+      : direct(findDirect(x, rows, words)), copy(direct ? 0 : rows * words) {
     if (!direct)
       packWords<Format>(x, 0, rows, 0, words, copy.data());
   }
 
-  /// From `word` on.
-  const float *from(int64_t word) const { return (direct ? direct : copy.data()) + word * rows; }
+  const float *data() const { return direct ? direct : copy.data(); }
 
 private:
   static const float *findDirect(const hone_tensor &x, int64_t rows, int64_t words) {
@@ -55,7 +54,6 @@ private:
     return isReady ? rowOf(x, 0).data : nullptr;
   }
 
-  int64_t rows;
   const float *direct;
   Scratch<float> copy;
 };

@@ -120,29 +120,24 @@ template <typename Levels> void runQuantized(const hone_tensor *operands, const 
 
 /// Operands and attributes as kernels.h lists them.
 template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[10]), residual = withRowAxis(operands[9]),
-              none = {};
-  if (isAbsent(y))
-    return;
+  PairCall call(operands, ints, /*planes=*/3);
   auto operandOf = [ints](const hone_tensor *planes) {
     return QuantizedOperand{{planes[0], planes[1], planes[2], ints[2]}, ints[3], ints[4] != 0};
   };
-  QuantizedOperand up = operandOf(operands + 1), down = operandOf(operands + 5);
-  Epilogue hiddenEpilogue(vectorOf(operands[4]), none, none, ints[0]),
-      epilogue(vectorOf(operands[8]), none, residual, 0);
   auto withEngines = [&](const auto &body) {
 #ifdef __AMX_TILE__
     using Engine = TileEngine<UnpackedWeights<Levels>>;
-    if (int64_t rows = countRows(y); up.unpacks(kFewestUnpackedRows<Levels>, rows))
+    QuantizedOperand up = operandOf(call.up), down = operandOf(call.down);
+    if (int64_t rows = countRows(call.y); up.unpacks(kFewestUnpackedRows<Levels>, rows))
       body(Engine(UnpackedWeights<Levels>(up.weight), rows), Engine(UnpackedWeights<Levels>(down.weight), rows));
 #else
     (void)body;
 #endif
   };
-  runPair(
-      x, ints[1], y, hiddenEpilogue, epilogue, withEngines,
-      [&](const hone_tensor &hidden) { runLayer<Levels>(x, up, hidden, hiddenEpilogue); },
-      [&](const hone_tensor &hidden) { runLayer<Levels>(hidden, down, y, epilogue); });
+  runPair(call, withEngines,
+          [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+            runLayer<Levels>(from, operandOf(planes), to, epilogue);
+          });
 }
 
 } // namespace
