@@ -35,6 +35,14 @@ const Case kCases[] = {
     {"u4-g64-x16", "hone.packed_linear.u4", PackedFormat::U4, 64, 16},
     {"u4-g32", "hone.packed_linear.u4", PackedFormat::U4, 32, 8},
     {"u4-g32-x16", "hone.packed_linear.u4", PackedFormat::U4, 32, 16},
+    {"u3-g128", "hone.packed_linear.u3", PackedFormat::U3, 128, 8},
+    {"u3-g64", "hone.packed_linear.u3", PackedFormat::U3, 64, 8},
+    {"u3-g64-x16", "hone.packed_linear.u3", PackedFormat::U3, 64, 16},
+    {"u3-g32", "hone.packed_linear.u3", PackedFormat::U3, 32, 8},
+    {"u2-g128", "hone.packed_linear.u2", PackedFormat::U2, 128, 8},
+    {"u2-g64", "hone.packed_linear.u2", PackedFormat::U2, 64, 8},
+    {"u2-g64-x16", "hone.packed_linear.u2", PackedFormat::U2, 64, 16},
+    {"u2-g32", "hone.packed_linear.u2", PackedFormat::U2, 32, 8},
 };
 
 struct LayerSize {
@@ -42,7 +50,7 @@ struct LayerSize {
 };
 const LayerSize kLayers[] = {{4864, 896}, {896, 4864}};
 
-bool isQuantized(PackedFormat format) { return format == PackedFormat::U8 || format == PackedFormat::U4; }
+bool isQuantized(PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
 /// What a level multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
 Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {

@@ -57,7 +57,9 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     g = k / `group`, or the only one, 0, of a row where `group` is 0. A level has `bits` bits: 0 … 2^bits - 1, or with
     `isSigned` -2^(bits-1) … 2^(bits-1) - 1. Planes:
 
-    - `values`, `[N, bytes of a row]`: the levels of a row, the first of a byte in its lowest bits, filled up to whole groups;
+    - `values`, `[N, bytes of a row]`: the levels of a row one behind the other, as bits of its bytes from the lowest on, filled
+      up to whole groups. Level k has bits `bits` · k … `bits` · (k + 1) - 1 of the row, bit b of which is bit b mod 8 of byte
+      b / 8; levels of 3 bits may begin in one byte and end in the next;
     - `scales`, `[N, groups]`, of type `scales`;
     - `zeros`, `[N, bytes of the groups]`, with `hasZeros`: levels laid out as those of `values`. Without it every zero point
       is the middle: 2^(bits-1), or 0 with `isSigned`.
@@ -75,7 +77,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 
     *Constraints.*
 
-    - C1. `bits` is 2, 4 or 8.
+    - C1. `bits` is 2, 3, 4 or 8.
     - C2. `group` is not negative, and its levels fill whole bytes.
     - C3. `scales` is f32 or f16.
     - C4. With `transposed`, `bits` is 8.

@@ -19,14 +19,14 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     hold 0.
 
     - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`
-      `[panels, steps, 16, elements]`.
+      `[panels, lines, 16, elements]`.
     - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; planes `values`
-      `[panels, steps, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
+      `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
 
     *Constraints.*
 
-    - C1. Elements are f32, f16 or bf16, or a `#hone.affine` of 4 or 8 bits without groups or in groups of 32, 64 or 128.
+    - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*

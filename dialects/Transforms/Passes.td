@@ -97,7 +97,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     change, relative to that of the outputs; activations count as they are.
   }];
   let options = [
-    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a level: 2, 4 or 8">,
+    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a level: 2, 3, 4 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",

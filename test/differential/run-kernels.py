@@ -84,7 +84,7 @@ def stored(array, element):
 def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0, least=False):
     """A parameter with random planes of #hone.affine: its type and what it is stored as."""
     groups = -(-inner // group) if group else 1
-    columns = (groups * group if group and not transposed else inner) * bits // 8
+    columns = -(-(groups * group if group and not transposed else inner) * bits // 8)
     order = (lambda array: np.ascontiguousarray(array.T)) if transposed else (lambda array: array)
     scales = rng.uniform(0.5, 1.5, (rows, groups)) * SPREAD / 2 ** (bits - 2)
     planes = {"values": stored(order(rng.integers(0, 256, (rows, columns), dtype=np.uint8)), "i8"),
@@ -101,10 +101,10 @@ def packed_products():
     rng = np.random.default_rng(3)
     forms = [dict(bits=bits, group=group, zeros=zeros, half=half, activations=activations)
              for bits, group, (zeros, half), activations in itertools.product(
-                 (4, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
+                 (2, 3, 4, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
     forms += [dict(bits=8, group=group, signed=True, transposed=transposed, zeros=zeros)
               for group, transposed, zeros in itertools.product((0, 32), (False, True), (False, True))]
-    for bits, group in itertools.product((4, 8), (32, 128)):
+    for bits, group in itertools.product((2, 3, 4, 8), (32, 128)):
         yield Case(f"hone.packed_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST,
                    {"w": affine(rng, 40, 300, bits, group, activations=8, least=True)}, x=tensor("B", "S", 300))
     for form, (rows, inner) in zip(forms, itertools.cycle(((33, 96), (64, 256), (5, 40), (16, 700)))):
@@ -122,7 +122,7 @@ def packed_products():
 def packed_mlps():
     rng = np.random.default_rng(5)
     x, operands = tensor("B", "S", 64), ("g", "u", "d")
-    for bits, activations in itertools.product((4, 8), (0, 8)):
+    for bits, activations in itertools.product((2, 3, 4, 8), (0, 8)):
         params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
 
@@ -140,7 +140,7 @@ def packed_pairs():
         x = tensor("B", "S", 40)
         yield Case(f"hone.packed_mlp.{element}", "hone.mlp gelu %x, up(%u, %b), down(%d, %c)", x, [*ROWS, {"B": 2, "S": 150}],
                    tolerance, params, x=x)
-    for bits, group, width in ((8, 0, 96), (8, 0, 31), (8, 128, 96), (4, 32, 96)):
+    for bits, group, width in ((8, 0, 96), (8, 0, 31), (8, 128, 96), (4, 32, 96), (3, 64, 96), (2, 32, 96)):
         params = {name: affine(rng, *((64, width) if name == "d" else (width, 64)), bits, group, activations=8, least=True) for name in "ud"}
         x = tensor("B", "S", 64)
         yield Case(f"hone.packed_mlp.u{bits}", "hone.mlp silu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], LEAST_OF_TWO, params, x=x)

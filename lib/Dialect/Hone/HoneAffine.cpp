@@ -25,8 +25,8 @@ static constexpr int64_t kActivationGroup = 512;
 
 LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits, int64_t group,
                                  FloatType scales, bool, bool, bool transposed, int64_t activations, bool atLeast) {
-  if (bits != 2 && bits != 4 && bits != 8) // affine C1
-    return emitError() << "unsupported number of bits " << bits << "; supported: 2, 4, 8";
+  if (bits != 2 && bits != 3 && bits != 4 && bits != 8) // affine C1
+    return emitError() << "unsupported number of bits " << bits << "; supported: 2, 3, 4, 8";
   if (group < 0 || group > (int64_t(1) << 32) || group * bits % 8 != 0) // affine C2
     return emitError() << "expected the levels of a group to fill whole bytes, but got a group of " << group;
   if (!isa<Float32Type, Float16Type>(scales)) // affine C3
@@ -83,22 +83,29 @@ public:
         rowBytes(bytes / std::max<int64_t>(rows, 1)) {}
 
   int64_t load(ArrayRef<char> plane, int64_t row, int64_t column) const {
-    auto byte = static_cast<uint8_t>(plane[byteOf(row, column)]);
-    auto level = static_cast<int64_t>(byte >> shiftOf(column) & mask());
+    int64_t first = byteOf(row, column, 0), last = byteOf(row, column, bits - 1),
+            bytes = static_cast<uint8_t>(plane[first]);
+    if (last != first)
+      bytes |= static_cast<int64_t>(static_cast<uint8_t>(plane[last])) << 8;
+    int64_t level = bytes >> shiftOf(column) & mask();
     return isSigned && level > mask() / 2 ? level - mask() - 1 : level;
   }
 
   /// Into a plane whose bytes were 0.
   void store(MutableArrayRef<char> plane, int64_t row, int64_t column, int64_t level) const {
-    char &byte = plane[byteOf(row, column)];
-    byte = static_cast<char>(byte | (level & mask()) << shiftOf(column));
+    int64_t first = byteOf(row, column, 0), last = byteOf(row, column, bits - 1);
+    int64_t bytes = (level & mask()) << shiftOf(column);
+    plane[first] = static_cast<char>(plane[first] | bytes);
+    if (last != first)
+      plane[last] = static_cast<char>(plane[last] | bytes >> 8);
   }
 
 private:
   int64_t mask() const { return (int64_t(1) << bits) - 1; }
   int64_t shiftOf(int64_t column) const { return column * bits % 8; }
-  int64_t byteOf(int64_t row, int64_t column) const {
-    return isTransposed ? column * rows + row : row * rowBytes + column * bits / 8;
+  /// The byte that has bit `bit` of a level.
+  int64_t byteOf(int64_t row, int64_t column, int64_t bit) const {
+    return isTransposed ? column * rows + row : row * rowBytes + (column * bits + bit) / 8;
   }
 
   int64_t bits;
@@ -239,23 +246,43 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+/// Reads the bytes that a level from bit `bit` of row `row` on lies in: one, or where the number of bits does not divide eight,
+/// two.
+static Value readBytes(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value bit) {
+  Value perByte = createIndex(builder, loc, 8);
+  auto read = [&](Value bit) -> Value {
+    Value place = arith::DivUIOp::create(builder, loc, bit, perByte);
+    return tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, place});
+  };
+  Value first = read(bit);
+  if (8 % encoding.getBits() == 0)
+    return first;
+  // Of a level that lies in one byte, what the second one holds is not asked for; there may be none behind.
+  Value last = read(arith::AddIOp::create(builder, loc, bit, createIndex(builder, loc, encoding.getBits() - 1)));
+  Type type = builder.getI16Type();
+  Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));
+  Value high = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, type, last), eight);
+  return arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, type, first), high);
+}
+
 /// Reads level `column` of row `row` as f32.
 static Value readLevel(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value column) {
   int64_t bits = encoding.getBits();
   if (encoding.getTransposed())
     std::swap(row, column);
-  Value place = column, perByte = createIndex(builder, loc, 8 / bits);
-  if (bits < 8)
-    place = arith::DivUIOp::create(builder, loc, column, perByte);
-  Value level = tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, place});
-  if (bits < 8) {
-    // The level moves to the top of the byte, and down again, which fills up with zeros or with its sign.
-    Value within = arith::RemUIOp::create(builder, loc, column, perByte);
-    Value above = arith::SubIOp::create(builder, loc, createIndex(builder, loc, 8 / bits - 1), within);
-    above = arith::MulIOp::create(builder, loc, above, createIndex(builder, loc, bits));
-    above = arith::IndexCastOp::create(builder, loc, builder.getI8Type(), above);
-    level = arith::ShLIOp::create(builder, loc, level, above);
-    Value down = arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(8 - bits));
+  Value level;
+  if (bits == 8) {
+    level = tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, column});
+  } else {
+    // The level moves to the top of its bytes, and down again, which fills up with zeros or with its sign.
+    Value bit = arith::MulIOp::create(builder, loc, column, createIndex(builder, loc, bits));
+    level = readBytes(builder, loc, encoding, plane, row, bit);
+    Type type = level.getType();
+    int64_t width = type.getIntOrFloatBitWidth();
+    Value within = arith::RemUIOp::create(builder, loc, bit, createIndex(builder, loc, 8));
+    Value above = arith::SubIOp::create(builder, loc, createIndex(builder, loc, width - bits), within);
+    level = arith::ShLIOp::create(builder, loc, level, arith::IndexCastOp::create(builder, loc, type, above));
+    Value down = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, width - bits));
     level = encoding.getIsSigned() ? Value(arith::ShRSIOp::create(builder, loc, level, down))
                                    : Value(arith::ShRUIOp::create(builder, loc, level, down));
   }

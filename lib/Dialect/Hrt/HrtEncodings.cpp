@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/Parallel.h"
 
 using namespace mlir;
@@ -28,9 +29,22 @@ static FloatType getFloat(PanelsAttr panels) {
   return cast<FloatType>(cast<TypeAttr>(panels.getElements()).getValue());
 }
 
+static cpu::PackedFormat getFormat(AffineAttr affine) {
+  switch (affine.getBits()) {
+  case 2:
+    return cpu::PackedFormat::U2;
+  case 3:
+    return cpu::PackedFormat::U3;
+  case 4:
+    return cpu::PackedFormat::U4;
+  default:
+    return cpu::PackedFormat::U8;
+  }
+}
+
 static cpu::PackedFormat getFormat(PanelsAttr panels) {
   if (AffineAttr affine = panels.getAffine())
-    return affine.getBits() == 4 ? cpu::PackedFormat::U4 : cpu::PackedFormat::U8;
+    return getFormat(affine);
   FloatType type = getFloat(panels);
   if (type.isF32())
     return cpu::PackedFormat::F32;
@@ -42,13 +56,10 @@ static cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shap
   return {shape[0], shape[1], affine ? affine.getGroup() : 0};
 }
 
-/// What zero points are where there are none: levels in panels are counted from 0.
-static int64_t getMiddle(AffineAttr affine) { return affine.getBits() == 4 ? cpu::kU4Zero : cpu::kU8Zero; }
-
 static bool isPackable(Attribute elements) {
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
-    return affine.getBits() >= 4 && llvm::is_contained(groups, affine.getGroup());
+    return llvm::is_contained(groups, affine.getGroup());
   }
   auto type = dyn_cast<TypeAttr>(elements);
   return type && isa<Float32Type, Float16Type, BFloat16Type>(type.getValue());
@@ -61,7 +72,7 @@ bool PanelsAttr::canPack(Attribute encoding) {
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
-                       << "; supported: f32, f16, bf16, #hone.affine of 4 or 8 bits in groups of 0, 32, 64 or 128";
+                       << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128";
   return success();
 }
 
@@ -202,38 +213,54 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// Inputs of a step, and how many of its bytes or floats they lie in.
-static std::pair<int64_t, int64_t> getStep(PanelsAttr panels) {
-  constexpr int64_t anyInputs = cpu::kQuantizedInputs;
-  std::array<int64_t, 4> shape = cpu::packedLinearShape(getFormat(panels), {1, anyInputs});
-  return {anyInputs / shape[1], shape[3]};
-}
+namespace {
+/// The numbers in the bytes of planes.
+class PanelReader {
+public:
+  PanelReader(PanelsAttr panels, ArrayRef<EncodingPlane> types, ArrayRef<ArrayRef<char>> planes)
+      : planes(planes), affine(panels.getAffine()), levels(cpu::levelsOf(getFormat(panels))),
+        lines(types[0].type.getDimSize(1)), elements(types[0].type.getDimSize(3)),
+        groups(affine ? types[1].type.getDimSize(1) : 0), floats(affine ? affine.getScales() : getFloat(panels)) {}
+
+  float load(int64_t n, int64_t k) const {
+    int64_t panel = n / cpu::kPanelOutputs, output = n % cpu::kPanelOutputs;
+    if (!affine)
+      return floats.load(planes[0], placeOf(panel, k / elements, output) + k % elements);
+    int64_t group = affine.getGroup() ? k / affine.getGroup() : 0;
+    int64_t scale = (panel * groups + group) * cpu::kPanelOutputs + output;
+    int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(planes[2][scale]) : levels->middle();
+    return static_cast<float>(loadLevel(panel, k, output) - zero) * floats.load(planes[1], scale);
+  }
+
+private:
+  int64_t placeOf(int64_t panel, int64_t line, int64_t output) const {
+    return ((panel * lines + line) * cpu::kPanelOutputs + output) * elements;
+  }
+  int64_t loadLevel(int64_t panel, int64_t k, int64_t output) const {
+    int64_t first = k / levels->inputs() * levels->lines, level = 0;
+    for (const cpu::LevelPart &part : levels->parts[k % levels->inputs() / 4]) {
+      auto byte = static_cast<uint8_t>(planes[0][placeOf(panel, first + part.line, output) + k % 4]);
+      level |= (byte >> part.shift & ((1 << part.bits) - 1)) << part.to;
+    }
+    return level;
+  }
+
+  ArrayRef<ArrayRef<char>> planes;
+  AffineAttr affine;
+  const cpu::LevelLayout *levels;
+  int64_t lines, elements, groups;
+  PlainElements floats;
+};
+} // namespace
 
 void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
-  AffineAttr affine = getAffine();
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
-  auto [inputs, elements] = getStep(*this);
-  int64_t steps = types[0].type.getDimSize(1);
-  PlainElements floats(affine ? affine.getScales() : getFloat(*this)), to(elementType);
+  PanelReader from(*this, types, planes);
+  PlainElements to(elementType);
   for (int64_t n = 0; n < shape[0]; ++n)
-    for (int64_t k = 0; k < shape[1]; ++k) {
-      int64_t panel = n / cpu::kPanelOutputs, output = n % cpu::kPanelOutputs, place = k % inputs;
-      int64_t line = (panel * steps + k / inputs) * cpu::kPanelOutputs + output,
-              at = line * elements + place % elements;
-      float element;
-      if (affine) {
-        auto byte = static_cast<uint8_t>(planes[0][at]);
-        int64_t level = affine.getBits() == 8 ? byte : byte >> (place < elements ? 0 : 4) & 0xf;
-        int64_t group = affine.getGroup() ? k / affine.getGroup() : 0;
-        int64_t scale = (panel * types[1].type.getDimSize(1) + group) * cpu::kPanelOutputs + output;
-        int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(planes[2][scale]) : getMiddle(affine);
-        element = static_cast<float>(level - zero) * floats.load(planes[1], scale);
-      } else {
-        element = floats.load(planes[0], at);
-      }
-      to.store(dense, n * shape[1] + k, element);
-    }
+    for (int64_t k = 0; k < shape[1]; ++k)
+      to.store(dense, n * shape[1] + k, from.load(n, k));
 }
 
 namespace {
@@ -245,13 +272,17 @@ public:
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   Value divide(Value value, int64_t by) { return arith::DivUIOp::create(builder, loc, value, constant(by)); }
   Value remainder(Value value, int64_t by) { return arith::RemUIOp::create(builder, loc, value, constant(by)); }
+  Value add(Value value, Value other) { return arith::AddIOp::create(builder, loc, value, other); }
+  Value multiply(Value value, int64_t by) { return arith::MulIOp::create(builder, loc, value, constant(by)); }
   Value extract(Value tensor, ValueRange place) { return tensor::ExtractOp::create(builder, loc, tensor, place); }
   Value number(Value level) { return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level); }
   Value number(int64_t level) {
     return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(level)));
   }
-  /// The low half of `byte`, or where `place` is not below `elements` the high half.
-  Value half(Value byte, Value place, int64_t elements);
+  /// The number of quad `quad` of `numbers`, as an index or a byte.
+  Value pick(Value quad, ArrayRef<int32_t> numbers, Type type);
+  /// The level of input `input` in a plane of panels.
+  Value level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output);
 
 private:
   OpBuilder &builder;
@@ -259,34 +290,61 @@ private:
 };
 } // namespace
 
-Value IndexBuilder::half(Value byte, Value place, int64_t elements) {
-  auto constantByte = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(value));
+Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
+  auto number = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, static_cast<int8_t>(value)));
   };
-  Value isLow = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, place, constant(elements));
-  Value low = arith::AndIOp::create(builder, loc, byte, constantByte(0xf));
-  Value high = arith::ShRUIOp::create(builder, loc, byte, constantByte(4));
-  return arith::SelectOp::create(builder, loc, isLow, low, high);
+  Value picked = number(numbers.front());
+  if (llvm::all_equal(numbers))
+    return picked;
+  for (auto [i, value] : llvm::enumerate(numbers.drop_front())) {
+    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, quad, constant(i + 1));
+    picked = arith::SelectOp::create(builder, loc, isThis, number(value), picked);
+  }
+  return picked;
+}
+
+Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output) {
+  Value quad = divide(remainder(input, levels.inputs()), 4), column = remainder(input, 4), level;
+  Value first = multiply(divide(input, levels.inputs()), levels.lines);
+  for (int part = 0; part < 2; ++part) {
+    auto pickOf = [&](Type type, function_ref<int32_t(const cpu::LevelPart &)> getNumber) {
+      SmallVector<int32_t> numbers;
+      for (const auto &parts : ArrayRef(levels.parts).take_front(levels.quads))
+        numbers.push_back(getNumber(parts[part]));
+      return pick(quad, numbers, type);
+    };
+    Type byte = builder.getI8Type();
+    Value mask = pickOf(byte, [](const cpu::LevelPart &of) { return ((1 << of.bits) - 1) << of.to; });
+    if (part > 0 && matchPattern(mask, m_Zero()))
+      break;
+    Value line = add(first, pickOf(builder.getIndexType(), [](const cpu::LevelPart &of) { return of.line; }));
+    Value bits = extract(plane, {panel, line, output, column});
+    bits = builder.createOrFold<arith::ShRUIOp>(
+        loc, bits, pickOf(byte, [](const cpu::LevelPart &of) { return of.shift - of.to; }));
+    bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
+    level = level ? arith::OrIOp::create(builder, loc, level, bits) : bits;
+  }
+  return level;
 }
 
 Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
   IndexBuilder b(builder, loc);
-  auto [inputs, elements] = getStep(*this);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
-  Value step = b.divide(indices[1], inputs), place = b.remainder(indices[1], inputs);
-  Value element = b.extract(planes[0], {panel, step, output, elements < inputs ? b.remainder(place, elements) : place});
   if (AffineAttr affine = getAffine()) {
-    if (affine.getBits() == 4)
-      element = b.half(element, place, elements);
+    const cpu::LevelLayout &levels = *cpu::levelsOf(getFormat(*this));
     SmallVector<Value> at{panel, affine.getGroup() ? b.divide(indices[1], affine.getGroup()) : b.constant(0), output};
-    Value zero = affine.getHasZeros() ? b.number(b.extract(planes[2], at)) : b.number(getMiddle(affine));
+    Value zero = affine.getHasZeros() ? b.number(b.extract(planes[2], at)) : b.number(levels.middle());
     Value scale = b.extract(planes[1], at);
     if (!affine.getScales().isF32())
       scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
-    Value level = arith::SubFOp::create(builder, loc, b.number(element), zero);
-    return arith::MulFOp::create(builder, loc, level, scale);
+    Value level = b.number(b.level(levels, planes[0], panel, indices[1], output));
+    return arith::MulFOp::create(builder, loc, arith::SubFOp::create(builder, loc, level, zero), scale);
   }
+  int64_t elements = cast<RankedTensorType>(planes[0].getType()).getDimSize(3);
+  Value line = b.divide(indices[1], elements), place = b.remainder(indices[1], elements);
+  Value element = b.extract(planes[0], {panel, line, output, place});
   return element.getType() == elementType ? element : arith::ExtFOp::create(builder, loc, elementType, element);
 }
 
@@ -307,6 +365,10 @@ std::string PanelsAttr::getKernelSuffix() const {
     return "u8";
   case cpu::PackedFormat::U4:
     return "u4";
+  case cpu::PackedFormat::U3:
+    return "u3";
+  case cpu::PackedFormat::U2:
+    return "u2";
   }
   llvm_unreachable("a format that the enum does not have");
 }

@@ -41,9 +41,9 @@ void packedMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints,
 void packedMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.packed_linear.u8, .u4: x[..., K] f32, weight {panels, steps, 16, 4} u8, scales {panels, groups, 16} f16 or f32,
-/// zeros {panels, groups, 16} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N];
-/// ints {activation, group, bits, at_least}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
+/// hone.packed_linear.u8, .u4, .u3, .u2: x[..., K] f32, weight {panels, lines, 16, 4} u8, scales {panels, groups, 16} f16 or
+/// f32, zeros {panels, groups, 16} u8 or absent (128 of u8, 8 of u4, 4 of u3, 2 of u2), bias, factor, residual as above
+/// → y[..., N]; ints {activation, group, bits, at_least}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
 ///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
 /// x is rounded to integers of `bits` bits under one scale a row and group (largest magnitude / 127, or / 32767), products
 /// are summed as integers within a group. Where weights have no groups, x has one scale a row with 8 bits, one a row and 128
@@ -52,11 +52,16 @@ void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints
 /// to bf16, each by a 256th of itself at most, which on the whole errs less than x in 8 bits under the scale of its group.
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.packed_mlp.u8, .u4: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear.u8 or .u4; ints
-/// {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three, down_bias, residual, y.
+/// hone.packed_mlp.u8, .u4, .u3, .u2: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear of
+/// that format; ints {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three,
+/// down_bias, residual, y.
 void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent

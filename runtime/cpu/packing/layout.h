@@ -7,11 +7,12 @@
 //   A panel is 16 outputs; the last panel is filled up with zeros. Within a panel, inputs follow each other:
 //   f32, f16   [panel][input][16 outputs]
 //   bf16       [panel][input / 2][16 outputs][2 inputs]     inputs padded to 32
-//   u8         [panel][input / 4][16 outputs][4 inputs]     inputs padded to 64 and to the group
-//   u4         [panel][input / 8][16 outputs][4 bytes]      likewise; byte j holds input j in its low four bits and
-//                                                           input j + 4 in its high four bits
+//   levels     [panel][step][line][16 outputs][4 bytes]     inputs padded to 64 and to the group
 //   scales     [panel][group][16 outputs]                   f16 or f32; group 0 alone where weights have one scale an output
-//   zeros      [panel][group][16 outputs]                   u8; absent where all are 128 (u8) or 8 (u4)
+//   zeros      [panel][group][16 outputs]                   u8; absent where all are the middle level, 128 (u8) to 2 (u2)
+//
+// Levels are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads of four
+// inputs: byte j of an output holds input j of every quad of its line, in the bits that LevelLayout gives.
 //
 // 16 outputs of 32 bits are one register of 512 bits, or two of 256. Pairs of bf16 and quads of bytes are what the
 // dot-product instructions of AVX-512 take; sixteen such rows are one tile of AMX, dense in memory.
@@ -26,7 +27,39 @@ namespace hone::cpu {
 constexpr int64_t kPanelOutputs = 16;
 constexpr int64_t kBf16Inputs = 32;      // inputs of a bf16 tile
 constexpr int64_t kQuantizedInputs = 64; // inputs of a tile of bytes
-constexpr int32_t kU8Zero = 128, kU4Zero = 8;
+
+/// `bits` bits of a byte of a line, from bit `shift` on, which are those of a level from bit `to` on.
+struct LevelPart {
+  int32_t line, shift, bits, to;
+};
+
+/// How a step of levels lies in its lines: a quad in one part, or in two where its bytes are left over from others.
+struct LevelLayout {
+  int32_t bits, lines, quads;
+  LevelPart parts[8][2];
+
+  constexpr int32_t inputs() const { return 4 * quads; }
+  /// What zero points are where none are stored.
+  constexpr int32_t middle() const { return 1 << (bits - 1); }
+};
+
+constexpr LevelLayout kU8Layout = {8, 1, 1, {{{0, 0, 8, 0}}}};
+constexpr LevelLayout kU4Layout = {4, 1, 2, {{{0, 0, 4, 0}}, {{0, 4, 4, 0}}}};
+constexpr LevelLayout kU2Layout = {2, 1, 4, {{{0, 0, 2, 0}}, {{0, 2, 2, 0}}, {{0, 4, 2, 0}}, {{0, 6, 2, 0}}}};
+
+/// Two quads a line leave two bits of each byte, which are two quads more. Two bits of each level in one plane and the third in
+/// another would be simpler, and take 29 instructions to read, where these take 17.
+constexpr LevelLayout kU3Layout = {3,
+                                   3,
+                                   8,
+                                   {{{0, 0, 3, 0}},
+                                    {{0, 3, 3, 0}},
+                                    {{1, 0, 3, 0}},
+                                    {{1, 3, 3, 0}},
+                                    {{2, 0, 3, 0}},
+                                    {{2, 3, 3, 0}},
+                                    {{0, 6, 2, 0}, {2, 6, 1, 2}},
+                                    {{1, 6, 2, 0}, {2, 7, 1, 2}}}};
 
 } // namespace hone::cpu
 

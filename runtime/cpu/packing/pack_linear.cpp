@@ -5,8 +5,6 @@
 
 #include "cpu/packing/pack_linear.h"
 
-#include "cpu/packing/layout.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -15,25 +13,18 @@ namespace {
 
 int64_t roundUp(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-/// Inputs of a step, bytes that a step has for each output, and what inputs are padded to.
+/// Inputs and lines of a step, bytes that a line has for each output, and what inputs are padded to.
 struct FormatInfo {
-  int64_t stepInputs, stepBytes, elementBytes, inputMultiple;
+  int64_t stepInputs, lines, lineBytes, elementBytes, inputMultiple;
 };
 
 FormatInfo infoOf(PackedFormat format) {
-  switch (format) {
-  case PackedFormat::F32:
-    return {1, 4, 4, 1};
-  case PackedFormat::F16:
-    return {1, 2, 2, 1};
-  case PackedFormat::Bf16:
-    return {2, 4, 2, kBf16Inputs};
-  case PackedFormat::U8:
-    return {4, 4, 1, kQuantizedInputs};
-  case PackedFormat::U4:
-    return {8, 4, 1, kQuantizedInputs};
-  }
-  return {};
+  if (const LevelLayout *levels = levelsOf(format))
+    return {levels->inputs(), levels->lines, 4, 1, kQuantizedInputs};
+  if (format == PackedFormat::Bf16)
+    return {2, 1, 4, 2, kBf16Inputs};
+  int64_t bytes = format == PackedFormat::F32 ? 4 : 2;
+  return {1, 1, bytes, bytes, 1};
 }
 
 int64_t panelsOf(const LinearShape &shape) { return roundUp(shape.outputs, kPanelOutputs) / kPanelOutputs; }
@@ -46,10 +37,13 @@ int64_t packedGroups(PackedFormat format, const LinearShape &shape) {
   return shape.group == 0 ? 1 : paddedInputs(format, shape) / shape.group;
 }
 
-/// The four bytes of one output and step: level j in the low half, level j + 4 in the high half of byte j.
-void packNibbles(const uint8_t *levels, int64_t stride, int64_t count, uint8_t *to) {
-  for (int64_t j = 0; j < count; ++j)
-    to[j % 4] |= static_cast<uint8_t>((levels[j * stride] & 0xf) << (j < 4 ? 0 : 4));
+/// The bytes of one output in the lines of a step, which were 0.
+void packLevels(const LevelLayout &layout, const uint8_t *levels, int64_t stride, int64_t count, uint8_t *to) {
+  for (int64_t k = 0; k < count; ++k)
+    for (const LevelPart &part : layout.parts[k / 4]) {
+      int32_t bits = levels[k * stride] >> part.to & ((1 << part.bits) - 1);
+      to[part.line * kPanelOutputs * 4 + k % 4] |= static_cast<uint8_t>(bits << part.shift);
+    }
 }
 
 template <size_t BYTES> void copyElements(const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
@@ -58,30 +52,39 @@ template <size_t BYTES> void copyElements(const uint8_t *from, int64_t strideByt
 }
 
 void packStep(PackedFormat format, const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
-  switch (format) {
-  case PackedFormat::F32:
+  if (const LevelLayout *levels = levelsOf(format))
+    return packLevels(*levels, from, strideBytes, count, to);
+  if (format == PackedFormat::F32)
     return copyElements<4>(from, strideBytes, count, to);
-  case PackedFormat::F16:
-  case PackedFormat::Bf16:
-    return copyElements<2>(from, strideBytes, count, to);
-  case PackedFormat::U8:
-    return copyElements<1>(from, strideBytes, count, to);
-  case PackedFormat::U4:
-    return packNibbles(from, strideBytes, count, to);
-  }
+  copyElements<2>(from, strideBytes, count, to);
 }
 
 } // namespace
 
+const LevelLayout *levelsOf(PackedFormat format) {
+  switch (format) {
+  case PackedFormat::U8:
+    return &kU8Layout;
+  case PackedFormat::U4:
+    return &kU4Layout;
+  case PackedFormat::U3:
+    return &kU3Layout;
+  case PackedFormat::U2:
+    return &kU2Layout;
+  default:
+    return nullptr;
+  }
+}
+
 std::array<int64_t, 4> packedLinearShape(PackedFormat format, const LinearShape &shape) {
   FormatInfo info = infoOf(format);
-  return {panelsOf(shape), paddedInputs(format, shape) / info.stepInputs, kPanelOutputs,
-          info.stepBytes / info.elementBytes};
+  return {panelsOf(shape), paddedInputs(format, shape) / info.stepInputs * info.lines, kPanelOutputs,
+          info.lineBytes / info.elementBytes};
 }
 
 int64_t packedLinearBytes(PackedFormat format, const LinearShape &shape) {
-  FormatInfo info = infoOf(format);
-  return panelsOf(shape) * paddedInputs(format, shape) / info.stepInputs * kPanelOutputs * info.stepBytes;
+  auto [panels, lines, outputs, elements] = packedLinearShape(format, shape);
+  return panels * lines * outputs * elements * infoOf(format).elementBytes;
 }
 
 std::array<int64_t, 3> packedScaleShape(PackedFormat format, const LinearShape &shape) {
@@ -103,7 +106,7 @@ void packLinearWeight(PackedFormat format, const LinearShape &shape, const Weigh
     for (int64_t k = 0; k < shape.inputs; k += info.stepInputs) {
       int64_t step = n / kPanelOutputs * steps + k / info.stepInputs;
       packStep(format, data + n * outputBytes + k * inputBytes, inputBytes, std::min(info.stepInputs, shape.inputs - k),
-               packed.data() + (step * kPanelOutputs + n % kPanelOutputs) * info.stepBytes);
+               packed.data() + (step * info.lines * kPanelOutputs + n % kPanelOutputs) * info.lineBytes);
     }
 }
 

@@ -87,6 +87,24 @@ func.func @table(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 
 // -----
 
+// Levels of three bits take three lines of 64 bytes for 32 inputs, of two bits one for 16; a table of them is read level by level.
+// CHECK-LABEL: @narrow
+// CHECK-COUNT-2: tensor.extract %{{.*}} : tensor<1x6x16x4xi8>
+// CHECK: hrt.kernel "hone.packed_linear.u3" %{{.*}} ins({{.*}} tensor<1x6x16x4xi8>, tensor<1x1x16xf32>
+// CHECK: hrt.kernel "hone.packed_linear.u2" %{{.*}} ins({{.*}} tensor<1x4x16x4xi8>, tensor<1x1x16xf32>
+hone.param @three : tensor<8x20xf32, #hrt.panels<#hone.affine<bits = 3>>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
+hone.param @two : tensor<8x8xf32, #hrt.panels<#hone.affine<bits = 2>>> = #hone.converted<tensor<8x8xf32> = dense<0.0> : tensor<8x8xf32>>
+func.func @narrow(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
+  %3 = hone.get_param @three : tensor<8x20xf32, #hrt.panels<#hone.affine<bits = 3>>>
+  %2 = hone.get_param @two : tensor<8x8xf32, #hrt.panels<#hone.affine<bits = 2>>>
+  %0 = hone.embedding %ids, %3 : (tensor<?xi64>, tensor<8x20xf32, #hrt.panels<#hone.affine<bits = 3>>>) -> tensor<?x20xf32>
+  %1 = hone.linear %0, %3 : (tensor<?x20xf32>, tensor<8x20xf32, #hrt.panels<#hone.affine<bits = 3>>>) -> tensor<?x8xf32>
+  %4 = hone.linear %1, %2 : (tensor<?x8xf32>, tensor<8x8xf32, #hrt.panels<#hone.affine<bits = 2>>>) -> tensor<?x8xf32>
+  return %4 : tensor<?x8xf32>
+}
+
+// -----
+
 // A weight of integers: its planes, each at a line of the cache, and the group and bits as attributes. Zero points that are not
 // stored are absent.
 // CHECK: hone.param @levels {{.*}}hrt.offsets = array<i64: 0, 2048>

@@ -104,14 +104,20 @@ hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1
 // -----
 
 // @affine_c1_bits
-// expected-error @below {{unsupported number of bits 3; supported: 2, 4, 8}}
-func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 3>>
+// expected-error @below {{unsupported number of bits 5; supported: 2, 3, 4, 8}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 5>>
 
 // -----
 
 // @affine_c2_group
 // expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of 3}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = 3>>
+
+// -----
+
+// @affine_c2_group_of_three_bits
+// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of 4}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 3, group = 4>>
 
 // -----
 

@@ -1,7 +1,7 @@
 // RUN: hone-opt %s -split-input-file -verify-diagnostics
 
 // @panels_c1_type
-// expected-error @below {{unsupported packed elements f64; supported: f32, f16, bf16, #hone.affine of 4 or 8 bits in groups of 0, 32, 64 or 128}}
+// expected-error @below {{unsupported packed elements f64; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<f64>>
 
 // -----
@@ -13,7 +13,7 @@ func.func private @f() -> tensor<1x4x2xf32, #hrt.panels<bf16>>
 // -----
 
 // @panels_c1_group
-// expected-error @below {{unsupported packed elements #hone.affine<bits = 4, group = 16>; supported: f32, f16, bf16, #hone.affine of 4 or 8 bits in groups of 0, 32, 64 or 128}}
+// expected-error @below {{unsupported packed elements #hone.affine<bits = 4, group = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.affine<bits = 4, group = 16>>>
 
 // -----

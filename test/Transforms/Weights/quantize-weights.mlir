@@ -1,13 +1,15 @@
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32" | FileCheck %s
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: hone-opt %s -hone-quantize-weights="asymmetric=true activations=0" | FileCheck %s --check-prefix=BYTES
+// RUN: hone-opt %s -hone-quantize-weights="bits=3 group=32" | FileCheck %s --check-prefix=THREE
 // RUN: not hone-opt %s -hone-quantize-weights=bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: error: unsupported number of bits 5; supported: 2, 4, 8
+// UNKNOWN: error: unsupported number of bits 5; supported: 2, 3, 4, 8
 
 // CHECK: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>> = #hone.converted<tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.external<"w", 0, 128>>
 // CHECK: hone.param @norm : tensor<4xf32> = dense
 // BYTES: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 8, group = 64, scales = f16, hasZeros = true>>
+// THREE: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 3, group = 32, scales = f16, activations = 8, atLeast = true>>
 // REMARK-DAG: [Passed] Quantized {{.*}}"weight is stored in 4 bits an element"
 // REMARK-DAG: [Missed] Quantized {{.*}}"norm stays as it is: it is no matrix of f32"
 hone.param @weight : tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.external<"w", 0, 128>

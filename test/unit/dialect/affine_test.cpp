@@ -30,7 +30,7 @@ struct Form {
 
 std::vector<Form> forms() {
   std::vector<Form> all;
-  for (int64_t bits : {2, 4, 8})
+  for (int64_t bits : {2, 3, 4, 8})
     for (int64_t group : {0, 32, 64})
       for (int flags = 0; flags < 16; ++flags)
         if (bits == 8 || !(flags & 4))
@@ -125,8 +125,6 @@ TEST_P(Affine, MeansTheSameInPanels) {
   auto [rows, columns] = GetParam();
   std::vector<float> values = random(rows * columns);
   for (const Form &form : forms()) {
-    if (form.bits == 2)
-      continue;
     AffineAttr encoding = make(form);
     Planes planes = pack(encoding, {rows, columns}, values);
     EncodingInterface panels = hrt::PanelsAttr::get(encoding);
@@ -169,6 +167,19 @@ TEST_F(AffineLayout, LaysOutLevelsFromTheLowestBits) {
   std::memcpy(planes[1].data(), scales.data(), planes[1].size());
   planes[2] = {'\x10', '\x32'};
   EXPECT_EQ(unpack(encoding, {2, 3}, planes), (std::vector<float>{1, 2, 20, 200, 300, 3000}));
+}
+
+TEST_F(AffineLayout, LevelsOfThreeBitsGoOnInTheNextByte) {
+  AffineAttr encoding = make({3, 8, true, false, false, false});
+  Planes planes = makePlanes(encoding, {1, 10});
+  EXPECT_EQ(planes[0].size(), 6u); // two groups
+  EXPECT_EQ(planes[2].size(), 1u);
+  // Levels 1 … 7, 0 | 5, 2, and zero points 0, 3.
+  planes[0] = {'\xd1', '\x58', '\x1f', '\x15', '\0', '\0'};
+  std::vector<float> scales{1, 10};
+  std::memcpy(planes[1].data(), scales.data(), planes[1].size());
+  planes[2] = {'\x18'};
+  EXPECT_EQ(unpack(encoding, {1, 10}, planes), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 0, 20, -10}));
 }
 
 TEST_F(AffineLayout, RefusesWhatHasNoScale) {

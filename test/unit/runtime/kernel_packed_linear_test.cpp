@@ -104,7 +104,7 @@ protected:
   /// Whether the kernel rounds both x and weights to bf16 in place of x to integers.
   static bool isUnpacked(const Case &test) {
     return GetParam() == cpu::Level::Amx && test.isLeast && test.bits == 8 &&
-           *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U4 ? 17 : 64);
+           *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U8 ? 64 : 17);
   }
 
   /// The most that rounding changes x[k]: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
@@ -141,6 +141,14 @@ const WeightKind kKinds[] = {
     {PackedFormat::U4, 64, true, true},
     {PackedFormat::U4, 128, true},
     {PackedFormat::U4},
+    {PackedFormat::U3, 32, true, true},
+    {PackedFormat::U3, 64, false, true},
+    {PackedFormat::U3, 128, true},
+    {PackedFormat::U3},
+    {PackedFormat::U2, 32, false, true},
+    {PackedFormat::U2, 64, true, true},
+    {PackedFormat::U2, 128},
+    {PackedFormat::U2, 0, true},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {

@@ -122,6 +122,8 @@ const WeightKind kKinds[] = {
     {PackedFormat::U8, 32, true, true},
     {PackedFormat::U4, 64, true, true},
     {PackedFormat::U4, 128},
+    {PackedFormat::U3, 64, true, true},
+    {PackedFormat::U2, 32, false, true},
 };
 
 TEST_P(PackedMlpKernel, NumbersOfRows) {

@@ -52,6 +52,32 @@ TEST(PackLinear, NibblesOfInputsFourApartShareAByte) {
   EXPECT_EQ(packed[16 * 4 + 2], 0x0b); // input 10 alone
 }
 
+TEST(PackLinear, CrumbsOfFourQuadsShareAByte) {
+  std::vector<uint8_t> packed = pack<uint8_t>(PackedFormat::U2, {2, 62});
+  ASSERT_EQ(packed.size(), 16u * 16);
+  // Output 0 has levels 1 + k, of which two bits count: 2, 6, 10 and 14 of inputs 1, 5, 9 and 13 end in 2.
+  EXPECT_EQ(packed[1], 0b10101010);
+  EXPECT_EQ(packed[4 + 1], 0);                   // output 1 begins with 63
+  EXPECT_EQ(packed[3 * 64 + 1], 0b10101010);     // inputs 49, 53, 57 and 61
+  EXPECT_EQ(packed[3 * 64 + 2], 0b111111);       // input 62 is not there
+  EXPECT_EQ(packed[3 * 64 + 4 + 1], 0);          // output 1
+  EXPECT_EQ(packed[3 * 64 + 4 + 2], 0b00010101); // levels 63 + 50, 54 and 58
+}
+
+TEST(PackLinear, EightQuadsOfThreeBitsShareThreeLines) {
+  std::vector<uint8_t> levels(32), packed(static_cast<size_t>(packedLinearBytes(PackedFormat::U3, {1, 32})));
+  for (size_t k = 0; k < levels.size(); ++k)
+    levels[k] = static_cast<uint8_t>(k / 4 * 5 % 8); // 0 5 2 7 4 1 6 3, by quads
+  packLinearWeight(PackedFormat::U3, {1, 32}, {levels.data(), 32, 1}, packed);
+  ASSERT_EQ(packed.size(), 64u * 6); // inputs are padded to 64
+  for (size_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(packed[j], 0b10'101'000);        // quads 0 and 1, two bits of quad 6
+    EXPECT_EQ(packed[64 + j], 0b11'111'010);   // quads 2 and 3, two bits of quad 7
+    EXPECT_EQ(packed[128 + j], 0b0'1'001'100); // quads 4 and 5, a bit of quad 6 and one of quad 7
+  }
+  EXPECT_EQ(packed[4], 0); // no output 1
+}
+
 TEST(PackLinear, ATransposedWeightPacksAlike) {
   std::vector<float> weight = {1, 2, 3, 4, 5, 6}, transposed = {1, 4, 2, 5, 3, 6};
   std::vector<uint8_t> first(static_cast<size_t>(packedLinearBytes(PackedFormat::F32, {2, 3}))), second(first.size());
@@ -75,11 +101,13 @@ TEST(PackLinear, ScalesOfAPanelLieGroupByGroup) {
   EXPECT_EQ(linearGroups(shape), 2);
 }
 
-TEST(PackLinear, FourBitsTakeFourAndAQuarter) {
+TEST(PackLinear, AScaleForSixtyFourInputsTakesAQuarterOfABit) {
   LinearShape shape = {896, 896, 64};
-  auto sizes = packedScaleShape(PackedFormat::U4, shape);
-  int64_t bytes = packedLinearBytes(PackedFormat::U4, shape) + sizes[0] * sizes[1] * sizes[2] * 2;
-  EXPECT_EQ(bytes * 8.0 / (896 * 896), 4.25);
+  for (PackedFormat format : {PackedFormat::U8, PackedFormat::U4, PackedFormat::U3, PackedFormat::U2}) {
+    auto sizes = packedScaleShape(format, shape);
+    int64_t bytes = packedLinearBytes(format, shape) + sizes[0] * sizes[1] * sizes[2] * 2;
+    EXPECT_EQ(static_cast<double>(bytes) * 8 / (896 * 896), levelsOf(format)->bits + 0.25);
+  }
 }
 
 } // namespace

@@ -23,18 +23,15 @@ namespace hone::test {
 
 /// The kernel of `layer` ("hone.packed_linear", say) for a format.
 inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
-  static constexpr std::pair<cpu::PackedFormat, std::string_view> names[] = {{cpu::PackedFormat::F32, "f32"},
-                                                                             {cpu::PackedFormat::F16, "f16"},
-                                                                             {cpu::PackedFormat::Bf16, "bf16"},
-                                                                             {cpu::PackedFormat::U8, "u8"},
-                                                                             {cpu::PackedFormat::U4, "u4"}};
+  static constexpr std::pair<cpu::PackedFormat, std::string_view> names[] = {
+      {cpu::PackedFormat::F32, "f32"}, {cpu::PackedFormat::F16, "f16"}, {cpu::PackedFormat::Bf16, "bf16"},
+      {cpu::PackedFormat::U8, "u8"},   {cpu::PackedFormat::U4, "u4"},   {cpu::PackedFormat::U3, "u3"},
+      {cpu::PackedFormat::U2, "u2"}};
   const auto *found = std::ranges::find(names, format, &std::pair<cpu::PackedFormat, std::string_view>::first);
   return std::string(layer) + "." + std::string(found->second);
 }
 
-inline bool isQuantized(cpu::PackedFormat format) {
-  return format == cpu::PackedFormat::U8 || format == cpu::PackedFormat::U4;
-}
+inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
 /// What a case asks of a weight; scales are f32 or f16.
 struct WeightKind {
@@ -80,6 +77,10 @@ private:
       return quantize(random, 255, 128);
     case cpu::PackedFormat::U4:
       return quantize(random, 15, 8);
+    case cpu::PackedFormat::U3:
+      return quantize(random, 7, 4);
+    case cpu::PackedFormat::U2:
+      return quantize(random, 3, 2);
     }
   }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8 and 4 bits, and pairs of them.
+// Linear layers with packed weights of 8, 4, 3 and 2 bits, and pairs of them.
 
 #include "../kernels.h"
 
@@ -18,7 +18,7 @@ namespace {
 template <typename Levels> class QuantizedKernel {
 public:
   QuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.steps), panels(weight.panels), bits(bits),
+      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), bits(bits),
         activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
         height(evenHeight(rows, blockRows())), packed(activations, rows, height) {}
 
@@ -35,8 +35,8 @@ public:
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       const QuantizedActivations &x = kernel.activations;
-      int64_t chunk = slice.step * Levels::kInputs / x.chunk, panelBytes = kernel.steps * kLineBytes;
-      QuantizedOperands operands = {kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes,
+      int64_t chunk = slice.step * Levels::kInputs / x.chunk, panelBytes = kernel.steps * Levels::kStepBytes;
+      QuantizedOperands operands = {kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes,
                                     slice.apart * panelBytes,
                                     slice.apart * kLanes,
                                     x.chunk / Levels::kInputs,
@@ -67,7 +67,6 @@ public:
     Slice slice = {};
   };
 
-  static constexpr int64_t kLineBytes = 64;
   /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
   static constexpr int64_t kSliceInputs = 512;
 
@@ -150,12 +149,28 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
   runQuantized<U4Levels>(operands, ints);
 }
 
+void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantized<U3Levels>(operands, ints);
+}
+
+void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantized<U2Levels>(operands, ints);
+}
+
 void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantizedMlp<U8Levels>(operands, ints);
 }
 
 void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantizedMlp<U4Levels>(operands, ints);
+}
+
+void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U3Levels>(operands, ints);
+}
+
+void packedMlpU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U2Levels>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

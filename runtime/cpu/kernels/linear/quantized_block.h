@@ -42,7 +42,7 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
       Integers sums[ROWS][PANELS][DIGITS] = {};
       int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
       addChunk<ROWS, PANELS>(o, weight, x, count, sums);
-      weight += count * kLineBytes;
+      weight += count * Levels::kStepBytes;
       x += count * Levels::kInputs * ROWS;
       addTotals<ROWS, PANELS>(o, chunk, sums, totals);
     }
@@ -52,25 +52,32 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
   }
 
 private:
-  static constexpr int64_t kLineBytes = 64, kWordDigits = sizeof(int32_t) / sizeof(Digit);
+  static constexpr int64_t kWordDigits = sizeof(int32_t) / sizeof(Digit);
 
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
                                                       int64_t steps, Integers (&sums)[ROWS][PANELS][DIGITS]) {
     for (int64_t step = 0; step < steps; ++step) {
-      Quad quads[PANELS][Levels::kQuads];
-      for (int p = 0; p < PANELS; ++p) {
-        Levels::load(weight + p * o.panelBytes, quads[p]);
-        prefetchAhead(weight + p * o.panelBytes, kWeightPrefetch);
-      }
+      for (int p = 0; p < PANELS; ++p)
+        Levels::prefetch(weight + p * o.panelBytes);
+#pragma unroll
       for (int q = 0; q < Levels::kQuads; ++q)
-        for (int r = 0; r < ROWS; ++r)
-          for (int d = 0; d < DIGITS; ++d)
-            for (int p = 0; p < PANELS; ++p)
-              quads[p][q].template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordDigits);
-      weight += kLineBytes;
+        addQuad<ROWS, PANELS>(o, weight, x, q, sums);
+      weight += Levels::kStepBytes;
       x += Levels::kInputs * ROWS;
     }
+  }
+
+  template <int ROWS, int PANELS>
+  __attribute__((always_inline)) static void addQuad(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
+                                                     int q, Integers (&sums)[ROWS][PANELS][DIGITS]) {
+    Line levels[PANELS];
+    for (int p = 0; p < PANELS; ++p)
+      levels[p] = Levels::quad(weight + p * o.panelBytes, q);
+    for (int r = 0; r < ROWS; ++r)
+      for (int d = 0; d < DIGITS; ++d)
+        for (int p = 0; p < PANELS; ++p)
+          Quad(levels[p]).template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordDigits);
   }
 
   template <int ROWS, int PANELS>

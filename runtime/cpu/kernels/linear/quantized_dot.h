@@ -8,11 +8,17 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 
+#include "../../packing/layout.h"
 #include "../vector.h"
+#include "columns.h"
 
 #include <immintrin.h>
 
 namespace {
+
+/// Four bytes of each output of a panel.
+typedef uint16_t Line __attribute__((ext_vector_type(32)));
+constexpr int64_t kLineBytes = sizeof(Line);
 
 #if defined(__AVX512VNNI__)
 
@@ -24,104 +30,86 @@ constexpr int kQuantizedPanels = 2, kQuantizedSums = 24; // sums in registers: r
 struct Quad {
   __m512i bytes;
 
-  static Quad of(__m512i bytes) { return {bytes}; }
+  explicit Quad(Line levels) : bytes((__m512i)levels) {}
+
   template <int ROWS> void add(Integers &sum, const Digit *x) const {
     sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
 
-#elif defined(__AVX512BW__)
+#else
 
 using Digit = int16_t;
 constexpr int kMostDigits = 1;
-constexpr int kQuantizedPanels = 2, kQuantizedSums = 20;
 
 /// Even and odd inputs apart, 16 bits each; activations lie in the order 0 2 1 3.
 struct Quad {
-  __m512i even, odd;
+  Line even, odd;
 
-  static Quad of(__m512i bytes) {
-    return {_mm512_and_si512(bytes, _mm512_set1_epi16(0xff)), _mm512_srli_epi16(bytes, 8)};
-  }
+  explicit Quad(Line levels) : even(levels & 0xff), odd(levels >> 8) {}
+
   template <int ROWS> void add(Integers &sum, const Digit *x) const {
-    sum += (Integers)_mm512_madd_epi16(even, _mm512_set1_epi32(loadAs<int32_t>(x)));
-    sum += (Integers)_mm512_madd_epi16(odd, _mm512_set1_epi32(loadAs<int32_t>(x + 2 * ROWS)));
+    addProducts(sum, loadAs<int32_t>(x), loadAs<int32_t>(x + 2 * ROWS));
   }
+
+private:
+  void addProducts(Integers &sum, int32_t first, int32_t second) const;
 };
+
+#ifdef __AVX512BW__
+
+constexpr int kQuantizedPanels = 2, kQuantizedSums = 20;
+
+inline void Quad::addProducts(Integers &sum, int32_t first, int32_t second) const {
+  sum += (Integers)_mm512_madd_epi16((__m512i)even, _mm512_set1_epi32(first));
+  sum += (Integers)_mm512_madd_epi16((__m512i)odd, _mm512_set1_epi32(second));
+}
 
 #else
 
-using Digit = int16_t;
-constexpr int kMostDigits = 1;
 constexpr int kQuantizedPanels = 1, kQuantizedSums = 4;
 
-/// Even and odd inputs apart, 16 bits each, in two halves of eight outputs; activations lie in the order 0 2 1 3.
-struct Quad {
-  __m256i even[2], odd[2];
-
-  static Quad of(const __m256i *bytes) {
-    __m256i low = _mm256_set1_epi16(0xff);
-    return {{_mm256_and_si256(bytes[0], low), _mm256_and_si256(bytes[1], low)},
-            {_mm256_srli_epi16(bytes[0], 8), _mm256_srli_epi16(bytes[1], 8)}};
-  }
-  template <int ROWS> void add(Integers &sum, const Digit *x) const {
-    typedef int32_t Eight __attribute__((ext_vector_type(8)));
-    __m256i first = _mm256_set1_epi32(loadAs<int32_t>(x)), second = _mm256_set1_epi32(loadAs<int32_t>(x + 2 * ROWS));
-    Eight low = (Eight)_mm256_madd_epi16(even[0], first) + (Eight)_mm256_madd_epi16(odd[0], second);
-    Eight high = (Eight)_mm256_madd_epi16(even[1], first) + (Eight)_mm256_madd_epi16(odd[1], second);
-    sum += __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  }
-};
+inline void Quad::addProducts(Integers &sum, int32_t first, int32_t second) const {
+  typedef int32_t Eight __attribute__((ext_vector_type(8)));
+  __m256i x = _mm256_set1_epi32(first), y = _mm256_set1_epi32(second);
+  Eight low = (Eight)_mm256_madd_epi16((__m256i)even.lo, x) + (Eight)_mm256_madd_epi16((__m256i)odd.lo, y);
+  Eight high = (Eight)_mm256_madd_epi16((__m256i)even.hi, x) + (Eight)_mm256_madd_epi16((__m256i)odd.hi, y);
+  sum += __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
 
 #endif
-
-#ifdef __AVX512F__
-
-/// A step of a panel of bytes: one quad.
-struct U8Levels {
-  static constexpr int kInputs = 4, kQuads = 1, kZero = 128;
-
-  static void load(const uint8_t *from, Quad *quads) { quads[0] = Quad::of(_mm512_loadu_si512(from)); }
-};
-
-/// A step of a panel of nibbles: the quad of the low nibbles, then that of the high ones.
-struct U4Levels {
-  static constexpr int kInputs = 8, kQuads = 2, kZero = 8;
-
-  static void load(const uint8_t *from, Quad *quads) {
-    __m512i bytes = _mm512_loadu_si512(from), low = _mm512_set1_epi8(0xf);
-    quads[0] = Quad::of(_mm512_and_si512(bytes, low));
-    quads[1] = Quad::of(_mm512_and_si512(_mm512_srli_epi16(bytes, 4), low));
-  }
-};
-
-#else
-
-struct U8Levels {
-  static constexpr int kInputs = 4, kQuads = 1, kZero = 128;
-
-  static void load(const uint8_t *from, Quad *quads) {
-    __m256i bytes[2] = {_mm256_loadu_si256((const __m256i *)from), _mm256_loadu_si256((const __m256i *)(from + 32))};
-    quads[0] = Quad::of(bytes);
-  }
-};
-
-struct U4Levels {
-  static constexpr int kInputs = 8, kQuads = 2, kZero = 8;
-
-  static void load(const uint8_t *from, Quad *quads) {
-    __m256i low = _mm256_set1_epi8(0xf), first[2], second[2];
-    for (int half = 0; half < 2; ++half) {
-      __m256i bytes = _mm256_loadu_si256((const __m256i *)(from + 32 * half));
-      first[half] = _mm256_and_si256(bytes, low);
-      second[half] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
-    }
-    quads[0] = Quad::of(first);
-    quads[1] = Quad::of(second);
-  }
-};
-
 #endif
+
+/// Levels as they lie in panels. Loops over the quads of a step are to be unrolled: what a quad takes then is known.
+template <const hone::cpu::LevelLayout &LAYOUT> struct Levels {
+  static constexpr int kInputs = LAYOUT.inputs(), kQuads = LAYOUT.quads, kLines = LAYOUT.lines, kZero = LAYOUT.middle();
+  static constexpr int64_t kStepBytes = kLines * kLineBytes;
+
+  /// Quad `q` of the step at `from`, each level in a byte.
+  static Line quad(const uint8_t *from, int q) {
+    Line levels = bitsOf(from, LAYOUT.parts[q][0]);
+    if (LAYOUT.parts[q][1].bits > 0)
+      levels |= bitsOf(from, LAYOUT.parts[q][1]);
+    return levels;
+  }
+
+  static void prefetch(const uint8_t *from) {
+    for (int line = 0; line < kLines; ++line)
+      prefetchAhead(from + line * kLineBytes, kWeightPrefetch);
+  }
+
+private:
+  /// Shifts move bits from one byte to the next, where none of them are asked for.
+  static Line bitsOf(const uint8_t *from, const hone::cpu::LevelPart &part) {
+    auto mask = static_cast<uint16_t>((((1 << part.bits) - 1) << part.to) * 0x0101);
+    return (loadAs<Line>(from + part.line * kLineBytes) >> static_cast<uint16_t>(part.shift - part.to)) & mask;
+  }
+};
+
+using U8Levels = Levels<hone::cpu::kU8Layout>;
+using U4Levels = Levels<hone::cpu::kU4Layout>;
+using U3Levels = Levels<hone::cpu::kU3Layout>;
+using U2Levels = Levels<hone::cpu::kU2Layout>;
 
 } // namespace
 

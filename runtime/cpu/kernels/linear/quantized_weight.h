@@ -48,11 +48,11 @@ inline Vector scaled(Vector sum, Vector scale, Vector zero, float xScale, float 
 /// The operands of a quantized weight.
 struct QuantizedWeight {
   const uint8_t *data;
-  int64_t panels, steps, group;
+  int64_t panels, lines, group;
   WeightScales scales;
 
   QuantizedWeight(const hone_tensor &weight, const hone_tensor &scales, const hone_tensor &zeros, int64_t group)
-      : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), steps(weight.sizes[1]), group(group),
+      : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), lines(weight.sizes[1]), group(group),
         scales{static_cast<const uint8_t *>(scales.data),
                isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data), scales.dtype == HONE_F16,
                group > 0 ? hone::cpu::kPanelOutputs : 0, scales.sizes[1] * hone::cpu::kPanelOutputs} {}

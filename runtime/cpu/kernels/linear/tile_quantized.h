@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights of 8 and 4 bits by tiles. With 8 bits of activation a block is 32 rows; with 16 bits it is 16 rows, whose
-// two digits take the places of first and second rows. Nibbles become bytes once a slice.
+// Packed weights of 8, 4, 3 and 2 bits by tiles. With 8 bits of activation a block is 32 rows; with 16 bits it is 16 rows, whose
+// two digits take the places of first and second rows. Levels of fewer bits become bytes once a slice.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
@@ -15,19 +15,18 @@
 
 namespace {
 
-/// With fewer rows vector registers are no slower: bytes wait for memory either way, nibbles would be written to memory as
+/// With fewer rows vector registers are no slower: bytes wait for memory either way, others would be written to memory as
 /// bytes first.
 template <typename Levels> constexpr int64_t kFewestTileRows = Levels::kQuads == 1 ? 3 : 17;
 
 template <typename Levels> class TileQuantizedKernel {
 public:
-  static constexpr int64_t kLineBytes = 64;
   /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
   static constexpr int64_t kSliceInputs = 512;
   static constexpr int64_t kTilePrefetch = 2048;
 
   TileQuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.steps), panels(weight.panels), rows(rows),
+      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), rows(rows),
         activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows) {}
 
   int64_t blockRows() const { return 2 * kTileRows / activations.digitCount; }
@@ -44,8 +43,8 @@ public:
 
     void select(const Slice &next) {
       slice = next;
-      int64_t panelBytes = kernel.steps * kLineBytes;
-      const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * kLineBytes;
+      int64_t panelBytes = kernel.steps * Levels::kStepBytes;
+      const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes;
       if constexpr (Levels::kQuads == 1) {
         bytes = from;
         bytesOfPanel = slice.apart * panelBytes;
@@ -71,12 +70,11 @@ public:
 
   private:
     void unpack(const uint8_t *from, uint8_t *to) const {
-      for (int64_t step = 0; step < slice.steps; ++step) {
-        Quad quads[Levels::kQuads];
-        Levels::load(from + step * kLineBytes, quads);
-        prefetchAhead(from + step * kLineBytes, kWeightPrefetch);
+      for (int64_t step = 0; step < slice.steps; ++step, from += Levels::kStepBytes) {
+        Levels::prefetch(from);
+#pragma unroll
         for (int q = 0; q < Levels::kQuads; ++q, to += kLineBytes)
-          _mm512_store_si512(to, quads[q].bytes);
+          _mm512_store_si512(to, (__m512i)Levels::quad(from, q));
       }
     }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights of 8 and 4 bits as tiles of bf16, for many rows: x needs no scales, and weights are scaled once for all rows, where
+// Packed weights of 8, 4, 3 and 2 bits as tiles of bf16, for many rows: x needs no scales, and weights are scaled once for all rows, where
 // the sums of tiles of integers are scaled and added up for each row and group.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_UNPACKED_H
@@ -22,7 +22,8 @@ template <typename Levels> class UnpackedWeights {
 public:
   /// Groups have as many inputs as a tile, or a multiple.
   explicit UnpackedWeights(const QuantizedWeight &weight)
-      : panels(weight.panels), steps(ceilDivide(weight.steps, kStepsOfTile)), weight(weight) {}
+      : panels(weight.panels), packedSteps(weight.lines / Levels::kLines), steps(ceilDivide(packedSteps, kStepsOfTile)),
+        weight(weight) {}
 
   static constexpr bool kIsUnpacked = true;
 
@@ -34,28 +35,27 @@ public:
     return {memory, some * kWeightTileBytes};
   }
 
-  static constexpr int64_t kStepsOfTile = kTileStepInputs / Levels::kInputs, kLineBytes = 64;
+  static constexpr int64_t kStepsOfTile = kTileStepInputs / Levels::kInputs;
 
-  int64_t panels, steps; // a step is a tile
+  int64_t panels, packedSteps, steps; // a step is a tile, a packed one one of the panels
 
 private:
   void unpack(int64_t panel, int64_t step, uint8_t *to) const {
     int64_t group = weight.group > 0 ? step * kTileStepInputs / weight.group : 0;
     WeightScales scales = weight.scales.from(group, panel, 0);
     Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
-    const uint8_t *from = weight.data + (panel * weight.steps + step * kStepsOfTile) * kLineBytes;
-    int64_t lines = smaller(kStepsOfTile, weight.steps - step * kStepsOfTile);
-    for (int64_t line = 0; line < lines; ++line, from += kLineBytes) {
-      Quad quads[Levels::kQuads];
-      Levels::load(from, quads);
-      prefetchAhead(from, kWeightPrefetch);
+    const uint8_t *from = weight.data + (panel * packedSteps + step * kStepsOfTile) * Levels::kStepBytes;
+    int64_t count = smaller(kStepsOfTile, packedSteps - step * kStepsOfTile);
+    for (int64_t i = 0; i < count; ++i, from += Levels::kStepBytes) {
+      Levels::prefetch(from);
+#pragma unroll
       for (int q = 0; q < Levels::kQuads; ++q, to += 2 * kTileRowBytes) {
-        auto words = (Integers)quads[q].bytes;
+        auto words = (Integers)Levels::quad(from, q);
         storePair(words & 0xff, (words >> 8) & 0xff, scale, offset, to);
         storePair((words >> 16) & 0xff, (words >> 24) & 0xff, scale, offset, to + kTileRowBytes);
       }
     }
-    for (int64_t row = lines * Levels::kInputs / 2; row < kTileRows; ++row, to += kTileRowBytes)
+    for (int64_t row = count * Levels::kInputs / 2; row < kTileRows; ++row, to += kTileRowBytes)
       _mm512_store_si512(to, _mm512_setzero_si512());
   }
 
