@@ -8,7 +8,7 @@
 #include "Calibrate.h"
 #include "Compiler.h"
 #include "Inspect.h"
-#include "Rewrites.h"
+#include "OnnxRewrites.h"
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
@@ -60,35 +60,51 @@ struct ImportFlags {
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
 };
 
-/// What commands that prune have in common.
-struct PruneFlags {
-  explicit PruneFlags(cl::SubCommand &command)
+/// What commands that compress have in common.
+struct CompressFlags {
+  explicit CompressFlags(cl::SubCommand &command)
       : prune{"prune",
               cl::desc("Keep N of every M neighbouring inputs of weights, 2:4 for instance, and make the others 0"),
               cl::value_desc("N:M"), cl::sub(command)},
-        method{
+        pruneMethod{
             "prune-method",
             cl::desc("How --prune chooses them: magnitude, wanda or sparsegpt (default: sparsegpt with --calibration, "
                      "else magnitude)"),
             cl::value_desc("METHOD"), cl::sub(command)},
+        quantize{"quantize",
+                 cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
+                          "int8, int4 or int2"),
+                 cl::value_desc("TYPE"), cl::sub(command)},
+        quantizeMethod{
+            "quantize-method",
+            cl::desc("How --quantize rounds: rtn, to nearest, or gptq (default: gptq with --calibration, else rtn)"),
+            cl::value_desc("METHOD"), cl::sub(command)},
+        group{"group", cl::desc("Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)"),
+              cl::value_desc("N"), cl::sub(command)},
         calibration{"calibration",
                     cl::desc("Statistics of the model that hone calibrate wrote, for methods that use them"),
                     cl::value_desc("FILE"), cl::sub(command)} {}
 
   void writeTo(CompileOptions &options) const {
     options.prune = prune;
-    options.pruneMethod = method;
+    options.pruneMethod = pruneMethod;
+    options.quantize = quantize;
+    options.quantizeMethod = quantizeMethod;
+    if (group.getNumOccurrences() > 0)
+      options.group = group;
     options.calibration = calibration;
   }
 
-  cl::opt<std::string> prune, method, calibration;
+  cl::opt<std::string> prune, pruneMethod, quantize, quantizeMethod;
+  cl::opt<int64_t> group;
+  cl::opt<std::string> calibration;
 };
 
 struct ExportFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
-  PruneFlags prune{exportCommand};
+  CompressFlags compress{exportCommand};
 };
 
 struct InspectFlags {
@@ -138,19 +154,7 @@ struct CompileFlags {
       cl::desc("Type to keep keys and values of sessions in: f16, bf16, or model for the model's own "
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
-  PruneFlags prune{compileCommand};
-  cl::opt<std::string> quantize{
-      "quantize",
-      cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
-               "int8, int4 or int2"),
-      cl::value_desc("TYPE"), cl::sub(compileCommand)};
-  cl::opt<std::string> quantizeMethod{
-      "quantize-method",
-      cl::desc("How --quantize rounds: rtn, to nearest, or gptq (default: gptq with --calibration, else rtn)"),
-      cl::value_desc("METHOD"), cl::sub(compileCommand)};
-  cl::opt<int64_t> group{"group",
-                         cl::desc("Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)"),
-                         cl::value_desc("N"), cl::sub(compileCommand)};
+  CompressFlags compress{compileCommand};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -239,8 +243,8 @@ static int runExport(const ExportFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     CompileOptions options;
-    flags.prune.writeTo(options);
-    if (!module || failed(pruneOnnx(options, *module)))
+    flags.compress.writeTo(options);
+    if (!module || failed(rewriteOnnx(options, *module)))
       return failure();
     return exportOnnx(*module, flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output));
   });
@@ -276,11 +280,7 @@ static int runCompile(const CompileFlags &flags) {
   options.startFrom = flags.startFrom;
   options.weights = flags.weights;
   options.cache = flags.cache;
-  flags.prune.writeTo(options);
-  options.quantize = flags.quantize;
-  options.quantizeMethod = flags.quantizeMethod;
-  if (flags.group.getNumOccurrences() > 0)
-    options.group = flags.group;
+  flags.compress.writeTo(options);
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

@@ -1,16 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One option, one pass; and what of that ONNX can express.
+// One option, one pass.
 
 #include "Rewrites.h"
 
-#include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -87,10 +85,14 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
   return success();
 }
 
-LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (failed(checkDependents(options, loc)) || (!options.prune.empty() && failed(addPruning(options, pm, loc))))
     return failure();
-  if (!options.quantize.empty() && failed(addQuantization(options, pm, loc)))
+  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc)));
+}
+
+LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (failed(addCompression(options, pm, loc)))
     return failure();
   if (options.weights == "f16" || options.weights == "bf16")
     pm.addPass(createConvertWeights({options.weights}));
@@ -105,41 +107,6 @@ LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Loca
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))
     return emitError(loc) << "cannot read the pass pipeline '" << options.passPipeline << "': " << getReason(error);
-  return success();
-}
-
-/// The bytes of every parameter, by name.
-static llvm::StringMap<Attribute> listStorage(ModuleOp module) {
-  llvm::StringMap<Attribute> storage;
-  for (auto param : module.getOps<ParamOp>())
-    storage[param.getSymName()] = param.getStorage();
-  return storage;
-}
-
-LogicalResult pruneOnnx(const CompileOptions &options, ModuleOp module) {
-  if (failed(checkDependents(options, module.getLoc())))
-    return failure();
-  if (options.prune.empty())
-    return success();
-  OwningOpRef<ModuleOp> copy(module.clone());
-  if (failed(runPhases(*copy, "raise")))
-    return failure();
-  llvm::StringMap<Attribute> before = listStorage(*copy);
-  PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  if (failed(addRewrites(options, pm, module.getLoc())) || failed(pm.run(*copy)))
-    return failure();
-  SymbolTable symbols(module);
-  for (auto pruned : copy->getOps<ParamOp>()) {
-    if (before.lookup(pruned.getSymName()) == pruned.getStorage())
-      continue;
-    // A weight that the file keeps as [K, N] is the same bytes with an encoding that says so.
-    auto elements = dyn_cast<ElementsAttr>(pruned.getStorage());
-    auto param = symbols.lookup<ParamOp>(pruned.getSymName());
-    if (param && elements && elements.getShapedType() == param.getType())
-      param.setStorageAttr(elements);
-    else
-      pruned.emitWarning() << pruned.getSymName() << " is exported as it was: the model also reads it in another form";
-  }
   return success();
 }
 

@@ -10,12 +10,11 @@
 
 namespace hone {
 
+/// Adds the passes that prune and quantize, in that order, as the options say. Fails as addRewrites does.
+llvm::LogicalResult addCompression(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
+
 /// Adds the passes that the options stand for. Fails, after an error, where an option has a value that is not supported.
 llvm::LogicalResult addRewrites(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
-
-/// Prunes a module of the onnx dialect as the options say, if they do: what becomes of the parameters of a raised copy, they
-/// become. Warns of those that the module does not have in the same form. Fails, after an error, as addRewrites and passes do.
-llvm::LogicalResult pruneOnnx(const CompileOptions &options, mlir::ModuleOp module);
 
 } // namespace hone
 

@@ -13,7 +13,6 @@ import sys
 import tempfile
 
 import numpy as np
-import onnx
 
 import sessions
 import suite
@@ -22,27 +21,13 @@ KNOWN = pathlib.Path(__file__).with_name("models.known")
 TOLERANCE = 1e-4  # f32 in another order of summation, over a few layers
 
 
-def windowed_caches(path):
-    """Outputs that are caches of the window's size, with the window."""
-    caches = {}
-    for node in onnx.load(path, load_external_data=False).graph.node:
-        attributes = {attribute.name: attribute.i for attribute in node.attribute}
-        if node.op_type == "GroupQueryAttention" and attributes.get("sliding_window_cache"):
-            caches |= dict.fromkeys(node.output[1:3], attributes["local_window_size"])
-    return caches
-
-
 def cases_of(path, folder):
-    """The stored cases; of windowed caches, onnxruntime leaves the rows beyond those held as its memory was: they become 0."""
-    stored, caches = path.with_suffix(".npz"), windowed_caches(path)
+    """The stored cases, or a copy without what is not specified."""
+    stored, caches = path.with_suffix(".npz"), suite.windowed_caches(path)
     if not caches:
         return stored
     arrays = dict(np.load(stored))
-    for name, array in arrays.items():
-        case, _, output = name.split("/", 2)
-        if f"{case}/out/{output}" == name and output in caches:
-            tokens = arrays[f"{case}/in/attention_mask"].shape[1]
-            array[:, :, suite.rows_held(tokens, array.shape[2], caches[output]):] = 0
+    suite.clear_rows_not_held(arrays, caches)
     np.savez(folder / "cases.npz", **arrays)
     return folder / "cases.npz"
 

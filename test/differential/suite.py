@@ -8,6 +8,9 @@ import os
 import pathlib
 import subprocess
 
+import numpy as np
+import onnx
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT_SECONDS = 1500  # the perplexity of 65,536 tokens on one busy core
 
@@ -91,6 +94,25 @@ def rows_held(tokens, rows, window):
     Cache" of com.microsoft.GroupQueryAttention."""
     step = rows - window + 1
     return tokens if tokens <= rows else tokens + step * ((rows - tokens) // step)
+
+
+def windowed_caches(path):
+    """Outputs that are caches of the window's size, with the window."""
+    caches = {}
+    for node in onnx.load(path, load_external_data=False).graph.node:
+        attributes = {attribute.name: attribute.i for attribute in node.attribute}
+        if node.op_type == "GroupQueryAttention" and attributes.get("sliding_window_cache"):
+            caches |= dict.fromkeys(node.output[1:3], attributes["local_window_size"])
+    return caches
+
+
+def clear_rows_not_held(arrays, caches):
+    """What onnxruntime leaves in windowed caches beyond the rows held, as its memory was, becomes 0."""
+    for name, array in arrays.items():
+        case, kind, output = name.split("/", 2)
+        if kind == "out" and output in caches:
+            tokens = arrays[f"{case}/in/attention_mask"].shape[1]
+            array[:, :, rows_held(tokens, array.shape[2], caches[output]):] = 0
 
 
 def read_known(path):

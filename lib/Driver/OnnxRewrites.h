@@ -1,0 +1,20 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rewrites of weights that ONNX can express, on a module of the onnx dialect.
+
+#ifndef HONE_LIB_DRIVER_ONNXREWRITES_H
+#define HONE_LIB_DRIVER_ONNXREWRITES_H
+
+#include "Compiler.h"
+
+namespace hone {
+
+/// Prunes and quantizes a module of the onnx dialect as the options say, if they do: what becomes of the parameters of a raised
+/// copy, they become, as other elements or as nodes on integers. Warns of those that stay as they are though the copy's did not.
+/// Fails, after an error, as addCompression and passes do.
+llvm::LogicalResult rewriteOnnx(const CompileOptions &options, mlir::ModuleOp module);
+
+} // namespace hone
+
+#endif // HONE_LIB_DRIVER_ONNXREWRITES_H
