@@ -100,6 +100,11 @@ std::optional<WithConstant> matchWithConstant(Value value, StringRef opType, Sym
   return std::nullopt;
 }
 
+RankedTensorType getTransposedType(RankedTensorType type) {
+  auto encoding = StoredAttr::get(cast<FloatType>(type.getElementType()), /*transposed=*/true);
+  return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), encoding);
+}
+
 //===----------------------------------------------------------------------===//
 // Building
 //===----------------------------------------------------------------------===//

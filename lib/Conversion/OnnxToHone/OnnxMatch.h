@@ -60,6 +60,8 @@ bool isFloat(Value value);
 Value skipCasts(Value value);
 /// A constant or parameter: known before the program runs.
 bool isWeight(Value value);
+/// `type`, `[K, N]` of plain floats in a file, as `[N, K]`.
+RankedTensorType getTransposedType(RankedTensorType type);
 
 /// The operand beside the one that is a constant with one value everywhere, for `opType` of two operands. Where the
 /// operator is not commutative the constant is the second.

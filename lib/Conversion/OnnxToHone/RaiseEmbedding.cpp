@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace hone {
 #define GEN_PASS_DEF_RAISEEMBEDDING
@@ -22,13 +23,71 @@ namespace hone::raising {
 /// Rows of fewer elements are no embeddings but small look-ups, which fuse better as what they are.
 static constexpr int64_t kLeastWidth = 8;
 
-static bool raiseGather(Operation *op) {
+namespace {
+/// Parameters that a Gather reads, as they are or transposed.
+class Tables {
+public:
+  explicit Tables(ModuleOp module) : module(module), symbols(module) {}
+
+  /// The table that `value` is, or null where it is no parameter of floats with rows that are wide enough.
+  Value get(OpBuilder &b, Value value);
+  /// Gives the names of parameters that nothing reads any more to those that took their places.
+  void finish();
+
+private:
+  ParamOp getTransposed(ParamOp param);
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::MapVector<Operation *, ParamOp> copies; // by what they are copies of
+};
+} // namespace
+
+/// What a file keeps as columns is one parameter for all that read it as rows: products with the same weight have made it.
+ParamOp Tables::getTransposed(ParamOp param) {
+  RankedTensorType type = getTransposedType(param.getTensorType());
+  for (auto other : module.getOps<ParamOp>())
+    if (other.getTensorType() == type && other.getStorage() == param.getStorage())
+      return other;
+  OpBuilder b(param);
+  auto table = ParamOp::create(b, param.getLoc(), (param.getSymName() + ".table").str(), type, param.getStorage());
+  symbols.insert(table);
+  return table;
+}
+
+Value Tables::get(OpBuilder &b, Value value) {
+  if (getRank(value) != 2 || !isFloat(value) || getLastSize(value) < kLeastWidth)
+    return {};
+  if (value.getDefiningOp<GetParamOp>())
+    return value;
+  Operation *transpose = getDefiningOp(value, "Transpose");
+  auto read = transpose ? transpose->getOperand(0).getDefiningOp<GetParamOp>() : GetParamOp();
+  auto param = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();
+  auto permutation = transpose ? getIntegers(transpose, "perm") : std::nullopt;
+  bool isReversed = !permutation || *permutation == SmallVector<int64_t>{1, 0};
+  if (!param || param.getTensorType().getEncoding() || !isReversed)
+    return {};
+  ParamOp table = getTransposed(param);
+  copies.try_emplace(param, table);
+  return GetParamOp::create(b, value.getLoc(), table.getTensorType(), table.getSymName());
+}
+
+void Tables::finish() {
+  for (auto &[original, table] : copies) {
+    if (!SymbolTable::symbolKnownUseEmpty(original, module))
+      continue;
+    StringAttr name = SymbolTable::getSymbolName(original);
+    symbols.erase(original);
+    (void)symbols.rename(table, name);
+  }
+}
+
+static bool raiseGather(Operation *op, Tables &tables) {
   if (!isOp(op, "Gather") || getInteger(op, "axis", 0) != 0)
     return false;
-  Value table = op->getOperand(0), ids = op->getOperand(1);
+  Value ids = op->getOperand(1);
   auto idType = getRankedType(ids);
-  if (!table.getDefiningOp<GetParamOp>() || getRank(table) != 2 || !isFloat(table) ||
-      getLastSize(table) < kLeastWidth || !idType || idType.getRank() < 1)
+  if (!idType || idType.getRank() < 1)
     return false;
   if (!idType.getElementType().isInteger(32) && !idType.getElementType().isInteger(64))
     return false;
@@ -36,6 +95,9 @@ static bool raiseGather(Operation *op) {
   if (llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) { return isa<RopeOp>(user); }))
     return false;
   OpBuilder b(op);
+  Value table = tables.get(b, op->getOperand(0));
+  if (!table)
+    return false;
   SmallVector<int64_t> shape(idType.getShape());
   shape.push_back(getLastSize(table));
   auto type = RankedTensorType::get(shape, cast<RankedTensorType>(table.getType()).getElementType());
@@ -47,14 +109,16 @@ static bool raiseGather(Operation *op) {
 namespace {
 struct RaiseEmbedding : impl::RaiseEmbeddingBase<RaiseEmbedding> {
   void runOnOperation() override {
+    Tables tables(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       SmallVector<Operation *> ops;
       function.walk([&](Operation *op) { ops.push_back(op); });
       for (Operation *op : ops)
         if (onnxir::isOnnxOp(op))
-          numEmbeddings += raiseGather(op);
+          numEmbeddings += raiseGather(op, tables);
       eraseDead(function);
     }
+    tables.finish();
   }
 };
 } // namespace

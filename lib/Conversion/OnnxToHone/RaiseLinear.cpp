@@ -89,12 +89,6 @@ ParamOp ParamTable::make(const Twine &name, RankedTensorType type, Attribute sto
   return param;
 }
 
-/// `type`, `[K, N]` in a file, as `[N, K]`.
-static RankedTensorType getTransposed(RankedTensorType type) {
-  auto encoding = StoredAttr::get(cast<FloatType>(type.getElementType()), /*transposed=*/true);
-  return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), encoding);
-}
-
 Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight) {
   ParamOp &param = encoded[{weight.type, weight.storage}];
   if (!param) {
@@ -121,10 +115,10 @@ Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
     return {};
   ParamOp &param = transposed[original ? static_cast<const void *>(source) : elements.getAsOpaquePointer()];
   if (!param && original) {
-    param = make(original.getSymName() + ".linear", getTransposed(type), original.getStorage(), original.getLoc());
+    param = make(original.getSymName() + ".linear", getTransposedType(type), original.getStorage(), original.getLoc());
     copies.emplace_back(original, param);
   } else if (!param) {
-    param = make("constant.linear", getTransposed(type), elements, loc);
+    param = make("constant.linear", getTransposedType(type), elements, loc);
   }
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }

@@ -22,3 +22,32 @@ func.func @not_rows(%ids: tensor<?xi64>, %x: tensor<16x8xf32>) -> (tensor<16x?xf
   %2 = "onnx.Gather"(%x, %ids) : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<?x8xf32>
   return %0, %1, %2 : tensor<16x?xf32>, tensor<?x2xf32>, tensor<?x8xf32>
 }
+
+// A table that the file keeps as columns is read as it lies, under its own name.
+hone.param @columns : tensor<8x16xf32> = dense<1.0> : tensor<8x16xf32>
+
+// CHECK-LABEL: @rows_of_columns
+// CHECK: %[[TABLE:.*]] = hone.get_param @columns : tensor<16x8xf32, #hone.stored<f32, transposed>>
+// CHECK: hone.embedding %arg0, %[[TABLE]]
+// CHECK-NOT: onnx.Transpose
+func.func @rows_of_columns(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
+  %t = hone.get_param @columns : tensor<8x16xf32>
+  %r = "onnx.Transpose"(%t) {perm = array<i64: 1, 0>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
+  %0 = "onnx.Gather"(%r, %ids) : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// A product reads the same parameter.
+// CHECK-LABEL: @tied
+// CHECK: %[[TIED:.*]] = hone.get_param @tied_weight : tensor<16x8xf32, #hone.stored<f32, transposed>>
+// CHECK: hone.embedding %arg0, %[[TIED]]
+hone.param @tied_weight : tensor<8x16xf32> = dense<2.0> : tensor<8x16xf32>
+hone.param @tied_weight.linear : tensor<16x8xf32, #hone.stored<f32, transposed>> = dense<2.0> : tensor<8x16xf32>
+
+func.func @tied(%ids: tensor<?xi64>) -> (tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<f32, transposed>>) {
+  %t = hone.get_param @tied_weight : tensor<8x16xf32>
+  %r = "onnx.Transpose"(%t) {perm = array<i64: 1, 0>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
+  %0 = "onnx.Gather"(%r, %ids) : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<?x8xf32>
+  %w = hone.get_param @tied_weight.linear : tensor<16x8xf32, #hone.stored<f32, transposed>>
+  return %0, %w : tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<f32, transposed>>
+}
