@@ -142,7 +142,7 @@ struct CompileFlags {
   cl::opt<std::string> quantize{
       "quantize",
       cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
-               "int8, int4 or int2"),
+               "int8, int4, int3 or int2"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> quantizeMethod{
       "quantize-method",
