@@ -26,7 +26,7 @@ struct CompileOptions {
   std::string startFrom; // phase, or empty
   std::string weights;   // type to store weight matrices in (f16, bf16), or empty for the model's
   std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
-  std::string quantize;  // integers to store weight matrices as (int8, int4, int2), or empty
+  std::string quantize;  // integers to store weight matrices as (int8, int4, int3, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
   /// Elements of weights to keep, as N:M, or empty.
   std::string prune;

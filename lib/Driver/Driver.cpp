@@ -73,7 +73,7 @@ struct CompressFlags {
             cl::value_desc("METHOD"), cl::sub(command)},
         quantize{"quantize",
                  cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
-                          "int8, int4 or int2"),
+                          "int8, int4, int3 or int2"),
                  cl::value_desc("TYPE"), cl::sub(command)},
         quantizeMethod{
             "quantize-method",

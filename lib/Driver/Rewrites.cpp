@@ -23,7 +23,12 @@ static StringRef getReason(StringRef errors) {
 
 /// `intN`, or nothing where N is no number of bits that weights are stored in.
 static std::optional<int64_t> getBits(StringRef type) {
-  return llvm::StringSwitch<std::optional<int64_t>>(type).Case("int8", 8).Case("int4", 4).Case("int2", 2).Default({});
+  return llvm::StringSwitch<std::optional<int64_t>>(type)
+      .Case("int8", 8)
+      .Case("int4", 4)
+      .Case("int3", 3)
+      .Case("int2", 2)
+      .Default({});
 }
 
 /// The groups that every encoding of --quantize has.
@@ -51,7 +56,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   std::optional<int64_t> bits = getBits(options.quantize);
   if (!bits)
     return emitError(loc) << "unsupported type '" << options.quantize
-                          << "' to quantize to; supported: int8, int4, int2";
+                          << "' to quantize to; supported: int8, int4, int3, int2";
   // Eight bits are fine enough for one scale a row; its sums are scaled once.
   int64_t group = options.group.value_or(*bits == 8 ? 0 : 64);
   if (!isGroup(group))
