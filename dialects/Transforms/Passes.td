@@ -91,7 +91,11 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
-    nearest.
+    nearest. Behind the sweep, `refinements` times, every scale and then every level becomes the best for all others.
+
+    With `scales=mse` a group has the scale that loses least of it instead of the one that reaches its largest element: least by
+    the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
+    input with `rtn`, or as all others where nothing was measured and for an embedding.
 
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
@@ -105,7 +109,10 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"method", "method", "std::string", /*default=*/"\"rtn\"", "rtn or gptq">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
     Option<"actOrder", "act-order", "bool", /*default=*/"false", "round inputs by descending mean square">,
-    Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">
+    Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
+    Option<"scales", "scales", "std::string", /*default=*/"\"absmax\"", "what scales are fitted to: absmax or mse">,
+    Option<"refinements", "refinements", "int64_t", /*default=*/"0",
+           "how often all scales and levels are chosen again after the sweep of gptq">
   ];
   let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">];
   let dependentDialects = ["::hone::HoneDialect"];
