@@ -118,6 +118,30 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
+def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
+  let summary = "Move scales of channels between weights and what computes their inputs";
+  let description = [{
+    Where only products read the result of a norm, its weight (and bias) is divided by a scale for each channel, and the columns of
+    the products' weights are multiplied with it; likewise between the rows of `up` and the columns of `down` in a
+    `hone.gated_mlp`. What the model computes stays the same but for the rounding of f32; rounding the weights to integers of
+    `bits` and `group` afterwards loses less. The scales are H_jj^(a/2) / m_j^b, where H_jj is the mean square of channel j in
+    `statistics`, a file that `hone calibrate` wrote of this model, and m_j the root of the mean square of the weights' columns,
+    with the a and b in quarters from 0 to 1 for which rounding to nearest costs the outputs least.
+
+    A weight's scales are kept in its attribute `hone.channel_scales`: passes behind this one that read the statistics take them
+    into account. Remarks say how much of the error rounding to nearest would leave, and where and why nothing is scaled: other
+    readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
+  }];
+  let options = [
+    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a level: 2, 3, 4 or 8">,
+    Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
+    Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "zero points for each group">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numScaled", "num-inputs-scaled", "Number of inputs whose channels are scaled">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
 def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
   let summary = "Keep the keys and values of sessions in 16 bits";
   let description = [{

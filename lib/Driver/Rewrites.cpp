@@ -50,7 +50,8 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
   return success();
 }
 
-static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc) {
+static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc,
+                                     bool scalesChannels) {
   std::optional<int64_t> bits = getBits(options.quantize);
   if (!bits)
     return emitError(loc) << "unsupported type '" << options.quantize
@@ -65,6 +66,17 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
   quantize.statistics = options.calibration;
   quantize.scales = "mse";
+  if (quantize.method == "awq" && !scalesChannels)
+    return emitError(loc) << "unsupported method 'awq' to quantize nodes of ONNX; supported: gptq, rtn";
+  if (scalesChannels && (quantize.method == "awq" || quantize.method == "gptq")) {
+    ScaleChannelsOptions scale;
+    scale.bits = quantize.bits;
+    scale.group = quantize.group;
+    scale.statistics = options.calibration;
+    pm.addPass(createScaleChannels(scale));
+  }
+  if (quantize.method == "awq")
+    quantize.method = "rtn"; // of the scaled weights
   if (quantize.method == "gptq") {
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
     quantize.refinements = kRefinements;
@@ -92,14 +104,14 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
   return success();
 }
 
-LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc) {
+LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc, bool scalesChannels) {
   if (failed(checkDependents(options, loc)) || (!options.prune.empty() && failed(addPruning(options, pm, loc))))
     return failure();
-  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc)));
+  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc, scalesChannels)));
 }
 
 LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (failed(addCompression(options, pm, loc)))
+  if (failed(addCompression(options, pm, loc, /*scalesChannels=*/true)))
     return failure();
   if (options.weights == "f16" || options.weights == "bf16")
     pm.addPass(createConvertWeights({options.weights}));
