@@ -91,7 +91,11 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
-    nearest.
+    nearest. Behind the sweep, `refinements` times, every scale and then every level becomes the best for all others.
+
+    With `scales=mse` a group has the scale that loses least of it instead of the one that reaches its largest element: least by
+    the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
+    input with `rtn`, or as all others where nothing was measured and for an embedding.
 
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
@@ -105,9 +109,36 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"method", "method", "std::string", /*default=*/"\"rtn\"", "rtn or gptq">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
     Option<"actOrder", "act-order", "bool", /*default=*/"false", "round inputs by descending mean square">,
-    Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">
+    Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
+    Option<"scales", "scales", "std::string", /*default=*/"\"absmax\"", "what scales are fitted to: absmax or mse">,
+    Option<"refinements", "refinements", "int64_t", /*default=*/"0",
+           "how often all scales and levels are chosen again after the sweep of gptq">
   ];
   let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
+def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
+  let summary = "Move scales of channels between weights and what computes their inputs";
+  let description = [{
+    Where only products read the result of a norm, its weight (and bias) is divided by a scale for each channel, and the columns of
+    the products' weights are multiplied with it; likewise between the rows of `up` and the columns of `down` in a
+    `hone.gated_mlp`. What the model computes stays the same but for the rounding of f32; rounding the weights to integers of
+    `bits` and `group` afterwards loses less. The scales are H_jj^(a/2) / m_j^b, where H_jj is the mean square of channel j in
+    `statistics`, a file that `hone calibrate` wrote of this model, and m_j the root of the mean square of the weights' columns,
+    with the a and b in quarters from 0 to 1 for which rounding to nearest costs the outputs least.
+
+    A weight's scales are kept in its attribute `hone.channel_scales`: passes behind this one that read the statistics take them
+    into account. Remarks say how much of the error rounding to nearest would leave, and where and why nothing is scaled: other
+    readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
+  }];
+  let options = [
+    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a level: 2, 3, 4 or 8">,
+    Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
+    Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "zero points for each group">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numScaled", "num-inputs-scaled", "Number of inputs whose channels are scaled">];
   let dependentDialects = ["::hone::HoneDialect"];
 }
 

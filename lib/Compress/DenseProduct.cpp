@@ -6,12 +6,7 @@
 
 #include "DenseProduct.h"
 
-// The choice at load runs before sanitizers are set up.
-#if defined(__x86_64__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define HONE_EVERY_WIDTH __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define HONE_EVERY_WIDTH
-#endif
+#include "EveryWidth.h"
 
 namespace hone::compress {
 

@@ -6,8 +6,10 @@
 #include "hone/Compress/Rounding.h"
 
 #include "ColumnSweep.h"
+#include "hone/Compress/ScaleSearch.h"
 
 #include <atomic>
+#include <limits>
 
 namespace hone::compress {
 namespace {
@@ -34,19 +36,35 @@ private:
   std::atomic<int64_t> first;
 };
 
-/// Scales of one row, fitted to its elements as they are.
-bool fitScales(const AffineFormat &format, std::span<const float> elements, std::span<AffineScale> scales) {
+/// Scales of one row, or of a group of it, fitted to its elements as they are; searched where `importance` is not empty.
+bool fitScales(const AffineFormat &format, std::span<const float> elements, std::span<const float> importance,
+               std::span<AffineScale> scales) {
   auto columns = static_cast<int64_t>(elements.size()), width = format.width(columns);
   bool isFinite = true;
   if (columns == 0)
     return true;
   for (int64_t group = 0; group < static_cast<int64_t>(scales.size()); ++group) {
-    int64_t begin = group * width;
-    auto fitted = fitScale(format, elements.subspan(begin, std::min(width, columns - begin)));
+    int64_t begin = group * width, count = std::min(width, columns - begin);
+    auto part = elements.subspan(begin, count);
+    auto fitted =
+        importance.empty() ? fitScale(format, part) : searchScale(format, part, importance.subspan(begin, count));
     scales[group] = fitted.value_or(AffineScale());
     isFinite &= fitted.has_value();
   }
   return isFinite;
+}
+
+/// 1 / R_jj² of each column in the weight's order, relative to the largest, so that f32 holds them.
+std::vector<float> getImportance(const InverseFactor &factor) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < factor.size(); ++i)
+    least = std::min(least, factor.diagonal(i));
+  std::vector<float> importance(factor.size());
+  for (int64_t i = 0; i < factor.size(); ++i) {
+    double share = least / factor.diagonal(i);
+    importance[factor.column(i)] = static_cast<float>(share * share);
+  }
+  return importance;
 }
 
 /// Makes the columns that never see an input 0.
@@ -67,14 +85,15 @@ void writeValues(const AffineWeight &rounded, const AffineFormat &format, const 
           rounded.scales[row * rounded.groups + column / width].valueOf(rounded.levels[row * rounded.columns + column]);
 }
 
-absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format) {
+absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format,
+                                            std::span<const float> importance) {
   AffineWeight rounded(format, weight.rows, weight.columns);
   FirstFailure failure(weight.rows);
   int64_t columns = weight.columns, width = format.width(columns);
 #pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < weight.rows; ++row) {
     std::span<AffineScale> scales = std::span(rounded.scales).subspan(row * rounded.groups, rounded.groups);
-    if (!fitScales(format, weight.row(row), scales)) {
+    if (!fitScales(format, weight.row(row), importance, scales)) {
       failure.add(row);
       continue;
     }
@@ -87,16 +106,19 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
 }
 
 absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
-                                               const InverseFactor &factor, bool hasStaticScales) {
+                                               const InverseFactor &factor, bool hasStaticScales, bool searchesScales) {
   AffineWeight rounded(format, weight.rows, weight.columns);
   FirstFailure failure(weight.rows);
   int64_t columns = weight.columns, width = format.width(columns), groups = rounded.groups;
   clearDeadColumns(weight, factor);
   bool fitsBefore = hasStaticScales || format.group == 0;
-  if (fitsBefore)
+  std::vector<float> importance = searchesScales ? getImportance(factor) : std::vector<float>();
+  if (fitsBefore) {
+#pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < weight.rows; ++row)
-      if (!fitScales(format, weight.row(row), std::span(rounded.scales).subspan(row * groups, groups)))
+      if (!fitScales(format, weight.row(row), importance, std::span(rounded.scales).subspan(row * groups, groups)))
         failure.add(row);
+  }
   HONE_RETURN_IF_ERROR(failure.status(format));
 
   ColumnSweep sweep(weight, factor, fitsBefore ? kSweepColumns : getSweepBlock(width));
@@ -107,7 +129,8 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
       std::vector<float> group(current.begin(), current.begin() + std::min<int64_t>(width, current.size()));
       for (size_t k = 0; k < group.size(); ++k) // what stays 0 takes no part
         group[k] = weight.row(row)[column + k] == 0 ? 0 : group[k];
-      if (!fitScales(format, group, {&scale, 1}))
+      auto costs = importance.empty() ? std::span<const float>() : std::span(importance).subspan(column, group.size());
+      if (!fitScales(format, group, costs, {&scale, 1}))
         failure.add(row);
     }
     bool staysZero = weight.row(row)[column] == 0 || !std::isfinite(current[0]);

@@ -75,10 +75,11 @@ struct CompressFlags {
                  cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
                           "int8, int4, int3 or int2"),
                  cl::value_desc("TYPE"), cl::sub(command)},
-        quantizeMethod{
-            "quantize-method",
-            cl::desc("How --quantize rounds: rtn, to nearest, or gptq (default: gptq with --calibration, else rtn)"),
-            cl::value_desc("METHOD"), cl::sub(command)},
+        quantizeMethod{"quantize-method",
+                       cl::desc("How --quantize rounds: rtn, to nearest; awq, of scaled channels; or gptq (default: "
+                                "gptq with --calibration, else "
+                                "rtn)"),
+                       cl::value_desc("METHOD"), cl::sub(command)},
         group{"group", cl::desc("Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)"),
               cl::value_desc("N"), cl::sub(command)},
         calibration{"calibration",

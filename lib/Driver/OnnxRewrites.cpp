@@ -55,7 +55,7 @@ static FailureOr<std::string> bringBack(SymbolTable &symbols, ParamOp compressed
 
 LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  if (failed(addCompression(options, pm, module.getLoc())))
+  if (failed(addCompression(options, pm, module.getLoc(), /*scalesChannels=*/false)))
     return failure();
   if (pm.empty())
     return success();

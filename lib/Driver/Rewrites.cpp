@@ -34,6 +34,9 @@ static std::optional<int64_t> getBits(StringRef type) {
 /// The groups that every encoding of --quantize has.
 static bool isGroup(int64_t group) { return group == 0 || group == 32 || group == 64 || group == 128; }
 
+/// Passes over the levels behind those of gptq: the third still takes a hundredth of the error.
+static constexpr int64_t kRefinements = 3;
+
 /// The method of a rewrite: the one that is asked for, or the better one that the options have data for.
 static std::string getMethod(const CompileOptions &options, const std::string &asked, StringRef calibrated,
                              StringRef otherwise) {
@@ -52,7 +55,8 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
   return success();
 }
 
-static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc) {
+static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc,
+                                     bool scalesChannels) {
   std::optional<int64_t> bits = getBits(options.quantize);
   if (!bits)
     return emitError(loc) << "unsupported type '" << options.quantize
@@ -66,7 +70,22 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   quantize.group = group;
   quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
   quantize.statistics = options.calibration;
-  quantize.actOrder = quantize.staticGroups = quantize.method == "gptq"; // which costs nothing, and mostly gains
+  quantize.scales = "mse";
+  if (quantize.method == "awq" && !scalesChannels)
+    return emitError(loc) << "unsupported method 'awq' to quantize nodes of ONNX; supported: gptq, rtn";
+  if (scalesChannels && (quantize.method == "awq" || quantize.method == "gptq")) {
+    ScaleChannelsOptions scale;
+    scale.bits = quantize.bits;
+    scale.group = quantize.group;
+    scale.statistics = options.calibration;
+    pm.addPass(createScaleChannels(scale));
+  }
+  if (quantize.method == "awq")
+    quantize.method = "rtn"; // of the scaled weights
+  if (quantize.method == "gptq") {
+    quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
+    quantize.refinements = kRefinements;
+  }
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }
@@ -90,14 +109,14 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
   return success();
 }
 
-LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc) {
+LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc, bool scalesChannels) {
   if (failed(checkDependents(options, loc)) || (!options.prune.empty() && failed(addPruning(options, pm, loc))))
     return failure();
-  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc)));
+  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc, scalesChannels)));
 }
 
 LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (failed(addCompression(options, pm, loc)))
+  if (failed(addCompression(options, pm, loc, /*scalesChannels=*/true)))
     return failure();
   if (options.weights == "f16" || options.weights == "bf16")
     pm.addPass(createConvertWeights({options.weights}));

@@ -27,18 +27,22 @@ struct AffineWeight {
 /// Writes the numbers that `rounded` means to `weight`, which is of its size.
 void writeValues(const AffineWeight &rounded, const AffineFormat &format, const Weight &weight);
 
-/// Every element to the nearest level of its group. Fails, naming the row, where a group has no finite scale. Parallel.
-absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format);
+/// Every element to the nearest level of its group. Scales are those of fitScale, or with `importance`, [K], those of searchScale.
+/// Fails, naming the row, where a group has no finite scale. Parallel.
+absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format,
+                                            std::span<const float> importance = {});
 
 /// Column after column in the order of `factor`, each column's error made up for by those behind (Frantar et al., "GPTQ", 2022,
 /// algorithm 1). Columns without inputs, and elements that are 0, become 0 and stay so: what was pruned stays pruned.
 ///
 /// Scales of groups are fitted when the sweep reaches their first column, to the elements as they are then; with
 /// `hasStaticScales`, and where a row is one group, before the sweep. Other orders than the columns' own need one of the two.
+/// With `searchesScales` they are those of searchScale, an element being as important as its error costs in H', 1 / R_jj².
 /// `weight` is left with the values of the levels. Where H' is a multiple of the identity, the result is that of
 /// roundToNearest. Each row depends on itself alone. N K² operations in f64. Fails as roundToNearest does.
 absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
-                                               const InverseFactor &factor, bool hasStaticScales);
+                                               const InverseFactor &factor, bool hasStaticScales,
+                                               bool searchesScales = false);
 
 } // namespace hone::compress
 

@@ -24,7 +24,7 @@ public:
 
   // Of weights that it has; valid until the next call for another one.
 
-  /// Fails where the file does not hold what it says.
+  /// Of the input as it is now, divided by getChannelScales. Fails where the file does not hold what it says.
   llvm::FailureOr<compress::SecondMoment> getMoment(ParamOp weight);
 
   /// For columns as they come, or by descending moment. Fails as getMoment does, or where the moment cannot be factored.
@@ -38,6 +38,7 @@ private:
 
   std::optional<compress::Statistics> file;
   std::optional<int64_t> input; // of what is kept
+  std::vector<float> scales;    // that it is divided by; empty where it is as measured
   std::vector<float> moment;
   std::optional<compress::InverseFactor> factor;
   bool isFactorOrdered = false;

@@ -3,12 +3,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Also checks the attribute that lists the slots of a program's state.
+// Also checks the attributes of the dialect that modules and parameters have.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace hone;
@@ -43,6 +46,20 @@ static LogicalResult verifySlots(Operation *op, Attribute attribute) {
   return success();
 }
 
+static LogicalResult verifyChannelScales(Operation *op, Attribute value) {
+  auto param = dyn_cast<ParamOp>(op);
+  auto scales = dyn_cast<DenseF32ArrayAttr>(value);
+  if (!param || !scales)
+    return op->emitOpError() << "expected 'hone.channel_scales' to be an array of f32 on a parameter";
+  RankedTensorType type = param.getTensorType();
+  if (type.getRank() != 2 || type.getDimSize(1) != scales.size())
+    return op->emitOpError() << "expected 'hone.channel_scales' to have an element for each input, but got "
+                             << scales.size() << " for " << type;
+  if (!llvm::all_of(scales.asArrayRef(), [](float scale) { return std::isfinite(scale) && scale > 0; }))
+    return op->emitOpError() << "expected 'hone.channel_scales' to be finite and more than 0";
+  return success();
+}
+
 LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == getSlotsAttrName())
     return verifySlots(op, attribute.getValue());
@@ -51,6 +68,8 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.model' to be a string on a module";
     return success();
   }
+  if (attribute.getName() == kChannelScalesName)
+    return verifyChannelScales(op, attribute.getValue());
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
-                           << "' of the hone dialect; supported: hone.model, hone.slots";
+                           << "' of the hone dialect; supported: hone.channel_scales, hone.model, hone.slots";
 }

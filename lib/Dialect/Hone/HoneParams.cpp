@@ -133,6 +133,18 @@ void hone::changeEncoding(ParamOp param, ArrayRef<GetParamOp> reads, Attribute e
     read.getResult().setType(changed);
 }
 
+ArrayRef<float> hone::getChannelScales(ParamOp param) {
+  auto scales = param->getAttrOfType<DenseF32ArrayAttr>(kChannelScalesName);
+  return scales ? scales.asArrayRef() : ArrayRef<float>();
+}
+
+void hone::addChannelScales(ParamOp param, ArrayRef<float> scales) {
+  SmallVector<float> all(scales);
+  for (auto [scale, before] : llvm::zip(all, getChannelScales(param)))
+    scale *= before;
+  param->setAttr(kChannelScalesName, DenseF32ArrayAttr::get(param.getContext(), all));
+}
+
 FailureOr<int64_t> hone::changeParameters(ModuleOp module, const ParameterChange &change) {
   auto options = remark::RemarkOpts::name(change.name).category(change.pass);
   int64_t changed = 0;

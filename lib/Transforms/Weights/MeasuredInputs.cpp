@@ -35,7 +35,8 @@ FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) 
 
 FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
   int64_t wanted = *file->findInput(view(weight)), size = weight.getTensorType().getDimSize(1);
-  if (input != wanted) {
+  ArrayRef<float> wantedScales = getChannelScales(weight);
+  if (input != wanted || wantedScales != ArrayRef<float>(scales)) {
     input.reset();
     factor.reset();
     auto read = file->readSecondMoment(wanted, size);
@@ -43,6 +44,10 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
       return failure();
     moment = std::move(*read);
     input = wanted;
+    scales = wantedScales.vec();
+    for (size_t i = 0; i < scales.size() && moment.size() == scales.size() * scales.size(); ++i)
+      for (size_t j = 0; j < scales.size(); ++j)
+        moment[i * scales.size() + j] /= scales[i] * scales[j];
   }
   if (static_cast<int64_t>(moment.size()) != size * size)
     return weight.emitError() << "expected the input of " << weight.getSymName() << " to have " << size

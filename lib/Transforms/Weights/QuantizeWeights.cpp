@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The pass hone-quantize-weights: matrices of f32 stored as integers, where only operations read them that take encodings.
-// What is rounded to nearest is so when it is written; what needs statistics is rounded here.
+// What is rounded to nearest by its largest elements is so when it is written; all else is rounded here.
 
-#include "hone/Compress/Rounding.h"
+#include "hone/Compress/Refinement.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -30,8 +30,11 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
-  FailureOr<compress::AffineWeight> round(ParamOp param, const compress::Weight &weight, bool hasFeedback,
-                                          MeasuredInputs &inputs) const;
+  FailureOr<std::vector<float>> getImportance(ParamOp param, bool isTable, MeasuredInputs &inputs) const;
+  FailureOr<compress::AffineWeight> roundToNearest(ParamOp param, const compress::Weight &weight, bool isTable,
+                                                   MeasuredInputs &inputs) const;
+  FailureOr<compress::AffineWeight> roundWithFeedback(ParamOp param, const compress::Weight &weight,
+                                                      MeasuredInputs &inputs) const;
 
   AffineAttr encoding;
 };
@@ -45,6 +48,11 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
     return error() << "expected a file of statistics for method 'gptq'";
   if (method == "rtn" && (actOrder || staticGroups))
     return error() << "expected method 'gptq' for act-order and static-groups, but got 'rtn'";
+  if (scales != "absmax" && scales != "mse")
+    return error() << "unsupported choice of scales '" << scales << "'; supported: absmax, mse";
+  if (refinements < 0 || (refinements > 0 && method != "gptq"))
+    return error() << "expected 0 or more refinements, of method 'gptq', but got " << refinements.getValue() << " of '"
+                   << method << "'";
   if (actOrder && !staticGroups && group != 0)
     return error() << "expected static-groups with act-order: the inputs of a group come one by one";
   return success();
@@ -59,7 +67,7 @@ LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
   return success(encoding && succeeded(checkMethod(context)));
 }
 
-static bool isTable(ArrayRef<GetParamOp> reads) {
+static bool isTableOf(ArrayRef<GetParamOp> reads) {
   return llvm::any_of(reads,
                       [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
 }
@@ -78,48 +86,80 @@ static Attribute makeStorage(const compress::AffineWeight &rounded, RankedTensor
   return DictionaryAttr::get(type.getContext(), entries);
 }
 
-FailureOr<compress::AffineWeight> QuantizeWeights::round(ParamOp param, const compress::Weight &weight,
-                                                         bool hasFeedback, MeasuredInputs &inputs) const {
-  compress::AffineFormat format = encoding.getFormat();
-  const compress::InverseFactor *factor = nullptr;
-  if (hasFeedback) {
-    FailureOr<const compress::InverseFactor *> found = inputs.getFactor(param, actOrder);
-    if (failed(found))
-      return failure();
-    factor = *found;
-  }
-  auto rounded = factor ? compress::roundWithFeedback(weight, format, *factor, staticGroups)
-                        : compress::roundToNearest(weight, format);
+FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool isTable,
+                                                             MeasuredInputs &inputs) const {
+  if (scales == "absmax")
+    return std::vector<float>();
+  std::vector<float> importance(param.getTensorType().getDimSize(1), 1.0f);
+  if (isTable || !inputs.has(param))
+    return importance;
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  if (failed(moment))
+    return failure();
+  for (auto [i, element] : llvm::enumerate(importance))
+    element = moment->diagonal(i);
+  return importance;
+}
+
+FailureOr<compress::AffineWeight> QuantizeWeights::roundToNearest(ParamOp param, const compress::Weight &weight,
+                                                                  bool isTable, MeasuredInputs &inputs) const {
+  FailureOr<std::vector<float>> importance = getImportance(param, isTable, inputs);
+  if (failed(importance))
+    return failure();
+  auto rounded = compress::roundToNearest(weight, encoding.getFormat(), *importance);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
-  compress::writeValues(*rounded, format, weight);
+  return std::move(*rounded);
+}
+
+FailureOr<compress::AffineWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const compress::Weight &weight,
+                                                                     MeasuredInputs &inputs) const {
+  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, actOrder);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  if (failed(factor) || failed(moment))
+    return failure();
+  compress::AffineFormat format = encoding.getFormat();
+  std::vector<float> settled(weight.elements.begin(), weight.elements.end());
+  auto rounded = compress::roundWithFeedback({settled, weight.rows, weight.columns}, format, **factor, staticGroups,
+                                             /*searchesScales=*/scales == "mse");
+  absl::Status status = rounded.status();
+  if (status.ok() && refinements > 0)
+    status = compress::refine(weight, format, *moment, refinements, *rounded);
+  if (!status.ok())
+    return param.emitError() << std::string(status.message());
   return std::move(*rounded);
 }
 
 FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads,
                                                  MeasuredInputs &inputs) const {
   std::string what = ("is stored in " + Twine(bits.getValue()) + " bits an element").str();
-  bool hasFeedback = method == "gptq" && inputs.has(param) && !isTable(reads);
-  if (!inputs.has(param)) {
+  bool isTable = isTableOf(reads), hasFeedback = method == "gptq" && inputs.has(param) && !isTable;
+  if (method == "gptq" && !hasFeedback)
+    what += isTable ? ", rounded to nearest: an embedding reads it"
+                    : ", rounded to nearest: nothing was measured of its inputs";
+  if (!inputs.has(param) && scales == "absmax") { // which is what writing it does
     changeEncoding(param, reads, encoding);
-    return method == "gptq" ? what + ", rounded to nearest: nothing was measured of its inputs" : what;
+    return what;
   }
   FailureOr<std::vector<float>> before = readElements(param);
   if (failed(before) || failed(checkFinite(param, *before)))
     return failure();
-  std::vector<float> elements = *before;
-  FailureOr<compress::AffineWeight> rounded = round(param, asWeight(param, elements), hasFeedback, inputs);
+  compress::Weight weight = asWeight(param, *before);
+  FailureOr<compress::AffineWeight> rounded =
+      hasFeedback ? roundWithFeedback(param, weight, inputs) : roundToNearest(param, weight, isTable, inputs);
   if (failed(rounded))
     return failure();
-  FailureOr<std::string> error = inputs.describeError(param, *before, elements);
-  if (failed(error))
-    return failure();
+  if (inputs.has(param)) {
+    std::vector<float> after(before->size());
+    compress::writeValues(*rounded, encoding.getFormat(), asWeight(param, after));
+    FailureOr<std::string> error = inputs.describeError(param, *before, after);
+    if (failed(error))
+      return failure();
+    what += ", " + *error;
+  }
   changeEncoding(param, reads, encoding);
-  if (hasFeedback)
-    param.setStorageAttr(makeStorage(*rounded, param.getTensorType()));
-  else if (method == "gptq")
-    what += ", rounded to nearest: an embedding reads it";
-  return what + ", " + *error;
+  param.setStorageAttr(makeStorage(*rounded, param.getTensorType()));
+  return what;
 }
 
 void QuantizeWeights::runOnOperation() {

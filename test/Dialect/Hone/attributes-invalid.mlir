@@ -33,12 +33,27 @@ func.func private @f() attributes {hone.slots = []}
 
 // -----
 
+// expected-error @below {{expected 'hone.channel_scales' to be an array of f32 on a parameter}}
+module attributes {hone.channel_scales = array<f32: 1.0>} {}
+
+// -----
+
+// expected-error @below {{expected 'hone.channel_scales' to have an element for each input, but got 1 for 'tensor<1x2xf32>'}}
+hone.param @p : tensor<1x2xf32> = dense<0.0> : tensor<1x2xf32> {hone.channel_scales = array<f32: 1.0>}
+
+// -----
+
+// expected-error @below {{expected 'hone.channel_scales' to be finite and more than 0}}
+hone.param @p : tensor<1x2xf32> = dense<0.0> : tensor<1x2xf32> {hone.channel_scales = array<f32: 1.0, 0.0>}
+
+// -----
+
 // expected-error @below {{expected 'hone.model' to be a string on a module}}
 module attributes {hone.model = 1} {}
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.model, hone.slots}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

@@ -3,8 +3,12 @@
 // RUN: hone-opt %s -hone-quantize-weights="asymmetric=true activations=0" | FileCheck %s --check-prefix=BYTES
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=32" | FileCheck %s --check-prefix=THREE
 // RUN: not hone-opt %s -hone-quantize-weights=bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not hone-opt %s -hone-quantize-weights=scales=best 2>&1 | FileCheck %s --check-prefix=SCALES
+// RUN: not hone-opt %s -hone-quantize-weights=refinements=2 2>&1 | FileCheck %s --check-prefix=REFINEMENTS
 
 // UNKNOWN: error: unsupported number of bits 5; supported: 2, 3, 4, 8
+// SCALES: error: unsupported choice of scales 'best'; supported: absmax, mse
+// REFINEMENTS: error: expected 0 or more refinements, of method 'gptq', but got 2 of 'rtn'
 
 // CHECK: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>> = #hone.converted<tensor<8x4xf32, #hone.stored<f32, transposed>> = #hone.external<"w", 0, 128>>
 // CHECK: hone.param @norm : tensor<4xf32> = dense

@@ -67,11 +67,13 @@ TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
     ASSERT_TRUE(factor.ok()) << factor.status();
     for (const AffineFormat &format : formats()) {
       OwnedWeight weight(9, columns);
-      auto expected = roundToNearest(weight.view(), format);
-      ASSERT_TRUE(expected.ok()) << expected.status();
-      for (bool isStatic : {false, true}) {
+      for (int manner = 0; manner < 4; ++manner) {
+        bool isStatic = manner & 1, isSearched = manner & 2; // by the plain mean square then
+        std::vector<float> importance(isSearched ? columns : 0, 1.0f);
+        auto expected = roundToNearest(weight.view(), format, importance);
+        ASSERT_TRUE(expected.ok()) << expected.status();
         OwnedWeight copy = weight;
-        auto rounded = roundWithFeedback(copy.view(), format, *factor, isStatic);
+        auto rounded = roundWithFeedback(copy.view(), format, *factor, isStatic, isSearched);
         ASSERT_TRUE(rounded.ok()) << rounded.status();
         EXPECT_TRUE(areSame(*rounded, *expected)) << nameOf(format);
         EXPECT_EQ(copy.elements, valuesOf(*expected, format).elements) << nameOf(format);

@@ -49,10 +49,15 @@ llvm::FailureOr<std::string> getFingerprint(mlir::ModuleOp module);
 /// is left of it. Fails as getFingerprint does.
 llvm::LogicalResult keepFingerprint(mlir::ModuleOp module);
 
-/// What tells a model from others, in 32 hexadecimal digits: a hash (XXH3 of 128 bits) over each parameter's symbol, type and up
-/// to 4096 first bytes, in the order of the module, as they were before they were converted. Files that measure a model name
-/// it by this. Fails, after a diagnostic, where bytes cannot be read.
-llvm::FailureOr<std::string> getFingerprint(mlir::ModuleOp module);
+/// The attribute of a `hone.param` [N, K] whose columns were multiplied with K numbers, by which its input was divided since the
+/// model was read: what was measured of that input counts divided by them.
+constexpr llvm::StringLiteral kChannelScalesName = "hone.channel_scales";
+
+/// Those K numbers; nothing where the input is as it was.
+llvm::ArrayRef<float> getChannelScales(ParamOp param);
+
+/// Notes that the columns of `param` were multiplied with `scales`, on top of what they were multiplied with before.
+void addChannelScales(ParamOp param, llvm::ArrayRef<float> scales);
 
 /// The type of 16 bits that the option of a pass names, f16 or bf16; null after an error that says what it was for.
 mlir::FloatType getHalfType(mlir::MLIRContext *context, llvm::StringRef name, llvm::StringRef purpose);

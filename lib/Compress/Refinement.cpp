@@ -1,0 +1,156 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Coordinate descent over the levels and scales of a row. D and its gradient, D H', follow every change.
+
+#include "hone/Compress/Refinement.h"
+
+#include "DenseProduct.h"
+
+#include <vector>
+
+namespace hone::compress {
+namespace {
+
+/// Rows that a thread takes at a time; H' is read once for their first gradients.
+constexpr int64_t kRows = 16;
+
+/// H' in f64, and what of it is asked for often.
+struct DampedMoment {
+  int64_t size;
+  std::vector<double> elements;
+
+  explicit DampedMoment(const SecondMoment &moment)
+      : size(moment.size), elements(moment.elements.begin(), moment.elements.end()) {
+    double sum = 0;
+    for (int64_t i = 0; i < size; ++i)
+      sum += elements[i * size + i] = at(i, i) == 0 ? 1 : at(i, i);
+    for (int64_t i = 0; i < size; ++i)
+      elements[i * size + i] += kDamping * sum / static_cast<double>(size);
+  }
+  double at(int64_t i, int64_t j) const { return elements[i * size + j]; }
+  const double *row(int64_t i) const { return elements.data() + i * size; }
+};
+
+/// One row: its levels and scales, what they miss, and how the error changes with each element.
+class Row {
+public:
+  Row(const AffineFormat &format, const DampedMoment &moment, std::span<const float> elements,
+      std::span<const bool> isFixed, std::span<int16_t> levels, std::span<AffineScale> scales, double *difference,
+      double *gradient)
+      : format(format), moment(moment), elements(elements), isFixed(isFixed), levels(levels), scales(scales),
+        difference(difference), gradient(gradient), width(format.width(moment.size)) {}
+
+  void refineScales() {
+    for (int64_t group = 0; group < static_cast<int64_t>(scales.size()); ++group)
+      refineScale(group);
+  }
+  void refineLevels() {
+    for (int64_t column = 0; column < moment.size; ++column)
+      if (elements[column] != 0 && !isFixed[column])
+        refineLevel(column);
+  }
+
+private:
+  /// What an element means, in multiples of its scale.
+  double stepsOf(int64_t column) const { return static_cast<double>(levels[column] - scales[column / width].zero); }
+
+  void refineScale(int64_t group) {
+    int64_t begin = group * width, end = std::min(begin + width, moment.size);
+    double slope = 0, curvature = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      slope += stepsOf(i) * gradient[i];
+      if (stepsOf(i) == 0)
+        continue;
+      const double *row = moment.row(i);
+      double sum = 0;
+      for (int64_t j = begin; j < end; ++j)
+        sum += row[j] * stepsOf(j);
+      curvature += stepsOf(i) * sum;
+    }
+    AffineScale &scale = scales[group];
+    float wanted = curvature > 0 ? scale.scale + static_cast<float>(slope / curvature) : scale.scale;
+    if (format.hasHalfScales)
+      wanted = static_cast<float>(static_cast<_Float16>(wanted));
+    double change = static_cast<double>(wanted) - scale.scale;
+    // The error becomes less by 2 change slope - change² curvature.
+    if (!std::isfinite(wanted) || wanted == 0 || !(change * (2 * slope - change * curvature) > 0))
+      return;
+    scale.scale = wanted;
+    for (int64_t i = begin; i < end; ++i)
+      move(i, elements[i] - scale.valueOf(levels[i]));
+  }
+
+  void refineLevel(int64_t column) {
+    AffineScale scale = scales[column / width];
+    double wanted = elements[column] - difference[column] + gradient[column] / moment.at(column, column);
+    auto level = static_cast<int16_t>(roundToLevel(format, scale, static_cast<float>(wanted)));
+    if (level == levels[column])
+      return;
+    double change = elements[column] - static_cast<double>(scale.valueOf(level)) - difference[column];
+    if (!(change * (2 * gradient[column] + change * moment.at(column, column)) < 0))
+      return;
+    levels[column] = level;
+    move(column, difference[column] + change);
+  }
+
+  void move(int64_t column, double missing) {
+    double change = missing - difference[column];
+    difference[column] = missing;
+    const double *row = moment.row(column);
+    if (change != 0)
+      for (int64_t j = 0; j < moment.size; ++j)
+        gradient[j] += change * row[j];
+  }
+
+  AffineFormat format;
+  const DampedMoment &moment;
+  std::span<const float> elements;
+  std::span<const bool> isFixed;
+  std::span<int16_t> levels;
+  std::span<AffineScale> scales;
+  double *difference, *gradient;
+  int64_t width;
+};
+
+} // namespace
+
+absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
+                    AffineWeight &rounded) {
+  if (moment.size != weight.columns)
+    return io::invalid("expected a second moment of ", weight.columns, " inputs, but got ", moment.size);
+  if (!std::ranges::all_of(moment.elements, [](float element) { return std::isfinite(element); }))
+    return io::invalid("expected second moments to be finite");
+  DampedMoment damped(moment);
+  int64_t columns = weight.columns, width = format.width(columns);
+  auto isFixed = std::make_unique<bool[]>(columns);
+  for (int64_t i = 0; i < columns; ++i)
+    isFixed[i] = moment.diagonal(i) == 0;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t first = 0; first < weight.rows; first += kRows) {
+    int64_t count = std::min(kRows, weight.rows - first);
+    std::vector<double> differences(count * columns), missing(count * columns), gradients(count * columns);
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t i = 0; i < columns; ++i) {
+        float value =
+            rounded.scales[(first + r) * rounded.groups + i / width].valueOf(rounded.levels[(first + r) * columns + i]);
+        differences[r * columns + i] = static_cast<double>(weight.row(first + r)[i]) - value;
+        missing[r * columns + i] = -differences[r * columns + i];
+      }
+    subtractProduct(count, columns, columns, {missing.data(), columns}, {damped.elements.data(), columns},
+                    {gradients.data(), columns});
+    for (int64_t r = 0; r < count; ++r) {
+      Row row(format, damped, weight.row(first + r), {isFixed.get(), static_cast<size_t>(columns)},
+              std::span(rounded.levels).subspan((first + r) * columns, columns),
+              std::span(rounded.scales).subspan((first + r) * rounded.groups, rounded.groups),
+              &differences[r * columns], &gradients[r * columns]);
+      for (int64_t pass = 0; pass < passes; ++pass) {
+        row.refineScales();
+        row.refineLevels();
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+} // namespace hone::compress

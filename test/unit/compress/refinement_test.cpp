@@ -1,0 +1,132 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Levels and scales that are refined: the error only falls, and in the end no change of one of them lowers it.
+
+#include "Matrices.h"
+#include "hone/Compress/Refinement.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <omp.h>
+
+namespace hone::compress {
+namespace {
+
+constexpr AffineFormat kFormats[] = {{4, 64, false, false, true},
+                                     {2, 32, true, false, true},
+                                     {3, 48, false, true, false},
+                                     {4, 0, false, false, true},
+                                     {8, 32, false, false, true}};
+
+OwnedWeight valuesOf(const AffineWeight &rounded, const AffineFormat &format) {
+  OwnedWeight values(rounded.rows, rounded.columns);
+  writeValues(rounded, format, values.view());
+  return values;
+}
+
+AffineWeight sweep(const OwnedWeight &weight, const AffineFormat &format, const OwnedMoment &moment) {
+  OwnedMoment copy = moment;
+  OwnedWeight settled = weight;
+  auto factor = InverseFactor::create(copy.view(), orderByDiagonal(copy.view()));
+  EXPECT_TRUE(factor.ok());
+  return *roundWithFeedback(settled.view(), format, *factor, /*hasStaticScales=*/true, /*searchesScales=*/true);
+}
+
+TEST(Refine, LowersTheErrorWithEveryPass) {
+  OwnedMoment moment = OwnedMoment::random(150);
+  std::vector<double> damped = moment.damped(kDamping);
+  for (const AffineFormat &format : kFormats) {
+    OwnedWeight weight(21, 150);
+    AffineWeight rounded = sweep(weight, format, moment);
+    double error = errorIn(damped, weight, valuesOf(rounded, format));
+    for (int pass = 0; pass < 3; ++pass) {
+      ASSERT_TRUE(refine(weight.view(), format, moment.view(), 1, rounded).ok());
+      double refined = errorIn(damped, weight, valuesOf(rounded, format));
+      EXPECT_LE(refined, pass ? error : 0.99 * error) << format.bits << " bits, " << pass;
+      error = refined;
+    }
+  }
+}
+
+/// What coordinate descent ends at: no other level of one element is better.
+TEST(Refine, EndsWhereNoLevelCanBeBetter) {
+  AffineFormat format{3, 20, false, false, true};
+  OwnedMoment moment = OwnedMoment::random(40);
+  std::vector<double> damped = moment.damped(kDamping);
+  OwnedWeight weight(3, 40);
+  AffineWeight rounded = sweep(weight, format, moment);
+  ASSERT_TRUE(refine(weight.view(), format, moment.view(), 50, rounded).ok());
+  double error = errorIn(damped, weight, valuesOf(rounded, format));
+  for (int16_t &level : rounded.levels)
+    for (int change : {-1, 1}) {
+      if (level + change < format.lowest() || level + change > format.highest())
+        continue;
+      level = static_cast<int16_t>(level + change);
+      EXPECT_GE(errorIn(damped, weight, valuesOf(rounded, format)), error * (1 - 1e-9));
+      level = static_cast<int16_t>(level - change);
+    }
+}
+
+TEST(Refine, HasNothingToGainFromAMultipleOfTheIdentity) {
+  AffineFormat format{4, 32, false, false, true};
+  OwnedMoment moment = OwnedMoment::identity(96, 0.37f);
+  OwnedWeight weight(9, 96);
+  std::vector<float> importance(96, 1.0f);
+  AffineWeight nearest = *roundToNearest(weight.view(), format, importance), rounded = sweep(weight, format, moment);
+  EXPECT_EQ(rounded.levels, nearest.levels); // the searched scales are those of the plain mean square
+  std::vector<double> damped = moment.damped(kDamping);
+  double error = errorIn(damped, weight, valuesOf(nearest, format));
+  ASSERT_TRUE(refine(weight.view(), format, moment.view(), 5, rounded).ok());
+  double refined = errorIn(damped, weight, valuesOf(rounded, format));
+  EXPECT_LE(refined, error);
+  EXPECT_GE(refined, 0.98 * error); // that of the searched scales is nearly the least
+}
+
+TEST(Refine, LeavesZerosAndColumnsWithoutInputs) {
+  OwnedMoment moment = OwnedMoment::random(64);
+  for (int64_t i = 0; i < 64; ++i)
+    moment.at(5, i) = moment.at(i, 5) = 0;
+  for (const AffineFormat &format : kFormats) {
+    OwnedWeight weight(6, 64);
+    for (size_t i = 0; i < weight.elements.size(); i += 2)
+      weight.elements[i] = 0;
+    AffineWeight rounded = sweep(weight, format, moment);
+    ASSERT_TRUE(refine(weight.view(), format, moment.view(), 3, rounded).ok());
+    OwnedWeight values = valuesOf(rounded, format);
+    for (int64_t row = 0; row < 6; ++row) {
+      EXPECT_EQ(values.at(row, 5), 0);
+      for (int64_t i = 0; i < 64; i += 2)
+        ASSERT_EQ(values.at(row, i), 0);
+    }
+  }
+}
+
+TEST(Refine, IsTheSameForEveryNumberOfThreads) {
+  OwnedMoment moment = OwnedMoment::random(100);
+  OwnedWeight weight(50, 100);
+  AffineWeight alone = sweep(weight, kFormats[0], moment), together = alone;
+  int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  ASSERT_TRUE(refine(weight.view(), kFormats[0], moment.view(), 2, alone).ok());
+  omp_set_num_threads(3);
+  ASSERT_TRUE(refine(weight.view(), kFormats[0], moment.view(), 2, together).ok());
+  omp_set_num_threads(threads);
+  EXPECT_EQ(alone.levels, together.levels);
+  for (size_t i = 0; i < alone.scales.size(); ++i)
+    EXPECT_EQ(alone.scales[i].scale, together.scales[i].scale);
+}
+
+TEST(Refine, RefusesOtherSizesAndMomentsThatAreNotFinite) {
+  OwnedMoment moment = OwnedMoment::random(64);
+  OwnedWeight weight(2, 64);
+  AffineWeight rounded = sweep(weight, kFormats[0], moment);
+  OwnedMoment other = OwnedMoment::random(32);
+  EXPECT_FALSE(refine(weight.view(), kFormats[0], other.view(), 1, rounded).ok());
+  moment.at(3, 4) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(refine(weight.view(), kFormats[0], moment.view(), 1, rounded).ok());
+}
+
+} // namespace
+} // namespace hone::compress
