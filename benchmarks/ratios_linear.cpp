@@ -1,13 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed linear layers of a model of 0.5 B parameters. A few rows are bound by reading weights: their rate is given as a share
+// Packed linear layers of a model of 0.5 B parameters; operations are those of the dense weight. A few rows are bound by reading weights: their rate is given as a share
 // of the read bandwidth over the same memory. Many rows are bound by arithmetic: their rate is a share of the peak.
 
 #include "limits.h"
 #include "measure.h"
 
 #include "cpu/packing/pack_linear.h"
+#include "cpu/packing/pack_sparse.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +21,8 @@ using cpu::PackedFormat;
 struct Case {
   const char *name, *kernel;
   PackedFormat format;
-  int64_t group, bits; // bits of activations, 0 where they stay floats
+  int64_t group, bits;   // bits of activations, 0 where they stay floats
+  bool isSparse = false; // two of every four inputs are kept
 };
 
 const Case kCases[] = {
@@ -43,6 +45,9 @@ const Case kCases[] = {
     {"u2-g64", "hone.packed_linear.u2", PackedFormat::U2, 64, 8},
     {"u2-g64-x16", "hone.packed_linear.u2", PackedFormat::U2, 64, 16},
     {"u2-g32", "hone.packed_linear.u2", PackedFormat::U2, 32, 8},
+    {"f32-2of4", "hone.sparse_linear.f32", PackedFormat::F32, 0, 0, true},
+    {"f16-2of4", "hone.sparse_linear.f16", PackedFormat::F16, 0, 0, true},
+    {"bf16-2of4", "hone.sparse_linear.bf16", PackedFormat::Bf16, 0, 0, true},
 };
 
 struct LayerSize {
@@ -69,9 +74,11 @@ public:
   Layers(const Case &test, const LayerSize &size, int64_t rows, int64_t most, std::span<uint8_t> pool)
       : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
     cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
-    auto weightSizes = packedLinearShape(test.format, shape);
-    auto scaleSizes = packedScaleShape(test.format, shape);
-    int64_t weightBytes = packedLinearBytes(test.format, shape);
+    auto weightSizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
+    auto scaleSizes = packedScaleShape(test.format, shape), indexSizes = packedIndexShape(shape);
+    int64_t sparseBytes = elementsOf(weightSizes) * (test.format == PackedFormat::F32 ? 4 : 2);
+    int64_t valueBytes = test.isSparse ? sparseBytes : packedLinearBytes(test.format, shape);
+    int64_t weightBytes = valueBytes + (test.isSparse ? elementsOf(indexSizes) : 0);
     int64_t scaleBytes = isQuantized(test.format) ? scaleSizes[0] * scaleSizes[1] * scaleSizes[2] * 2 : 0;
     layerBytes = weightBytes + scaleBytes;
     count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
@@ -79,6 +86,8 @@ public:
       uint8_t *at = pool.data() + i * layerBytes;
       std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs}),
                                            viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()})};
+      if (test.isSparse)
+        operands.push_back(viewOf(at + valueBytes, HONE_U8, {indexSizes.begin(), indexSizes.end()}));
       if (isQuantized(test.format)) {
         operands.push_back(viewOf(at + weightBytes, HONE_F16, {scaleSizes.begin(), scaleSizes.end()}));
         operands.push_back(viewOf(nullptr, HONE_U8, {0}));
@@ -102,6 +111,8 @@ public:
   }
 
 private:
+  static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+
   const Case &test;
   Floats x, y;
   std::vector<std::vector<hone_tensor>> calls;
@@ -204,7 +215,7 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
     }
   for (const Case &test : kCases) {
     std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
-    if (!isQuantized(test.format) && isWanted(options, name))
+    if (!isQuantized(test.format) && !test.isSparse && isWanted(options, name))
       pairOfLayers(options, pool, test, level, name);
   }
 }

@@ -115,6 +115,62 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
                     ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
     /// The first levels of row `row` in the bytes of a plane of levels that has `rows` rows, counted from 0.
     void loadLevels(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> levels) const;
+    /// buildElement for input `column` where its level is the one at `place` of the row.
+    ::mlir::Value buildLevel(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Type elementType,
+                             ::mlir::ValueRange planes, ::mlir::Value row, ::mlir::Value place, ::mlir::Value column) const;
+  }];
+}
+
+def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]> {
+  let summary = "a matrix of which n of every m neighbouring inputs are stored, and the others are 0";
+  let description = [{
+    *Meaning.* A matrix `[N, K]` that the encoding `of` would store whole: f32, f16, bf16 or a `#hone.affine`, whose groups count
+    inputs of the matrix. Of each m inputs of a row n are kept, in their order. Planes:
+
+    - `values`, those of the kept elements as `of` stores them: `[N, K / m · n]` of floats, or `[N, bytes of a row]` of levels, the
+      first of a byte in its lowest bits;
+    - `indices`, `[N, bytes of a row]`: for each kept element which of its m inputs it is, in log2 m bits; the first of a byte in
+      its lowest bits, and as many in a byte as fit;
+    - the other planes of `of` as they are.
+
+    Packing rounds the elements as `of` does, and keeps those that are not 0 then. Where a group has fewer, its first zeros are
+    kept too; where it has more, packing fails.
+
+    *Constraints.*
+
+    - C1. m is 2, 4, 8 or 16, and n is 1 to m - 1.
+    - C2. `of` is f32, f16, bf16, or a `#hone.affine` of 2, 4 or 8 bits that is not transposed.
+    - C3. The tensor has 2 dimensions, and elements that `of` stores.
+    - C4. K is a multiple of m.
+
+    *Example.*
+    ```mlir
+    func.func private @floats() -> tensor<4864x896xf32, #hone.nm<2:4, of = bf16>>
+    func.func private @levels() -> tensor<4864x896xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>>
+    ```
+  }];
+  let parameters = (ins "int64_t":$n, "int64_t":$m, "::mlir::Attribute":$of);
+  let builders = [AttrBuilderWithInferredContext<(ins "int64_t":$n, "int64_t":$m, "::mlir::Attribute":$of), [{
+    return $_get(of.getContext(), n, m, of);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The numbers that are kept, or null where elements are floats.
+    ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getOf()); }
+    /// Whether elements may be kept of what `of` says (C2).
+    static bool canKeep(::mlir::Attribute of);
+    /// The encoding that stores the whole matrix: `#hone.stored` where `of` is a type.
+    ::hone::EncodingInterface getWhole() const;
+    /// Whether what `source` (null: plain f32) stores can be repacked to this without rounding.
+    bool isStoredAs(::mlir::Attribute source) const;
+    /// Row and group of the first m elements more than n of which are not 0, or nothing; `planes` are those of a matrix of
+    /// `shape` in the encoding `source`: null (plain f32), `#hone.stored`, or a `#hone.affine` that is not transposed.
+    ::std::optional<::std::pair<int64_t, int64_t>> findMisfit(
+        ::llvm::ArrayRef<int64_t> shape, ::mlir::Attribute source, ::llvm::ArrayRef<::llvm::ArrayRef<char>> planes) const;
+    /// Which of its m inputs each kept element of row `row` is, by the plane of indices of a matrix that has `rows` rows.
+    void loadIndices(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> indices) const;
   }];
 }
 

@@ -23,15 +23,19 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; planes `values`
       `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
+    - `#hrt.panels<#hone.nm<2:4, of = type>>`: the kept elements of that encoding in the layout of
+      runtime/cpu/packing/pack_sparse.h; planes `values`, and `indices` `[panels, inputs / 32, 16, 4]` of bytes.
 
     *Constraints.*
 
-    - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128.
+    - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128, or a
+      `#hone.nm` that keeps 2 of 4 floats.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
     ```mlir
     func.func private @weight() -> tensor<4864x896xf32, #hrt.panels<bf16>>
+    func.func private @sparse() -> tensor<4864x896xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>>
     func.func private @quantized() -> tensor<4864x896xf32, #hrt.panels<#hone.affine<bits = 4, group = 64, scales = f16>>>
     ```
   }];
@@ -46,6 +50,8 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     }]>];
   let skipDefaultBuilders = 1;
   let extraClassDeclaration = [{
+    /// What two of every four elements are kept of, or null where all are.
+    ::hone::NmAttr getNm() const { return ::llvm::dyn_cast<::hone::NmAttr>(getElements()); }
     /// The numbers that are packed, or null where elements are floats.
     ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getElements()); }
 

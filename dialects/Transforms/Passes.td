@@ -54,7 +54,7 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
   let summary = "Keep n of every m neighbouring inputs of weights";
   let description = [{
     Of every `m` neighbouring inputs of each row of a weight, `n` elements are kept and the others become 0. How the weight is
-    stored stays as it is. Which elements are kept, and what becomes of them, is the choice of `method`:
+    stored stays as it is (`hone-sparsify-weights` changes that). Which elements are kept, and what becomes of them, is the choice of `method`:
 
     - `magnitude`: those of largest magnitude;
     - `wanda`: those of largest |w| · |x|, with |x| the root of the mean square of the input;
@@ -140,6 +140,18 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
   ];
   let statistics = [Statistic<"numScaled", "num-inputs-scaled", "Number of inputs whose channels are scaled">];
   let dependentDialects = ["::hone::HoneDialect"];
+}
+
+def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
+  let summary = "Store two of every four inputs of the weights whose others are 0";
+  let description = [{
+    A parameter that is a matrix of f32, plain, `#hone.stored` or `#hone.affine`, that products read, and of which at most two of
+    every four neighbouring inputs of each row are not 0, is stored as `#hone.nm<2:4, of = …>` of the same elements. Whether it
+    is such a matrix its bytes say: it does not matter who pruned it. A remark says what a parameter took before and takes now,
+    or why it stays as it is: the first elements that do not fit, or that no kernel reads it so.
+  }];
+  let statistics = [Statistic<"numSparsified", "num-weights-sparsified", "Number of parameters stored by their kept inputs">];
+  let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect"];
 }
 
 def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {

@@ -13,6 +13,7 @@
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
+#include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -76,7 +77,12 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (phase.build)
     phase.build(pm);
-  return phase.name == "rewrite" ? addRewrites(options, pm, loc) : success();
+  if (phase.name != "rewrite")
+    return success();
+  if (failed(addRewrites(options, pm, loc)))
+    return failure();
+  pm.addPass(createSparsifyWeights()); // what the model came with counts like what was pruned here
+  return success();
 }
 
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {

@@ -119,6 +119,27 @@ def packed_products():
                        {"w": (type, stored(weight, element))}, x=tensor("B", "S", inner))
 
 
+def keep_two_of_four(rng, rows, inner):
+    """Which elements stay, and the plane of their indices as #hone.nm<2:4, …> has it."""
+    kept = np.sort(rng.permuted(np.tile(np.arange(4), (rows, inner // 4, 1)), axis=2)[:, :, :2], axis=2)
+    mask = np.zeros((rows, inner // 4, 4), bool)
+    np.put_along_axis(mask, kept, True, axis=2)
+    bits = kept.reshape(rows, -1).astype(np.uint8)
+    bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 4))).reshape(rows, -1, 4)
+    return mask.reshape(rows, inner), (bits << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=2).astype(np.uint8)
+
+
+def sparse_products():
+    rng = np.random.default_rng(8)
+    for (element, tolerance), (rows, inner) in itertools.product((("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), ((33, 20), (64, 96))):
+        mask, indices = keep_two_of_four(rng, rows, inner)
+        weight = (SPREAD * rng.standard_normal((rows, inner))).astype(np.float32)[mask].reshape(rows, -1)
+        weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
+        planes = f"{{values = {stored(weight, element)}, indices = {stored(indices, 'i8')}}}"
+        yield Case(f"hone.sparse_linear.{element}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, tolerance,
+                   {"w": (tensor(rows, inner, element=f"f32, #hone.nm<2:4, of = {element}>"), planes)}, x=tensor("B", "S", inner))
+
+
 def packed_mlps():
     rng = np.random.default_rng(5)
     x, operands = tensor("B", "S", 64), ("g", "u", "d")
@@ -211,7 +232,7 @@ def check(case, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_pairs())
+                                packed_pairs(), sparse_products())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

@@ -52,7 +52,8 @@ static Choice choosePackedLinear(Value x, Value weight, Value bias, Value factor
   if (!panels || !arePlainF32({x, bias, factor}))
     return {};
   Value absent;
-  Choice choice{"hone.packed_linear." + panels.getKernelSuffix(), {x, weight}, {activation}, {}};
+  StringRef kernel = panels.getNm() ? "hone.sparse_linear." : "hone.packed_linear.";
+  Choice choice{(kernel + panels.getKernelSuffix()).str(), {x, weight}, {activation}, {}};
   if (AffineAttr affine = panels.getAffine()) {
     // The kernel multiplies integers alone; those of 16 bits err by a 65534th of the largest activation of their group.
     int64_t bits = affine.getActivations() ? affine.getActivations() : 16;
@@ -184,11 +185,12 @@ static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice 
   return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
 }
 
-/// Both products at once, where their weights are floats of the same type, or integers whose products may be those of floats.
+/// Both products at once, where their weights are floats of the same type, or integers whose products may be those of floats, and
+/// whole.
 static Choice choosePackedMlp(MlpOp op) {
   hrt::PanelsAttr panels = getPanels(op.getUp());
   AffineAttr affine = panels.getAffine();
-  if (panels != getPanels(op.getDown()) || (affine && !affine.getAtLeast()) ||
+  if (panels != getPanels(op.getDown()) || panels.getNm() || (affine && !affine.getAtLeast()) ||
       !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
     return {};
   int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);

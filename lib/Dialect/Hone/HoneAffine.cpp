@@ -293,7 +293,12 @@ static Value readLevel(OpBuilder &builder, Location loc, AffineAttr encoding, Va
 
 Value AffineAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
-  Value row = indices[0], column = indices[1], group = createIndex(builder, loc, 0);
+  return buildLevel(builder, loc, elementType, planes, indices[0], indices[1], indices[1]);
+}
+
+Value AffineAttr::buildLevel(OpBuilder &builder, Location loc, Type elementType, ValueRange planes, Value row,
+                             Value place, Value column) const {
+  Value group = createIndex(builder, loc, 0);
   if (getGroup())
     group = arith::DivUIOp::create(builder, loc, column, createIndex(builder, loc, getGroup()));
   Value zero;
@@ -301,11 +306,11 @@ Value AffineAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
     zero = readLevel(builder, loc, *this, planes[2], row, group);
   else
     zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(getMiddle())));
-  Value level = arith::SubFOp::create(builder, loc, readLevel(builder, loc, *this, planes[0], row, column), zero);
-  SmallVector<Value> place{row, group};
+  Value level = arith::SubFOp::create(builder, loc, readLevel(builder, loc, *this, planes[0], row, place), zero);
+  SmallVector<Value> at{row, group};
   if (getTransposed())
-    std::swap(place[0], place[1]);
-  Value scale = tensor::ExtractOp::create(builder, loc, planes[1], place);
+    std::swap(at[0], at[1]);
+  Value scale = tensor::ExtractOp::create(builder, loc, planes[1], at);
   if (!getScales().isF32())
     scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
   Value element = arith::MulFOp::create(builder, loc, level, scale);

@@ -4,16 +4,13 @@
 // #hrt.panels and blocks of keys and values: the layouts themselves are the runtime's (runtime/cpu/packing), which writes and
 // reads them.
 
+#include "Panels.h"
+
 #include "hone/Dialect/Hone/HoneStorage.h"
-#include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
-#include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "cpu/packing/layout.h"
-#include "cpu/packing/pack_linear.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/Parallel.h"
 
@@ -26,7 +23,8 @@ namespace hone::hrt {
 //===----------------------------------------------------------------------===//
 
 static FloatType getFloat(PanelsAttr panels) {
-  return cast<FloatType>(cast<TypeAttr>(panels.getElements()).getValue());
+  Attribute elements = panels.getNm() ? panels.getNm().getOf() : panels.getElements();
+  return cast<FloatType>(cast<TypeAttr>(elements).getValue());
 }
 
 static cpu::PackedFormat getFormat(AffineAttr affine) {
@@ -42,7 +40,7 @@ static cpu::PackedFormat getFormat(AffineAttr affine) {
   }
 }
 
-static cpu::PackedFormat getFormat(PanelsAttr panels) {
+cpu::PackedFormat getFormat(PanelsAttr panels) {
   if (AffineAttr affine = panels.getAffine())
     return getFormat(affine);
   FloatType type = getFloat(panels);
@@ -51,12 +49,14 @@ static cpu::PackedFormat getFormat(PanelsAttr panels) {
   return type.isF16() ? cpu::PackedFormat::F16 : cpu::PackedFormat::Bf16;
 }
 
-static cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
+cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
   AffineAttr affine = panels.getAffine();
   return {shape[0], shape[1], affine ? affine.getGroup() : 0};
 }
 
 static bool isPackable(Attribute elements) {
+  if (auto nm = dyn_cast<NmAttr>(elements))
+    return nm.getN() == 2 && nm.getM() == 4 && !nm.getAffine();
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
     return llvm::is_contained(groups, affine.getGroup());
@@ -66,13 +66,14 @@ static bool isPackable(Attribute elements) {
 }
 
 bool PanelsAttr::canPack(Attribute encoding) {
-  return !encoding || isa<StoredAttr>(encoding) || (isa<AffineAttr>(encoding) && isPackable(encoding));
+  return !encoding || isa<StoredAttr>(encoding) || (isa<AffineAttr, NmAttr>(encoding) && isPackable(encoding));
 }
 
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
-                       << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128";
+                       << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
+                          "#hone.nm of 2:4 floats";
   return success();
 }
 
@@ -111,6 +112,8 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 }
 
 SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
+  if (getNm())
+    return getSparsePlanes(*this, shape, getFloat(*this));
   cpu::PackedFormat format = getFormat(*this);
   cpu::LinearShape linear = getLinearShape(*this, shape);
   std::array<int64_t, 4> values = cpu::packedLinearShape(format, linear);
@@ -129,10 +132,6 @@ SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) 
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
-
-static std::span<uint8_t> asSpan(MutableArrayRef<char> plane) {
-  return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
-}
 
 /// Levels of 16 outputs at a time, one byte each, and then in their panel.
 static void packLevels(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
@@ -172,6 +171,8 @@ static void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<Arra
 
 bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
                         ArrayRef<MutableArrayRef<char>> planes) const {
+  if (getNm())
+    return repackSparse(*this, shape, source, from, planes);
   if (getAffine()) {
     if (source != getAffine())
       return false;
@@ -190,7 +191,7 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
 LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  EncodingInterface source = getAffine();
+  EncodingInterface source = getNm() ? EncodingInterface(getNm()) : EncodingInterface(getAffine());
   if (!source && elementType == getFloat(*this)) {
     repack(shape, StoredAttr::get(getFloat(*this)), dense, planes);
     return success();
@@ -255,6 +256,8 @@ private:
 
 void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
+  if (getNm())
+    return unpackSparse(*this, shape, elementType, planes, dense);
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
   PanelReader from(*this, types, planes);
   PlainElements to(elementType);
@@ -262,33 +265,6 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
     for (int64_t k = 0; k < shape[1]; ++k)
       to.store(dense, n * shape[1] + k, from.load(n, k));
 }
-
-namespace {
-/// Builds IR on indices.
-class IndexBuilder {
-public:
-  IndexBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
-  Value divide(Value value, int64_t by) { return arith::DivUIOp::create(builder, loc, value, constant(by)); }
-  Value remainder(Value value, int64_t by) { return arith::RemUIOp::create(builder, loc, value, constant(by)); }
-  Value add(Value value, Value other) { return arith::AddIOp::create(builder, loc, value, other); }
-  Value multiply(Value value, int64_t by) { return arith::MulIOp::create(builder, loc, value, constant(by)); }
-  Value extract(Value tensor, ValueRange place) { return tensor::ExtractOp::create(builder, loc, tensor, place); }
-  Value number(Value level) { return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level); }
-  Value number(int64_t level) {
-    return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(level)));
-  }
-  /// The number of quad `quad` of `numbers`, as an index or a byte.
-  Value pick(Value quad, ArrayRef<int32_t> numbers, Type type);
-  /// The level of input `input` in a plane of panels.
-  Value level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output);
-
-private:
-  OpBuilder &builder;
-  Location loc;
-};
-} // namespace
 
 Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
   auto number = [&](int32_t value) -> Value {
@@ -330,6 +306,8 @@ Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value pan
 
 Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
+  if (getNm())
+    return buildSparseElement(builder, loc, *this, elementType, planes, indices);
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (AffineAttr affine = getAffine()) {

@@ -118,6 +118,48 @@ hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1
 
 // -----
 
+// @nm_c1_inputs
+// expected-error @below {{expected n of m inputs to be 1 to m - 1 of 2, 4, 8 or 16, but got 2 of 6}}
+func.func private @f() -> tensor<4x12xf32, #hone.nm<2:6, of = f32>>
+
+// -----
+
+// @nm_c1_kept
+// expected-error @below {{expected n of m inputs to be 1 to m - 1 of 2, 4, 8 or 16, but got 4 of 4}}
+func.func private @f() -> tensor<4x8xf32, #hone.nm<4:4, of = f32>>
+
+// -----
+
+// @nm_c2_type
+// expected-error @below {{unsupported encoding of kept elements i8; supported: f32, f16, bf16, #hone.affine of 2, 4 or 8 bits that is not transposed}}
+func.func private @f() -> tensor<4x8xf32, #hone.nm<2:4, of = i8>>
+
+// -----
+
+// @nm_c2_transposed
+// expected-error @below {{unsupported encoding of kept elements #hone.affine<bits = 8, transposed = true>; supported:}}
+func.func private @f() -> tensor<4x8xf32, #hone.nm<2:4, of = #hone.affine<bits = 8, transposed = true>>>
+
+// -----
+
+// @nm_c3_dimensions
+// expected-error @below {{expected a tensor of which n of m inputs are stored to have 2 dimensions, but got 3}}
+func.func private @f() -> tensor<2x4x8xf32, #hone.nm<2:4, of = f32>>
+
+// -----
+
+// @nm_c3_elements
+// expected-error @below {{expected the elements of a tensor stored as 'bf16' to be f32 or the same, but got 'f16'}}
+func.func private @f() -> tensor<4x8xf16, #hone.nm<2:4, of = bf16>>
+
+// -----
+
+// @nm_c4_inputs
+// expected-error @below {{expected the number of inputs to be a multiple of 4, but got 10}}
+func.func private @f() -> tensor<4x10xf32, #hone.nm<2:4, of = f32>>
+
+// -----
+
 // @affine_c1_bits
 // expected-error @below {{unsupported number of bits 5; supported: 2, 3, 4, 8}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 5>>

@@ -10,6 +10,10 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   func.func private @swapped() -> tensor<2x4x8xf32, #hone.stored<bf16, transposed>>
   // CHECK: tensor<4x8xf16, #hone.stored<f16, transposed>>
   func.func private @half() -> tensor<4x8xf16, #hone.stored<f16, transposed>>
+  // CHECK: tensor<4x8xf32, #hone.nm<2:4, of = bf16>>
+  func.func private @kept() -> tensor<4x8xf32, #hone.nm<2:4, of = bf16>>
+  // CHECK: tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
+  func.func private @kept_levels() -> tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 8, transposed = true>>
   func.func private @bytes() -> tensor<4x8xf32, #hone.affine<bits = 8, scales = f32, transposed = true>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 4, group = 4, scales = f16, hasZeros = true, activations = 8, atLeast = true>>

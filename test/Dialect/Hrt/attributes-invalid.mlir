@@ -33,3 +33,15 @@ func.func private @f() -> tensor<2x?x8xf32, #hrt.key_blocks>
 // @value_blocks_c1_elements
 // expected-error @below {{expected values in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got 4 and 'i8'}}
 func.func private @f() -> tensor<1x2x?x8xi8, #hrt.value_blocks>
+
+// -----
+
+// @panels_c1_nm
+// expected-error @below {{unsupported packed elements #hone.nm<1:4, of = bf16>}}
+func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<1:4, of = bf16>>>
+
+// -----
+
+// @panels_c1_nm_levels
+// expected-error @below {{unsupported packed elements #hone.nm<2:4, of = #hone.affine<bits = 8>>}}
+func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 8>>>>

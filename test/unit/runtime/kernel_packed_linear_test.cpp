@@ -39,7 +39,9 @@ double activate(double v, int64_t activation) {
 
 class PackedLinearKernel : public KernelTest {
 protected:
-  void check(const Case &test) {
+  void check(Case test) {
+    if (test.kind.isSparse)
+      test.inputs = (test.inputs + 3) / 4 * 4;
     std::vector<int64_t> xShape = test.rows, yShape = test.rows;
     xShape.push_back(test.inputs);
     yShape.push_back(test.outputs);
@@ -48,15 +50,21 @@ protected:
     PackedWeight weight(test.kind, test.outputs, test.inputs, random);
     std::vector<hone_tensor> operands = {x.view(), weight.weightView()};
     std::vector<int64_t> ints = {test.activation};
+    if (test.kind.isSparse)
+      operands.push_back(weight.indicesView());
     if (isQuantized(test.kind.format)) {
       operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
       ints.insert(ints.end(), {test.kind.group, test.bits, test.isLeast});
     }
     operands.insert(operands.end(), {bias.view(), factor.view(), residual.view(), y.view()});
-    run(kernelOf("hone.packed_linear", test.kind.format), operands, ints);
+    run(kernelOf(test), operands, ints);
     for (int64_t row = 0, rows = *io::elementCount(test.rows); row < rows; ++row)
       if (!compareRow(test, x, weight, bias, factor, residual, row, y))
         return;
+  }
+
+  static std::string kernelOf(const Case &test) {
+    return test::kernelOf(test.kind.isSparse ? "hone.sparse_linear" : "hone.packed_linear", test.kind.format);
   }
 
   /// False, with a message, where y is farther from the exact sum than rounding explains.
@@ -84,10 +92,10 @@ protected:
       }
       if (std::abs(y.at(index) - expected) <= 1.2 * error) // activations have slopes up to 1.13
         continue;
-      ADD_FAILURE() << kernelOf("hone.packed_linear", test.kind.format) << " group " << test.kind.group << " bits "
-                    << test.bits << " rows " << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs "
-                    << test.outputs << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index)
-                    << ": expected " << expected << " ± " << error << ", but got " << y.at(index);
+      ADD_FAILURE() << kernelOf(test) << " group " << test.kind.group << " bits " << test.bits << " rows "
+                    << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs " << test.outputs
+                    << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index) << ": expected "
+                    << expected << " ± " << error << ", but got " << y.at(index);
       return false;
     }
     return true;
@@ -149,6 +157,9 @@ const WeightKind kKinds[] = {
     {PackedFormat::U2, 64, true, true},
     {PackedFormat::U2, 128},
     {PackedFormat::U2, 0, true},
+    {.format = PackedFormat::F32, .isSparse = true},
+    {.format = PackedFormat::F16, .isSparse = true},
+    {.format = PackedFormat::Bf16, .isSparse = true},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {

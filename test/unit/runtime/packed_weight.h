@@ -7,6 +7,7 @@
 #define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 
 #include "cpu/packing/pack_linear.h"
+#include "cpu/packing/pack_sparse.h"
 #include "hone/io/array.h"
 
 #include <algorithm>
@@ -33,27 +34,27 @@ inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
 
 inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
-/// What a case asks of a weight; scales are f32 or f16.
+/// What a case asks of a weight; scales are f32 or f16. Of a sparse one, of floats, two of every four inputs are kept.
 struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
-  bool hasZeros = false, hasHalfScales = false;
+  bool hasZeros = false, hasHalfScales = false, isSparse = false;
 };
 
 class PackedWeight {
 public:
   PackedWeight(const WeightKind &kind, int64_t outputs, int64_t inputs, std::mt19937 &random)
       : kind(kind), shape{outputs, inputs, kind.group}, values(static_cast<size_t>(outputs * inputs)) {
-    packed.resize(static_cast<size_t>(packedLinearBytes(kind.format, shape)));
     build(random);
   }
 
   float at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * shape.inputs + k)]; }
 
   hone_tensor weightView() {
-    auto sizes = packedLinearShape(kind.format, shape);
+    auto sizes = kind.isSparse ? packedSparseShape(kind.format, shape) : packedLinearShape(kind.format, shape);
     return io::denseView(packed.data(), elementType(), sizes);
   }
+  hone_tensor indicesView() { return io::denseView(indices.data(), HONE_U8, packedIndexShape(shape)); }
   hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
 
@@ -92,7 +93,38 @@ private:
       elements[i] = encode(normal(random));
       values[i] = decode(elements[i]);
     }
+    if (kind.isSparse)
+      packTwoOfFour(elements, random);
+    else
+      pack(elements);
+  }
+
+  template <typename Element> void pack(const std::vector<Element> &elements) {
+    packed.resize(static_cast<size_t>(packedLinearBytes(kind.format, shape)));
     packLinearWeight(kind.format, shape, {elements.data(), shape.inputs, 1}, packed);
+  }
+
+  /// Draws which elements are kept; the others become 0.
+  template <typename Element> void packTwoOfFour(const std::vector<Element> &elements, std::mt19937 &random) {
+    std::vector<Element> kept;
+    std::vector<uint8_t> places;
+    for (size_t first = 0; first < values.size(); first += 4) {
+      size_t dropped[] = {random() % 4, random() % 3};
+      dropped[1] += dropped[1] >= dropped[0];
+      for (size_t i = 0; i < 4; ++i)
+        if (i == dropped[0] || i == dropped[1]) {
+          values[first + i] = 0;
+        } else {
+          kept.push_back(elements[first + i]);
+          places.push_back(static_cast<uint8_t>(i));
+        }
+    }
+    auto countOf = [](const std::array<int64_t, 4> &sizes) {
+      return static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]);
+    };
+    packed.resize(countOf(packedSparseShape(kind.format, shape)) * sizeof(Element));
+    indices.resize(countOf(packedIndexShape(shape)));
+    packSparseLinear(kind.format, shape, kept.data(), places.data(), packed, indices);
   }
 
   void quantize(std::mt19937 &random, int32_t mostLevel, int32_t usualZero) {
@@ -115,7 +147,7 @@ private:
         levels[i] = static_cast<uint8_t>(level(random));
         values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
       }
-    packLinearWeight(kind.format, shape, {levels.data(), shape.inputs, 1}, packed);
+    pack(levels);
     packPerGroup(kind.hasHalfScales ? 2 : 4,
                  kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
     if (kind.hasZeros)
@@ -148,7 +180,7 @@ private:
   }
 
   std::vector<float> values;
-  std::vector<uint8_t> packed, scales, zeros;
+  std::vector<uint8_t> packed, indices, scales, zeros;
 };
 
 } // namespace hone::test

@@ -70,7 +70,7 @@ template <typename Format, typename Body> bool withEngine(int64_t rows, const Bo
 #endif
   if (rows <= kDenseRows)
     return false;
-  body([](const hone_tensor &weight) { return VectorEngine<Format>(weight); });
+  body([](const hone_tensor &weight) { return VectorEngine<DenseWeight<Format>>(DenseWeight<Format>(weight)); });
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many rows of floating-point weights by vector registers.
+// Many rows of floating-point weights by vector registers, as they lie or unpacked to what registers multiply.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_VECTOR_ENGINE_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_VECTOR_ENGINE_H
@@ -12,10 +12,37 @@
 
 namespace {
 
-/// A step is one of the format's. Formats that do not calculate with what they load become floats first, a unit at a time.
-template <typename Format> class VectorEngine {
+/// Packed weights of a dense format. Formats that do not calculate with what they load become floats first.
+template <typename Format> class DenseWeight {
 public:
-  static constexpr int64_t kPanels = kDensePanels, kStepInputs = Format::kStepWords * Format::kWordInputs;
+  /// What is multiplied, and how many steps of it a step is.
+  using Target = __type_pack_element<Format::kUnpacks, Format, F32Format>;
+  static constexpr int64_t kTargetSteps = Format::kUnpacks ? Format::kStepWords : 1;
+  static constexpr bool kIsUnpacked = Format::kUnpacks;
+
+  explicit DenseWeight(const hone_tensor &weight)
+      : panels(weight.sizes[0]), steps(weight.sizes[1]), data(static_cast<const uint8_t *>(weight.data)) {}
+
+  const uint8_t *at(int64_t panel, int64_t step) const { return data + (panel * steps + step) * Format::kBytes; }
+
+  void unpack(int64_t panel, int64_t step, float *to) const {
+    Format::unpack(at(panel, step), to);
+    prefetchAhead(at(panel, step), kWeightPrefetch);
+  }
+
+  int64_t panels, steps;
+
+private:
+  const uint8_t *data;
+};
+
+/// Weights have `panels` and `steps`; a step is kTargetSteps of the format `Target`, as which it lies `at` a panel and step, or is
+/// unpacked, a unit at a time.
+template <typename Weights> class VectorEngine {
+public:
+  using Target = typename Weights::Target;
+  static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
+  static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
@@ -23,16 +50,16 @@ public:
     Vector at(int64_t panel, int64_t row) const { return load(lanes[row][panel]); }
   };
 
-  explicit VectorEngine(const hone_tensor &weight)
-      : panels(weight.sizes[0]), steps(weight.sizes[1]), data(static_cast<const uint8_t *>(weight.data)) {}
+  explicit VectorEngine(const Weights &weights) : panels(weights.panels), steps(weights.steps), weights(weights) {}
 
   /// Converted rows of a part fill half of a second-level cache of 2 MiB.
-  static BandLimits limits(int64_t rows) { return {evenHeight(rows, kDenseRows), 1024 / Format::kStepWords, 256, 128}; }
-  static int64_t blockBytes(int64_t rows, int64_t steps) { return rows * steps * Format::kStepWords * 4; }
+  static BandLimits limits(int64_t rows) {
+    return {evenHeight(rows, kDenseRows), larger(1024 / kStepWords, 1), 256, 128};
+  }
+  static int64_t blockBytes(int64_t rows, int64_t steps) { return rows * steps * kStepWords * 4; }
 
   static void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) {
-    packWords<Format>(x, row, rows, step * Format::kStepWords, steps * Format::kStepWords,
-                      reinterpret_cast<float *>(to));
+    packWords<Target>(x, row, rows, step * kStepWords, steps * kStepWords, reinterpret_cast<float *>(to));
   }
 
   /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives those of a row
@@ -40,18 +67,18 @@ public:
   template <typename Read>
   static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
     auto *words = reinterpret_cast<float *>(block);
-    int64_t first = panel * kLanes / Format::kWordInputs, end = steps * Format::kStepWords;
-    if constexpr (Format::kWordInputs == 1) {
+    int64_t first = panel * kLanes / Target::kWordInputs, end = steps * kStepWords;
+    if constexpr (Target::kWordInputs == 1) {
       for (int64_t p = 0; p < panels; ++p, first += kLanes)
         packRows(words + first * rows, rows, smaller(kLanes, end - first),
                  [&](int64_t r, int64_t) { return read(r, p); });
     } else {
-      static_assert(Format::kWordInputs == kPanels);
+      static_assert(Target::kWordInputs == kPanels);
       packRows(words + first * rows, rows, smaller(kLanes, end - first), [&](int64_t r, int64_t) {
         float inputs[2 * kLanes] = {};
         for (int64_t p = 0; p < panels; ++p)
           store(inputs + p * kLanes, read(r, p));
-        return Format::words(inputs);
+        return Target::words(inputs);
       });
     }
   }
@@ -59,22 +86,24 @@ public:
   /// Zeros for inputs from `first` on, a multiple of 16: weights may be filled up by more than the panels of a layer before are.
   static void clearInputs(uint8_t *block, int64_t rows, int64_t first, int64_t steps) {
     auto *words = reinterpret_cast<float *>(block);
-    for (int64_t i = first / Format::kWordInputs * rows; i < steps * Format::kStepWords * rows; ++i)
+    for (int64_t i = first / Target::kWordInputs * rows; i < steps * kStepWords * rows; ++i)
       words[i] = 0;
   }
 
   class Worker {
   public:
     Worker(const VectorEngine &engine, const BandDivision &division)
-        : engine(engine), unpacked(Format::kUnpacks ? kPanels * division.sliceSteps * kUnpackedBytes / 4 : 0) {}
+        : engine(engine), unpacked(Weights::kIsUnpacked ? kPanels * division.sliceSteps * kStepBytes / 4 : 0) {}
 
     void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
       steps = some;
       width = count;
-      panelBytes = engine.steps * Format::kBytes;
-      from = engine.data + panel * panelBytes + step * Format::kBytes;
-      if constexpr (Format::kUnpacks)
-        unpack();
+      if constexpr (Weights::kIsUnpacked) {
+        unpack(panel, step);
+      } else {
+        panelBytes = engine.steps * kStepBytes;
+        from = engine.weights.at(panel, step);
+      }
     }
 
     template <typename Ahead>
@@ -83,33 +112,25 @@ public:
       DenseOperands operands = {from,
                                 panelBytes,
                                 kLanes,
-                                steps,
+                                steps * Weights::kTargetSteps,
                                 reinterpret_cast<const float *>(x),
                                 sums.lanes[0][0],
                                 kPanels * kLanes,
                                 kPanels * kLanes,
                                 accumulates};
-      if constexpr (Format::kUnpacks) {
-        operands.steps *= Format::kStepWords;
-        runPanels<DenseBlock<F32Format>, kDenseSums, kDenseRows, kPanels>(width, rows, operands);
-      } else {
-        runPanels<DenseBlock<Format>, kDenseSums, kDenseRows, kPanels>(width, rows, operands);
-      }
+      runPanels<DenseBlock<Target>, kDenseSums, kDenseRows, kPanels>(width, rows, operands);
     }
 
   private:
-    static constexpr int64_t kUnpackedBytes = Format::kStepWords * F32Format::kBytes;
+    static constexpr int64_t kStepBytes = Weights::kTargetSteps * Target::kBytes;
 
-    void unpack() {
-      auto *to = reinterpret_cast<uint8_t *>(unpacked.data());
-      for (int64_t panel = 0; panel < width; ++panel)
-        for (int64_t step = 0; step < steps; ++step) {
-          const uint8_t *packed = from + panel * panelBytes + step * Format::kBytes;
-          Format::unpack(packed, reinterpret_cast<float *>(to + (panel * steps + step) * kUnpackedBytes));
-          prefetchAhead(packed, kWeightPrefetch);
-        }
-      from = to;
-      panelBytes = steps * kUnpackedBytes;
+    void unpack(int64_t panel, int64_t step) {
+      constexpr int64_t floats = kStepBytes / 4;
+      for (int64_t p = 0; p < width; ++p)
+        for (int64_t i = 0; i < steps; ++i)
+          engine.weights.unpack(panel + p, step + i, unpacked.data() + (p * steps + i) * floats);
+      from = reinterpret_cast<const uint8_t *>(unpacked.data());
+      panelBytes = steps * kStepBytes;
     }
 
     const VectorEngine &engine;
@@ -121,7 +142,7 @@ public:
   int64_t panels, steps;
 
 private:
-  const uint8_t *data;
+  Weights weights;
 };
 
 } // namespace

@@ -1,0 +1,81 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What panels of all inputs (HrtEncodings.cpp) and of kept ones (SparsePanels.cpp) have in common.
+
+#ifndef HONE_LIB_DIALECT_HRT_PANELS_H
+#define HONE_LIB_DIALECT_HRT_PANELS_H
+
+#include "hone/Dialect/Hone/HoneTypes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "cpu/packing/pack_linear.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <span>
+
+namespace hone::hrt {
+
+cpu::PackedFormat getFormat(PanelsAttr panels);
+cpu::LinearShape getLinearShape(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
+
+inline std::span<uint8_t> asSpan(llvm::MutableArrayRef<char> plane) {
+  return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
+}
+
+/// Builds IR on indices.
+class IndexBuilder {
+public:
+  IndexBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
+
+  mlir::Value constant(int64_t value) { return mlir::arith::ConstantIndexOp::create(builder, loc, value); }
+  mlir::Value divide(mlir::Value value, int64_t by) {
+    return mlir::arith::DivUIOp::create(builder, loc, value, constant(by));
+  }
+  mlir::Value remainder(mlir::Value value, int64_t by) {
+    return mlir::arith::RemUIOp::create(builder, loc, value, constant(by));
+  }
+  mlir::Value add(mlir::Value value, mlir::Value other) {
+    return mlir::arith::AddIOp::create(builder, loc, value, other);
+  }
+  mlir::Value multiply(mlir::Value value, int64_t by) {
+    return mlir::arith::MulIOp::create(builder, loc, value, constant(by));
+  }
+  mlir::Value extract(mlir::Value tensor, mlir::ValueRange place) {
+    return mlir::tensor::ExtractOp::create(builder, loc, tensor, place);
+  }
+  mlir::Value number(mlir::Value level) {
+    return mlir::arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level);
+  }
+  mlir::Value number(int64_t level) {
+    return mlir::arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(level)));
+  }
+  /// The number of quad `quad` of `numbers`, as an index or a byte.
+  mlir::Value pick(mlir::Value quad, llvm::ArrayRef<int32_t> numbers, mlir::Type type);
+  /// The level of input `input` in a plane of panels.
+  mlir::Value level(const cpu::LevelLayout &levels, mlir::Value plane, mlir::Value panel, mlir::Value input,
+                    mlir::Value output);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+//===----------------------------------------------------------------------===//
+// Two of four inputs: the methods of the encoding for panels that have `getNm()`
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape,
+                                                 mlir::FloatType type);
+bool repackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Attribute source,
+                  llvm::ArrayRef<llvm::ArrayRef<char>> from, llvm::ArrayRef<llvm::MutableArrayRef<char>> planes);
+void unpackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
+                  llvm::ArrayRef<llvm::ArrayRef<char>> planes, llvm::MutableArrayRef<char> dense);
+mlir::Value buildSparseElement(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Type elementType,
+                               mlir::ValueRange planes, mlir::ValueRange indices);
+
+} // namespace hone::hrt
+
+#endif // HONE_LIB_DIALECT_HRT_PANELS_H

@@ -1,0 +1,121 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-sparsify-weights: weights that are 0 where two of four inputs are not kept are stored without those zeros.
+
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Transforms/Passes.h"
+
+namespace hone {
+#define GEN_PASS_DEF_SPARSIFYWEIGHTS
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+static constexpr int64_t kKept = 2, kInputs = 4; // what kernels read
+
+/// What the elements of `type` are, for `#hone.nm`.
+static Attribute getElements(RankedTensorType type) {
+  Attribute encoding = type.getEncoding();
+  if (auto stored = dyn_cast_or_null<StoredAttr>(encoding))
+    return TypeAttr::get(stored.getType());
+  return encoding ? encoding : TypeAttr::get(type.getElementType());
+}
+
+/// Whether a part of the elements of `type` may be kept.
+static bool canKeep(RankedTensorType type) {
+  return isWeightEncoding(type.getEncoding()) && NmAttr::canKeep(getElements(type));
+}
+
+static std::string getObstacleToUse(ArrayRef<GetParamOp> reads) {
+  bool isMultiplied = false;
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses()) {
+      if (!takesEncoding(use))
+        return "something other than products and embeddings reads it";
+      isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
+    }
+  return isMultiplied ? "" : "no product reads it";
+}
+
+static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+  RankedTensorType type = param.getTensorType();
+  if (type.getRank() != 2 || !type.getElementType().isF32())
+    return "it is no matrix of f32";
+  if (!canKeep(type) || !canKeep(param.getStorageType()))
+    return "it is stored in another way already";
+  if (std::string obstacle = getObstacleToUse(reads); !obstacle.empty())
+    return obstacle;
+  if (type.getDimSize(1) % kInputs != 0)
+    return ("its " + Twine(type.getDimSize(1)) + " inputs are no multiple of " + Twine(kInputs)).str();
+  if (!hrt::PanelsAttr::canPack(NmAttr::get(kKept, kInputs, getElements(type))))
+    return "no kernel reads its elements without zeros";
+  return "";
+}
+
+/// Says where `param` does not fit, or nothing if it does. Fails after an error, where its bytes cannot be read.
+static FailureOr<std::string> findMisfit(ParamOp param) {
+  SmallVector<StoredBytes> stored;
+  SmallVector<ArrayRef<char>> planes;
+  for (Attribute storage : param.getPlaneStorage()) {
+    FailureOr<StoredBytes> bytes = StoredBytes::open(storage, param.getLoc());
+    if (failed(bytes))
+      return failure();
+    stored.push_back(std::move(*bytes));
+  }
+  RankedTensorType type = param.getStorageType();
+  for (auto [bytes, plane] : llvm::zip_equal(stored, getPlanes(type))) {
+    planes.push_back(bytes.get());
+    if (static_cast<int64_t>(bytes.get().size()) != getDenseBytes(plane.type))
+      return param.emitError() << "expected plane '" << plane.name << "' of " << param.getSymName() << " to have "
+                               << getDenseBytes(plane.type).value_or(0) << " bytes, but got " << bytes.get().size();
+  }
+  NmAttr nm = NmAttr::get(kKept, kInputs, getElements(type));
+  auto misfit = nm.findMisfit(type.getShape(), type.getEncoding(), planes);
+  for (const StoredBytes &bytes : stored)
+    bytes.release(0, bytes.get().size());
+  if (!misfit)
+    return std::string();
+  int64_t first = misfit->second * kInputs;
+  return ("row " + Twine(misfit->first) + " has more than " + Twine(kKept) + " of the inputs " + Twine(first) + " to " +
+          Twine(first + kInputs - 1))
+      .str();
+}
+
+static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
+  RankedTensorType before = param.getTensorType();
+  changeEncoding(param, reads, NmAttr::get(kKept, kInputs, getElements(before)));
+  return ("is stored by " + Twine(kKept) + " of every " + Twine(kInputs) + " inputs, in " +
+          Twine(getStorageBytes(param.getTensorType()).value_or(0)) + " bytes instead of " +
+          Twine(getStorageBytes(before).value_or(0)))
+      .str();
+}
+
+namespace {
+struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
+  void runOnOperation() override {
+    bool isReadable = true;
+    auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
+      if (std::string found = getObstacle(param, reads); !found.empty())
+        return found;
+      FailureOr<std::string> misfit = findMisfit(param);
+      isReadable &= succeeded(misfit);
+      return succeeded(misfit) ? *misfit : "its bytes cannot be read";
+    };
+    auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) { return FailureOr(sparsify(param, reads)); };
+    auto sparsified =
+        changeParameters(getOperation(), {"hone-sparsify-weights", "Sparsified", "stays as it is", obstacle, change});
+    if (!isReadable)
+      return signalPassFailure();
+    numSparsified += *sparsified; // no change fails
+  }
+};
+} // namespace
+
+} // namespace hone
