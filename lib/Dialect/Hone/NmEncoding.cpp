@@ -238,11 +238,13 @@ bool NmAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef
   llvm::parallelFor(0, shape[0], [&](int64_t row) {
     SmallVector<uint32_t> zeros = whole.loadZeros(row);
     int64_t kept = 0;
-    for (int64_t group = 0; group < shape[1] / getM(); ++group)
-      for (int64_t index : *whole.choose(*this, zeros, row, group)) {
+    for (int64_t group = 0; group < shape[1] / getM(); ++group) {
+      SmallVector<int64_t, 16> chosen = *whole.choose(*this, zeros, row, group);
+      for (int64_t index : chosen) {
         values.store(planes[0], row, kept, whole.load(row, group * getM() + index));
         indices.store(planes[1], row, kept++, index);
       }
+    }
   });
   for (auto [plane, bytes] : llvm::zip_equal(planes.drop_front(2), from.drop_front()))
     llvm::copy(bytes, plane.begin());
