@@ -129,7 +129,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
     with the a and b in quarters from 0 to 1 for which rounding to nearest costs the outputs least.
 
     A weight's scales are kept in its attribute `hone.channel_scales`: passes behind this one that read the statistics take them
-    into account. Remarks say how much of the error rounding to nearest would leave, and where and why nothing is scaled: other
+    into account. Functions that read the same weights are scaled together. Remarks say how much of the error rounding to nearest would leave, and where and why nothing is scaled: other
     readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
   }];
   let options = [
@@ -139,7 +139,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
   let statistics = [Statistic<"numScaled", "num-inputs-scaled", "Number of inputs whose channels are scaled">];
-  let dependentDialects = ["::hone::HoneDialect"];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect"];
 }
 
 def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {

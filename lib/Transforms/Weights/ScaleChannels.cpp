@@ -11,9 +11,13 @@
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <map>
 
 namespace hone {
 #define GEN_PASS_DEF_SCALECHANNELS
@@ -28,12 +32,14 @@ namespace hone {
 static constexpr double kLeastGain = 0.01;
 
 namespace {
-/// A tensor that may be divided by a scale a channel: what has to change for that.
+/// A tensor that may be divided by a scale a channel: what has to change for that. Functions that read the same parameters have it
+/// each.
 struct Site {
-  Operation *source;               // computes it
-  SmallVector<ParamOp> divided;    // vectors, or matrices by their rows
-  SmallVector<ParamOp> multiplied; // matrices that read it, by their columns
-  std::string obstacle;            // why it cannot be, or empty
+  SmallVector<Operation *> sources;   // compute it
+  SmallVector<ParamOp> divided;       // vectors, or matrices by their rows
+  SmallVector<OpOperand *> constants; // vectors that are divided too
+  SmallVector<ParamOp> multiplied;    // matrices that read it, by their columns
+  std::string obstacle;               // why it cannot be, or empty
 };
 
 struct ScaleChannels : impl::ScaleChannelsBase<ScaleChannels> {
@@ -45,9 +51,12 @@ struct ScaleChannels : impl::ScaleChannelsBase<ScaleChannels> {
 private:
   Site findSite(Operation *norm);
   Site findHidden(GatedMlpOp mlp);
-  void addDivided(Site &site, Value value);
+  Site findOther(LinearOp linear);
+  void addDivided(Site &site, OpOperand &use);
   void addMultiplied(Site &site, Value value);
   ParamOp getOwnParam(Site &site, Value value);
+  std::vector<Site> findSites();
+  void checkReads(Site &site) const;
   LogicalResult scale(Site &site, MeasuredInputs &inputs);
   FailureOr<compress::ChannelScales> findScales(Site &site, MeasuredInputs &inputs);
 
@@ -65,7 +74,7 @@ LogicalResult ScaleChannels::initialize(MLIRContext *context) {
   auto encoding =
       AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, bits.getValue(), group.getValue(),
                              FloatType(Float16Type::get(context)), asymmetric.getValue(),
-                             /*isSigned=*/false, /*transposed=*/false, /*activations=*/0, /*atLeast=*/false);
+                             /*isSigned=*/false, /*transposed=*/false, /*activations=*/int64_t(0), /*atLeast=*/false);
   if (!encoding)
     return failure();
   format = encoding.getFormat();
@@ -74,7 +83,7 @@ LogicalResult ScaleChannels::initialize(MLIRContext *context) {
 
 //===- What can take scales ---------------------------------------------------------------------------------------===//
 
-/// The parameter that `value` is, if nothing else reads it; null, with the obstacle, otherwise.
+/// The parameter that `value` is, if nothing else of its function reads it; with the obstacle, otherwise.
 ParamOp ScaleChannels::getOwnParam(Site &site, Value value) {
   auto get = value.getDefiningOp<GetParamOp>();
   if (!get) {
@@ -83,15 +92,25 @@ ParamOp ScaleChannels::getOwnParam(Site &site, Value value) {
   }
   auto param = symbols->lookup<ParamOp>(get.getName());
   RankedTensorType type = param.getTensorType();
-  if (reads[get.getNameAttr().getAttr()] != 1 || !get->hasOneUse())
+  if (!get->hasOneUse())
     site.obstacle = (param.getSymName() + " is also read elsewhere").str();
   else if (!type.getElementType().isF32() || (type.getEncoding() && !isa<StoredAttr>(type.getEncoding())))
     site.obstacle = (param.getSymName() + " is not of f32").str();
   return param;
 }
 
-void ScaleChannels::addDivided(Site &site, Value value) {
-  if (ParamOp param = value ? getOwnParam(site, value) : ParamOp())
+/// The elements of a constant of f32, or null.
+static DenseFPElementsAttr getConstant(Value value) {
+  Operation *op = value.getDefiningOp();
+  bool isConstant = op && (isa<arith::ConstantOp>(op) || (onnxir::isOnnxOp(op) && onnxir::getOpType(op) == "Constant"));
+  auto elements = isConstant ? op->getAttrOfType<DenseFPElementsAttr>("value") : DenseFPElementsAttr();
+  return elements && elements.getElementType().isF32() ? elements : DenseFPElementsAttr();
+}
+
+void ScaleChannels::addDivided(Site &site, OpOperand &use) {
+  if (getConstant(use.get()))
+    site.constants.push_back(&use);
+  else if (ParamOp param = getOwnParam(site, use.get()))
     site.divided.push_back(param);
 }
 
@@ -104,6 +123,14 @@ void ScaleChannels::addMultiplied(Site &site, Value value) {
     site.obstacle = (param.getSymName() + " is no matrix").str();
 }
 
+/// Each parameter is read once by each of the functions, and by nothing else.
+void ScaleChannels::checkReads(Site &site) const {
+  for (ArrayRef<ParamOp> params : {ArrayRef(site.divided), ArrayRef(site.multiplied)})
+    for (ParamOp param : params)
+      if (reads.lookup(param.getSymNameAttr()) != static_cast<int64_t>(site.sources.size()))
+        site.obstacle = (param.getSymName() + " is also read elsewhere").str();
+}
+
 /// Whether `user` reads no more than the sizes of what it takes.
 static bool readsSizes(Operation *user) {
   return isa<tensor::DimOp>(user) || (onnxir::isOnnxOp(user) && onnxir::getOpType(user) == "Shape");
@@ -111,7 +138,7 @@ static bool readsSizes(Operation *user) {
 
 /// The result of a norm, and the weights that are multiplied with it.
 Site ScaleChannels::findSite(Operation *norm) {
-  Site site{norm, {}, {}, ""};
+  Site site{{norm}, {}, {}, {}, ""};
   for (OpOperand &use : norm->getResult(0).getUses()) {
     Operation *user = use.getOwner();
     if (readsSizes(user))
@@ -131,21 +158,67 @@ Site ScaleChannels::findSite(Operation *norm) {
     }
   }
   if (auto rms = dyn_cast<RmsNormOp>(norm)) {
-    addDivided(site, rms.getWeight());
+    addDivided(site, rms.getWeightMutable());
   } else {
-    addDivided(site, cast<LayerNormOp>(norm).getWeight());
-    addDivided(site, cast<LayerNormOp>(norm).getBias());
+    addDivided(site, cast<LayerNormOp>(norm).getWeightMutable());
+    for (OpOperand &bias : cast<LayerNormOp>(norm).getBiasMutable())
+      addDivided(site, bias);
   }
   return site;
 }
 
 /// The hidden row of a gated block, which is a multiple of what `up` gives.
 Site ScaleChannels::findHidden(GatedMlpOp mlp) {
-  Site site{mlp, {}, {}, ""};
-  addDivided(site, mlp.getUp());
-  addDivided(site, mlp.getUpBias());
+  Site site{{mlp}, {}, {}, {}, ""};
+  addDivided(site, mlp.getUpMutable());
+  for (OpOperand &bias : mlp.getUpBiasMutable())
+    addDivided(site, bias);
   addMultiplied(site, mlp.getDown());
   return site;
+}
+
+Site ScaleChannels::findOther(LinearOp linear) {
+  Site site{{linear}, {}, {}, {}, ""};
+  addMultiplied(site, linear.getWeight());
+  site.obstacle = "what computes it takes no scales";
+  return site;
+}
+
+/// Norms first, then feed-forward blocks, then all other products.
+std::vector<Site> ScaleChannels::findSites() {
+  std::vector<Site> found;
+  getOperation().walk([&](Operation *op) {
+    if (isa<RmsNormOp, LayerNormOp>(op))
+      found.push_back(findSite(op));
+  });
+  getOperation().walk([&](GatedMlpOp mlp) { found.push_back(findHidden(mlp)); });
+  getOperation().walk([&](LinearOp linear) {
+    if (!covered.contains(linear))
+      found.push_back(findOther(linear));
+  });
+  llvm::MapVector<std::vector<Operation *>, Site, std::map<std::vector<Operation *>, unsigned>,
+                  std::vector<std::pair<std::vector<Operation *>, Site>>>
+      sites;
+  for (Site &site : found) {
+    std::vector<Operation *> key(site.multiplied.begin(), site.multiplied.end());
+    key.insert(key.end(), site.divided.begin(), site.divided.end());
+    if (site.multiplied.empty())
+      continue;
+    auto [known, isNew] = sites.try_emplace(key, site);
+    if (isNew)
+      continue;
+    llvm::append_range(known->second.sources, site.sources);
+    llvm::append_range(known->second.constants, site.constants);
+    if (!site.obstacle.empty())
+      known->second.obstacle = site.obstacle;
+  }
+  std::vector<Site> merged;
+  for (auto &[key, site] : sites) {
+    if (site.obstacle.empty())
+      checkReads(site);
+    merged.push_back(std::move(site));
+  }
+  return merged;
 }
 
 //===- The change -------------------------------------------------------------------------------------------------===//
@@ -187,6 +260,17 @@ static LogicalResult divide(ParamOp param, ArrayRef<float> scales, float offset)
   return changeElements(param, [&](int64_t i) { return 1 / scales[i / width]; }, offset);
 }
 
+/// Divides a vector that is a constant.
+static void divide(OpOperand &use, ArrayRef<float> scales, float offset) {
+  DenseFPElementsAttr constant = getConstant(use.get());
+  SmallVector<float> elements(constant.getValues<float>());
+  for (auto [i, element] : llvm::enumerate(elements))
+    element = (element + offset) / scales[i];
+  OpBuilder b(use.getOwner());
+  use.set(
+      arith::ConstantOp::create(b, use.get().getLoc(), DenseElementsAttr::get(constant.getType(), ArrayRef(elements))));
+}
+
 /// Multiplies the columns of a matrix with `scales`, and keeps what its input is divided by beside it.
 static LogicalResult multiply(ParamOp param, ArrayRef<float> scales) {
   int64_t width = param.getTensorType().getDimSize(1);
@@ -195,39 +279,42 @@ static LogicalResult multiply(ParamOp param, ArrayRef<float> scales) {
 }
 
 LogicalResult ScaleChannels::scale(Site &site, MeasuredInputs &inputs) {
-  std::string name = site.multiplied.empty() ? "" : ("the input of " + site.multiplied.front().getSymName()).str();
+  std::string name = ("the input of " + site.multiplied.front().getSymName()).str();
   auto options = remark::RemarkOpts::name("Scaled").category("hone-scale-channels");
+  Location loc = site.sources.front()->getLoc();
   auto isMeasured = [&](ParamOp param) { return inputs.has(param); };
-  if (site.multiplied.empty())
-    return success();
   if (site.obstacle.empty() && !llvm::all_of(site.multiplied, isMeasured))
     site.obstacle = "nothing was measured of it";
   if (!site.obstacle.empty()) {
-    remark::missed(site.source->getLoc(), options) << name + " stays as it is: " + site.obstacle;
+    remark::missed(loc, options) << name + " stays as it is: " + site.obstacle;
     return success();
   }
   FailureOr<compress::ChannelScales> found = findScales(site, inputs);
   if (failed(found))
     return failure();
   if (found->error > 1 - kLeastGain) {
-    remark::missed(site.source->getLoc(), options) << name + " stays as it is: no scales lose less";
+    remark::missed(loc, options) << name + " stays as it is: no scales lose less";
     return success();
   }
-  auto rms = dyn_cast<RmsNormOp>(site.source);
-  bool hasOffset = rms && rms.getUnitOffset(); // 1 + w cannot be divided, but what it is can
-  if (hasOffset)
-    rms.setUnitOffset(false);
+  float offset = 0; // 1 + w cannot be divided, but what it is can
+  for (Operation *source : site.sources)
+    if (auto rms = dyn_cast<RmsNormOp>(source); rms && rms.getUnitOffset()) {
+      rms.setUnitOffset(false);
+      offset = 1;
+    }
+  for (OpOperand *constant : site.constants)
+    divide(*constant, found->scales, offset);
   for (ParamOp param : site.divided)
-    if (failed(divide(param, found->scales, hasOffset ? 1 : 0)))
+    if (failed(divide(param, found->scales, offset)))
       return failure();
   for (ParamOp param : site.multiplied)
     if (failed(multiply(param, found->scales)))
       return failure();
   ++numScaled;
-  remark::passed(site.source->getLoc(), options)
-      << name + llvm::formatv(" is scaled by channels: rounding to nearest would leave {0:F4} of the error",
-                              std::sqrt(found->error))
-                    .str();
+  remark::passed(loc, options) << name + llvm::formatv(" is scaled by channels: rounding to nearest would leave "
+                                                       "{0:F4} of the error",
+                                                       std::sqrt(found->error))
+                                             .str();
   return success();
 }
 
@@ -239,32 +326,10 @@ void ScaleChannels::runOnOperation() {
   symbols = &table;
   reads.clear();
   covered.clear();
-  SmallVector<Operation *> norms, mlps, linears;
-  getOperation().walk([&](Operation *op) {
-    if (auto get = dyn_cast<GetParamOp>(op))
-      ++reads[get.getNameAttr().getAttr()];
-    if (isa<RmsNormOp, LayerNormOp>(op))
-      norms.push_back(op);
-    if (isa<GatedMlpOp>(op))
-      mlps.push_back(op);
-    if (isa<LinearOp>(op))
-      linears.push_back(op);
-  });
-  for (Operation *norm : norms)
-    if (Site site = findSite(norm); failed(scale(site, *inputs)))
-      return signalPassFailure();
-  for (Operation *mlp : mlps)
-    if (Site site = findHidden(cast<GatedMlpOp>(mlp)); failed(scale(site, *inputs)))
-      return signalPassFailure();
-  for (Operation *linear : linears) {
-    if (covered.contains(linear))
-      continue;
-    Site site{linear, {}, {}, ""};
-    addMultiplied(site, cast<LinearOp>(linear).getWeight());
-    site.obstacle = "what computes it takes no scales";
+  getOperation().walk([&](GetParamOp get) { ++reads[get.getNameAttr().getAttr()]; });
+  for (Site &site : findSites())
     if (failed(scale(site, *inputs)))
       return signalPassFailure();
-  }
 }
 
 } // namespace hone

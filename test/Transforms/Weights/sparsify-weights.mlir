@@ -1,8 +1,6 @@
 // RUN: hone-opt %s -hone-sparsify-weights | FileCheck %s
 // RUN: hone-opt %s -hone-sparsify-weights -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: hone-opt %s -hone-sparsify-weights -mlir-pass-statistics -o %t 2>&1 | FileCheck %s --check-prefix=COUNT
 
-// COUNT: (S) 3 num-weights-sparsified
 
 // CHECK: hone.param @plain : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32> = dense
 // CHECK: hone.param @turned : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32, #hone.stored<f32, transposed>> = dense
