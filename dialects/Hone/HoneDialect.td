@@ -23,7 +23,8 @@ def Hone_Dialect : Dialect {
     How a weight is stored is the encoding of its tensor type, which keys a query sees is the pattern attribute of
     `hone.attention`, and what a decoder remembers is a `!hone.kv` value. A module whose program keeps state lists what the
     state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name. A module whose
-    weights were changed keeps the fingerprint of the model that they come from in the attribute `hone.model`, a string.
+    weights were changed keeps the fingerprint of the model that they come from in the attribute `hone.model`, a string, and
+    a parameter `[N, K]` that has lost columns keeps in `hone.inputs` which K of how many it has: `{kept = array<i64: …>, of = …}`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;

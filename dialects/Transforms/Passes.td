@@ -79,6 +79,62 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
+def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
+  let summary = "Remove hidden channels and attention heads, the same number in every layer";
+  let description = [{
+    Removes hidden channels of feed-forward blocks (`hone.gated_mlp`, `hone.mlp`) and groups of attention heads (a head of keys
+    and values with the heads of queries that read it), so that a share `sparsity` of the elements of all parameters goes. Shapes
+    change: rows of the products before, with their biases, columns of the product behind, heads of `hone.attention`, slots of
+    the state and what functions take and give of them. Every layer keeps the same number, channels a multiple of `multiple`;
+    groups go first, as many as are nearest to their part, and channels make up the rest.
+
+    Which ones go is the choice of `method`:
+
+    - `magnitude`: those of the smallest product of the squared norms of their rows and columns;
+    - `energy`: those of the smallest share in the outputs, the sum of |w_k|^2 E[x_k^2] over the columns w_k of the product
+      behind;
+    - `obs`: those that cost the outputs least once the columns that stay make up for them, which they then do, by least squares.
+
+    The last two read `statistics`, a file that `hone calibrate` wrote of this model; with it, remarks say how much the outputs of
+    the products behind have changed. Parameters whose columns go keep in `hone.inputs` which ones stay, so that the statistics
+    serve later passes too.
+
+    Units are followed through the graph. Where something reads them that cannot be cut, all layers keep theirs, and remarks say
+    which layer is in the way, and why. It is an error if what can go is less than `sparsity`.
+  }];
+  let options = [
+    Option<"sparsity", "sparsity", "double", /*default=*/"0.25", "share of the elements of all parameters that goes, in [0, 1)">,
+    Option<"channels", "channels", "bool", /*default=*/"true", "remove hidden channels">,
+    Option<"heads", "heads", "bool", /*default=*/"true", "remove groups of heads">,
+    Option<"multiple", "multiple", "int64_t", /*default=*/"32", "what the number of channels that stay is a multiple of">,
+    Option<"method", "method", "std::string", /*default=*/"\"magnitude\"", "magnitude, energy or obs">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numChannels", "num-channels-removed", "Number of hidden channels removed">,
+                    Statistic<"numHeads", "num-head-groups-removed", "Number of groups of heads removed">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
+def PruneLayers : Pass<"hone-prune-layers", "::mlir::ModuleOp"> {
+  let summary = "Remove whole layers";
+  let description = [{
+    Removes layers, attention and feed-forward block, so that about a share `sparsity` of the elements of all parameters goes: the
+    stream passes by, and slots of the state, pasts and presents of a removed layer go with it. Slots that stay are numbered anew.
+
+    Those go whose branches add least to the stream, relative to it: the mean square of what a layer's branches add, by the second
+    moments in `statistics`, a file that `hone calibrate` wrote of this model, over the mean squares of what was added before.
+
+    A layer is an attention and a feed-forward block that end in sums with the stream, and whose keys and values nothing else
+    reads. Remarks say of each layer its relative influence, and of those that cannot go why. It is an error if too few can.
+  }];
+  let options = [
+    Option<"sparsity", "sparsity", "double", /*default=*/"0.25", "share of the elements of all parameters that goes, in [0, 1)">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numLayers", "num-layers-removed", "Number of layers removed">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
 def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of f32 as integers of few bits";
   let description = [{

@@ -28,9 +28,12 @@ struct CompileOptions {
   std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
   std::string quantize;  // integers to store weight matrices as (int8, int4, int3, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
-  /// Elements of weights to keep, as N:M, or empty.
+  /// Elements of weights to keep, as N:M; or `structured`, for a smaller model; or empty.
   std::string prune;
-  /// How to choose them (magnitude, wanda, sparsegpt), and how to round to integers (rtn, gptq); empty: as there is data for.
+  /// With `structured`, the share of the parameters that goes (25% or 0.25), and what may go (channels, heads; layers).
+  std::string sparsity, pruneParts;
+  /// How to choose them (N:M: magnitude, wanda, sparsegpt; structured: magnitude, energy, obs), and how to round to integers (rtn,
+  /// gptq); empty: as there is data for.
   std::string pruneMethod, quantizeMethod;
   /// Statistics of the model, for methods that read them, or empty.
   std::string calibration;

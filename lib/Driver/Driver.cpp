@@ -64,13 +64,21 @@ struct ImportFlags {
 struct CompressFlags {
   explicit CompressFlags(cl::SubCommand &command)
       : prune{"prune",
-              cl::desc("Keep N of every M neighbouring inputs of weights, 2:4 for instance, and make the others 0"),
-              cl::value_desc("N:M"), cl::sub(command)},
+              cl::desc("Keep N of every M neighbouring inputs of weights, 2:4 for instance, and make the others 0; or "
+                       "'structured': make the model smaller by --sparsity"),
+              cl::value_desc("N:M|structured"), cl::sub(command)},
         pruneMethod{
             "prune-method",
-            cl::desc("How --prune chooses them: magnitude, wanda or sparsegpt (default: sparsegpt with --calibration, "
-                     "else magnitude)"),
+            cl::desc(
+                "How --prune chooses them: magnitude, wanda or sparsegpt, and with 'structured' magnitude, energy or "
+                "obs (default: sparsegpt or obs with --calibration, else magnitude)"),
             cl::value_desc("METHOD"), cl::sub(command)},
+        sparsity{"sparsity", cl::desc("Share of all parameters that goes with --prune=structured"),
+                 cl::value_desc("PERCENT%"), cl::sub(command)},
+        parts{"prune-parts",
+              cl::desc("What goes with --prune=structured: channels, heads or both, or layers "
+                       "(default: channels)"),
+              cl::value_desc("PARTS"), cl::sub(command)},
         quantize{"quantize",
                  cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
                           "int8, int4, int3 or int2"),
@@ -89,6 +97,8 @@ struct CompressFlags {
   void writeTo(CompileOptions &options) const {
     options.prune = prune;
     options.pruneMethod = pruneMethod;
+    options.sparsity = sparsity;
+    options.pruneParts = parts;
     options.quantize = quantize;
     options.quantizeMethod = quantizeMethod;
     if (group.getNumOccurrences() > 0)
@@ -96,7 +106,7 @@ struct CompressFlags {
     options.calibration = calibration;
   }
 
-  cl::opt<std::string> prune, pruneMethod, quantize, quantizeMethod;
+  cl::opt<std::string> prune, pruneMethod, sparsity, parts, quantize, quantizeMethod;
   cl::opt<int64_t> group;
   cl::opt<std::string> calibration;
 };

@@ -54,6 +54,8 @@ static FailureOr<std::string> bringBack(SymbolTable &symbols, ParamOp compressed
 }
 
 LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
+  if (options.prune == "structured")
+    return emitError(module.getLoc()) << "unsupported pattern 'structured' to export; supported: N:M, such as 2:4";
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   if (failed(addCompression(options, pm, module.getLoc(), /*scalesChannels=*/false)))
     return failure();

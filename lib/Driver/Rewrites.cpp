@@ -43,12 +43,50 @@ static std::string getMethod(const CompileOptions &options, const std::string &a
   return !asked.empty() ? asked : (options.calibration.empty() ? otherwise : calibrated).str();
 }
 
+/// `25%` or `0.25` as 0.25; nothing for what is no number.
+static std::optional<double> getShare(StringRef text) {
+  double share = 0, scale = text.consume_back("%") ? 100 : 1;
+  return text.getAsDouble(share) ? std::nullopt : std::optional(share / scale);
+}
+
+static LogicalResult addStructuredPruning(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  std::optional<double> sparsity = getShare(options.sparsity);
+  if (!sparsity)
+    return emitError(loc) << "expected --sparsity to be a share of the parameters, such as 25%, but got '"
+                          << options.sparsity << "'";
+  if (options.pruneParts == "layers") {
+    if (!options.pruneMethod.empty())
+      return emitError(loc)
+             << "expected no --prune-method with --prune-parts=layers: there is one way to choose layers";
+    pm.addPass(createPruneLayers({*sparsity, options.calibration}));
+    return success();
+  }
+  PruneStructuredOptions prune;
+  prune.sparsity = *sparsity;
+  prune.method = getMethod(options, options.pruneMethod, "obs", "magnitude");
+  prune.statistics = options.calibration;
+  // Heads cost more than channels of as many parameters (docs/compression.md): nobody gets fewer of them unasked.
+  StringRef parts = options.pruneParts.empty() ? "channels" : StringRef(options.pruneParts);
+  SmallVector<StringRef> words;
+  parts.split(words, ',');
+  prune.channels = llvm::is_contained(words, "channels");
+  prune.heads = llvm::is_contained(words, "heads");
+  if (static_cast<size_t>(prune.channels) + static_cast<size_t>(prune.heads) != words.size())
+    return emitError(loc) << "unsupported parts '" << parts
+                          << "' to remove; supported: channels, heads, and channels,heads; or layers";
+  pm.addPass(createPruneStructured(prune));
+  return success();
+}
+
 static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (options.prune == "structured")
+    return addStructuredPruning(options, pm, loc);
   PruneNmOptions prune;
   auto [kept, width] = StringRef(options.prune).split(':');
   if (kept.getAsInteger(10, prune.n) || width.getAsInteger(10, prune.m))
     return emitError(loc) << "unsupported pattern '" << options.prune
-                          << "' to prune to; supported: N:M, the N of every M inputs that are kept, such as 2:4";
+                          << "' to prune to; supported: N:M, the N of every M inputs that are kept, such as 2:4, and "
+                             "structured";
   prune.method = getMethod(options, options.pruneMethod, "sparsegpt", "magnitude");
   prune.statistics = options.calibration;
   pm.addPass(createPruneNm(prune));
@@ -102,6 +140,9 @@ static StringRef getCacheType(const CompileOptions &options) {
 static LogicalResult checkDependents(const CompileOptions &options, Location loc) {
   if (!options.pruneMethod.empty() && options.prune.empty())
     return emitError(loc) << "expected --prune with --prune-method";
+  for (auto [value, name] : {std::pair(&options.sparsity, "--sparsity"), {&options.pruneParts, "--prune-parts"}})
+    if (!value->empty() && options.prune != "structured")
+      return emitError(loc) << "expected --prune=structured with " << name;
   if (!options.quantizeMethod.empty() && options.quantize.empty())
     return emitError(loc) << "expected --quantize with --quantize-method";
   if (!options.calibration.empty() && options.prune.empty() && options.quantize.empty())

@@ -9,7 +9,7 @@ import numpy as np
 import suite
 
 MAX_RANK = 8
-INPUT, STATE = 0, 2
+INPUT, OUTPUT, STATE = range(3)
 DTYPES = {np.dtype(name): number for number, name in
           {1: "float32", 2: "float16", 4: "float64", 7: "int32", 8: "int64", 13: "bool"}.items()}
 Sizes = ctypes.c_int64 * MAX_RANK

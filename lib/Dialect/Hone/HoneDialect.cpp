@@ -60,6 +60,22 @@ static LogicalResult verifyChannelScales(Operation *op, Attribute value) {
   return success();
 }
 
+static LogicalResult verifyInputs(Operation *op, Attribute attribute) {
+  auto param = dyn_cast<ParamOp>(op);
+  auto inputs = dyn_cast<DictionaryAttr>(attribute);
+  auto all = inputs ? inputs.getAs<IntegerAttr>("of") : IntegerAttr();
+  auto kept = inputs ? inputs.getAs<DenseI64ArrayAttr>("kept") : DenseI64ArrayAttr();
+  bool isRight = param && param.getTensorType().getRank() == 2 && all && kept && inputs.size() == 2 &&
+                 kept.size() == param.getTensorType().getDimSize(1);
+  int64_t last = -1;
+  for (int64_t i = 0; isRight && i < kept.size(); last = kept[i++])
+    isRight = kept[i] > last && kept[i] < all.getInt();
+  if (!isRight)
+    return op->emitOpError() << "expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number "
+                                "they were, in their order, as {kept = array<i64: …>, of = …}";
+  return success();
+}
+
 LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == getSlotsAttrName())
     return verifySlots(op, attribute.getValue());
@@ -70,6 +86,9 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (attribute.getName() == kChannelScalesName)
     return verifyChannelScales(op, attribute.getValue());
-  return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
-                           << "' of the hone dialect; supported: hone.channel_scales, hone.model, hone.slots";
+  if (attribute.getName() == kInputsAttrName)
+    return verifyInputs(op, attribute.getValue());
+  return op->emitOpError()
+         << "unsupported attribute '" << attribute.getName().getValue()
+         << "' of the hone dialect; supported: hone.channel_scales, hone.inputs, hone.model, hone.slots";
 }

@@ -164,6 +164,24 @@ FailureOr<int64_t> hone::changeParameters(ModuleOp module, const ParameterChange
   return changed;
 }
 
+std::optional<KeptInputs> hone::getKeptInputs(ParamOp param) {
+  auto inputs = param->getAttrOfType<DictionaryAttr>(kInputsAttrName);
+  if (!inputs)
+    return std::nullopt;
+  return KeptInputs{inputs.getAs<DenseI64ArrayAttr>("kept").asArrayRef(), inputs.getAs<IntegerAttr>("of").getInt()};
+}
+
+void hone::keepInputs(ParamOp param, ArrayRef<int64_t> kept) {
+  std::optional<KeptInputs> before = getKeptInputs(param);
+  SmallVector<int64_t> columns;
+  for (int64_t column : kept)
+    columns.push_back(before ? before->kept[column] : column);
+  Builder b(param.getContext());
+  int64_t all = before ? before->all : param.getTensorType().getDimSize(1);
+  param->setAttr(kInputsAttrName, b.getDictionaryAttr({b.getNamedAttr("kept", b.getDenseI64ArrayAttr(columns)),
+                                                       b.getNamedAttr("of", b.getI64IntegerAttr(all))}));
+}
+
 FloatType hone::getHalfType(MLIRContext *context, StringRef name, StringRef purpose) {
   if (name == "f16")
     return Float16Type::get(context);

@@ -5,6 +5,7 @@
 
 #include "hone/Transforms/MeasuredInputs.h"
 
+#include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
 
@@ -39,10 +40,12 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
   if (input != wanted || wantedScales != ArrayRef<float>(scales)) {
     input.reset();
     factor.reset();
-    auto read = file->readSecondMoment(wanted, size);
+    std::optional<KeptInputs> kept = getKeptInputs(weight);
+    auto read = file->readSecondMoment(wanted, kept ? kept->all : size);
     if (failed(report(weight.getLoc(), read.status())))
       return failure();
-    moment = std::move(*read);
+    // Weights with the same input have lost the same of it.
+    moment = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
     input = wanted;
     scales = wantedScales.vec();
     for (size_t i = 0; i < scales.size() && moment.size() == scales.size() * scales.size(); ++i)

@@ -53,7 +53,17 @@ module attributes {hone.model = 1} {}
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.model, hone.slots}}
+// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number they were, in their order, as {kept = array<i64: …>, of = …}}}
+hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {kept = array<i64: 0, 3>, of = 3 : i64}}
+
+// -----
+
+// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number they were}}
+hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {kept = array<i64: 1>, of = 3 : i64}}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.inputs, hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

@@ -1,0 +1,181 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The graph without the units that go: shorter types, and the constants and attributes that say sizes.
+
+#include "UnitAnalysis.h"
+
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace hone::prune {
+
+static RankedTensorType withSize(Type type, int64_t axis, int64_t size) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape[axis] = size;
+  return RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
+}
+
+static Value createConstant(OpBuilder &b, Location loc, DenseElementsAttr value) {
+  OperationState state(loc, onnxir::getOperationName("", "Constant"));
+  state.addAttribute("value", value);
+  state.addTypes(value.getType());
+  return b.create(state)->getResult(0);
+}
+
+static Value createIntegers(OpBuilder &b, Location loc, ArrayRef<int64_t> values) {
+  auto type = RankedTensorType::get(static_cast<int64_t>(values.size()), b.getI64Type());
+  return createConstant(b, loc, DenseElementsAttr::get(type, values));
+}
+
+namespace {
+class Cutter {
+public:
+  Cutter(const UnitAnalysis &analysis, ArrayRef<bool> isGone) : analysis(analysis), isGone(isGone) {}
+
+  void cutConstant(OpOperand &use, const UnitAxis &units);
+  void cutOperation(Operation *op);
+
+private:
+  void cutReshape(Operation *op);
+  void cutSplit(Operation *op);
+  void cutSlice(Operation *op);
+  void cutGroupQueryAttention(Operation *op);
+  int64_t countKept(const UnitAxis &units) const { return static_cast<int64_t>(units.listKept(isGone).size()); }
+
+  const UnitAnalysis &analysis;
+  ArrayRef<bool> isGone;
+};
+} // namespace
+
+void Cutter::cutConstant(OpOperand &use, const UnitAxis &units) {
+  auto elements = cast<DenseElementsAttr>(use.get().getDefiningOp()->getAttr("value"));
+  auto type = withSize(elements.getType(), units.axis, countKept(units));
+  SmallVector<int64_t, 0> kept = units.listKept(isGone);
+  ArrayRef<int64_t> shape = elements.getType().getShape();
+  int64_t inner = 1, outer = 1;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    (static_cast<int64_t>(dim) < units.axis ? outer : inner) *= static_cast<int64_t>(dim) == units.axis ? 1 : size;
+  SmallVector<Attribute> all(elements.getValues<Attribute>()), left;
+  for (int64_t i = 0; i < outer; ++i)
+    for (int64_t index : kept)
+      for (int64_t k = 0; k < inner; ++k)
+        left.push_back(all[(i * shape[units.axis] + index) * inner + k]);
+  OpBuilder b(use.getOwner());
+  use.set(createConstant(b, use.get().getLoc(), DenseElementsAttr::get(type, left)));
+}
+
+void Cutter::cutReshape(Operation *op) {
+  const UnitAxis *units = analysis.find(op->getResult(0));
+  int64_t value = units ? *getShapeElement(op, units->axis).value : -1;
+  if (value <= 0) // what is left over, or as the input has it
+    return;
+  OpBuilder b(op);
+  int64_t size = countKept(*units);
+  Value shape = op->getOperand(1);
+  if (auto integers = getIntegers(shape)) {
+    (*integers)[units->axis] = size;
+    op->setOperand(1, createIntegers(b, op->getLoc(), *integers));
+    return;
+  }
+  Operation *concat = b.clone(*shape.getDefiningOp());
+  concat->setOperand(units->axis, createIntegers(b, op->getLoc(), size));
+  concat->getOperand(units->axis).getDefiningOp()->moveBefore(concat);
+  op->setOperand(1, concat->getResult(0));
+}
+
+/// The types of the parts are their sizes already.
+void Cutter::cutSplit(Operation *op) {
+  const UnitAxis *units = analysis.find(op->getOperand(0));
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  auto rank = cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+  int64_t split = axis ? axis.getInt() : 0;
+  if (!units || (split < 0 ? split + rank : split) != units->axis)
+    return;
+  SmallVector<int64_t> sizes;
+  for (Type part : op->getResultTypes())
+    sizes.push_back(cast<RankedTensorType>(part).getDimSize(units->axis));
+  OpBuilder b(op);
+  if (op->hasAttr("split")) { // before opset 13
+    op->setAttr("split", b.getDenseI64ArrayAttr(sizes));
+    return;
+  }
+  op->removeAttr("num_outputs");
+  op->setOperands({op->getOperand(0), createIntegers(b, op->getLoc(), sizes)});
+}
+
+void Cutter::cutSlice(Operation *op) {
+  const UnitAxis *units = analysis.find(op->getOperand(0));
+  auto axes = getIntegers(op->getOperand(3));
+  auto part = cast<RankedTensorType>(op->getResult(0).getType());
+  if (!units || axes->size() != 1 || (axes->front() + part.getRank()) % part.getRank() != units->axis)
+    return;
+  int64_t start = getIntegers(op->getOperand(1))->front();
+  SmallVector<int64_t, 0> kept = units->listKept(isGone);
+  int64_t begin = llvm::lower_bound(kept, start) - kept.begin();
+  OpBuilder b(op);
+  op->setOperand(1, createIntegers(b, op->getLoc(), begin));
+  op->setOperand(2, createIntegers(b, op->getLoc(), begin + part.getDimSize(units->axis)));
+}
+
+void Cutter::cutGroupQueryAttention(Operation *op) {
+  auto shared = op->getAttrOfType<IntegerAttr>("kv_num_heads"), heads = op->getAttrOfType<IntegerAttr>("num_heads");
+  auto width = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(2);
+  int64_t before = static_cast<int64_t>(analysis.find(op->getResult(0))->unitOf.size());
+  OpBuilder b(op);
+  op->setAttr("kv_num_heads", b.getI64IntegerAttr(shared.getInt() * width / before));
+  op->setAttr("num_heads", b.getI64IntegerAttr(heads.getInt() * width / before));
+}
+
+void Cutter::cutOperation(Operation *op) {
+  if (!onnxir::isOnnxOp(op))
+    return;
+  StringRef name = onnxir::getOpType(op);
+  if (name == "Reshape")
+    cutReshape(op);
+  else if (name == "Split")
+    cutSplit(op);
+  else if (name == "Slice")
+    cutSlice(op);
+  else if (name == "GroupQueryAttention")
+    cutGroupQueryAttention(op);
+}
+
+void cutUnits(const UnitAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp module) {
+  auto cutType = [&](Type type, const UnitAxis &units) {
+    return withSize(type, units.axis, static_cast<int64_t>(units.listKept(isGone).size()));
+  };
+  Cutter cutter(analysis, isGone);
+  for (const auto &[value, units] : analysis.values)
+    Value(value).setType(cutType(value.getType(), units));
+  for (const auto &[use, units] : analysis.constants)
+    cutter.cutConstant(*use, units);
+  for (Operation *op : analysis.touched)
+    cutter.cutOperation(op);
+  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  if (!slots || analysis.slots.empty())
+    return;
+  SmallVector<Attribute> cut(slots.getValue());
+  for (const auto &[number, units] : analysis.slots) {
+    auto slot = cast<SlotAttr>(cut[number]);
+    cut[number] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), units), slot.getAxis());
+  }
+  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), cut));
+}
+
+void updateFunctions(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    Block &body = function.getBody().front();
+    function.setType(FunctionType::get(module.getContext(), body.getArgumentTypes(),
+                                       function.getBody().back().getTerminator()->getOperandTypes()));
+  }
+}
+
+} // namespace hone::prune

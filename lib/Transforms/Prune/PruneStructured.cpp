@@ -1,0 +1,373 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-prune-structured: how many units go, which ones, and what makes up for them.
+
+#include "UnitAnalysis.h"
+
+#include "hone/Compress/Structured.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/Report.h"
+#include "hone/Transforms/MeasuredInputs.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace hone {
+#define GEN_PASS_DEF_PRUNESTRUCTURED
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::prune {
+
+/// Rounds in which OBS removes units; what they cost is computed anew for each.
+static constexpr int64_t kRounds = 16;
+
+namespace {
+
+/// The units of one layer: its hidden channels, or its groups of heads.
+struct Layer {
+  Operation *op;
+  int64_t units;
+  std::unique_ptr<UnitAnalysis> analysis;
+  ParamOp consumer; // its columns are of the units; null where there is an obstacle
+  std::string obstacle;
+};
+
+/// All layers with units of one kind.
+struct Kind {
+  StringRef name, plural; // "channels", "groups of heads"
+  SmallVector<Layer> layers;
+  int64_t removed = 0;  // of each layer
+  int64_t elements = 0; // of parameters, for one unit of all layers
+
+  int64_t units() const { return layers.empty() ? 0 : layers.front().units; }
+};
+
+struct PruneStructured : impl::PruneStructuredBase<PruneStructured> {
+  using PruneStructuredBase::PruneStructuredBase;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  bool needsStatistics() const { return method != "magnitude"; }
+  remark::RemarkOpts options() const { return remark::RemarkOpts::name("Pruned").category("hone-prune-structured"); }
+  void findLayers(const SharedUses &shared, Kind &channelKind, Kind &headKind);
+  void findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const;
+  void refuseKind(Kind &kind);
+  LogicalResult chooseNumbers(Kind &channelKind, Kind &headKind);
+  FailureOr<SmallVector<bool>> chooseUnits(Layer &layer, int64_t removed, const SymbolTable &symbols,
+                                           MeasuredInputs &inputs) const;
+  FailureOr<std::vector<int64_t>> chooseMeasured(Layer &layer, int64_t removed, std::vector<float> &elements,
+                                                 MeasuredInputs &inputs) const;
+  LogicalResult prune(Kind &kind, const SymbolTable &symbols, MeasuredInputs &inputs);
+};
+
+} // namespace
+
+LogicalResult PruneStructured::initialize(MLIRContext *context) {
+  auto error = [&] { return emitError(UnknownLoc::get(context)); };
+  if (!llvm::is_contained({"magnitude", "energy", "obs"}, method.getValue()))
+    return error() << "unsupported method '" << method << "' to prune units; supported: magnitude, energy, obs";
+  if (!(sparsity >= 0 && sparsity < 1))
+    return error() << "expected the sparsity to be at least 0 and less than 1, but got "
+                   << llvm::formatv("{0:F4}", sparsity.getValue()).str();
+  if (multiple < 1)
+    return error() << "expected the multiple to be 1 or more, but got " << multiple.getValue();
+  if (needsStatistics() && statistics.empty())
+    return error() << "expected a file of statistics for method '" << method << "'";
+  return success();
+}
+
+//===- Layers -----------------------------------------------------------------------------------------------------===//
+
+static SmallVector<int32_t, 0> enumerate(int64_t count) {
+  SmallVector<int32_t, 0> units(count);
+  std::iota(units.begin(), units.end(), 0);
+  return units;
+}
+
+/// Marks the units of attention or of a feed-forward block where it reads them; their number.
+static int64_t markUnits(Operation *op, UnitAnalysis &analysis) {
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    int64_t count = attention.getKey().getType().getDimSize(1);
+    if (ShapedType::isDynamic(count))
+      analysis.refuse("the number of its heads is not known");
+    else
+      analysis.mark(attention.getKeyMutable(), 1, enumerate(count));
+    return count;
+  }
+  auto gated = dyn_cast<GatedMlpOp>(op);
+  OpOperand &up = gated ? gated.getUpMutable() : cast<MlpOp>(op).getUpMutable();
+  int64_t count = cast<RankedTensorType>(up.get().getType()).getDimSize(0);
+  analysis.mark(up, 0, enumerate(count));
+  return count;
+}
+
+void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Kind &headKind) {
+  auto isKnown = [](const Kind &kind, Operation *op) {
+    return llvm::any_of(kind.layers, [&](const Layer &layer) { return layer.analysis->touched.contains(op); });
+  };
+  getOperation()->walk([&](Operation *op) {
+    Kind &kind = isa<AttentionOp>(op) ? headKind : channelKind;
+    if (!isa<AttentionOp, GatedMlpOp, MlpOp>(op) || isKnown(kind, op))
+      return;
+    auto analysis = std::make_unique<UnitAnalysis>(shared);
+    int64_t units = markUnits(op, *analysis);
+    analysis->run();
+    kind.layers.push_back({op, units, std::move(analysis), {}, {}});
+  });
+}
+
+void PruneStructured::findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const {
+  layer.obstacle = layer.analysis->getObstacle().str();
+  for (const auto &[name, units] : layer.analysis->params) {
+    auto param = symbols.lookup<ParamOp>(name);
+    std::string obstacle = getObstacleToCut(param);
+    bool isMatrix = param.getTensorType().getRank() == 2;
+    if (isMatrix && units.axis == 1 && layer.consumer)
+      obstacle = "more than one product sums over its units";
+    else if (isMatrix && units.axis == 1)
+      layer.consumer = param;
+    if (layer.obstacle.empty())
+      layer.obstacle = obstacle;
+  }
+  if (layer.obstacle.empty() && !layer.consumer)
+    layer.obstacle = "no product with a parameter sums over its units";
+  if (layer.obstacle.empty() && needsStatistics() && !inputs.has(layer.consumer))
+    layer.obstacle = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
+}
+
+/// Widths are uniform: one layer that keeps its units keeps those of all.
+void PruneStructured::refuseKind(Kind &kind) {
+  bool isRefused = false;
+  for (Layer &layer : kind.layers) {
+    if (layer.obstacle.empty() && layer.units != kind.units())
+      layer.obstacle =
+          ("it has " + Twine(layer.units) + " " + kind.plural + ", and others have " + Twine(kind.units())).str();
+    if (!layer.obstacle.empty())
+      remark::missed(layer.op->getLoc(), options())
+          << ("its " + kind.plural + " stay, and with them those of all layers: " + layer.obstacle).str();
+    isRefused |= !layer.obstacle.empty();
+  }
+  if (kind.layers.empty())
+    remark::missed(getOperation().getLoc(), options()) << ("there are no " + kind.plural + " to remove").str();
+  if (isRefused)
+    kind.layers.clear();
+}
+
+//===- Numbers ----------------------------------------------------------------------------------------------------===//
+
+/// The elements of parameters that are of unit 0 of the layers; all units have as many.
+static int64_t countUnitElements(const Kind &kind, const SymbolTable &symbols) {
+  int64_t count = 0;
+  for (const Layer &layer : kind.layers)
+    for (const auto &[name, units] : layer.analysis->params) {
+      RankedTensorType type = symbols.lookup<ParamOp>(name).getTensorType();
+      count += type.getNumElements() / type.getDimSize(units.axis) * llvm::count(units.unitOf, 0);
+    }
+  return count;
+}
+
+LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &headKind) {
+  if (sparsity == 0)
+    return success();
+  SharedUses shared(getOperation());
+  SymbolTable symbols(getOperation());
+  for (Kind *kind : {&channelKind, &headKind})
+    kind->elements = countUnitElements(*kind, symbols);
+  int64_t all = countElements(shared), inHeads = headKind.elements * headKind.units(),
+          inChannels = channelKind.elements * channelKind.units();
+  double wanted = sparsity * static_cast<double>(all), share = wanted / static_cast<double>(inHeads + inChannels);
+  if (!(share < 1))
+    return emitError(getOperation().getLoc())
+           << llvm::formatv("cannot remove {0:F1} % of the parameters: those of units that can go are {1:F1} %",
+                            100 * sparsity,
+                            100.0 * static_cast<double>(inHeads + inChannels) / static_cast<double>(all))
+                  .str();
+  // The nearest number of groups, of two the smaller: fewer heads cost more than fewer channels.
+  headKind.removed =
+      std::max<int64_t>(std::min(static_cast<int64_t>(std::ceil(share * static_cast<double>(headKind.units()) - 0.5)),
+                                 headKind.units() - 1),
+                        0);
+  if (!channelKind.layers.empty()) {
+    double rest = wanted - static_cast<double>(headKind.removed * headKind.elements);
+    double kept = static_cast<double>(channelKind.units()) - rest / static_cast<double>(channelKind.elements);
+    int64_t rounded = std::max(std::llround(kept / static_cast<double>(multiple)), 1LL) * multiple;
+    channelKind.removed = std::max<int64_t>(channelKind.units() - rounded, 0);
+  }
+  int64_t gone = headKind.removed * headKind.elements + channelKind.removed * channelKind.elements;
+  for (Kind *kind : {&headKind, &channelKind})
+    if (!kind->layers.empty())
+      remark::analysis(getOperation().getLoc(), options())
+          << llvm::formatv("{0} of {1} {2} go from each of {3} layers", kind->removed, kind->units(), kind->plural,
+                           kind->layers.size())
+                 .str();
+  remark::analysis(getOperation().getLoc(), options())
+      << llvm::formatv("{0} of {1} elements of parameters go, {2:F1} %", gone, all,
+                       100.0 * static_cast<double>(gone) / static_cast<double>(all))
+             .str();
+  return success();
+}
+
+//===- Units ------------------------------------------------------------------------------------------------------===//
+
+static FailureOr<std::vector<double>> scoreByMagnitude(Layer &layer, const SymbolTable &symbols) {
+  std::vector<double> scores(layer.units, 1.0);
+  for (const auto &[name, units] : layer.analysis->params) {
+    auto param = symbols.lookup<ParamOp>(name);
+    if (param.getTensorType().getRank() != 2)
+      continue;
+    FailureOr<std::vector<float>> elements = readElements(param);
+    if (failed(elements) || failed(checkFinite(param, *elements)))
+      return failure();
+    compress::InputUnits of{units.unitOf, layer.units};
+    std::vector<double> factors = units.axis == 1 ? compress::scoreColumns(asWeight(param, *elements), of)
+                                                  : compress::scoreRows(asWeight(param, *elements), of);
+    for (auto [score, factor] : llvm::zip_equal(scores, factors))
+      score *= factor;
+  }
+  return scores;
+}
+
+/// The units that go by what was measured; `elements` become those of the consumer without them.
+FailureOr<std::vector<int64_t>> PruneStructured::chooseMeasured(Layer &layer, int64_t removed,
+                                                                std::vector<float> &elements,
+                                                                MeasuredInputs &inputs) const {
+  compress::Weight weight = asWeight(layer.consumer, elements);
+  compress::InputUnits units{layer.analysis->params[layer.consumer.getSymNameAttr()].unitOf, layer.units};
+  if (method == "energy") {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(layer.consumer);
+    if (failed(moment))
+      return failure();
+    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, units), removed);
+  }
+  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(layer.consumer, /*isOrdered=*/false);
+  if (failed(factor))
+    return failure();
+  auto gone = compress::eliminateUnits(weight, **factor, units, removed, std::min(removed, kRounds));
+  if (failed(report(layer.consumer.getLoc(), gone.status())))
+    return failure();
+  return std::move(gone->units);
+}
+
+FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t removed, const SymbolTable &symbols,
+                                                          MeasuredInputs &inputs) const {
+  ParamOp consumer = layer.consumer;
+  FailureOr<std::vector<float>> before = readElements(consumer);
+  if (failed(before) || failed(checkFinite(consumer, *before)))
+    return failure();
+  std::vector<float> elements = *before;
+  FailureOr<std::vector<int64_t>> gone;
+  if (needsStatistics()) {
+    gone = chooseMeasured(layer, removed, elements, inputs);
+  } else {
+    FailureOr<std::vector<double>> scores = scoreByMagnitude(layer, symbols);
+    if (succeeded(scores))
+      gone = compress::chooseLowest(*scores, removed);
+  }
+  if (failed(gone) || failed(checkFinite(consumer, elements)))
+    return failure();
+  SmallVector<bool> isGone(layer.units);
+  for (int64_t unit : *gone)
+    isGone[unit] = true;
+  ArrayRef<int32_t> unitOf = layer.analysis->params[consumer.getSymNameAttr()].unitOf;
+  for (size_t i = 0; i < elements.size(); ++i)
+    if (int32_t unit = unitOf[i % unitOf.size()]; unit >= 0 && isGone[unit])
+      elements[i] = 0;
+  std::string error;
+  if (inputs.has(consumer)) {
+    FailureOr<std::string> described = inputs.describeError(consumer, *before, elements);
+    if (failed(described))
+      return failure();
+    error = ", " + *described;
+  }
+  writeElements(consumer, elements);
+  remark::passed(consumer.getLoc(), options())
+      << llvm::formatv("{0} keeps {1} of {2} inputs by {3}{4}", consumer.getSymName(),
+                       layer.analysis->params[consumer.getSymNameAttr()].listKept(isGone).size(), unitOf.size(),
+                       method.getValue(), error)
+             .str();
+  return isGone;
+}
+
+//===- The pass ---------------------------------------------------------------------------------------------------===//
+
+/// Leaves `kept` of the indices of `param` along `axis`.
+static LogicalResult cutParam(ParamOp param, int64_t axis, ArrayRef<int64_t> kept) {
+  FailureOr<std::vector<float>> elements = readElements(param);
+  if (failed(elements))
+    return failure();
+  RankedTensorType type = param.getTensorType();
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t inner = 1, all = shape[axis];
+  for (int64_t size : ArrayRef(shape).drop_front(axis + 1))
+    inner *= size;
+  std::vector<float> left;
+  left.reserve(elements->size() / all * kept.size());
+  for (size_t outer = 0; outer < elements->size(); outer += all * inner)
+    for (int64_t index : kept)
+      left.insert(left.end(), elements->begin() + outer + index * inner,
+                  elements->begin() + outer + (index + 1) * inner);
+  if (axis == 1 && shape.size() == 2) {
+    keepInputs(param, kept);
+    SmallVector<float> scales;
+    if (ArrayRef<float> before = getChannelScales(param); !before.empty()) {
+      llvm::append_range(scales, llvm::map_range(kept, [&](int64_t column) { return before[column]; }));
+      param->setAttr(kChannelScalesName, DenseF32ArrayAttr::get(param.getContext(), scales));
+    }
+  }
+  shape[axis] = static_cast<int64_t>(kept.size());
+  param.setType(RankedTensorType::get(shape, type.getElementType(), type.getEncoding()));
+  writeElements(param, left);
+  return success();
+}
+
+LogicalResult PruneStructured::prune(Kind &kind, const SymbolTable &symbols, MeasuredInputs &inputs) {
+  if (kind.removed == 0)
+    return success();
+  for (Layer &layer : kind.layers) {
+    FailureOr<SmallVector<bool>> isGone = chooseUnits(layer, kind.removed, symbols, inputs);
+    if (failed(isGone))
+      return failure();
+    cutUnits(*layer.analysis, *isGone, getOperation());
+    for (const auto &[name, units] : layer.analysis->params)
+      if (failed(cutParam(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
+        return failure();
+  }
+  return success();
+}
+
+void PruneStructured::runOnOperation() {
+  FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
+  if (failed(inputs) || failed(keepFingerprint(getOperation())))
+    return signalPassFailure();
+  SharedUses shared(getOperation());
+  SymbolTable symbols(getOperation());
+  Kind channelKind{"channels", "hidden channels", {}}, headKind{"heads", "groups of heads", {}};
+  findLayers(shared, channelKind, headKind);
+  for (auto [kind, isWanted] : {std::pair(&channelKind, channels.getValue()), {&headKind, heads.getValue()}}) {
+    for (Layer &layer : kind->layers)
+      findConsumer(layer, symbols, *inputs);
+    if (isWanted)
+      refuseKind(*kind);
+    else
+      kind->layers.clear();
+  }
+  if (failed(chooseNumbers(channelKind, headKind)) || failed(prune(headKind, symbols, *inputs)) ||
+      failed(prune(channelKind, symbols, *inputs)))
+    return signalPassFailure();
+  updateFunctions(getOperation());
+  numChannels += channelKind.removed * static_cast<int64_t>(channelKind.layers.size());
+  numHeads += headKind.removed * static_cast<int64_t>(headKind.layers.size());
+}
+
+} // namespace hone::prune

@@ -1,0 +1,353 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A branch ends at the first sum of two values that both depend on tokens. What it alone computes is what the stream does not
+// depend on and nobody else reads; a layer goes if its keys and values are among that.
+
+#include "ResidualBranches.h"
+
+#include "UnitAnalysis.h"
+
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace hone::prune {
+
+static bool isOnnx(Operation *op, StringRef name) {
+  return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == name;
+}
+
+static bool isAttention(Operation *op) { return isa<AttentionOp>(op) || isOnnx(op, "GroupQueryAttention"); }
+
+static bool isFixed(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<GetParamOp>(op) || isOnnx(op, "Constant");
+}
+
+/// What becomes of `value` on its way to the stream; null where that is not one operation.
+static Operation *getNext(Value value) {
+  Operation *next = nullptr;
+  for (Operation *user : value.getUsers()) {
+    if (isOnnx(user, "Shape") || isa<tensor::DimOp>(user))
+      continue;
+    if (next && next != user)
+      return nullptr;
+    next = user;
+  }
+  return next;
+}
+
+/// Follows what `source` computes to the sum with the stream.
+static void findSum(Operation *source, Branch &branch) {
+  if (auto gated = dyn_cast<GatedMlpOp>(source))
+    if (auto get = gated.getDown().getDefiningOp<GetParamOp>())
+      branch.weight = get.getNameAttr().getAttr();
+  if (auto mlp = dyn_cast<MlpOp>(source))
+    if (auto get = mlp.getDown().getDefiningOp<GetParamOp>())
+      branch.weight = get.getNameAttr().getAttr();
+  Value value = source->getResult(0);
+  while (Operation *next = getNext(value)) {
+    if (isOnnx(next, "Add") && !isFixed(next->getOperand(0)) && !isFixed(next->getOperand(1))) {
+      branch.other = next->getOperand(next->getOperand(0) == value ? 1 : 0);
+      branch.add = branch.other.getType() == next->getResult(0).getType() ? next : nullptr;
+      return;
+    }
+    auto linear = dyn_cast<LinearOp>(next);
+    auto get = linear ? linear.getWeight().getDefiningOp<GetParamOp>() : GetParamOp();
+    if (get && !branch.weight)
+      branch.weight = get.getNameAttr().getAttr();
+    bool isOnTheWay = get || isa<RmsNormOp, LayerNormOp, tensor::CastOp>(next) || isOnnx(next, "Transpose") ||
+                      isOnnx(next, "Reshape") || isOnnx(next, "Cast") || isOnnx(next, "Identity") ||
+                      isOnnx(next, "Add") || isOnnx(next, "Mul");
+    if (!isOnTheWay || next->getNumResults() != 1)
+      return;
+    value = next->getResult(0);
+  }
+}
+
+/// Everything that `value` is computed from.
+static void collect(Value value, llvm::SetVector<Operation *> &ops, const llvm::SetVector<Operation *> *without) {
+  SmallVector<Value> pending{value};
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (op && !(without && without->contains(op)) && ops.insert(op))
+      pending.append(op->operand_begin(), op->operand_end());
+  }
+}
+
+/// The value that a Concat or GroupQueryAttention extends, if that is an argument: a past.
+static SmallVector<BlockArgument> listPasts(Operation *op) {
+  SmallVector<BlockArgument> pasts;
+  auto add = [&](unsigned operand) {
+    if (operand < op->getNumOperands())
+      if (auto past = dyn_cast<BlockArgument>(op->getOperand(operand)))
+        pasts.push_back(past);
+  };
+  if (isOnnx(op, "Concat"))
+    add(0);
+  if (isOnnx(op, "GroupQueryAttention"))
+    for (unsigned operand : {3, 4})
+      add(operand);
+  return pasts;
+}
+
+/// Whether only operations of `branch` read `value`, the sum with the stream, or whoever calls.
+static bool isReadByItAlone(Value value, const Branch &branch, bool mayBeReturned) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return branch.owned.contains(user) || user == branch.add || llvm::is_contained(branch.appends, user) ||
+           (mayBeReturned && isa<func::ReturnOp>(user));
+  });
+}
+
+/// Leaves in `owned` what is dead without the branch.
+static void closeOwned(Branch &branch) {
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    SmallVector<Operation *> ops(branch.owned.getArrayRef());
+    for (Operation *op : ops) {
+      bool isPresent = !listPasts(op).empty();
+      bool isOwned = !isa<KvAppendOp>(op) && llvm::all_of(op->getResults(), [&](Value result) {
+        return isReadByItAlone(result, branch, isPresent);
+      });
+      if (!isOwned)
+        isChanged |= branch.owned.remove(op);
+    }
+  }
+}
+
+static Branch findBranch(Operation *source) {
+  Branch branch;
+  findSum(source, branch);
+  if (!branch.add || !branch.weight || !isa<func::FuncOp>(branch.add->getParentOp())) {
+    branch.obstacle = "what it computes is not added to a stream";
+    return branch;
+  }
+  llvm::SetVector<Operation *> stream;
+  collect(branch.other, stream, nullptr);
+  Value value = branch.add->getOperand(branch.add->getOperand(0) == branch.other ? 1 : 0);
+  collect(value, branch.owned, &stream);
+  for (Operation *op : branch.owned)
+    if (auto append = dyn_cast<KvAppendOp>(op))
+      branch.appends.push_back(append);
+  closeOwned(branch);
+  if (!branch.owned.contains(source))
+    branch.obstacle = "something else reads what it computes";
+  for (KvAppendOp append : branch.appends)
+    if (!isReadByItAlone(append.getAll(), branch, /*mayBeReturned=*/false))
+      branch.obstacle = "something else reads its keys or values";
+  return branch;
+}
+
+/// The branches of `function`, attention and feed-forward by turns.
+static SmallVector<Branch, 0> listBranches(func::FuncOp function) {
+  SmallVector<Branch, 0> attention, feedForward, branches;
+  function.walk([&](Operation *op) {
+    if (isAttention(op))
+      attention.push_back(findBranch(op));
+    else if (isa<GatedMlpOp, MlpOp>(op))
+      feedForward.push_back(findBranch(op));
+  });
+  if (attention.size() != feedForward.size())
+    return {};
+  for (auto [first, second] : llvm::zip_equal(attention, feedForward)) {
+    branches.push_back(std::move(first));
+    branches.push_back(std::move(second));
+  }
+  return branches;
+}
+
+static int64_t countOwned(const Branch &branch, const SymbolTable &symbols) {
+  int64_t count = 0;
+  for (Operation *op : branch.owned)
+    if (auto get = dyn_cast<GetParamOp>(op))
+      count += symbols.lookup<ParamOp>(get.getName()).getTensorType().getNumElements();
+  return count;
+}
+
+/// A past that others than the branch ask for its size: another one has the same.
+static bool isOnlyMeasured(BlockArgument past, const Branch &branch) {
+  return llvm::all_of(past.getUsers(),
+                      [&](Operation *user) { return branch.owned.contains(user) || isOnnx(user, "Shape"); });
+}
+
+static std::string getObstacle(const Branch &branch, const SharedUses &shared, const SymbolTable &symbols,
+                               const MeasuredInputs &inputs) {
+  if (!branch.obstacle.empty())
+    return branch.obstacle;
+  for (KvAppendOp append : branch.appends)
+    if (llvm::any_of(shared.slots.lookup(append.getSlot()), llvm::IsaPred<KvViewOp>))
+      return "something else reads its slots";
+  for (Operation *op : branch.owned)
+    for (BlockArgument past : listPasts(op))
+      if (!isOnlyMeasured(past, branch))
+        return "something else reads its past";
+  auto weight = symbols.lookup<ParamOp>(branch.weight);
+  if (std::string obstacle = getObstacleToCut(weight); !obstacle.empty())
+    return obstacle;
+  return inputs.has(weight) ? "" : ("nothing was measured of the inputs of " + branch.weight.getValue()).str();
+}
+
+SmallVector<ResidualLayer> findLayers(ModuleOp module, const MeasuredInputs &inputs) {
+  SmallVector<ResidualLayer> layers;
+  SymbolTable symbols(module);
+  SharedUses shared(module);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    SmallVector<Branch, 0> branches = listBranches(function);
+    if (branches.empty())
+      continue;
+    if (!layers.empty() && branches.size() != 2 * layers.size())
+      return {};
+    bool isFirst = layers.empty();
+    for (auto [number, branch] : llvm::enumerate(branches)) {
+      if (isFirst && number % 2 == 0)
+        layers.push_back({branch.add ? branch.add->getLoc() : function.getLoc(), {}, {}, 0, {}});
+      ResidualLayer &layer = layers[number / 2];
+      if (isFirst) {
+        layer.weights.push_back(branch.weight);
+        layer.elements += countOwned(branch, symbols);
+      } else if (layer.weights[number % 2] != branch.weight) {
+        return {};
+      }
+      if (layer.obstacle.empty())
+        layer.obstacle = getObstacle(branch, shared, symbols, inputs);
+      layer.branches.push_back(std::move(branch));
+    }
+  }
+  return layers;
+}
+
+FailureOr<double> measureTables(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::SetVector<StringAttr> tables;
+  module.walk([&](EmbeddingOp embedding) {
+    if (auto get = embedding.getTable().getDefiningOp<GetParamOp>())
+      tables.insert(get.getNameAttr().getAttr());
+  });
+  double sum = 0;
+  for (StringAttr name : tables) {
+    auto param = symbols.lookup<ParamOp>(name);
+    if (!getObstacleToCut(param).empty())
+      continue;
+    FailureOr<std::vector<float>> elements = readElements(param);
+    if (failed(elements))
+      return failure();
+    sum += std::inner_product(elements->begin(), elements->end(), elements->begin(), 0.0) /
+           static_cast<double>(std::max<int64_t>(param.getTensorType().getDimSize(0), 1));
+  }
+  return sum;
+}
+
+//===- Removal ----------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// What goes of the signature of one function.
+struct Removal {
+  llvm::SetVector<BlockArgument> pasts;
+  llvm::SetVector<unsigned> results;
+};
+} // namespace
+
+static void removeBranch(const Branch &branch, Removal &removal) {
+  for (KvAppendOp append : branch.appends)
+    append.getNext().replaceAllUsesWith(append.getState());
+  branch.add->getResult(0).replaceAllUsesWith(branch.other);
+  for (Operation *op : branch.owned) {
+    for (BlockArgument past : listPasts(op))
+      removal.pasts.insert(past);
+    for (OpOperand &use : op->getUses())
+      if (isa<func::ReturnOp>(use.getOwner()))
+        removal.results.insert(use.getOperandNumber());
+  }
+}
+
+/// Erases operations whose results nobody uses any more, users first.
+static void eraseDead(const Branch &branch) {
+  SmallVector<Operation *> ops(branch.owned.getArrayRef());
+  ops.append(branch.appends.begin(), branch.appends.end());
+  branch.add->erase();
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    for (Operation *&op : ops)
+      if (op && op->use_empty()) {
+        op->erase();
+        op = nullptr;
+        isChanged = true;
+      }
+  }
+}
+
+static void eraseResults(func::FuncOp function, const Removal &removal) {
+  Operation *end = function.getBody().back().getTerminator();
+  llvm::BitVector results(end->getNumOperands());
+  for (unsigned result : removal.results)
+    results.set(result);
+  end->eraseOperands(results);
+  (void)function.eraseResults(results);
+}
+
+/// Once nobody else reads them.
+static void erasePasts(func::FuncOp function, const Removal &removal) {
+  llvm::BitVector arguments(function.getNumArguments());
+  for (BlockArgument past : removal.pasts)
+    arguments.set(past.getArgNumber());
+  // Who asks a past that goes for its length asks another one, which is as long.
+  for (BlockArgument past : removal.pasts)
+    for (BlockArgument other : function.getArguments())
+      if (other.getType() == past.getType() && !removal.pasts.contains(other)) {
+        past.replaceAllUsesWith(other);
+        break;
+      }
+  (void)function.eraseArguments(arguments);
+}
+
+/// Numbers the slots of `module` that stay by their order.
+static void renumberSlots(ModuleOp module, const llvm::SetVector<int64_t> &gone) {
+  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
+  if (!slots || gone.empty())
+    return;
+  SmallVector<Attribute> left;
+  SmallVector<int64_t> numberOf;
+  for (auto [number, slot] : llvm::enumerate(slots)) {
+    numberOf.push_back(static_cast<int64_t>(left.size()));
+    if (!gone.contains(static_cast<int64_t>(number)))
+      left.push_back(slot);
+  }
+  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), left));
+  module.walk([&](Operation *op) {
+    if (auto append = dyn_cast<KvAppendOp>(op))
+      append.setSlot(numberOf[append.getSlot()]);
+    else if (auto view = dyn_cast<KvViewOp>(op))
+      view.setSlot(numberOf[view.getSlot()]);
+  });
+}
+
+void removeLayers(ArrayRef<const ResidualLayer *> layers, ModuleOp module) {
+  llvm::MapVector<Operation *, Removal> removals;
+  llvm::SetVector<int64_t> slots;
+  SmallVector<const Branch *> branches;
+  for (const ResidualLayer *layer : layers)
+    for (const Branch &branch : layer->branches)
+      branches.push_back(&branch);
+  // The stream of a later layer may be the sum of an earlier one: replace from the last on.
+  for (const Branch *branch : llvm::reverse(branches)) {
+    for (KvAppendOp append : branch->appends)
+      slots.insert(append.getSlot());
+    removeBranch(*branch, removals[branch->add->getParentOp()]);
+  }
+  for (const auto &[function, removal] : removals)
+    eraseResults(cast<func::FuncOp>(function), removal);
+  for (const Branch *branch : branches)
+    eraseDead(*branch);
+  for (const auto &[function, removal] : removals)
+    erasePasts(cast<func::FuncOp>(function), removal);
+  renumberSlots(module, slots);
+}
+
+} // namespace hone::prune

@@ -1,0 +1,134 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Smaller models against onnxruntime: a model without units gives what the whole one gives where these units are masked.
+
+Hone removes channels, heads or layers by magnitude or influence, which changes no weight that stays. In the ONNX file of the same
+model the inputs that are gone are made 0 in the products behind them. Both models are called as the file has them, with keys and
+values of the heads and layers that stay, and through @forward.
+"""
+
+import functools
+import pathlib
+import re
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import onnxruntime
+
+import runtime
+import sessions
+import suite
+
+TOLERANCE = 1e-4  # as in run-models.py
+SPARSITY = "20%"
+PARTS = ["channels", "heads", "channels,heads", "layers"]
+MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
+KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
+READ = re.compile(r'hone\.get_param @"?([^ "]+)"? ')
+CALIBRATION_TOKENS = 512
+
+
+def products(graph):
+    """Nodes that multiply with a matrix, by the matrix, and the dimension of its inputs."""
+    for node in graph.node:
+        if node.op_type in ("MatMul", "Gemm") and len(node.input) > 1:
+            transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
+            yield node.input[1], int(transposed)
+
+
+class Smaller:
+    """What Hone leaves of a model, and the same model with what is gone masked."""
+
+    def __init__(self, path, parts, tools, folder):
+        self.model, self.folder = onnx.load(path), folder
+        self.flags = ["--prune=structured", f"--sparsity={SPARSITY}", f"--prune-parts={parts}"]
+        if parts == "layers":
+            np.save(folder / "tokens.npy", np.random.default_rng(1).integers(0, 200, CALIBRATION_TOKENS, dtype=np.int32))
+            suite.run_tool([tools / "hone", "calibrate", path, "--tokens", folder / "tokens.npy", "--window", 32,
+                            "-o", folder / "statistics.safetensors"])
+            self.flags.append(f"--calibration={folder / 'statistics.safetensors'}")
+        suite.run_tool([tools / "hone", "compile", path, *self.flags, "--stop-after=rewrite", "-o", folder / "smaller.mlir"])
+        text = (folder / "smaller.mlir").read_text()
+        self.kept = {name: [int(k) for k in kept.split(",")] for name, kept in KEPT.findall(text)}
+        self.read = set(READ.findall(text))
+        self.artefact = folder / "smaller.hone"
+        suite.run_tool([tools / "hone", "compile", path, *self.flags, "-o", self.artefact])
+
+    def mask(self):
+        """A file of the whole model whose products do not see what is gone; how many weights that changed."""
+        inputs, changed = dict(products(self.model.graph)), 0
+        for tensor in self.model.graph.initializer:
+            if tensor.name not in inputs or (tensor.name in self.read and tensor.name not in self.kept):
+                continue
+            weight = onnx.numpy_helper.to_array(tensor).copy()
+            gone = np.ones(weight.shape[inputs[tensor.name]], bool)
+            gone[self.kept.get(tensor.name, [])] = False
+            weight[(slice(None), gone) if inputs[tensor.name] else gone] = 0
+            tensor.CopyFrom(onnx.numpy_helper.from_array(weight, tensor.name))
+            changed += 1
+        onnx.save(self.model, self.folder / "masked.onnx")
+        return changed
+
+
+def head_kept(kept, array, width):
+    """The heads of keys of `array`, [B, H, S, D], that `kept` of the `width` inputs of the product behind belong to."""
+    shared = width // array.shape[1]
+    return sorted({k // shared for k in kept})
+
+
+def masked_cases(smaller, path, parts, names):
+    """The stored inputs and what onnxruntime makes of them with the masked model, of heads and layers that stay."""
+    session = onnxruntime.InferenceSession(str(smaller.folder / "masked.onnx"), providers=["CPUExecutionProvider"])
+    outputs = [output.name for output in session.get_outputs()]
+    weights = [(name, axis) for name, axis in products(smaller.model.graph) if name in smaller.kept]
+    sizes = {tensor.name: tensor.dims for tensor in smaller.model.graph.initializer}
+    arrays = {}
+    for label, case in sessions.stored_cases(path).items():
+        got = dict(zip(outputs, session.run(None, case["in"])))
+        for direction, tensors in (("in", case["in"]), ("out", got)):
+            states = [name for name in tensors if re.match("past|present", name)]
+            for name, array in tensors.items():
+                if name in states and parts == "heads":
+                    weight, axis = weights[states.index(name) // 2]
+                    array = array[:, head_kept(smaller.kept[weight], array, sizes[weight][axis])]
+                if name in names[direction] or parts != "layers":
+                    arrays[f"{label}/{direction}/{name}"] = np.ascontiguousarray(array)
+    return arrays
+
+
+def check(path, parts, build):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        smaller = Smaller(path, parts, build / "bin", folder)
+        if not smaller.mask():
+            raise suite.Failure("nothing is gone")
+        library = build / "lib" / "libhone_rt.so"
+        module = runtime.Module(library, smaller.artefact)
+        names = {"in": module.names("main", runtime.INPUT), "out": module.names("main", runtime.OUTPUT)}
+        module.close()
+        np.savez(folder / "masked.npz", **masked_cases(smaller, path, parts, names))
+        sessions.check(folder / "masked.onnx", smaller.artefact, library)
+        if "," not in parts:
+            suite.run_tool([build / "bin" / "hone-run", "run", smaller.artefact, "--cases", folder / "masked.npz",
+                            "--rtol", TOLERANCE, "--atol", TOLERANCE])
+
+
+def cases():
+    models = suite.models()
+    for model in MODELS:
+        for parts in PARTS:
+            # What is left of a layer whose products are masked are their biases.
+            if parts != "layers" or not model.startswith("gpt2"):
+                yield f"{model} without {parts}", functools.partial(check, models[model], parts)
+
+
+def main():
+    options = suite.parser(__doc__).parse_args()
+    chosen = [(name, case) for name, case in cases() if options.only in name]
+    return suite.run_all(chosen, lambda case: case(options.build), options.jobs)
+
+
+sys.exit(main())
