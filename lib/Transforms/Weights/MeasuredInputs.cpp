@@ -5,7 +5,7 @@
 
 #include "hone/Transforms/MeasuredInputs.h"
 
-#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Hone/Report.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -42,6 +42,9 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
     auto read = file->readSecondMoment(wanted, size);
     if (failed(report(weight.getLoc(), read.status())))
       return failure();
+    if (absl::Status status = compress::checkMoment({*read, size}); !status.ok())
+      return weight.emitError() << "cannot use the statistics of the input of " << weight.getSymName() << ": "
+                                << std::string(status.message());
     moment = std::move(*read);
     input = wanted;
     scales = wantedScales.vec();
@@ -80,7 +83,9 @@ FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<fl
   auto view = [&](ArrayRef<float> elements) {
     return asWeight(weight, {const_cast<float *>(elements.data()), elements.size()});
   };
-  double error = compress::relativeOutputError(view(before), view(after), *moment);
+  double error = 0;
+  auto measure = [&] { error = compress::relativeOutputError(view(before), view(after), *moment); };
+  weight.getContext()->executeAction<MeasureErrorAction>(measure, {weight.getOperation()}, weight, error);
   return llvm::formatv("with a relative error of {0:F4} of its outputs", error).str();
 }
 

@@ -53,7 +53,12 @@ module attributes {hone.model = 1} {}
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.model, hone.slots}}
+// expected-error @below {{expected 'hone.encoding' to be an encoding on a hone.param}}
+hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few bits"}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----
