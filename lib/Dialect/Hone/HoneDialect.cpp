@@ -75,6 +75,7 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.encoding' to be an encoding on a hone.param";
     return success();
   }
-  return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
-                           << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.model, hone.slots";
+  return op->emitOpError()
+         << "unsupported attribute '" << attribute.getName().getValue()
+         << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.model, hone.slots";
 }
