@@ -153,6 +153,8 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
     input with `rtn`, or as all others where nothing was measured and for an embedding.
 
+    A parameter with the attribute `hone.encoding`, a `#hone.affine`, is stored as that says.
+
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
   }];
@@ -208,6 +210,31 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
   }];
   let statistics = [Statistic<"numSparsified", "num-weights-sparsified", "Number of parameters stored by their kept inputs">];
   let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect"];
+}
+
+def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
+  let summary = "Choose how many bits each matrix gets, for a model of so many bytes";
+  let description = [{
+    Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` that
+    this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
+    for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
+    change when each element is rounded to nearest, relative to that of the products: by the second moments in
+    `statistics`, a file that `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were
+    independent and alike. The choice is exact (`hone/Compress/Allocation.h`).
+
+    Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. A target that is too small is an error.
+  }];
+  let options = [
+    Option<"bitsPerWeight", "bits-per-weight", "double", /*default=*/"4", "bits for each element of a parameter">,
+    ListOption<"bits", "bits", "int64_t", "bits of a level that a weight may get: 2 to 8 (default: 2, 3, 4, 8)">,
+    ListOption<"groups", "groups", "int64_t", "inputs that may share a scale (default: 32, 64, 128)">,
+    Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
+    Option<"activations", "activations", "int64_t", /*default=*/"8",
+           "bits that products round activations to: 8, or 0 for none">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numChosen", "num-widths-chosen", "Number of parameters that got a form">];
+  let dependentDialects = ["::hone::HoneDialect"];
 }
 
 def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {

@@ -22,18 +22,6 @@ constexpr int64_t kBlock = 64;
 /// Rows or columns that a thread takes at a time.
 constexpr int64_t kTile = 64;
 
-absl::Status checkMoment(const SecondMoment &moment) {
-  for (int64_t i = 0; i < moment.size; ++i)
-    for (int64_t j = 0; j < moment.size; ++j)
-      if (!std::isfinite(moment.elements[i * moment.size + j]))
-        return invalid("expected the second moment of inputs ", i, " and ", j, " to be finite, but got ",
-                       moment.elements[i * moment.size + j]);
-  for (int64_t i = 0; i < moment.size; ++i)
-    if (moment.diagonal(i) < 0)
-      return invalid("expected the second moment of input ", i, " to be 0 or more, but got ", moment.diagonal(i));
-  return absl::OkStatus();
-}
-
 /// A matrix of which the upper triangle is factored in place, and the factor inverted in place.
 class Factoring {
 public:
@@ -165,6 +153,18 @@ void Factoring::invert() {
 }
 
 } // namespace
+
+absl::Status checkMoment(const SecondMoment &moment) {
+  for (int64_t i = 0; i < moment.size; ++i)
+    for (int64_t j = 0; j < moment.size; ++j)
+      if (!std::isfinite(moment.elements[i * moment.size + j]))
+        return invalid("expected the second moment of inputs ", i, " and ", j, " to be finite, but got ",
+                       moment.elements[i * moment.size + j]);
+  for (int64_t i = 0; i < moment.size; ++i)
+    if (moment.diagonal(i) < 0)
+      return invalid("expected the second moment of input ", i, " to be 0 or more, but got ", moment.diagonal(i));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<InverseFactor> InverseFactor::create(const SecondMoment &moment, std::span<const int64_t> order,
                                                     double damping) {

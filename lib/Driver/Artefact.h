@@ -11,6 +11,7 @@
 #include "hone/io/temporary.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 namespace hone {
 
@@ -28,6 +29,10 @@ std::optional<hone_dtype> getDtype(mlir::Type type);
 
 /// Streams the bytes of every placed parameter of `module` into the file `path` (safetensors).
 llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path);
+
+/// The parameters of the artefact in the folder `path`, whose bytes stay in its file. Null, after an error, where it is none, or
+/// one from before weights said what they are.
+mlir::OwningOpRef<mlir::ModuleOp> readWeights(llvm::StringRef path, mlir::MLIRContext *context);
 
 /// Names of the tensors of the weights file that `module` only looks rows up in. Read before the functions become entry
 /// points.

@@ -6,6 +6,7 @@
 #include "Compiler.h"
 
 #include "Artefact.h"
+#include "CompressionRecord.h"
 #include "Rewrites.h"
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
@@ -87,9 +88,14 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
 
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-  if (failed(buildPhase(phase, options, pm, module.getLoc())) || failed(pm.run(module)))
+  if (failed(buildPhase(phase, options, pm, module.getLoc())))
     return failure();
-  return phase.name == "rewrite" && options.rewrite ? options.rewrite(module) : success();
+  if (phase.name != "rewrite")
+    return pm.run(module);
+  auto rewrite = [&] { return pm.run(module); };
+  if (failed(options.recorder ? options.recorder->watch(module, rewrite) : rewrite()))
+    return failure();
+  return options.rewrite ? options.rewrite(module) : success();
 }
 
 static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number, ModuleOp module) {

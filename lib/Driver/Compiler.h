@@ -16,6 +16,8 @@
 
 namespace hone {
 
+class CompressionRecorder;
+
 struct CompileOptions {
   std::string input;  // .onnx, .mlir or .mlirbc
   std::string output; // folder of the artefact
@@ -28,6 +30,8 @@ struct CompileOptions {
   std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
   std::string quantize;  // integers to store weight matrices as (int8, int4, int3, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
+  /// Bits for each element of a weight that the model may take, in place of `quantize`.
+  std::optional<double> targetBits;
   /// Elements of weights to keep, as N:M; or `structured`, for a smaller model; or empty.
   std::string prune;
   /// With `structured`, the share of the parameters that goes (25% or 0.25), and what may go (channels, heads; layers).
@@ -40,6 +44,8 @@ struct CompileOptions {
   std::string passPipeline; // passes of the rewrite phase, behind those of the options
   /// More of the rewrite phase, behind its passes, or empty.
   std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;
+  /// Watches the rewrite phase, or null.
+  CompressionRecorder *recorder = nullptr;
   std::string remarks;   // YAML file for the remarks of all passes, or empty
   bool progress = false; // say on standard error what is being done, and how long it took
 };

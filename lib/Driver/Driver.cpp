@@ -6,8 +6,9 @@
 #include "hone/Driver/Driver.h"
 
 #include "Calibrate.h"
-#include "Compiler.h"
+#include "CompileReport.h"
 #include "Inspect.h"
+#include "Masks.h"
 #include "OnnxRewrites.h"
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
@@ -37,6 +38,7 @@ cl::SubCommand exportCommand("export", "write a model back as ONNX");
 cl::SubCommand compileCommand("compile", "compile a model into an artefact (a folder, model.hone)");
 cl::SubCommand calibrateCommand("calibrate",
                                 "measure what the layers of a language model read, for passes that compress it");
+cl::SubCommand reportCommand("report", "put reports of several compressions beside each other");
 cl::SubCommand inspectCommand("inspect", "what is in a model, what was recognised of it and what was not");
 
 constexpr llvm::StringLiteral kOverview = R"(usage: hone COMMAND [OPTIONS] FILE
@@ -46,6 +48,7 @@ commands
   export    write a model back as ONNX
   compile   compile a model into an artefact, a folder that runs without LLVM
   calibrate measure what the layers of a language model read
+  report    put reports of several compressions beside each other
   inspect   what is in a model or an artefact
   run       write text or tokens with an artefact, or call it with tensors
   eval      perplexity of an artefact on tokens
@@ -121,6 +124,7 @@ struct ExportFlags {
 struct InspectFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"), cl::sub(inspectCommand)};
   cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::sub(inspectCommand)};
+  MaskFlags masks{inspectCommand};
 };
 
 struct CalibrateFlags {
@@ -139,6 +143,12 @@ struct CalibrateFlags {
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(calibrateCommand)};
   cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(calibrateCommand)};
+};
+
+struct CompareFlags {
+  cl::list<std::string> inputs{cl::Positional, cl::desc("REPORT.json..."), cl::sub(reportCommand)};
+  cl::opt<std::string> output{"o", cl::desc("Write a page to FILE (default: a table to standard output)"),
+                              cl::value_desc("FILE.html"), cl::sub(reportCommand)};
 };
 
 struct CompileFlags {
@@ -166,11 +176,17 @@ struct CompileFlags {
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
+  cl::opt<double> targetBits{
+      "target-bits-per-weight",
+      cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all weights take B bits "
+               "an element"),
+      cl::value_desc("B"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
-  cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(compileCommand)};
+  ReportFlags report{compileCommand};
+  cl::opt<bool> quiet{"quiet", cl::desc("No progress and no table on standard error"), cl::sub(compileCommand)};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print the passes of every phase, and stop"),
                               cl::sub(compileCommand)};
 };
@@ -292,12 +308,16 @@ static int runCompile(const CompileFlags &flags) {
   options.weights = flags.weights;
   options.cache = flags.cache;
   flags.compress.writeTo(options);
+  if (flags.targetBits.getNumOccurrences() > 0)
+    options.targetBits = flags.targetBits;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   if (flags.printPipeline)
     return printPipeline(options);
-  return withContext(flags.input, [&](MLIRContext &context) { return compile(options, &context); });
+  return withContext(flags.input, [&](MLIRContext &context) {
+    return compileWithReport(options, flags.report.get(flags.quiet), &context);
+  });
 }
 
 /// Fails with a message where an option that was given is outside of its range.
@@ -332,18 +352,30 @@ static int runCalibrate(const CalibrateFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) { return calibrate(options, &context); });
 }
 
-static int runInspect(const InspectFlags &flags) {
-  return withContext(flags.input,
-                     [&](MLIRContext &context) { return inspectModel(flags.input, flags.json, &context); });
+static int runCompare(const CompareFlags &flags) {
+  if (flags.inputs.empty())
+    return fail("expected reports, but got none");
+  return withContext(flags.inputs[0],
+                     [&](MLIRContext &context) { return compareReports(flags.inputs, flags.output, &context); });
 }
 
-/// Commands on artefacts are the runtime's own; `inspect` of a folder is too.
+static int runInspect(const InspectFlags &flags) {
+  return withContext(flags.input, [&](MLIRContext &context) {
+    return flags.masks.masks ? inspectMasks(flags.input, flags.masks, &context)
+                             : inspectModel(flags.input, flags.json, &context);
+  });
+}
+
+/// Commands on artefacts are the runtime's own; `inspect` of a folder is too, but for masks, which need its encodings.
 static std::optional<int> runRuntimeCommand(ArrayRef<std::string> words) {
   if (words.empty() || !cli::isRunCommand(words[0]))
     return std::nullopt;
-  bool onModel = words[0] == "inspect" && llvm::none_of(words.drop_front(), [](const std::string &word) {
-                   return llvm::sys::fs::is_directory(word) || StringRef(word).ends_with(".hone");
-                 });
+  ArrayRef<std::string> rest = words.drop_front();
+  auto isArtefact = [](const std::string &word) {
+    return llvm::sys::fs::is_directory(word) || StringRef(word).ends_with(".hone");
+  };
+  auto asksForMasks = [](StringRef word) { return word == "--masks" || word == "-masks"; };
+  bool onModel = words[0] == "inspect" && (llvm::none_of(rest, isArtefact) || llvm::any_of(rest, asksForMasks));
   if (onModel)
     return std::nullopt;
   return cli::runMain("hone", words);
@@ -384,7 +416,7 @@ static LogicalResult checkOptions(ArrayRef<std::string> words, const cl::SubComm
 }
 
 static cl::SubCommand &getCommand(StringRef name) {
-  for (cl::SubCommand *command : {&importCommand, &exportCommand, &calibrateCommand, &inspectCommand})
+  for (cl::SubCommand *command : {&importCommand, &exportCommand, &calibrateCommand, &reportCommand, &inspectCommand})
     if (command->getName() == name)
       return *command;
   return compileCommand;
@@ -401,7 +433,7 @@ static int reportCommandLine(StringRef errors, StringRef command) {
 
 /// The overview, for a word that is no command; nothing if it is one.
 static std::optional<int> runOverview(ArrayRef<std::string> words) {
-  static const StringRef known[] = {"import", "export", "compile", "calibrate", "inspect", "--version"};
+  static const StringRef known[] = {"import", "export", "compile", "calibrate", "report", "inspect", "--version"};
   if (!words.empty() && llvm::is_contained(known, words[0]))
     return std::nullopt;
   if (words.empty()) {
@@ -428,9 +460,10 @@ int runDriver(int argc, char **argv) {
   ExportFlags exportFlags;
   CompileFlags compileFlags;
   CalibrateFlags calibrateFlags;
+  CompareFlags compareFlags;
   InspectFlags inspectFlags;
   hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand,
-                      &calibrateCommand, &inspectCommand});
+                      &calibrateCommand, &reportCommand, &inspectCommand});
   cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
   if (words[0] != "--version" && failed(checkOptions(words, getCommand(words[0]))))
     return 1;
@@ -444,6 +477,8 @@ int runDriver(int argc, char **argv) {
     return runExport(exportFlags);
   if (calibrateCommand)
     return runCalibrate(calibrateFlags);
+  if (reportCommand)
+    return runCompare(compareFlags);
   if (inspectCommand)
     return runInspect(inspectFlags);
   return runCompile(compileFlags);

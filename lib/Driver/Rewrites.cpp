@@ -93,9 +93,23 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
   return success();
 }
 
+/// Lets each weight have a form of its own, under the budget of the options.
+static void addChoice(const CompileOptions &options, OpPassManager &pm) {
+  ChooseWidthsOptions choose;
+  choose.bitsPerWeight = *options.targetBits;
+  if (options.group)
+    choose.groups = {*options.group};
+  choose.statistics = options.calibration;
+  pm.addPass(createChooseWidths(choose));
+}
+
+/// The bits of integers that come next to a target.
+static int64_t getNearestBits(double target) { return target < 2.5 ? 2 : target < 3.5 ? 3 : target < 6 ? 4 : 8; }
+
 static LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc,
                                      bool scalesChannels) {
-  std::optional<int64_t> bits = getBits(options.quantize);
+  // With a target every weight that can be stored as integers gets a form of its own, once its channels are scaled.
+  std::optional<int64_t> bits = options.targetBits ? getNearestBits(*options.targetBits) : getBits(options.quantize);
   if (!bits)
     return emitError(loc) << "unsupported type '" << options.quantize
                           << "' to quantize to; supported: int8, int4, int3, int2";
@@ -124,8 +138,14 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
     quantize.refinements = kRefinements;
   }
+  if (options.targetBits)
+    addChoice(options, pm);
   pm.addPass(createQuantizeWeights(quantize));
   return success();
+}
+
+static bool isQuantizing(const CompileOptions &options) {
+  return !options.quantize.empty() || options.targetBits.has_value();
 }
 
 /// The type that keys and values are kept in where nobody named one: that of the weights. Who stores weights as integers wants
@@ -133,7 +153,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
 static StringRef getCacheType(const CompileOptions &options) {
   if (!options.cache.empty())
     return options.cache;
-  return options.weights.empty() && !options.quantize.empty() ? StringRef("bf16") : StringRef(options.weights);
+  return options.weights.empty() && isQuantizing(options) ? StringRef("bf16") : StringRef(options.weights);
 }
 
 /// Options that do nothing without another one.
@@ -143,9 +163,11 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
   for (auto [value, name] : {std::pair(&options.sparsity, "--sparsity"), {&options.pruneParts, "--prune-parts"}})
     if (!value->empty() && options.prune != "structured")
       return emitError(loc) << "expected --prune=structured with " << name;
-  if (!options.quantizeMethod.empty() && options.quantize.empty())
+  if (!options.quantize.empty() && options.targetBits)
+    return emitError(loc) << "expected --quantize or --target-bits-per-weight, but got both";
+  if (!options.quantizeMethod.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --quantize with --quantize-method";
-  if (!options.calibration.empty() && options.prune.empty() && options.quantize.empty())
+  if (!options.calibration.empty() && options.prune.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --prune or --quantize with --calibration";
   return success();
 }
@@ -153,7 +175,7 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
 LogicalResult addCompression(const CompileOptions &options, OpPassManager &pm, Location loc, bool scalesChannels) {
   if (failed(checkDependents(options, loc)) || (!options.prune.empty() && failed(addPruning(options, pm, loc))))
     return failure();
-  return success(options.quantize.empty() || succeeded(addQuantization(options, pm, loc, scalesChannels)));
+  return success(!isQuantizing(options) || succeeded(addQuantization(options, pm, loc, scalesChannels)));
 }
 
 LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {

@@ -13,6 +13,8 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/io/safetensors.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 using namespace mlir;
 
 namespace hone {
@@ -43,48 +45,20 @@ public:
   FailureOr<ArrayRef<char>> convert(ParamOp param, size_t number);
 
 private:
-  LogicalResult makePlanes(ParamOp param);
-
   ParamOp last;
   SmallVector<SmallVector<char, 0>> planes;
 };
 
 } // namespace
 
-LogicalResult Converter::makePlanes(ParamOp param) {
-  RankedTensorType from = param.getStorageType(), to = param.getTensorType();
-  SmallVector<StoredBytes> stored;
-  for (Attribute storage : param.getPlaneStorage()) {
-    FailureOr<StoredBytes> bytes = StoredBytes::open(storage, param.getLoc());
-    if (failed(bytes))
-      return failure();
-    stored.push_back(std::move(*bytes));
-  }
-  planes.clear();
-  for (const EncodingPlane &plane : getPlanes(to))
-    planes.emplace_back().resize(getDenseBytes(plane.type).value_or(0));
-  SmallVector<MutableArrayRef<char>> buffers(planes.begin(), planes.end());
-  auto sources = llvm::map_to_vector(stored, [](const StoredBytes &bytes) { return bytes.get(); });
-  auto encoding = cast<EncodingInterface>(to.getEncoding());
-  if (encoding.repack(to.getShape(), from.getEncoding(), sources, buffers))
-    return success();
-  ArrayRef<char> dense = sources[0];
-  SmallVector<char, 0> unpacked;
-  if (auto source = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {
-    unpacked.resize_for_overwrite(getDenseBytes(getPlainType(from)).value_or(0));
-    source.unpack(from.getShape(), from.getElementType(), sources, unpacked);
-    for (const StoredBytes &bytes : stored)
-      bytes.release(0, bytes.get().size());
-    dense = unpacked;
-  }
-  return encoding.pack(to.getShape(), to.getElementType(), dense, buffers, [&] { return param.emitError(); });
-}
-
 FailureOr<ArrayRef<char>> Converter::convert(ParamOp param, size_t number) {
   if (param != last) {
     last = nullptr;
-    if (failed(makePlanes(param)))
+    planes.clear();
+    FailureOr<SmallVector<SmallVector<char, 0>>> made = convertPlanes(param);
+    if (failed(made))
       return failure();
+    planes = std::move(*made);
     last = param;
   }
   return ArrayRef<char>(planes[number]);
@@ -127,6 +101,17 @@ std::string getTensorName(ParamOp param, size_t number) {
   return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
 }
 
+/// In the metadata, before the name of a parameter: its type, which says how the planes are to be read.
+static constexpr llvm::StringLiteral kTypeOf = "type of ";
+
+static std::map<std::string, std::string> describeTypes(ArrayRef<PlacedPlane> planes) {
+  std::map<std::string, std::string> types;
+  for (PlacedPlane plane : planes)
+    if (plane.number == 0)
+      llvm::raw_string_ostream(types[(kTypeOf + plane.param.getSymName()).str()]) << plane.param.getTensorType();
+  return types;
+}
+
 LogicalResult writeWeights(ModuleOp module, const std::string &path) {
   SmallVector<PlacedPlane> planes = listPlanes(module);
   std::vector<io::StoredTensor> tensors;
@@ -138,7 +123,7 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path) {
                                       << " of a parameter";
     tensors.push_back({getTensorName(placed.param, placed.number), *dtype, plane.type.getShape().vec()});
   }
-  auto writer = io::SafetensorsWriter::create(path, std::move(tensors));
+  auto writer = io::SafetensorsWriter::create(path, std::move(tensors), describeTypes(planes));
   if (!writer.ok())
     return report(module.getLoc(), writer.status());
   Converter converter;
@@ -146,6 +131,57 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path) {
     if (failed(writePlane(*writer, plane, converter)))
       return failure();
   return report(module.getLoc(), writer->commit());
+}
+
+/// The planes of a parameter of `type` in the file of `reader`, or null after an error.
+static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file, StringRef name, RankedTensorType type,
+                            Location loc) {
+  MLIRContext *context = loc.getContext();
+  SmallVector<EncodingPlane> planes = getPlanes(type);
+  SmallVector<NamedAttribute> storage;
+  for (const EncodingPlane &plane : planes) {
+    std::string tensor = name.str() + (planes.size() > 1 ? "." + plane.name.str() : "");
+    const io::StoredTensor *stored = reader.find(tensor);
+    if (!stored || static_cast<int64_t>(stored->bytes) != getDenseBytes(plane.type)) {
+      emitError(loc) << file << ": expected a tensor '" << tensor << "' of the bytes of " << plane.type;
+      return {};
+    }
+    auto offset = static_cast<int64_t>(reader.dataOffset() + stored->offset);
+    storage.emplace_back(StringAttr::get(context, plane.name),
+                         ExternalAttr::get(context, file, offset, static_cast<int64_t>(stored->bytes)));
+  }
+  return planes.size() > 1 ? Attribute(DictionaryAttr::get(context, storage)) : storage[0].getValue();
+}
+
+OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
+  Location loc = UnknownLoc::get(context);
+  std::string file = (path.rtrim('/') + "/weights.safetensors").str();
+  auto reader = io::SafetensorsReader::open(file);
+  if (failed(report(loc, reader.status())))
+    return {};
+  context->loadDialect<HoneDialect, hrt::HrtDialect>();
+  OwningOpRef<ModuleOp> module(ModuleOp::create(loc));
+  OpBuilder builder(module->getBodyRegion());
+  for (const auto &[key, text] : reader->metadata()) {
+    StringRef name = key;
+    if (!name.consume_front(kTypeOf))
+      continue;
+    auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
+    if (!type || !type.hasStaticShape()) {
+      emitError(loc) << file << ": expected '" << key << "' to be a tensor type, but got '" << text << "'";
+      return {};
+    }
+    Attribute storage = findPlanes(*reader, file, name, type, loc);
+    if (!storage)
+      return {};
+    ParamOp::create(builder, loc, name, type, storage);
+  }
+  if (module->getBody()->empty()) {
+    emitError(loc) << file
+                   << ": expected the types of weights in the metadata, but there are none: an older version wrote it";
+    return {};
+  }
+  return module;
 }
 
 } // namespace hone

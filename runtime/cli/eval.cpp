@@ -3,6 +3,8 @@
 //
 // `eval`: perplexity in disjoint windows.
 
+#include "cli/eval.h"
+
 #include "cli/commands.h"
 #include "cli/progress.h"
 
@@ -71,25 +73,20 @@ absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int6
   return loss;
 }
 
-absl::Status evaluate(rt::LanguageModel &model, std::span<const int64_t> tokens, const EvalOptions &options) {
-  int64_t windows = (static_cast<int64_t>(tokens.size()) - 1) / options.window;
-  if (windows < 1)
-    return invalid(*options.tokens, ": expected at least ", options.window, " tokens and one more, but got ",
-                   tokens.size());
+absl::StatusOr<Evaluation> evaluate(rt::LanguageModel &model, const EvaluationTokens &tokens) {
+  auto window = static_cast<size_t>(tokens.window);
+  int64_t windows = (static_cast<int64_t>(tokens.ids.size()) - 1) / tokens.window;
   Progress progress("evaluating windows", windows);
   double loss = 0;
   for (int64_t i = 0; i < windows; ++i) {
-    HONE_ASSIGN_OR_RETURN(double sum, windowLoss(model, tokens.subspan(static_cast<size_t>(i * options.window),
-                                                                       static_cast<size_t>(options.window + 1))));
+    HONE_ASSIGN_OR_RETURN(
+        double sum, windowLoss(model, std::span(tokens.ids).subspan(static_cast<size_t>(i) * window, window + 1)));
     loss += sum;
     progress.update(i + 1);
   }
-  int64_t count = windows * options.window;
+  int64_t count = windows * tokens.window;
   double mean = loss / static_cast<double>(count);
-  const char *format = options.json ? "{\"perplexity\": %.6f, \"loss\": %.6f, \"tokens\": %lld}\n"
-                                    : "perplexity %.6f, loss %.6f on %lld tokens\n";
-  std::printf(format, std::exp(mean), mean, static_cast<long long>(count));
-  return absl::OkStatus();
+  return Evaluation{std::exp(mean), mean, count};
 }
 
 absl::Status runEval(std::span<const std::string> arguments) {
@@ -99,17 +96,31 @@ absl::Status runEval(std::span<const std::string> arguments) {
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   if (!options.tokens)
     return invalid("expected --tokens FILE.npy");
-  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(*options.tokens));
-  if (rows.size() != 1)
-    return invalid(*options.tokens, ": expected one row of tokens, but got ", rows.size());
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  return evaluate(model, rows[0], options);
+  HONE_ASSIGN_OR_RETURN(EvaluationTokens tokens, readEvaluationTokens(*options.tokens, options.window));
+  HONE_ASSIGN_OR_RETURN(Evaluation found, runEvaluation(path, tokens, static_cast<int>(options.threads)));
+  const char *format = options.json ? "{\"perplexity\": %.6f, \"loss\": %.6f, \"tokens\": %lld}\n"
+                                    : "perplexity %.6f, loss %.6f on %lld tokens\n";
+  std::printf(format, found.perplexity, found.loss, static_cast<long long>(found.tokens));
+  return absl::OkStatus();
 }
 
 } // namespace
+
+absl::StatusOr<EvaluationTokens> readEvaluationTokens(const std::string &file, int64_t window) {
+  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
+  if (rows.size() != 1)
+    return invalid(file, ": expected one row of tokens, but got ", rows.size());
+  if (static_cast<int64_t>(rows[0].size()) <= window)
+    return invalid(file, ": expected at least ", window, " tokens and one more, but got ", rows[0].size());
+  return EvaluationTokens{std::move(rows[0]), window};
+}
+
+absl::StatusOr<Evaluation> runEvaluation(const std::string &artefact, const EvaluationTokens &tokens, int threads) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::openLanguageSession(module, threads));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
+  return evaluate(model, tokens);
+}
 
 const Command kEvalCommand = {"eval", kHelp, runEval, [] {
                                 EvalOptions options;

@@ -13,6 +13,9 @@
 
 namespace hone::compress {
 
+/// Fails where an element of `moment` is not finite, or one of its diagonal is negative.
+absl::Status checkMoment(const SecondMoment &moment);
+
 /// The share of the mean of the diagonal that is added to it (Frantar et al., "GPTQ", 2022, section 3.3).
 constexpr double kDamping = 0.01;
 
@@ -27,8 +30,8 @@ constexpr double kDamping = 0.01;
 /// same bits for every number of threads and every vector width.
 class InverseFactor {
 public:
-  /// `order` permutes the columns: column `order[i]` of H is settled as number i; as they are where it is empty. Fails where an
-  /// element of H is not finite, one of its diagonal is negative, or H' is not positive definite.
+  /// `order` permutes the columns: column `order[i]` of H is settled as number i; as they are where it is empty. Fails where
+  /// checkMoment does, or H' is not positive definite.
   static absl::StatusOr<InverseFactor> create(const SecondMoment &moment, std::span<const int64_t> order = {},
                                               double damping = kDamping);
 

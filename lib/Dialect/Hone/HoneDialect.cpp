@@ -88,7 +88,12 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyChannelScales(op, attribute.getValue());
   if (attribute.getName() == kInputsAttrName)
     return verifyInputs(op, attribute.getValue());
+  if (attribute.getName() == kEncodingAttr) {
+    if (!isa<ParamOp>(op) || !isa<EncodingInterface>(attribute.getValue()))
+      return op->emitOpError() << "expected 'hone.encoding' to be an encoding on a hone.param";
+    return success();
+  }
   return op->emitOpError()
          << "unsupported attribute '" << attribute.getName().getValue()
-         << "' of the hone dialect; supported: hone.channel_scales, hone.inputs, hone.model, hone.slots";
+         << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.inputs, hone.model, hone.slots";
 }

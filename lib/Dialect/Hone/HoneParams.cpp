@@ -9,11 +9,10 @@
 
 #include "Verify.h"
 
-#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace hone;
@@ -94,8 +93,7 @@ LogicalResult ParamOp::verify() {
 
 //===- Passes over parameters -------------------------------------------------------------------------------------===//
 
-/// The parameters that are read, in the order of their first reads, and what reads them.
-static llvm::MapVector<Operation *, SmallVector<GetParamOp>> findReads(ModuleOp module) {
+llvm::MapVector<Operation *, SmallVector<GetParamOp>> hone::findReads(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::MapVector<Operation *, SmallVector<GetParamOp>> reads;
   module.walk([&](GetParamOp get) { reads[symbols.lookup(get.getName())].push_back(get); });
@@ -145,21 +143,32 @@ void hone::addChannelScales(ParamOp param, ArrayRef<float> scales) {
   param->setAttr(kChannelScalesName, DenseF32ArrayAttr::get(param.getContext(), all));
 }
 
+static ParameterOutcome changeOne(ParamOp param, ArrayRef<GetParamOp> reads, const ParameterChange &change) {
+  if (std::string obstacle = change.getObstacle(param, reads); !obstacle.empty())
+    return {ParameterOutcome::Left, obstacle};
+  FailureOr<std::string> what = change.change(param, reads);
+  return succeeded(what) ? ParameterOutcome{ParameterOutcome::Changed, *what} : ParameterOutcome();
+}
+
 FailureOr<int64_t> hone::changeParameters(ModuleOp module, const ParameterChange &change) {
   auto options = remark::RemarkOpts::name(change.name).category(change.pass);
   int64_t changed = 0;
-  for (auto &[op, reads] : findReads(module)) {
-    auto param = cast<ParamOp>(op);
-    std::string obstacle = change.getObstacle(param, reads);
-    if (!obstacle.empty()) {
-      remark::missed(param.getLoc(), options) << (param.getSymName() + " " + change.refused + ": " + obstacle).str();
+  auto all = findReads(module);
+  for (auto [number, entry] : llvm::enumerate(all)) {
+    auto param = cast<ParamOp>(entry.first);
+    ParameterOutcome outcome;
+    module.getContext()->executeAction<ChangeParameterAction>(
+        [&, &reads = entry.second] { outcome = changeOne(param, reads, change); }, {param.getOperation()}, param,
+        change, number, all.size(), outcome);
+    if (outcome.kind == ParameterOutcome::Failed)
+      return failure();
+    if (outcome.kind == ParameterOutcome::Left) {
+      remark::missed(param.getLoc(), options)
+          << (param.getSymName() + " " + change.refused + ": " + outcome.text).str();
       continue;
     }
-    FailureOr<std::string> what = change.change(param, reads);
-    if (failed(what))
-      return failure();
     ++changed;
-    remark::passed(param.getLoc(), options) << (param.getSymName() + " " + *what).str();
+    remark::passed(param.getLoc(), options) << (param.getSymName() + " " + outcome.text).str();
   }
   return changed;
 }

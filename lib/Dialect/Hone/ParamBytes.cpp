@@ -68,23 +68,89 @@ Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
                                         HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, alignment));
 }
 
-FailureOr<std::vector<float>> hone::readElements(ParamOp param) {
+/// The bytes of each plane of `param` where they lie; they are as long as they have to be.
+static FailureOr<SmallVector<StoredBytes>> openPlanes(ParamOp param) {
   RankedTensorType type = param.getStorageType();
-  FailureOr<StoredBytes> stored = StoredBytes::open(param.getPlaneStorage()[0], param.getLoc());
-  if (failed(stored))
-    return failure();
-  int64_t expected = getDenseBytes(getPlanes(type)[0].type).value_or(0);
-  if (static_cast<int64_t>(stored->get().size()) != expected)
-    return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
-                             << ", but got " << stored->get().size();
+  SmallVector<StoredBytes> opened;
+  for (auto [plane, storage] : llvm::zip_equal(getPlanes(type), param.getPlaneStorage())) {
+    FailureOr<StoredBytes> stored = StoredBytes::open(storage, param.getLoc());
+    if (failed(stored))
+      return failure();
+    int64_t expected = getDenseBytes(plane.type).value_or(0);
+    if (static_cast<int64_t>(stored->get().size()) != expected)
+      return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
+                               << ", but got " << stored->get().size();
+    opened.push_back(std::move(*stored));
+  }
+  return opened;
+}
+
+/// The elements of f32 that `planes` of a tensor of `type` mean.
+static std::vector<float> unpack(RankedTensorType type, ArrayRef<ArrayRef<char>> planes) {
   std::vector<float> elements(type.getNumElements());
   MutableArrayRef<char> bytes(reinterpret_cast<char *>(elements.data()), elements.size() * sizeof(float));
   if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
-    encoding.unpack(type.getShape(), type.getElementType(), stored->get(), bytes);
+    encoding.unpack(type.getShape(), type.getElementType(), planes, bytes);
   else
-    llvm::copy(stored->get(), bytes.begin());
-  stored->release(0, stored->get().size());
+    llvm::copy(planes[0], bytes.begin());
   return elements;
+}
+
+static SmallVector<ArrayRef<char>> getBytes(ArrayRef<StoredBytes> planes) {
+  return llvm::map_to_vector(planes, [](const StoredBytes &plane) { return plane.get(); });
+}
+
+static void releaseAll(ArrayRef<StoredBytes> planes) {
+  for (const StoredBytes &plane : planes)
+    plane.release(0, plane.get().size());
+}
+
+FailureOr<std::vector<float>> hone::readElements(ParamOp param) {
+  FailureOr<SmallVector<StoredBytes>> stored = openPlanes(param);
+  if (failed(stored))
+    return failure();
+  std::vector<float> elements = unpack(param.getStorageType(), getBytes(*stored));
+  releaseAll(*stored);
+  return elements;
+}
+
+FailureOr<SmallVector<SmallVector<char, 0>>> hone::convertPlanes(ParamOp param) {
+  RankedTensorType from = param.getStorageType(), to = param.getTensorType();
+  FailureOr<SmallVector<StoredBytes>> stored = openPlanes(param);
+  if (failed(stored))
+    return failure();
+  SmallVector<SmallVector<char, 0>> planes;
+  for (const EncodingPlane &plane : getPlanes(to))
+    planes.emplace_back().resize(getDenseBytes(plane.type).value_or(0));
+  SmallVector<MutableArrayRef<char>> buffers(planes.begin(), planes.end());
+  SmallVector<ArrayRef<char>> sources = getBytes(*stored);
+  auto encoding = cast<EncodingInterface>(to.getEncoding());
+  if (encoding.repack(to.getShape(), from.getEncoding(), sources, buffers))
+    return planes;
+  ArrayRef<char> dense = sources[0];
+  SmallVector<char, 0> unpacked;
+  if (auto source = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {
+    unpacked.resize_for_overwrite(getDenseBytes(getPlainType(from)).value_or(0));
+    source.unpack(from.getShape(), from.getElementType(), sources, unpacked);
+    releaseAll(*stored);
+    dense = unpacked;
+  }
+  LogicalResult packed =
+      encoding.pack(to.getShape(), to.getElementType(), dense, buffers, [&] { return param.emitError(); });
+  releaseAll(*stored);
+  if (failed(packed))
+    return failure();
+  return planes;
+}
+
+FailureOr<std::vector<float>> hone::readStoredElements(ParamOp param) {
+  if (!isa<ConvertedAttr>(param.getStorage()))
+    return readElements(param);
+  FailureOr<SmallVector<SmallVector<char, 0>>> planes = convertPlanes(param);
+  if (failed(planes))
+    return failure();
+  auto bytes = llvm::map_to_vector(*planes, [](const SmallVector<char, 0> &plane) { return ArrayRef<char>(plane); });
+  return unpack(param.getTensorType(), bytes);
 }
 
 void hone::writeElements(ParamOp param, ArrayRef<float> elements) {

@@ -7,6 +7,7 @@
 
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Hone/Report.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -44,6 +45,9 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
     auto read = file->readSecondMoment(wanted, kept ? kept->all : size);
     if (failed(report(weight.getLoc(), read.status())))
       return failure();
+    if (absl::Status status = compress::checkMoment({*read, kept ? kept->all : size}); !status.ok())
+      return weight.emitError() << "cannot use the statistics of the input of " << weight.getSymName() << ": "
+                                << std::string(status.message());
     // Weights with the same input have lost the same of it.
     moment = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
     input = wanted;
@@ -83,7 +87,9 @@ FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<fl
   auto view = [&](ArrayRef<float> elements) {
     return asWeight(weight, {const_cast<float *>(elements.data()), elements.size()});
   };
-  double error = compress::relativeOutputError(view(before), view(after), *moment);
+  double error = 0;
+  auto measure = [&] { error = compress::relativeOutputError(view(before), view(after), *moment); };
+  weight.getContext()->executeAction<MeasureErrorAction>(measure, {weight.getOperation()}, weight, error);
   return llvm::formatv("with a relative error of {0:F4} of its outputs", error).str();
 }
 

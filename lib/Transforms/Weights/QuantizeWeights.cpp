@@ -29,6 +29,7 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
+  AffineAttr getEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
   FailureOr<std::vector<float>> getImportance(ParamOp param, bool isTable, MeasuredInputs &inputs) const;
   FailureOr<compress::AffineWeight> roundToNearest(ParamOp param, const compress::Weight &weight, bool isTable,
@@ -86,6 +87,12 @@ static Attribute makeStorage(const compress::AffineWeight &rounded, RankedTensor
   return DictionaryAttr::get(type.getContext(), entries);
 }
 
+/// The form that was chosen for `param`, if one was.
+AffineAttr QuantizeWeights::getEncoding(ParamOp param) const {
+  auto chosen = param->getAttrOfType<AffineAttr>(kEncodingAttr);
+  return chosen ? chosen : encoding;
+}
+
 FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool isTable,
                                                              MeasuredInputs &inputs) const {
   if (scales == "absmax")
@@ -106,7 +113,7 @@ FailureOr<compress::AffineWeight> QuantizeWeights::roundToNearest(ParamOp param,
   FailureOr<std::vector<float>> importance = getImportance(param, isTable, inputs);
   if (failed(importance))
     return failure();
-  auto rounded = compress::roundToNearest(weight, encoding.getFormat(), *importance);
+  auto rounded = compress::roundToNearest(weight, getEncoding(param).getFormat(), *importance);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
   return std::move(*rounded);
@@ -118,7 +125,7 @@ FailureOr<compress::AffineWeight> QuantizeWeights::roundWithFeedback(ParamOp par
   FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
   if (failed(factor) || failed(moment))
     return failure();
-  compress::AffineFormat format = encoding.getFormat();
+  compress::AffineFormat format = getEncoding(param).getFormat();
   std::vector<float> settled(weight.elements.begin(), weight.elements.end());
   auto rounded = compress::roundWithFeedback({settled, weight.rows, weight.columns}, format, **factor, staticGroups,
                                              /*searchesScales=*/scales == "mse");
@@ -132,7 +139,8 @@ FailureOr<compress::AffineWeight> QuantizeWeights::roundWithFeedback(ParamOp par
 
 FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads,
                                                  MeasuredInputs &inputs) const {
-  std::string what = ("is stored in " + Twine(bits.getValue()) + " bits an element").str();
+  AffineAttr encoding = getEncoding(param);
+  std::string what = ("is stored in " + Twine(encoding.getBits()) + " bits an element").str();
   bool isTable = isTableOf(reads), hasFeedback = method == "gptq" && inputs.has(param) && !isTable;
   if (method == "gptq" && !hasFeedback)
     what += isTable ? ", rounded to nearest: an embedding reads it"
@@ -166,7 +174,11 @@ void QuantizeWeights::runOnOperation() {
   FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
   if (failed(inputs) || (!statistics.empty() && failed(keepFingerprint(getOperation()))))
     return signalPassFailure();
-  auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return quantize(param, reads, *inputs); };
+  auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
+    FailureOr<std::string> what = quantize(param, reads, *inputs);
+    param->removeAttr(kEncodingAttr);
+    return what;
+  };
   auto quantized = changeParameters(
       getOperation(), {"hone-quantize-weights", "Quantized", "stays as it is", getObstacleToEncoding, change});
   if (failed(quantized))

@@ -63,7 +63,12 @@ hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {k
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.inputs, hone.model, hone.slots}}
+// expected-error @below {{expected 'hone.encoding' to be an encoding on a hone.param}}
+hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few bits"}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.inputs, hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

@@ -41,7 +41,13 @@
 // SIZE: error: {{.*}}.size: expected '0.second_moment' to be f32 of [4, 4], but got f32 of [8, 8]
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.nan weight=0:4 --set=0.second_moment:nan
 // RUN: not hone-opt %s -hone-prune-nm="method=sparsegpt statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: not hone-opt %s -hone-prune-nm="method=wanda statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: not hone-opt %s -hone-prune-nm="statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
 // RUN: not hone-opt %s -hone-quantize-weights="method=gptq statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: not hone-opt %s -hone-quantize-weights="statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=100 statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=RANGE
+// RANGE: error: expected bits-per-weight to be more than 0 and at most 32, but got 100
+// RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=32 statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
 // NAN: error: cannot use the statistics of the input of weight: expected the second moment of inputs 0 and 0 to be finite, but got nan
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.negative weight=0:4 --set=0.second_moment:-1
 // RUN: not hone-opt %s -hone-prune-nm="method=sparsegpt statistics=%t.negative" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -50,7 +56,10 @@
 // A channel that is always zero is no error: its column becomes 0.
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.dead weight=0:4 --without-input=1
 // RUN: hone-opt %s -hone-prune-nm="n=3 m=4 method=sparsegpt statistics=%t.dead" | FileCheck %s --check-prefix=DEAD
+// RUN: hone-opt %s -hone-quantize-weights="bits=8 method=gptq statistics=%t.dead" | FileCheck %s --check-prefix=DEAD-LEVELS
 // DEAD: weight: "0x40000000{{........00000000................}}
+// Levels fill the row's one group up to 64; the second one is that of 0.
+// DEAD-LEVELS: weight: "0x40000000{{..80....}}
 hone.param @weight : tensor<1x4xf32> = dense<[[1.0, 9.0, 2.0, 0.5]]> : tensor<1x4xf32>
 func.func @main(%x: tensor<?x4xf32>) -> tensor<?x1xf32> {
   %weight = hone.get_param @weight : tensor<1x4xf32>

@@ -12,7 +12,15 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace hone {
+
+/// The attribute of a parameter for which an encoding is chosen, until a pass stores it so.
+constexpr llvm::StringLiteral kEncodingAttr = "hone.encoding";
+
+/// The parameters that are read, in the order of their first reads, and what reads them.
+llvm::MapVector<mlir::Operation *, llvm::SmallVector<GetParamOp>> findReads(mlir::ModuleOp module);
 
 /// True if `use` is as the weight of a product or the table of an embedding, which may have any encoding.
 bool takesEncoding(mlir::OpOperand &use);
@@ -34,10 +42,12 @@ struct ParameterChange {
   llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> getObstacle;
   /// Changes a parameter, and says what it is now: "is packed". Fails after an error.
   llvm::function_ref<llvm::FailureOr<std::string>(ParamOp, llvm::ArrayRef<GetParamOp>)> change;
+  /// Whether the elements change along with what reads them, so that the model means the same: reports count no error then.
+  bool keepsMeaning = false;
 };
 
-/// Changes the parameters of `module` that are read, in the order of their first reads, with a remark for each; returns how many
-/// were changed. Ends with the first change that fails.
+/// Changes the parameters of `module` that are read, in the order of their first reads, with a remark and a
+/// `ChangeParameterAction` for each; returns how many were changed. Ends with the first change that fails.
 llvm::FailureOr<int64_t> changeParameters(mlir::ModuleOp module, const ParameterChange &change);
 
 /// What tells a model from others, in 32 hexadecimal digits: a hash (XXH3 of 128 bits) over each parameter's symbol, type and up

@@ -45,7 +45,16 @@ mlir::Attribute makeResource(mlir::RankedTensorType type, llvm::ArrayRef<char> b
 /// an error, where its bytes cannot be read.
 llvm::FailureOr<std::vector<float>> readElements(ParamOp param);
 
-/// Gives such a parameter other elements, in the form in which it keeps them now.
+/// The planes of a parameter with `#hone.converted`, as it will be stored. Fails, after an error, where its bytes cannot be read,
+/// or its encoding cannot take its elements.
+llvm::FailureOr<llvm::SmallVector<llvm::SmallVector<char, 0>>> convertPlanes(ParamOp param);
+
+/// The elements of a parameter of f32 in any encoding, row-major, as those find them who read it once it is stored. Fails as
+/// convertPlanes does.
+llvm::FailureOr<std::vector<float>> readStoredElements(ParamOp param);
+
+/// Gives a parameter that `readElements` reads other elements, in the form in which it
+/// keeps them now.
 void writeElements(ParamOp param, llvm::ArrayRef<float> elements);
 
 } // namespace hone

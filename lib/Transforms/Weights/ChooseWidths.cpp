@@ -1,0 +1,174 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-choose-widths: how many bits each matrix gets, so that the model has so many bytes and loses little.
+
+#include "hone/Compress/Allocation.h"
+#include "hone/Compress/RoundingLoss.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Transforms/MeasuredInputs.h"
+#include "hone/Transforms/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace hone {
+#define GEN_PASS_DEF_CHOOSEWIDTHS
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone {
+
+namespace {
+/// Weights that take part, and the bytes of what does not.
+struct Budget {
+  llvm::MapVector<Operation *, std::vector<compress::Candidate>> weights;
+  int64_t elements = 0, otherBytes = 0;
+};
+
+struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
+  using ChooseWidthsBase::ChooseWidthsBase;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  FailureOr<Budget> measure(MeasuredInputs &inputs);
+  FailureOr<std::vector<compress::Candidate>> measureForms(ParamOp param, MeasuredInputs &inputs) const;
+  FailureOr<compress::Allocation> allocate(const Budget &budget);
+  void mark(const Budget &budget, const compress::Allocation &allocation);
+
+  SmallVector<AffineAttr> forms;
+};
+} // namespace
+
+/// The encoding, or null where there is none of so many bits and such groups.
+static AffineAttr getForm(MLIRContext *context, int64_t bits, int64_t group, bool isAsymmetric, int64_t activations) {
+  auto ignore = [] { return InFlightDiagnostic(); };
+  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(ignore), context, bits, group,
+                                FloatType(Float16Type::get(context)), isAsymmetric, /*isSigned=*/false,
+                                /*transposed=*/false, activations, /*atLeast=*/activations != 0);
+}
+
+LogicalResult ChooseWidths::initialize(MLIRContext *context) {
+  auto error = [&] { return emitError(UnknownLoc::get(context)); };
+  if (!(bitsPerWeight > 0) || bitsPerWeight > 32)
+    return error() << "expected bits-per-weight to be more than 0 and at most 32, but got " << bitsPerWeight.getValue();
+  auto orElse = [](ArrayRef<int64_t> given, SmallVector<int64_t> otherwise) {
+    return given.empty() ? otherwise : SmallVector<int64_t>(given);
+  };
+  forms.clear();
+  for (int64_t width : orElse(bits, {2, 3, 4, 8})) {
+    // Eight bits are fine enough for one scale a row.
+    for (int64_t group : width == 8 ? SmallVector<int64_t>{0} : orElse(groups, {32, 64, 128}))
+      if (AffineAttr form = getForm(context, width, group, asymmetric, activations))
+        forms.push_back(form);
+  }
+  return forms.empty() ? error() << "expected bits and groups that an encoding has" : success();
+}
+
+/// Losses are relative to the outputs that there were, since what reads them is mostly a norm, and all layers count the same.
+FailureOr<std::vector<compress::Candidate>> ChooseWidths::measureForms(ParamOp param, MeasuredInputs &inputs) const {
+  FailureOr<std::vector<float>> elements = readElements(param);
+  if (failed(elements) || failed(checkFinite(param, *elements)))
+    return failure();
+  compress::Weight weight = asWeight(param, *elements);
+  std::vector<float> importance;
+  double whole = 0;
+  if (inputs.has(param)) {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+    if (failed(moment))
+      return failure();
+    for (int64_t i = 0; i < moment->size; ++i)
+      importance.push_back(moment->diagonal(i));
+    whole = compress::outputEnergy(weight, *moment);
+  } else {
+    for (float element : *elements)
+      whole += static_cast<double>(element) * static_cast<double>(element);
+  }
+  RankedTensorType type = param.getTensorType();
+  std::vector<compress::Candidate> candidates;
+  for (AffineAttr form : forms) {
+    auto loss = compress::roundingLoss(weight, form.getFormat(), importance);
+    if (!loss.ok())
+      return param.emitError() << std::string(loss.status().message());
+    auto stored = RankedTensorType::get(type.getShape(), type.getElementType(), form);
+    candidates.push_back({getStorageBytes(stored).value_or(0), whole > 0 ? *loss / whole : 0});
+  }
+  return candidates;
+}
+
+FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
+  Budget budget;
+  for (auto &[op, reads] : findReads(getOperation())) {
+    auto param = cast<ParamOp>(op);
+    RankedTensorType type = param.getTensorType();
+    budget.elements += type.getNumElements();
+    if (!getObstacleToEncoding(param, reads).empty()) {
+      budget.otherBytes += getStorageBytes(type).value_or(0);
+      continue;
+    }
+    FailureOr<std::vector<compress::Candidate>> candidates = measureForms(param, inputs);
+    if (failed(candidates))
+      return failure();
+    budget.weights[op] = std::move(*candidates);
+  }
+  return budget;
+}
+
+FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
+  auto wanted = static_cast<int64_t>(bitsPerWeight * static_cast<double>(budget.elements) / 8);
+  std::vector<std::vector<compress::Candidate>> candidates;
+  int64_t least = budget.otherBytes;
+  for (const auto &[op, forms] : budget.weights) {
+    candidates.push_back(forms);
+    least += std::ranges::min(forms, {}, &compress::Candidate::bytes).bytes;
+  }
+  if (wanted < least)
+    return emitError(getOperation().getLoc())
+           << llvm::formatv(
+                  "expected a target of at least {0:F3} bits a weight, which this model takes in the smallest "
+                  "forms, but got {1}",
+                  8.0 * static_cast<double>(least) / static_cast<double>(budget.elements), bitsPerWeight.getValue())
+                  .str();
+  auto allocation = compress::allocate(candidates, wanted - budget.otherBytes);
+  if (!allocation.ok())
+    return emitError(getOperation().getLoc()) << std::string(allocation.status().message());
+  return *allocation;
+}
+
+void ChooseWidths::mark(const Budget &budget, const compress::Allocation &allocation) {
+  llvm::DenseMap<Operation *, size_t> chosen;
+  for (auto [weight, choice] : llvm::zip_equal(budget.weights, allocation.chosen))
+    chosen[weight.first] = choice;
+  auto change = [&](ParamOp param, ArrayRef<GetParamOp>) {
+    size_t choice = chosen.lookup(param);
+    AffineAttr form = forms[choice];
+    param->setAttr(kEncodingAttr, form);
+    double loss = budget.weights.find(param)->second[choice].loss;
+    std::string groups = form.getGroup() ? llvm::formatv(" in groups of {0}", form.getGroup()).str() : "";
+    return llvm::formatv("gets {0} bits{1}, for a relative loss of {2:E3}", form.getBits(), groups, loss).str();
+  };
+  ParameterChange marking{"hone-choose-widths", "Chosen", "takes no part", getObstacleToEncoding, change};
+  marking.keepsMeaning = true;
+  numChosen += *changeParameters(getOperation(), marking); // no change fails
+}
+
+void ChooseWidths::runOnOperation() {
+  FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
+  if (failed(inputs))
+    return signalPassFailure();
+  FailureOr<Budget> budget = measure(*inputs);
+  if (failed(budget))
+    return signalPassFailure();
+  FailureOr<compress::Allocation> allocation = allocate(*budget);
+  if (failed(allocation))
+    return signalPassFailure();
+  mark(*budget, *allocation);
+}
+
+} // namespace hone
