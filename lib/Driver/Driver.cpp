@@ -156,6 +156,17 @@ struct CompileFlags {
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
+  cl::opt<std::string> outliers{
+      "outliers", cl::desc("Share of the elements to keep in f16 beside the integers of --quantize: 0.45%, say"),
+      cl::value_desc("SHARE"), cl::sub(compileCommand)};
+  cl::opt<std::string> outlierMethod{
+      "outlier-method",
+      cl::desc("How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with --sensitivities, "
+               "else spqr)"),
+      cl::value_desc("METHOD"), cl::sub(compileCommand)};
+  cl::opt<std::string> sensitivities{"sensitivities",
+                                     cl::desc("Safetensors file with the sensitivity of each element of the weights"),
+                                     cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -282,6 +293,9 @@ static int runCompile(const CompileFlags &flags) {
   options.weights = flags.weights;
   options.cache = flags.cache;
   flags.compress.writeTo(options);
+  options.outliers = flags.outliers;
+  options.outlierMethod = flags.outlierMethod;
+  options.sensitivities = flags.sensitivities;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

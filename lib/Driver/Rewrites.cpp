@@ -86,6 +86,12 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
     quantize.refinements = kRefinements;
   }
+  quantize.outliers = options.outliers;
+  quantize.sensitivities = options.sensitivities;
+  if (!options.outlierMethod.empty())
+    quantize.outlierMethod = options.outlierMethod;
+  else if (!options.sensitivities.empty())
+    quantize.outlierMethod = "sensitivity";
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }
@@ -104,6 +110,10 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
     return emitError(loc) << "expected --prune with --prune-method";
   if (!options.quantizeMethod.empty() && options.quantize.empty())
     return emitError(loc) << "expected --quantize with --quantize-method";
+  if (!options.outliers.empty() && options.quantize.empty())
+    return emitError(loc) << "expected --quantize with --outliers";
+  if (options.outliers.empty() && !(options.outlierMethod.empty() && options.sensitivities.empty()))
+    return emitError(loc) << "expected --outliers with --outlier-method and --sensitivities";
   if (!options.calibration.empty() && options.prune.empty() && options.quantize.empty())
     return emitError(loc) << "expected --prune or --quantize with --calibration";
   return success();
