@@ -174,6 +174,57 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
   }];
 }
 
+def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getActivationRounding"]> {
+  let summary = "integers of few bits, and some elements apart from them in f16";
+  let description = [{
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = value`, in f32, where there is an outlier (n, k, value), and otherwise what
+    the encoding `of` says. There are `outliers` of them, row by row, by ascending column in a row. Planes:
+
+    - `starts`, `[N + 1]` of i32: the outliers of row n are numbers starts[n] … starts[n + 1] - 1;
+    - `columns`, `[outliers]` of i16, counted from 0 without a sign, and `outliers`, `[outliers]` of f16;
+    - the planes of `of`. Where there is an outlier, its level is the zero point of its group.
+
+    So the matrix is the sum of a dense one and a sparse one, and a product is that of the two. Columns have 16 bits, half the
+    bytes of 32: no layer of a transformer has more inputs than that. A product rounds activations as `of` says; the
+    outliers may be multiplied with activations as they are.
+
+    Packing dense elements takes those of largest magnitude as outliers, of equal ones those that come first, rounded to nearest,
+    ties to even. The others are packed as `of` does, with 0 in the place of an outlier, which no scale has to reach.
+
+    *Constraints.*
+
+    - C1. `of` is a `#hone.affine`, whose `activations` come with `atLeast`.
+    - C2. `outliers` is at least 1, and less than 2^31.
+    - C3. The tensor is as `of` asks, has at most 65536 columns, and has as many elements as outliers at least.
+
+    *Example.*
+    ```mlir
+    func.func private @weight() -> tensor<4864x896xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 64>, outliers = 19612>>
+    ```
+  }];
+  let parameters = (ins "::mlir::Attribute":$of, "int64_t":$outliers);
+  let builders = [AttrBuilderWithInferredContext<(ins "::hone::AffineAttr":$of, "int64_t":$outliers), [{
+    return $_get(of.getContext(), of, outliers);
+  }]>];
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Planes of the outliers; those of the base come behind them.
+    static constexpr int64_t kSparsePlanes = 3;
+
+    ::hone::AffineAttr getBase() const { return ::llvm::cast<::hone::AffineAttr>(getOf()); }
+    /// Writes the planes of the outliers, which are as many as this says.
+    void packOutliers(const ::hone::compress::SparseWeight &outliers,
+                      ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
+    /// Writes what the planes of the outliers hold over elements of the base.
+    void placeOutliers(::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
+                       ::llvm::ArrayRef<::llvm::ArrayRef<char>> planes, ::llvm::MutableArrayRef<char> dense) const;
+    /// The outlier at `indices` if there is one, else `element`.
+    ::mlir::Value buildChoice(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange planes,
+                              ::mlir::ValueRange indices, ::mlir::Value element) const;
+  }];
+}
+
 def Hone_ExternalAttr : AttrDef<Hone_Dialect, "External"> {
   let mnemonic = "external";
   let summary = "bytes in a file on disk";

@@ -155,6 +155,12 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
 
     A parameter with the attribute `hone.encoding`, a `#hone.affine`, is stored as that says.
 
+    With `outliers`, a share such as `0.45%` of each matrix is kept in f16 beside the integers, as `#hone.dense_sparse`. Those
+    are, by `outlier-method`, the elements of largest magnitude; the most sensitive ones, by the numbers that the file
+    `sensitivities` gives for each, a tensor of f32 a weight, or by w² times the mean square of the input; or those without
+    which their groups lose least (`spqr`). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
+    an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it.
+
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
   }];
@@ -170,9 +176,14 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
     Option<"scales", "scales", "std::string", /*default=*/"\"absmax\"", "what scales are fitted to: absmax or mse">,
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
-           "how often all scales and levels are chosen again after the sweep of gptq">
+           "how often all scales and levels are chosen again after the sweep of gptq">,
+    Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,
+    Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
+    Option<"sensitivities", "sensitivities", "std::string", /*default=*/"\"\"",
+           "safetensors file with the sensitivity of each element">
   ];
-  let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">];
+  let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">,
+                    Statistic<"numOutliers", "num-outliers", "Number of elements kept in f16">];
   let dependentDialects = ["::hone::HoneDialect"];
 }
 

@@ -45,9 +45,10 @@ public:
     for (int64_t group = 0; group < static_cast<int64_t>(scales.size()); ++group)
       refineScale(group);
   }
-  void refineLevels() {
+  /// But for the outliers among all of the weight, of which the row's first element is number `first`.
+  void refineLevels(const Outliers &outliers, int64_t first) {
     for (int64_t column = 0; column < moment.size; ++column)
-      if (elements[column] != 0 && !isFixed[column])
+      if (elements[column] != 0 && !isFixed[column] && (outliers.empty() || !outliers[first + column]))
         refineLevel(column);
   }
 
@@ -116,7 +117,7 @@ private:
 } // namespace
 
 absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
-                    AffineWeight &rounded) {
+                    AffineWeight &rounded, const Outliers &outliers) {
   if (moment.size != weight.columns)
     return io::invalid("expected a second moment of ", weight.columns, " inputs, but got ", moment.size);
   if (!std::ranges::all_of(moment.elements, [](float element) { return std::isfinite(element); }))
@@ -146,7 +147,7 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
               &differences[r * columns], &gradients[r * columns]);
       for (int64_t pass = 0; pass < passes; ++pass) {
         row.refineScales();
-        row.refineLevels();
+        row.refineLevels(outliers, (first + r) * columns);
       }
     }
   }

@@ -106,18 +106,24 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
 }
 
 absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
-                                               const InverseFactor &factor, bool hasStaticScales, bool searchesScales) {
+                                               const InverseFactor &factor, bool hasStaticScales, bool searchesScales,
+                                               const Outliers &outliers) {
   AffineWeight rounded(format, weight.rows, weight.columns);
   FirstFailure failure(weight.rows);
   int64_t columns = weight.columns, width = format.width(columns), groups = rounded.groups;
   clearDeadColumns(weight, factor);
+  auto isOutlier = [&](int64_t row, int64_t column) { return !outliers.empty() && outliers[row * columns + column]; };
   bool fitsBefore = hasStaticScales || format.group == 0;
   std::vector<float> importance = searchesScales ? getImportance(factor) : std::vector<float>();
   if (fitsBefore) {
 #pragma omp parallel for schedule(static)
-    for (int64_t row = 0; row < weight.rows; ++row)
-      if (!fitScales(format, weight.row(row), importance, std::span(rounded.scales).subspan(row * groups, groups)))
+    for (int64_t row = 0; row < weight.rows; ++row) {
+      std::vector<float> others(columns);
+      for (int64_t column = 0; column < columns; ++column)
+        others[column] = isOutlier(row, column) ? 0 : weight.row(row)[column];
+      if (!fitScales(format, others, importance, std::span(rounded.scales).subspan(row * groups, groups)))
         failure.add(row);
+    }
   }
   HONE_RETURN_IF_ERROR(failure.status(format));
 
@@ -128,7 +134,7 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
     if (!fitsBefore && column % width == 0) {
       std::vector<float> group(current.begin(), current.begin() + std::min<int64_t>(width, current.size()));
       for (size_t k = 0; k < group.size(); ++k) // what stays 0 takes no part
-        group[k] = weight.row(row)[column + k] == 0 ? 0 : group[k];
+        group[k] = weight.row(row)[column + k] == 0 || isOutlier(row, column + k) ? 0 : group[k];
       auto costs = importance.empty() ? std::span<const float>() : std::span(importance).subspan(column, group.size());
       if (!fitScales(format, group, costs, {&scale, 1}))
         failure.add(row);
@@ -136,9 +142,10 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
     bool staysZero = weight.row(row)[column] == 0 || !std::isfinite(current[0]);
     if (!std::isfinite(current[0]))
       failure.add(row);
-    int64_t level = staysZero ? scale.zero : roundToLevel(format, scale, static_cast<float>(current[0]));
+    bool isApart = isOutlier(row, column);
+    int64_t level = staysZero || isApart ? scale.zero : roundToLevel(format, scale, static_cast<float>(current[0]));
     rounded.levels[row * columns + column] = static_cast<int16_t>(level);
-    return scale.valueOf(level);
+    return isApart && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(level);
   });
   HONE_RETURN_IF_ERROR(failure.status(format));
   return rounded;

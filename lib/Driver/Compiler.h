@@ -30,6 +30,9 @@ struct CompileOptions {
   std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
   std::string quantize;  // integers to store weight matrices as (int8, int4, int3, int2), or empty
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
+  /// Share of elements to keep in f16 beside integers, as 0.45%, how to choose them (magnitude, sensitivity, spqr), and a file of
+  /// sensitivities; each may be empty.
+  std::string outliers, outlierMethod, sensitivities;
   /// Bits for each element of a weight that the model may take, in place of `quantize`.
   std::optional<double> targetBits;
   /// Elements of weights to keep, as N:M; or `structured`, for a smaller model; or empty.

@@ -181,6 +181,17 @@ struct CompileFlags {
       cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all weights take B bits "
                "an element"),
       cl::value_desc("B"), cl::sub(compileCommand)};
+  cl::opt<std::string> outliers{
+      "outliers", cl::desc("Share of the elements to keep in f16 beside the integers of --quantize: 0.45%, say"),
+      cl::value_desc("SHARE"), cl::sub(compileCommand)};
+  cl::opt<std::string> outlierMethod{
+      "outlier-method",
+      cl::desc("How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with --sensitivities, "
+               "else spqr)"),
+      cl::value_desc("METHOD"), cl::sub(compileCommand)};
+  cl::opt<std::string> sensitivities{"sensitivities",
+                                     cl::desc("Safetensors file with the sensitivity of each element of the weights"),
+                                     cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -310,6 +321,9 @@ static int runCompile(const CompileFlags &flags) {
   flags.compress.writeTo(options);
   if (flags.targetBits.getNumOccurrences() > 0)
     options.targetBits = flags.targetBits;
+  options.outliers = flags.outliers;
+  options.outlierMethod = flags.outlierMethod;
+  options.sensitivities = flags.sensitivities;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

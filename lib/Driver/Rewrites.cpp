@@ -140,6 +140,12 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   }
   if (options.targetBits)
     addChoice(options, pm);
+  quantize.outliers = options.outliers;
+  quantize.sensitivities = options.sensitivities;
+  if (!options.outlierMethod.empty())
+    quantize.outlierMethod = options.outlierMethod;
+  else if (!options.sensitivities.empty())
+    quantize.outlierMethod = "sensitivity";
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }
@@ -167,6 +173,10 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
     return emitError(loc) << "expected --quantize or --target-bits-per-weight, but got both";
   if (!options.quantizeMethod.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --quantize with --quantize-method";
+  if (!options.outliers.empty() && !isQuantizing(options))
+    return emitError(loc) << "expected --quantize with --outliers";
+  if (options.outliers.empty() && !(options.outlierMethod.empty() && options.sensitivities.empty()))
+    return emitError(loc) << "expected --outliers with --outlier-method and --sensitivities";
   if (!options.calibration.empty() && options.prune.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --prune or --quantize with --calibration";
   return success();

@@ -6,6 +6,7 @@
 #ifndef HONE_COMPRESS_REFINEMENT_H
 #define HONE_COMPRESS_REFINEMENT_H
 
+#include "hone/Compress/Outliers.h"
 #include "hone/Compress/Rounding.h"
 
 namespace hone::compress {
@@ -15,10 +16,11 @@ namespace hone::compress {
 /// the scales, which is the nearest to w_j + (D H')_j / H'_jj - D_j (Behdin et al., "QuantEase", 2023, section 3). A change that
 /// does not lower it is not made. H' is H with damping times the mean of its diagonal, as InverseFactor has it.
 ///
-/// Elements of `weight` that are 0, and columns without inputs, stay as they are. 2 N K² operations in f64 and up to as many a pass.
+/// Elements of `weight` that are 0, columns without inputs, and elements that `outliers` marks stay as they are; what those miss is
+/// what `weight` holds in their places, since their levels are the zero points. 2 N K² operations in f64 and up to as many a pass.
 /// Parallel over rows, each of which depends on itself alone. Fails where H is not finite or of another size.
 absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
-                    AffineWeight &rounded);
+                    AffineWeight &rounded, const Outliers &outliers = {});
 
 } // namespace hone::compress
 

@@ -9,6 +9,7 @@
 #include "hone/Compress/AffineLevels.h"
 #include "hone/Compress/InverseFactor.h"
 #include "hone/Compress/Matrix.h"
+#include "hone/Compress/Outliers.h"
 
 #include <vector>
 
@@ -40,9 +41,13 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
 /// With `searchesScales` they are those of searchScale, an element being as important as its error costs in H', 1 / R_jj².
 /// `weight` is left with the values of the levels. Where H' is a multiple of the identity, the result is that of
 /// roundToNearest. Each row depends on itself alone. N K² operations in f64. Fails as roundToNearest does.
+///
+/// Elements that `outliers` marks take no part in the fit of scales, and become f16 when the sweep reaches them, as it has
+/// corrected them by then: they make up for the errors before them, and leave next to none themselves. `weight` is left with
+/// their values, and their levels are the zero points.
 absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
                                                const InverseFactor &factor, bool hasStaticScales,
-                                               bool searchesScales = false);
+                                               bool searchesScales = false, const Outliers &outliers = {});
 
 } // namespace hone::compress
 

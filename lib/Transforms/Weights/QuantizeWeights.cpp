@@ -5,11 +5,16 @@
 // What is rounded to nearest by its largest elements is so when it is written; all else is rounded here.
 
 #include "hone/Compress/Refinement.h"
+#include "hone/Compress/Sensitivities.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
+
+#include <cmath>
+#include <memory>
 
 namespace hone {
 #define GEN_PASS_DEF_QUANTIZEWEIGHTS
@@ -21,6 +26,12 @@ using namespace mlir;
 namespace hone {
 
 namespace {
+/// A weight as it is stored: integers, and outliers if there are any.
+struct RoundedWeight {
+  compress::AffineWeight levels;
+  compress::SparseWeight outliers;
+};
+
 struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
   using QuantizeWeightsBase::QuantizeWeightsBase;
 
@@ -29,15 +40,22 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
-  AffineAttr getEncoding(ParamOp param) const;
-  FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
+  LogicalResult readShare(MLIRContext *context);
+  AffineAttr getLevels(ParamOp param) const;
+  EncodingInterface getEncoding(ParamOp param) const;
+  FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(ParamOp param, bool isTable, MeasuredInputs &inputs) const;
-  FailureOr<compress::AffineWeight> roundToNearest(ParamOp param, const compress::Weight &weight, bool isTable,
-                                                   MeasuredInputs &inputs) const;
-  FailureOr<compress::AffineWeight> roundWithFeedback(ParamOp param, const compress::Weight &weight,
-                                                      MeasuredInputs &inputs) const;
+  FailureOr<std::vector<float>> getCosts(ParamOp param, bool isTable, bool hasFeedback, MeasuredInputs &inputs) const;
+  FailureOr<compress::Outliers> markOutliers(ParamOp param, const compress::Weight &weight, int64_t count, bool isTable,
+                                             bool hasFeedback, MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundToNearest(ParamOp param, const compress::Weight &weight,
+                                          const compress::Outliers &marks, bool isTable, MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundWithFeedback(ParamOp param, const compress::Weight &weight,
+                                             const compress::Outliers &marks, MeasuredInputs &inputs) const;
 
   AffineAttr encoding;
+  double share = 0;                                      // of elements that are kept apart
+  std::shared_ptr<const compress::Sensitivities> scores; // of all copies of the pass
 };
 } // namespace
 
@@ -56,6 +74,31 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
                    << method << "'";
   if (actOrder && !staticGroups && group != 0)
     return error() << "expected static-groups with act-order: the inputs of a group come one by one";
+  if (outlierMethod != "magnitude" && outlierMethod != "sensitivity" && outlierMethod != "spqr")
+    return error() << "unsupported method '" << outlierMethod
+                   << "' to choose outliers; supported: magnitude, sensitivity, spqr";
+  if (!outliers.empty() && outlierMethod == "sensitivity" && statistics.empty() && sensitivities.empty())
+    return error() << "expected a file of statistics or of sensitivities for outlier-method 'sensitivity'";
+  if (!sensitivities.empty() && (outliers.empty() || outlierMethod != "sensitivity"))
+    return error() << "expected outliers and outlier-method 'sensitivity' with a file of sensitivities";
+  return success();
+}
+
+/// The share of outliers, and the numbers that choose them.
+LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
+  Location loc = UnknownLoc::get(context);
+  StringRef text = outliers;
+  double percent = 0;
+  if (!text.empty() && (!text.consume_back("%") || text.getAsDouble(percent) || !(percent > 0 && percent <= 100)))
+    return emitError(loc) << "expected outliers to be a share of the elements such as 0.45%, but got '" << outliers
+                          << "'";
+  share = percent / 100;
+  if (sensitivities.empty())
+    return success();
+  auto opened = compress::Sensitivities::open(sensitivities);
+  if (failed(report(loc, opened.status())))
+    return failure();
+  scores = std::make_shared<const compress::Sensitivities>(std::move(*opened));
   return success();
 }
 
@@ -65,7 +108,7 @@ LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
                                     group.getValue(), FloatType(Float16Type::get(context)), asymmetric.getValue(),
                                     /*isSigned=*/false,
                                     /*transposed=*/false, activations.getValue(), /*atLeast=*/activations != 0);
-  return success(encoding && succeeded(checkMethod(context)));
+  return success(encoding && succeeded(checkMethod(context)) && succeeded(readShare(context)));
 }
 
 static bool isTableOf(ArrayRef<GetParamOp> reads) {
@@ -74,13 +117,20 @@ static bool isTableOf(ArrayRef<GetParamOp> reads) {
 }
 
 /// `rounded` as the storage of a parameter of `type`.
-static Attribute makeStorage(const compress::AffineWeight &rounded, RankedTensorType type) {
+static Attribute makeStorage(const RoundedWeight &rounded, RankedTensorType type) {
   SmallVector<EncodingPlane> planes = getPlanes(type);
   SmallVector<SmallVector<char, 0>> bytes;
   for (const EncodingPlane &plane : planes)
     bytes.emplace_back().resize_for_overwrite(getDenseBytes(plane.type).value_or(0));
   SmallVector<MutableArrayRef<char>> buffers(bytes.begin(), bytes.end());
-  cast<AffineAttr>(type.getEncoding()).packLevels(type.getShape(), rounded.levels, rounded.scales, buffers);
+  ArrayRef<MutableArrayRef<char>> ofLevels = buffers;
+  auto affine = dyn_cast<AffineAttr>(type.getEncoding());
+  if (auto sparse = dyn_cast<DenseSparseAttr>(type.getEncoding())) {
+    sparse.packOutliers(rounded.outliers, buffers);
+    ofLevels = ofLevels.drop_front(DenseSparseAttr::kSparsePlanes);
+    affine = sparse.getBase();
+  }
+  affine.packLevels(type.getShape(), rounded.levels.levels, rounded.levels.scales, ofLevels);
   SmallVector<NamedAttribute> entries;
   for (auto [plane, buffer] : llvm::zip_equal(planes, buffers))
     entries.emplace_back(StringAttr::get(type.getContext(), plane.name), makeResource(plane.type, buffer));
@@ -88,15 +138,22 @@ static Attribute makeStorage(const compress::AffineWeight &rounded, RankedTensor
 }
 
 /// The form that was chosen for `param`, if one was.
-AffineAttr QuantizeWeights::getEncoding(ParamOp param) const {
+AffineAttr QuantizeWeights::getLevels(ParamOp param) const {
   auto chosen = param->getAttrOfType<AffineAttr>(kEncodingAttr);
   return chosen ? chosen : encoding;
 }
 
+/// With as many outliers as the share of the parameter's elements is, if that is any.
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param) const {
+  RankedTensorType type = param.getTensorType();
+  int64_t count = std::llround(share * static_cast<double>(type.getNumElements()));
+  if (count == 0 || type.getDimSize(1) > compress::kMostSparseColumns)
+    return getLevels(param);
+  return DenseSparseAttr::get(getLevels(param), count);
+}
+
 FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool isTable,
                                                              MeasuredInputs &inputs) const {
-  if (scales == "absmax")
-    return std::vector<float>();
   std::vector<float> importance(param.getTensorType().getDimSize(1), 1.0f);
   if (isTable || !inputs.has(param))
     return importance;
@@ -108,64 +165,140 @@ FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool
   return importance;
 }
 
-FailureOr<compress::AffineWeight> QuantizeWeights::roundToNearest(ParamOp param, const compress::Weight &weight,
-                                                                  bool isTable, MeasuredInputs &inputs) const {
-  FailureOr<std::vector<float>> importance = getImportance(param, isTable, inputs);
-  if (failed(importance))
+/// What an error of each column costs: its importance, or where columns behind it make up for it, what is left of that.
+FailureOr<std::vector<float>> QuantizeWeights::getCosts(ParamOp param, bool isTable, bool hasFeedback,
+                                                        MeasuredInputs &inputs) const {
+  if (!hasFeedback)
+    return getImportance(param, isTable, inputs);
+  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, actOrder);
+  if (failed(factor))
     return failure();
-  auto rounded = compress::roundToNearest(weight, getEncoding(param).getFormat(), *importance);
-  if (!rounded.ok())
-    return param.emitError() << std::string(rounded.status().message());
-  return std::move(*rounded);
+  std::vector<float> costs((*factor)->size());
+  for (int64_t i = 0; i < (*factor)->size(); ++i)
+    costs[(*factor)->column(i)] = static_cast<float>(1 / ((*factor)->diagonal(i) * (*factor)->diagonal(i)));
+  return costs;
 }
 
-FailureOr<compress::AffineWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const compress::Weight &weight,
-                                                                     MeasuredInputs &inputs) const {
+FailureOr<compress::Outliers> QuantizeWeights::markOutliers(ParamOp param, const compress::Weight &weight,
+                                                            int64_t count, bool isTable, bool hasFeedback,
+                                                            MeasuredInputs &inputs) const {
+  if (count == 0)
+    return compress::Outliers();
+  std::string name = param.getSymName().str();
+  if (outlierMethod == "spqr") {
+    FailureOr<std::vector<float>> costs = getCosts(param, isTable, hasFeedback, inputs);
+    if (failed(costs))
+      return failure();
+    return compress::markCostly(weight, getLevels(param).getFormat(), *costs, count);
+  }
+  if (scores && scores->has(name)) {
+    auto read = scores->read(name, weight.rows, weight.columns);
+    if (failed(report(param.getLoc(), read.status())))
+      return failure();
+    return compress::markHighest(*read, count);
+  }
+  if (outlierMethod == "magnitude" || !inputs.has(param))
+    return compress::markLargest(weight, count);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  if (failed(moment))
+    return failure();
+  return compress::markSensitive(weight, *moment, count);
+}
+
+/// `weight` without its outliers, and those.
+static FailureOr<compress::SparseWeight> detach(ParamOp param, const compress::Weight &weight,
+                                                const compress::Outliers &marks) {
+  if (marks.empty())
+    return compress::SparseWeight();
+  auto apart = compress::detach(weight, marks);
+  if (failed(report(param.getLoc(), apart.status())))
+    return failure();
+  return std::move(*apart);
+}
+
+FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(ParamOp param, const compress::Weight &weight,
+                                                         const compress::Outliers &marks, bool isTable,
+                                                         MeasuredInputs &inputs) const {
+  FailureOr<std::vector<float>> importance = std::vector<float>();
+  if (scales == "mse")
+    importance = getImportance(param, isTable, inputs);
+  std::vector<float> others(weight.elements.begin(), weight.elements.end());
+  compress::Weight rest{others, weight.rows, weight.columns};
+  FailureOr<compress::SparseWeight> apart = detach(param, rest, marks);
+  if (failed(importance) || failed(apart))
+    return failure();
+  auto rounded = compress::roundToNearest(rest, getLevels(param).getFormat(), *importance);
+  if (!rounded.ok())
+    return param.emitError() << std::string(rounded.status().message());
+  return RoundedWeight{std::move(*rounded), std::move(*apart)};
+}
+
+FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const compress::Weight &weight,
+                                                            const compress::Outliers &marks,
+                                                            MeasuredInputs &inputs) const {
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, actOrder);
   FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
   if (failed(factor) || failed(moment))
     return failure();
-  compress::AffineFormat format = getEncoding(param).getFormat();
+  compress::AffineFormat format = getLevels(param).getFormat();
   std::vector<float> settled(weight.elements.begin(), weight.elements.end());
-  auto rounded = compress::roundWithFeedback({settled, weight.rows, weight.columns}, format, **factor, staticGroups,
-                                             /*searchesScales=*/scales == "mse");
-  absl::Status status = rounded.status();
-  if (status.ok() && refinements > 0)
-    status = compress::refine(weight, format, *moment, refinements, *rounded);
-  if (!status.ok())
-    return param.emitError() << std::string(status.message());
-  return std::move(*rounded);
+  compress::Weight after{settled, weight.rows, weight.columns};
+  auto rounded = compress::roundWithFeedback(after, format, **factor, staticGroups,
+                                             /*searchesScales=*/scales == "mse", marks);
+  if (!rounded.ok())
+    return param.emitError() << std::string(rounded.status().message());
+  FailureOr<compress::SparseWeight> apart = detach(param, after, marks);
+  if (failed(apart))
+    return failure();
+  // What the outliers still miss is theirs; the levels have to mean the rest.
+  llvm::copy(weight.elements, settled.begin());
+  for (int64_t row = 0; !marks.empty() && row < weight.rows; ++row)
+    for (int32_t i = apart->starts[row]; i < apart->starts[row + 1]; ++i)
+      after.row(row)[apart->columns[i]] -= apart->values[i];
+  if (refinements > 0 &&
+      failed(report(param.getLoc(), compress::refine(after, format, *moment, refinements, *rounded, marks))))
+    return failure();
+  return RoundedWeight{std::move(*rounded), std::move(*apart)};
 }
 
-FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads,
-                                                 MeasuredInputs &inputs) const {
-  AffineAttr encoding = getEncoding(param);
-  std::string what = ("is stored in " + Twine(encoding.getBits()) + " bits an element").str();
+FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) {
+  std::string what = ("is stored in " + Twine(getLevels(param).getBits()) + " bits an element").str();
+  EncodingInterface chosen = getEncoding(param);
+  auto sparse = dyn_cast<DenseSparseAttr>(chosen);
+  int64_t count = sparse ? sparse.getOutliers() : 0;
+  numOutliers += count;
+  if (share > 0)
+    what += (", and " + Twine(count) + " elements in 16").str();
   bool isTable = isTableOf(reads), hasFeedback = method == "gptq" && inputs.has(param) && !isTable;
   if (method == "gptq" && !hasFeedback)
     what += isTable ? ", rounded to nearest: an embedding reads it"
                     : ", rounded to nearest: nothing was measured of its inputs";
-  if (!inputs.has(param) && scales == "absmax") { // which is what writing it does
-    changeEncoding(param, reads, encoding);
+  // Which is what writing it does.
+  if (!inputs.has(param) && scales == "absmax" && (count == 0 || outlierMethod == "magnitude")) {
+    changeEncoding(param, reads, chosen);
     return what;
   }
   FailureOr<std::vector<float>> before = readElements(param);
   if (failed(before) || failed(checkFinite(param, *before)))
     return failure();
   compress::Weight weight = asWeight(param, *before);
-  FailureOr<compress::AffineWeight> rounded =
-      hasFeedback ? roundWithFeedback(param, weight, inputs) : roundToNearest(param, weight, isTable, inputs);
+  FailureOr<compress::Outliers> marks = markOutliers(param, weight, count, isTable, hasFeedback, inputs);
+  if (failed(marks))
+    return failure();
+  FailureOr<RoundedWeight> rounded = hasFeedback ? roundWithFeedback(param, weight, *marks, inputs)
+                                                 : roundToNearest(param, weight, *marks, isTable, inputs);
   if (failed(rounded))
     return failure();
   if (inputs.has(param)) {
     std::vector<float> after(before->size());
-    compress::writeValues(*rounded, encoding.getFormat(), asWeight(param, after));
+    compress::writeValues(rounded->levels, getLevels(param).getFormat(), asWeight(param, after));
+    compress::attach(rounded->outliers, asWeight(param, after));
     FailureOr<std::string> error = inputs.describeError(param, *before, after);
     if (failed(error))
       return failure();
     what += ", " + *error;
   }
-  changeEncoding(param, reads, encoding);
+  changeEncoding(param, reads, chosen);
   param.setStorageAttr(makeStorage(*rounded, param.getTensorType()));
   return what;
 }

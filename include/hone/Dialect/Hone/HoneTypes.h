@@ -17,6 +17,10 @@
 
 #include "hone/Dialect/Hone/HoneEnums.h.inc"
 
+namespace hone::compress {
+struct SparseWeight;
+} // namespace hone::compress
+
 #define GET_TYPEDEF_CLASSES
 #include "hone/Dialect/Hone/HoneTypes.h.inc"
 

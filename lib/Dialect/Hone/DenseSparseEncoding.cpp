@@ -1,0 +1,177 @@
+//===- DenseSparseEncoding.cpp - integers with outliers apart ---------------------------------------------------===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// #hone.dense_sparse: outliers by rows beside the planes of #hone.affine.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#include "hone/Compress/Outliers.h"
+#include "hone/Dialect/Hone/HoneTypes.h"
+#include "hone/Dialect/Hone/PlainElements.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace hone;
+
+LogicalResult DenseSparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute of,
+                                      int64_t outliers) {
+  auto base = dyn_cast<AffineAttr>(of);
+  if (!base || (base.getActivations() != 0 && !base.getAtLeast())) // dense_sparse C1
+    return emitError() << "unsupported encoding " << of
+                       << " beside outliers; supported: #hone.affine, with atLeast where it has activations";
+  if (outliers < 1 || outliers > std::numeric_limits<int32_t>::max()) // dense_sparse C2
+    return emitError() << "expected the number of outliers to be from 1 to " << std::numeric_limits<int32_t>::max()
+                       << ", but got " << outliers;
+  return success();
+}
+
+LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(getBase().verifyEncoding(shape, elementType, emitError)))
+    return failure();
+  if (shape[1] > compress::kMostSparseColumns) // dense_sparse C3
+    return emitError() << "expected a tensor with outliers to have at most " << compress::kMostSparseColumns
+                       << " columns, but got " << shape[1];
+  if (!ShapedType::isDynamicShape(shape) && shape[0] * shape[1] < getOutliers()) // dense_sparse C3
+    return emitError() << "expected a tensor with " << getOutliers() << " outliers to have as many elements, but got "
+                       << shape[0] * shape[1];
+  return success();
+}
+
+SmallVector<EncodingPlane> DenseSparseAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
+  MLIRContext *context = getContext();
+  SmallVector<EncodingPlane> planes{{"starts", RankedTensorType::get({shape[0] + 1}, IntegerType::get(context, 32))},
+                                    {"columns", RankedTensorType::get({getOutliers()}, IntegerType::get(context, 16))},
+                                    {"outliers", RankedTensorType::get({getOutliers()}, Float16Type::get(context))}};
+  llvm::append_range(planes, getBase().getPlanes(shape, elementType));
+  return planes;
+}
+
+//===- Packing ----------------------------------------------------------------------------------------------------===//
+
+void DenseSparseAttr::packOutliers(const compress::SparseWeight &outliers,
+                                   ArrayRef<MutableArrayRef<char>> planes) const {
+  std::memcpy(planes[0].data(), outliers.starts.data(), planes[0].size());
+  std::memcpy(planes[1].data(), outliers.columns.data(), planes[1].size());
+  PlainElements halves(Float16Type::get(getContext()));
+  for (auto [i, value] : llvm::enumerate(outliers.values))
+    halves.store(planes[2], i, value);
+}
+
+LogicalResult DenseSparseAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
+                                    ArrayRef<MutableArrayRef<char>> planes,
+                                    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  PlainElements from(elementType);
+  std::vector<float> elements(shape[0] * shape[1]);
+  for (auto [i, element] : llvm::enumerate(elements))
+    element = from.load(dense, i);
+  compress::Weight weight{elements, shape[0], shape[1]};
+  auto outliers = compress::detach(weight, compress::markLargest(weight, getOutliers()));
+  if (!outliers.ok())
+    return emitError() << std::string(outliers.status().message());
+  packOutliers(*outliers, planes);
+  ArrayRef<char> rest(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(float));
+  return getBase().pack(shape, Float32Type::get(getContext()), rest, planes.drop_front(kSparsePlanes), emitError);
+}
+
+/// Element `index` of a plane of integers.
+template <typename Integer> static int64_t load(ArrayRef<char> plane, int64_t index) {
+  Integer element;
+  std::memcpy(&element, plane.data() + index * sizeof(Integer), sizeof(Integer));
+  return element;
+}
+
+void DenseSparseAttr::placeOutliers(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
+                                    MutableArrayRef<char> dense) const {
+  PlainElements from(Float16Type::get(getContext())), to(elementType);
+  for (int64_t row = 0; row < shape[0]; ++row)
+    for (int64_t i = load<int32_t>(planes[0], row), end = load<int32_t>(planes[0], row + 1); i < end; ++i)
+      to.store(dense, row * shape[1] + load<uint16_t>(planes[1], i), from.load(planes[2], i));
+}
+
+void DenseSparseAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
+                             MutableArrayRef<char> dense) const {
+  getBase().unpack(shape, elementType, planes.drop_front(kSparsePlanes), dense);
+  placeOutliers(shape, elementType, planes, dense);
+}
+
+//===- IR ---------------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Looks for a column among the outliers of a row.
+class OutlierSearch {
+public:
+  OutlierSearch(OpBuilder &builder, Location loc, ValueRange planes, Value row)
+      : builder(builder), loc(loc), planes(planes), count(cast<ShapedType>(planes[1].getType()).getDimSize(0)),
+        begin(readStart(row)), end(readStart(arith::AddIOp::create(builder, loc, row, constant(1)))) {}
+
+  /// The first outlier of the row whose column is not below `column`: halves of what is left, down to one.
+  Value findFirst(Value column) {
+    Value first = begin;
+    for (auto step = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(mostInARow()))); step > 0; step /= 2) {
+      Value next = arith::AddIOp::create(builder, loc, first, constant(step));
+      Value before = arith::SubIOp::create(builder, loc, next, constant(1));
+      Value isBelow = compare(arith::CmpIPredicate::ult, readColumn(before), column);
+      Value isInside = compare(arith::CmpIPredicate::ule, next, end);
+      Value both = arith::AndIOp::create(builder, loc, isBelow, isInside);
+      first = arith::SelectOp::create(builder, loc, both, next, first);
+    }
+    return first;
+  }
+  /// Whether outlier `number` is in the row and has the column.
+  Value isAt(Value number, Value column) {
+    Value isColumn = compare(arith::CmpIPredicate::eq, readColumn(number), column);
+    return arith::AndIOp::create(builder, loc, compare(arith::CmpIPredicate::ult, number, end), isColumn);
+  }
+  Value readValue(Value number) { return tensor::ExtractOp::create(builder, loc, planes[2], clamp(number)); }
+
+private:
+  int64_t mostInARow() const { return std::min(count, compress::kMostSparseColumns); }
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
+  /// Numbers behind the last outlier are read as that one, and not used.
+  Value clamp(Value number) { return arith::MinUIOp::create(builder, loc, number, constant(count - 1)); }
+  Value readStart(Value row) {
+    Value start = tensor::ExtractOp::create(builder, loc, planes[0], row);
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), start);
+  }
+  Value readColumn(Value number) {
+    Value column = tensor::ExtractOp::create(builder, loc, planes[1], clamp(number));
+    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), column);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  ValueRange planes;
+  int64_t count;
+  Value begin, end;
+};
+} // namespace
+
+Value DenseSparseAttr::buildChoice(OpBuilder &builder, Location loc, ValueRange planes, ValueRange indices,
+                                   Value element) const {
+  OutlierSearch search(builder, loc, planes, indices[0]);
+  Value first = search.findFirst(indices[1]), value = search.readValue(first);
+  Type type = element.getType();
+  if (!type.isF16())
+    value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+  if (type.isBF16())
+    value = arith::TruncFOp::create(builder, loc, type, value);
+  return arith::SelectOp::create(builder, loc, search.isAt(first, indices[1]), value, element);
+}
+
+Value DenseSparseAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
+                                    ValueRange indices) const {
+  Value element = getBase().buildElement(builder, loc, elementType, planes.drop_front(kSparsePlanes), indices);
+  return buildChoice(builder, loc, planes, indices, element);
+}
+
+ActivationRounding DenseSparseAttr::getActivationRounding() const { return getBase().getActivationRounding(); }
+
+std::string DenseSparseAttr::getKernelSuffix() const { return "outliers." + getBase().getKernelSuffix(); }

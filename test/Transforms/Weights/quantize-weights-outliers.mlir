@@ -1,0 +1,44 @@
+// RUN: %python %S/Inputs/sensitivities.py %t.scores 2:3 0:1
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=8 outliers=6.25%% outlier-method=magnitude" | FileCheck %s --check-prefixes=CHECK,LAZY
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=8 outliers=6.25%%" | FileCheck %s --check-prefixes=CHECK,SPQR
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=8 outliers=6.25%% outlier-method=sensitivity sensitivities=%t.scores" | FileCheck %s --check-prefixes=CHECK,SCORES
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=8 outliers=6.25%%" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: not hone-opt %s -hone-quantize-weights=outliers=0.45 2>&1 | FileCheck %s --check-prefix=SHARE
+// RUN: not hone-opt %s -hone-quantize-weights=outliers=101%% 2>&1 | FileCheck %s --check-prefix=MUCH
+// RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=random" 2>&1 | FileCheck %s --check-prefix=METHOD
+// RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=sensitivity" 2>&1 | FileCheck %s --check-prefix=DATA
+// RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% sensitivities=%t.scores" 2>&1 | FileCheck %s --check-prefix=UNUSED
+// RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=sensitivity sensitivities=%t.absent" 2>&1 | FileCheck %s --check-prefix=ABSENT
+
+// SHARE: error: expected outliers to be a share of the elements such as 0.45%, but got '0.45'
+// MUCH: error: expected outliers to be a share of the elements such as 0.45%, but got '101%'
+// METHOD: error: unsupported method 'random' to choose outliers; supported: magnitude, sensitivity, spqr
+// DATA: error: expected a file of statistics or of sensitivities for outlier-method 'sensitivity'
+// UNUSED: error: expected outliers and outlier-method 'sensitivity' with a file of sensitivities
+// ABSENT: error: cannot open {{.*}}.absent: No such file or directory
+
+// Two of 32 elements; a matrix of which the share is less than half an element has none.
+// CHECK: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 8, scales = f16, activations = 8, atLeast = true>, outliers = 2>> =
+// LAZY-SAME: #hone.converted<tensor<4x8xf32> = dense<
+// SPQR-SAME: {columns = dense_resource<{{.*}}>, outliers = dense_resource<{{.*}}>, scales = dense_resource<{{.*}}>, starts = dense_resource<{{.*}}>, values = dense_resource<{{.*}}>}
+// CHECK: hone.param @small : tensor<1x4xf32, #hone.affine<bits = 4, group = 8, scales = f16, activations = 8, atLeast = true>> =
+// REMARK-DAG: "weight is stored in 4 bits an element, and 2 elements in 16"
+// REMARK-DAG: "small is stored in 4 bits an element, and 0 elements in 16"
+
+// Without -9.0 and 8.5 the rest of row 3 is rounded exactly, but for -1.0: for each of the two that gains more than 5.0 alone does
+// in row 1.
+// SPQR-DAG: "0x4000000002000500"
+// SPQR-DAG: "0x4000000080C84048"
+// SCORES-DAG: "0x4000000001000300"
+hone.param @weight : tensor<4x8xf32> = dense<[
+  [0.5, -1.0, 0.25, 0.75, -0.5, 1.0, 0.25, -0.75], [0.5, 0.25, -0.75, 5.0, 0.5, -1.0, 0.5, 0.125],
+  [-0.5, 0.75, 0.5, 0.25, 1.0, 0.75, -0.5, 1.0], [0.125, 1.0, -9.0, 0.5, -1.0, 8.5, 0.25, 0.5]]> : tensor<4x8xf32>
+hone.param @small : tensor<1x4xf32> = dense<[[0.5, 1.0, 0.25, -0.5]]> : tensor<1x4xf32>
+
+func.func @main(%x: tensor<?x8xf32>, %y: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x1xf32>) {
+  %weight = hone.get_param @weight : tensor<4x8xf32>
+  %small = hone.get_param @small : tensor<1x4xf32>
+  %0 = hone.linear %x, %weight : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
+  %1 = hone.linear %y, %small : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x1xf32>
+  return %0, %1 : tensor<?x4xf32>, tensor<?x1xf32>
+}
