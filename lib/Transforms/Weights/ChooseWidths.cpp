@@ -57,7 +57,9 @@ static AffineAttr getForm(MLIRContext *context, int64_t bits, int64_t group, boo
 LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   auto error = [&] { return emitError(UnknownLoc::get(context)); };
   if (!(bitsPerWeight > 0) || bitsPerWeight > 32)
-    return error() << "expected bits-per-weight to be more than 0 and at most 32, but got " << bitsPerWeight.getValue();
+    return error() << llvm::formatv("expected bits-per-weight to be more than 0 and at most 32, but got {0:F2}",
+                                    bitsPerWeight.getValue())
+                          .str();
   auto orElse = [](ArrayRef<int64_t> given, SmallVector<int64_t> otherwise) {
     return given.empty() ? otherwise : SmallVector<int64_t>(given);
   };
@@ -132,7 +134,7 @@ FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
     return emitError(getOperation().getLoc())
            << llvm::formatv(
                   "expected a target of at least {0:F3} bits a weight, which this model takes in the smallest "
-                  "forms, but got {1}",
+                  "forms, but got {1:F2}",
                   8.0 * static_cast<double>(least) / static_cast<double>(budget.elements), bitsPerWeight.getValue())
                   .str();
   auto allocation = compress::allocate(candidates, wanted - budget.otherBytes);

@@ -7,11 +7,11 @@
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -mlir-pass-statistics 2>&1 | FileCheck %s --check-prefix=STATISTICS
 
 // RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=2 bits=2,8 groups=32" 2>&1 | FileCheck %s --check-prefix=SMALL
-// SMALL: error: expected a target of at least {{[0-9.]+}} bits a weight, which this model takes in the smallest forms, but got 2
+// SMALL: error: expected a target of at least {{[0-9.]+}} bits a weight, which this model takes in the smallest forms, but got 2.00
 // RUN: not hone-opt %s -hone-choose-widths="bits=7" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected bits and groups that an encoding has
 // RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=0" 2>&1 | FileCheck %s --check-prefix=ZERO
-// ZERO: error: expected bits-per-weight to be more than 0 and at most 32, but got 0
+// ZERO: error: expected bits-per-weight to be more than 0 and at most 32, but got 0.00
 // RUN: not hone-opt %s -hone-choose-widths="statistics=%t.absent" 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: error: cannot open {{.*}}.absent: No such file or directory
 
