@@ -75,7 +75,8 @@ public:
       : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
     cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
     auto weightSizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
-    auto scaleSizes = packedScaleShape(test.format, shape), indexSizes = packedIndexShape(shape);
+    auto scaleSizes = packedScaleShape(test.format, shape);
+    auto indexSizes = packedIndexShape(shape);
     int64_t sparseBytes = elementsOf(weightSizes) * (test.format == PackedFormat::F32 ? 4 : 2);
     int64_t valueBytes = test.isSparse ? sparseBytes : packedLinearBytes(test.format, shape);
     int64_t weightBytes = valueBytes + (test.isSparse ? elementsOf(indexSizes) : 0);

@@ -146,6 +146,9 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     is left of the row makes up for the error, by the second moments in `statistics`, a file that `hone calibrate` wrote of
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
+    Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
+    `output-bits` they have levels of as many bits, of 8 with one scale a row. A weight that an embedding reads too has those of others.
+
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
     nearest. Behind the sweep, `refinements` times, every scale and then every level becomes the best for all others.
 
@@ -175,6 +178,8 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"actOrder", "act-order", "bool", /*default=*/"false", "round inputs by descending mean square">,
     Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
     Option<"scales", "scales", "std::string", /*default=*/"\"absmax\"", "what scales are fitted to: absmax or mse">,
+    Option<"outputBits", "output-bits", "int64_t", /*default=*/"0",
+           "bits of a level of weights whose products a function returns, and no embedding reads; 0: as of others">,
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
            "how often all scales and levels are chosen again after the sweep of gptq">,
     Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,

@@ -63,57 +63,6 @@ struct ImportFlags {
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
 };
 
-/// What commands that compress have in common.
-struct CompressFlags {
-  explicit CompressFlags(cl::SubCommand &command)
-      : prune{"prune",
-              cl::desc("Keep N of every M neighbouring inputs of weights, 2:4 for instance, and make the others 0; or "
-                       "'structured': make the model smaller by --sparsity"),
-              cl::value_desc("N:M|structured"), cl::sub(command)},
-        pruneMethod{
-            "prune-method",
-            cl::desc(
-                "How --prune chooses them: magnitude, wanda or sparsegpt, and with 'structured' magnitude, energy or "
-                "obs (default: sparsegpt or obs with --calibration, else magnitude)"),
-            cl::value_desc("METHOD"), cl::sub(command)},
-        sparsity{"sparsity", cl::desc("Share of all parameters that goes with --prune=structured"),
-                 cl::value_desc("PERCENT%"), cl::sub(command)},
-        parts{"prune-parts",
-              cl::desc("What goes with --prune=structured: channels, heads or both, or layers "
-                       "(default: channels)"),
-              cl::value_desc("PARTS"), cl::sub(command)},
-        quantize{"quantize",
-                 cl::desc("Store weight matrices as integers, and multiply them with activations of 8 bits: "
-                          "int8, int4, int3 or int2"),
-                 cl::value_desc("TYPE"), cl::sub(command)},
-        quantizeMethod{"quantize-method",
-                       cl::desc("How --quantize rounds: rtn, to nearest; awq, of scaled channels; or gptq (default: "
-                                "gptq with --calibration, else "
-                                "rtn)"),
-                       cl::value_desc("METHOD"), cl::sub(command)},
-        group{"group", cl::desc("Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)"),
-              cl::value_desc("N"), cl::sub(command)},
-        calibration{"calibration",
-                    cl::desc("Statistics of the model that hone calibrate wrote, for methods that use them"),
-                    cl::value_desc("FILE"), cl::sub(command)} {}
-
-  void writeTo(CompileOptions &options) const {
-    options.prune = prune;
-    options.pruneMethod = pruneMethod;
-    options.sparsity = sparsity;
-    options.pruneParts = parts;
-    options.quantize = quantize;
-    options.quantizeMethod = quantizeMethod;
-    if (group.getNumOccurrences() > 0)
-      options.group = group;
-    options.calibration = calibration;
-  }
-
-  cl::opt<std::string> prune, pruneMethod, sparsity, parts, quantize, quantizeMethod;
-  cl::opt<int64_t> group;
-  cl::opt<std::string> calibration;
-};
-
 struct ExportFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),

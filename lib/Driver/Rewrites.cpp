@@ -117,8 +117,13 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   int64_t group = options.group.value_or(*bits == 8 ? 0 : 64);
   if (!isGroup(group))
     return emitError(loc) << "unsupported group " << group << "; supported: 0, 32, 64, 128";
+  std::optional<int64_t> outputBits = options.quantizeOutputs.empty() ? 0 : getBits(options.quantizeOutputs);
+  if (!outputBits)
+    return emitError(loc) << "unsupported type '" << options.quantizeOutputs
+                          << "' to quantize outputs to; supported: int8, int4, int3, int2";
   QuantizeWeightsOptions quantize;
   quantize.bits = *bits;
+  quantize.outputBits = *outputBits;
   quantize.group = group;
   quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
   quantize.statistics = options.calibration;
@@ -173,6 +178,8 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
     return emitError(loc) << "expected --quantize or --target-bits-per-weight, but got both";
   if (!options.quantizeMethod.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --quantize with --quantize-method";
+  if (!options.quantizeOutputs.empty() && options.quantize.empty())
+    return emitError(loc) << "expected --quantize with --quantize-outputs";
   if (!options.outliers.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --quantize with --outliers";
   if (options.outliers.empty() && !(options.outlierMethod.empty() && options.sensitivities.empty()))

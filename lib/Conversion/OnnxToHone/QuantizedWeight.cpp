@@ -57,10 +57,12 @@ bool QuantizedMatcher::isMiddle(Value zeros, bool isSigned) {
                                   [&](char zero) { return static_cast<uint8_t>(zero) == (isSigned ? 0 : 128); });
 }
 
-static InFlightDiagnostic emitNothing() { return {}; }
-
-/// For encodings that a file may ask for and that there are not.
-static const llvm::function_ref<InFlightDiagnostic()> kSilent = emitNothing;
+/// The encoding, or null where there is none of these parameters.
+template <typename... Args> static AffineAttr getValid(MLIRContext *context, Args... args) {
+  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
+  auto emit = [&] { return emitError(UnknownLoc::get(context)); };
+  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, args...);
+}
 
 static bool isByte(Type element) { return element.isInteger(8); }
 
@@ -103,9 +105,9 @@ std::optional<QuantizedProduct> QuantizedMatcher::matchBlocks(Operation *op, std
   if (zeros && !(getRankedType(zeros) && isByte(getRankedType(zeros).getElementType())))
     return std::nullopt;
   int64_t activations = roundsActivations(op, block) ? 8 : 0;
-  auto encoding = AffineAttr::getChecked(kSilent, op->getContext(), bits, block,
-                                         cast<FloatType>(getRankedType(scales).getElementType()), zeros != nullptr,
-                                         /*isSigned=*/false, /*transposed=*/false, activations, /*atLeast=*/false);
+  auto encoding =
+      getValid(op->getContext(), bits, block, cast<FloatType>(getRankedType(scales).getElementType()), zeros != nullptr,
+               /*isSigned=*/false, /*transposed=*/false, activations, /*atLeast=*/false);
   if (!encoding || (getLastSize(x) != inputs && !ShapedType::isDynamic(getLastSize(x))) || getRank(x) < 1)
     return std::nullopt;
   auto weight = make({op->getOperand(1), scales, zeros}, encoding, outputs, inputs, getRankedType(x).getElementType());
@@ -127,10 +129,10 @@ std::optional<QuantizedWeight> QuantizedMatcher::makeBytes(Planes planes, bool i
     return std::nullopt;
   if (planes.zeros && isMiddle(planes.zeros, isSigned))
     planes.zeros = nullptr;
-  auto encoding = AffineAttr::getChecked(kSilent, type.getContext(), int64_t(8), group,
-                                         cast<FloatType>(getRankedType(planes.scales).getElementType()),
-                                         planes.zeros != nullptr, isSigned, isTransposed, activations,
-                                         /*atLeast=*/false);
+  auto encoding =
+      getValid(type.getContext(), int64_t(8), group, cast<FloatType>(getRankedType(planes.scales).getElementType()),
+               planes.zeros != nullptr, isSigned, isTransposed, activations,
+               /*atLeast=*/false);
   if (!encoding)
     return std::nullopt;
   int64_t outputAxis = isTransposed ? 1 : 0;

@@ -6,12 +6,9 @@
 #include "hone/Compress/Pruning.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
-#include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "hone/Transforms/ReturnedProducts.h"
 
 namespace hone {
 #define GEN_PASS_DEF_PRUNENM
@@ -24,14 +21,6 @@ namespace hone {
 
 /// Most inputs of a group.
 static constexpr int64_t kMostInputs = 128;
-
-/// Whether what is multiplied with a weight is what a function returns, as it is or in another type.
-static bool isReturned(Operation *product) {
-  return llvm::any_of(product->getUsers(), [](Operation *user) {
-    bool isCast = isa<tensor::CastOp>(user) || (onnxir::isOnnxOp(user) && onnxir::getOpType(user) == "Cast");
-    return isa<func::ReturnOp>(user) || (isCast && isReturned(user));
-  });
-}
 
 namespace {
 struct PruneNm : impl::PruneNmBase<PruneNm> {
@@ -68,12 +57,12 @@ std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, cons
     for (Operation *user : read->getUsers()) {
       if (isa<EmbeddingOp>(user))
         return "an embedding reads it";
-      if (!outputs && isReturned(user))
-        return "it makes what a function returns";
       isMultiplied = true;
     }
   if (!isMultiplied)
     return "no product reads it";
+  if (!outputs && isReturnedProduct(reads))
+    return "it makes what a function returns";
   int64_t columns = param.getTensorType().getDimSize(1);
   if (columns % m != 0)
     return ("its " + Twine(columns) + " inputs are no multiple of " + Twine(m)).str();

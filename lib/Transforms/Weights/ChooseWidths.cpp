@@ -48,8 +48,9 @@ private:
 
 /// The encoding, or null where there is none of so many bits and such groups.
 static AffineAttr getForm(MLIRContext *context, int64_t bits, int64_t group, bool isAsymmetric, int64_t activations) {
-  auto ignore = [] { return InFlightDiagnostic(); };
-  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(ignore), context, bits, group,
+  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
+  auto emit = [&] { return emitError(UnknownLoc::get(context)); };
+  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, bits, group,
                                 FloatType(Float16Type::get(context)), isAsymmetric, /*isSigned=*/false,
                                 /*transposed=*/false, activations, /*atLeast=*/activations != 0);
 }

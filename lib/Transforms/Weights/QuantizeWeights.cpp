@@ -12,6 +12,7 @@
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/Transforms/ReturnedProducts.h"
 
 #include <cmath>
 #include <memory>
@@ -41,6 +42,7 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
   LogicalResult readShare(MLIRContext *context);
+  AffineAttr makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
   AffineAttr getLevels(ParamOp param) const;
   EncodingInterface getEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
@@ -53,7 +55,7 @@ private:
   FailureOr<RoundedWeight> roundWithFeedback(ParamOp param, const compress::Weight &weight,
                                              const compress::Outliers &marks, MeasuredInputs &inputs) const;
 
-  AffineAttr encoding;
+  AffineAttr encoding, outputEncoding;                   // the second may be null
   double share = 0;                                      // of elements that are kept apart
   std::shared_ptr<const compress::Sensitivities> scores; // of all copies of the pass
 };
@@ -102,13 +104,20 @@ LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
   return success();
 }
 
-LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
+/// Levels of `levelBits` bits in groups of `width`; null after an error.
+AffineAttr QuantizeWeights::makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const {
   auto emit = [&] { return emitError(UnknownLoc::get(context)); };
-  encoding = AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, bits.getValue(),
-                                    group.getValue(), FloatType(Float16Type::get(context)), asymmetric.getValue(),
-                                    /*isSigned=*/false,
-                                    /*transposed=*/false, activations.getValue(), /*atLeast=*/activations != 0);
-  return success(encoding && succeeded(checkMethod(context)) && succeeded(readShare(context)));
+  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, levelBits, width,
+                                FloatType(Float16Type::get(context)), asymmetric.getValue(), /*isSigned=*/false,
+                                /*transposed=*/false, activations.getValue(), /*atLeast=*/activations != 0);
+}
+
+LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
+  encoding = makeEncoding(context, bits, group);
+  if (outputBits != 0)
+    outputEncoding = makeEncoding(context, outputBits, outputBits == 8 ? int64_t(0) : group.getValue());
+  bool isKnown = encoding && (outputBits == 0 || outputEncoding);
+  return success(isKnown && succeeded(checkMethod(context)) && succeeded(readShare(context)));
 }
 
 static bool isTableOf(ArrayRef<GetParamOp> reads) {
@@ -308,6 +317,8 @@ void QuantizeWeights::runOnOperation() {
   if (failed(inputs) || (!statistics.empty() && failed(keepFingerprint(getOperation()))))
     return signalPassFailure();
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
+    if (outputEncoding && !param->hasAttr(kEncodingAttr) && !isTableOf(reads) && isReturnedProduct(reads))
+      param->setAttr(kEncodingAttr, outputEncoding);
     FailureOr<std::string> what = quantize(param, reads, *inputs);
     param->removeAttr(kEncodingAttr);
     return what;

@@ -4,7 +4,6 @@
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -hone-quantize-weights="bits=4" | FileCheck %s --check-prefix=STORED
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -o %t.1 && hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" | cmp %t.1 -
-// RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -mlir-pass-statistics 2>&1 | FileCheck %s --check-prefix=STATISTICS
 
 // RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=2 bits=2,8 groups=32" 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: error: expected a target of at least {{[0-9.]+}} bits a weight, which this model takes in the smallest forms, but got 2.00
@@ -27,7 +26,6 @@
 // STORED-NOT: hone.encoding
 // STORED-DAG: hone.param @smooth : tensor<4x32xf32, #hone.affine<bits = 2, group = 32,
 // STORED-DAG: hone.param @rough : tensor<2x32xf32, #hone.affine<bits = 8, scales = f16
-// STATISTICS: (S) 2 num-widths-chosen
 hone.param @smooth : tensor<4x32xf32> = dense<1.0> : tensor<4x32xf32>
 hone.param @rough : tensor<2x32xf32> = dense<[
   [0.5, -1.25, 2.0, 0.75, -0.5, 1.0, 0.25, -2.0, 1.5, 0.25, -0.75, 1.0, 2.0, -1.0, 0.5, 0.125,

@@ -2,11 +2,16 @@
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: hone-opt %s -hone-quantize-weights="asymmetric=true activations=0" | FileCheck %s --check-prefix=BYTES
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=32" | FileCheck %s --check-prefix=THREE
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 output-bits=8" | FileCheck %s --check-prefix=OUTPUT
+// RUN: not hone-opt %s -hone-quantize-weights=output-bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not hone-opt %s -hone-quantize-weights=bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not hone-opt %s -hone-quantize-weights=scales=best 2>&1 | FileCheck %s --check-prefix=SCALES
 // RUN: not hone-opt %s -hone-quantize-weights=refinements=2 2>&1 | FileCheck %s --check-prefix=REFINEMENTS
 
 // UNKNOWN: error: unsupported number of bits 5; supported: 2, 3, 4, 8
+// What a function returns may have other levels.
+// OUTPUT: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 8, scales = f16, activations = 8, atLeast = true>>
+
 // SCALES: error: unsupported choice of scales 'best'; supported: absmax, mse
 // REFINEMENTS: error: expected 0 or more refinements, of method 'gptq', but got 2 of 'rtn'
 
