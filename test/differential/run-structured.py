@@ -23,7 +23,7 @@ import sessions
 import suite
 
 TOLERANCE = 1e-4  # as in run-models.py
-SPARSITY = "20%"
+SPARSITY, SPARSITY_OF_LAYERS = "20%", "40%"  # one of two layers is about 40 % of these models
 PARTS = ["channels", "heads", "channels,heads", "layers"]
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
 KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
@@ -44,7 +44,8 @@ class Smaller:
 
     def __init__(self, path, parts, tools, folder):
         self.model, self.folder = onnx.load(path), folder
-        self.flags = ["--prune=structured", f"--sparsity={SPARSITY}", f"--prune-parts={parts}"]
+        sparsity = SPARSITY_OF_LAYERS if parts == "layers" else SPARSITY
+        self.flags = ["--prune=structured", f"--sparsity={sparsity}", f"--prune-parts={parts}"]
         if parts == "layers":
             np.save(folder / "tokens.npy", np.random.default_rng(1).integers(0, 200, CALIBRATION_TOKENS, dtype=np.int32))
             suite.run_tool([tools / "hone", "calibrate", path, "--tokens", folder / "tokens.npy", "--window", 32,
@@ -89,10 +90,10 @@ def masked_cases(smaller, path, parts, names):
     for label, case in sessions.stored_cases(path).items():
         got = dict(zip(outputs, session.run(None, case["in"])))
         for direction, tensors in (("in", case["in"]), ("out", got)):
-            states = [name for name in tensors if re.match("past|present", name)]
             for name, array in tensors.items():
-                if name in states and parts == "heads":
-                    weight, axis = weights[states.index(name) // 2]
+                layer = re.match(r"(?:past|present)\D*(\d+)", name)
+                if layer and parts == "heads":
+                    weight, axis = weights[int(layer[1])]
                     array = array[:, head_kept(smaller.kept[weight], array, sizes[weight][axis])]
                 if name in names[direction] or parts != "layers":
                     arrays[f"{label}/{direction}/{name}"] = np.ascontiguousarray(array)
