@@ -18,30 +18,16 @@ namespace hone {
 
 static constexpr llvm::StringLiteral kMicrosoft = "com.microsoft";
 
-/// The bytes of each plane of a parameter stored as #hone.affine.
+/// The bytes of each plane of a parameter, as they are stored or will be.
 static FailureOr<SmallVector<SmallVector<char, 0>>> readPlanes(ParamOp param) {
-  RankedTensorType type = param.getTensorType();
+  if (isa<ConvertedAttr>(param.getStorage()))
+    return convertPlanes(param);
+  FailureOr<SmallVector<StoredBytes>> stored = openPlanes(param);
+  if (failed(stored))
+    return failure();
   SmallVector<SmallVector<char, 0>> bytes;
-  if (!isa<ConvertedAttr>(param.getStorage())) {
-    for (Attribute storage : param.getPlaneStorage()) {
-      FailureOr<StoredBytes> stored = StoredBytes::open(storage, param.getLoc());
-      if (failed(stored))
-        return failure();
-      bytes.emplace_back(stored->get().begin(), stored->get().end());
-    }
-    return bytes;
-  }
-  FailureOr<std::vector<float>> elements = readElements(param);
-  if (failed(elements))
-    return failure();
-  for (const EncodingPlane &plane : getPlanes(type))
-    bytes.emplace_back().resize_for_overwrite(getDenseBytes(plane.type).value_or(0));
-  ArrayRef<char> dense(reinterpret_cast<const char *>(elements->data()), elements->size() * sizeof(float));
-  if (failed(cast<EncodingInterface>(type.getEncoding())
-                 .pack(type.getShape(), type.getElementType(), dense,
-                       SmallVector<MutableArrayRef<char>>(bytes.begin(), bytes.end()),
-                       [&] { return param.emitError() << param.getSymName() << ": "; })))
-    return failure();
+  for (const StoredBytes &plane : *stored)
+    bytes.emplace_back(plane.get().begin(), plane.get().end());
   return bytes;
 }
 

@@ -207,6 +207,16 @@ Value OnnxBuilder::cast(Value value, Type element) {
                 integerAttr("to", getDataType(element)));
 }
 
+void passNamesOn(ModuleOp module, SymbolTable &symbols, const ParamCopies &copies) {
+  for (auto [original, copy] : copies) {
+    if (!SymbolTable::symbolKnownUseEmpty(original, module))
+      continue;
+    mlir::StringAttr name = original.getSymNameAttr();
+    symbols.erase(original);
+    (void)symbols.rename(copy, name);
+  }
+}
+
 void eraseDead(func::FuncOp function) {
   auto isDead = [](Operation *op) {
     return (onnxir::isOnnxOp(op) || isPure(op)) && op->use_empty() && !op->hasTrait<OpTrait::IsTerminator>();

@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace hone::raising {
 
@@ -97,6 +99,12 @@ public:
   OpBuilder &b;
   Location loc;
 };
+
+/// Parameters in another form, by those they are copies of.
+using ParamCopies = llvm::MapVector<ParamOp, ParamOp>;
+
+/// Erases the parameters that nothing reads any more, and gives their names to their copies.
+void passNamesOn(mlir::ModuleOp module, mlir::SymbolTable &symbols, const ParamCopies &copies);
 
 /// Erases onnx and pure operations of `function` whose results nobody uses.
 void eraseDead(mlir::func::FuncOp function);

@@ -9,7 +9,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace hone {
 #define GEN_PASS_DEF_RAISEEMBEDDING
@@ -31,15 +30,14 @@ public:
 
   /// The table that `value` is, or null where it is no parameter of floats with rows that are wide enough.
   Value get(OpBuilder &b, Value value);
-  /// Gives the names of parameters that nothing reads any more to those that took their places.
-  void finish();
+  void finish() { passNamesOn(module, symbols, copies); }
 
 private:
   ParamOp getTransposed(ParamOp param);
 
   ModuleOp module;
   SymbolTable symbols;
-  llvm::MapVector<Operation *, ParamOp> copies; // by what they are copies of
+  ParamCopies copies;
 };
 } // namespace
 
@@ -70,16 +68,6 @@ Value Tables::get(OpBuilder &b, Value value) {
   ParamOp table = getTransposed(param);
   copies.try_emplace(param, table);
   return GetParamOp::create(b, value.getLoc(), table.getTensorType(), table.getSymName());
-}
-
-void Tables::finish() {
-  for (auto &[original, table] : copies) {
-    if (!SymbolTable::symbolKnownUseEmpty(original, module))
-      continue;
-    StringAttr name = SymbolTable::getSymbolName(original);
-    symbols.erase(original);
-    (void)symbols.rename(table, name);
-  }
 }
 
 static bool raiseGather(Operation *op, Tables &tables) {

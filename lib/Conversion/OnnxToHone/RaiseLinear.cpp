@@ -39,8 +39,7 @@ public:
   /// `[N, K]`, reading `weight` in function `b` inserts into; null where the weight is no parameter or small constant.
   Value get(OpBuilder &b, Location loc, const Weight &weight);
   Value get(OpBuilder &b, Location loc, const QuantizedWeight &weight);
-  /// Gives new parameters the names of those they replaced.
-  void finish();
+  void finish() { passNamesOn(module, symbols, copies); }
 
   QuantizedMatcher quantized;
 
@@ -53,8 +52,7 @@ private:
   llvm::DenseMap<const void *, ParamOp> transposed;
   /// By their planes.
   llvm::DenseMap<std::pair<Type, Attribute>, ParamOp> encoded;
-  /// Parameters with those that take their names.
-  SmallVector<std::pair<ParamOp, ParamOp>> copies;
+  ParamCopies copies;
 };
 
 class LinearRaiser {
@@ -94,7 +92,7 @@ Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight)
   if (!param) {
     param = make(weight.name + ".linear", weight.type, weight.storage, loc);
     if (auto original = symbols.lookup<ParamOp>(weight.name))
-      copies.emplace_back(original, param);
+      copies.try_emplace(original, param);
   }
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }
@@ -116,21 +114,11 @@ Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
   ParamOp &param = transposed[original ? static_cast<const void *>(source) : elements.getAsOpaquePointer()];
   if (!param && original) {
     param = make(original.getSymName() + ".linear", getTransposedType(type), original.getStorage(), original.getLoc());
-    copies.emplace_back(original, param);
+    copies.try_emplace(original, param);
   } else if (!param) {
     param = make("constant.linear", getTransposedType(type), elements, loc);
   }
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
-}
-
-void ParamTable::finish() {
-  for (auto &[original, param] : copies) {
-    if (!SymbolTable::symbolKnownUseEmpty(original, module))
-      continue;
-    StringAttr name = original.getSymNameAttr();
-    symbols.erase(original);
-    (void)symbols.rename(param, name);
-  }
 }
 
 //===----------------------------------------------------------------------===//

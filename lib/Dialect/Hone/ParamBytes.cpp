@@ -68,8 +68,7 @@ Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
                                         HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, alignment));
 }
 
-/// The bytes of each plane of `param` where they lie; they are as long as they have to be.
-static FailureOr<SmallVector<StoredBytes>> openPlanes(ParamOp param) {
+FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
   RankedTensorType type = param.getStorageType();
   SmallVector<StoredBytes> opened;
   for (auto [plane, storage] : llvm::zip_equal(getPlanes(type), param.getPlaneStorage())) {

@@ -61,24 +61,14 @@ static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
 
 /// Says where `param` does not fit, or nothing if it does. Fails after an error, where its bytes cannot be read.
 static FailureOr<std::string> findMisfit(ParamOp param) {
-  SmallVector<StoredBytes> stored;
-  SmallVector<ArrayRef<char>> planes;
-  for (Attribute storage : param.getPlaneStorage()) {
-    FailureOr<StoredBytes> bytes = StoredBytes::open(storage, param.getLoc());
-    if (failed(bytes))
-      return failure();
-    stored.push_back(std::move(*bytes));
-  }
+  FailureOr<SmallVector<StoredBytes>> stored = openPlanes(param);
+  if (failed(stored))
+    return failure();
   RankedTensorType type = param.getStorageType();
-  for (auto [bytes, plane] : llvm::zip_equal(stored, getPlanes(type))) {
-    planes.push_back(bytes.get());
-    if (static_cast<int64_t>(bytes.get().size()) != getDenseBytes(plane.type))
-      return param.emitError() << "expected plane '" << plane.name << "' of " << param.getSymName() << " to have "
-                               << getDenseBytes(plane.type).value_or(0) << " bytes, but got " << bytes.get().size();
-  }
+  auto planes = llvm::map_to_vector(*stored, [](const StoredBytes &plane) { return plane.get(); });
   NmAttr nm = NmAttr::get(kKept, kInputs, getElements(type));
   auto misfit = nm.findMisfit(type.getShape(), type.getEncoding(), planes);
-  for (const StoredBytes &bytes : stored)
+  for (const StoredBytes &bytes : *stored)
     bytes.release(0, bytes.get().size());
   if (!misfit)
     return std::string();
