@@ -48,6 +48,10 @@ const Case kCases[] = {
     {"f32-2of4", "hone.sparse_linear.f32", PackedFormat::F32, 0, 0, true},
     {"f16-2of4", "hone.sparse_linear.f16", PackedFormat::F16, 0, 0, true},
     {"bf16-2of4", "hone.sparse_linear.bf16", PackedFormat::Bf16, 0, 0, true},
+    {"u8-2of4", "hone.sparse_linear.u8", PackedFormat::U8, 0, 8, true},
+    {"u8-g128-2of4", "hone.sparse_linear.u8", PackedFormat::U8, 128, 8, true},
+    {"u4-g64-2of4", "hone.sparse_linear.u4", PackedFormat::U4, 64, 8, true},
+    {"u4-g32-2of4", "hone.sparse_linear.u4", PackedFormat::U4, 32, 8, true},
 };
 
 struct LayerSize {
@@ -75,9 +79,9 @@ public:
       : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
     cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
     auto weightSizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
-    auto scaleSizes = packedScaleShape(test.format, shape);
-    auto indexSizes = packedIndexShape(shape);
-    int64_t sparseBytes = elementsOf(weightSizes) * (test.format == PackedFormat::F32 ? 4 : 2);
+    auto scaleSizes = packedScaleShape(test.format, shape), indexSizes = packedIndexShape(test.format, shape);
+    int64_t elementBytes = test.format == PackedFormat::F32 ? 4 : isQuantized(test.format) ? 1 : 2;
+    int64_t sparseBytes = elementsOf(weightSizes) * elementBytes;
     int64_t valueBytes = test.isSparse ? sparseBytes : packedLinearBytes(test.format, shape);
     int64_t weightBytes = valueBytes + (test.isSparse ? elementsOf(indexSizes) : 0);
     int64_t scaleBytes = isQuantized(test.format) ? scaleSizes[0] * scaleSizes[1] * scaleSizes[2] * 2 : 0;

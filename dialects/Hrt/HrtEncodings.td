@@ -23,13 +23,13 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; planes `values`
       `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
-    - `#hrt.panels<#hone.nm<2:4, of = type>>`: the kept elements of that encoding in the layout of
-      runtime/cpu/packing/pack_sparse.h; planes `values`, and `indices` `[panels, inputs / 32, 16, 4]` of bytes.
+    - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;
+      planes `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
 
     *Constraints.*
 
     - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128, or a
-      `#hone.nm` that keeps 2 of 4 floats.
+      `#hone.nm` that keeps 2 of 4 of those, of 4 bits, or of 8 without zero points.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
@@ -52,8 +52,10 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let extraClassDeclaration = [{
     /// What two of every four elements are kept of, or null where all are.
     ::hone::NmAttr getNm() const { return ::llvm::dyn_cast<::hone::NmAttr>(getElements()); }
-    /// The numbers that are packed, or null where elements are floats.
-    ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getElements()); }
+    /// The numbers that are packed, all or kept ones, or null where elements are floats.
+    ::hone::AffineAttr getAffine() const {
+      return ::llvm::dyn_cast<::hone::AffineAttr>(getNm() ? getNm().getOf() : getElements());
+    }
 
     /// Whether there are panels of weights in this encoding, or of plain f32 where it is null.
     static bool canPack(::mlir::Attribute encoding);

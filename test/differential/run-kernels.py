@@ -138,6 +138,16 @@ def sparse_products():
         planes = f"{{values = {stored(weight, element)}, indices = {stored(indices, 'i8')}}}"
         yield Case(f"hone.sparse_linear.{element}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, tolerance,
                    {"w": (tensor(rows, inner, element=f"f32, #hone.nm<2:4, of = {element}>"), planes)}, x=tensor("B", "S", inner))
+    for bits, group, activations in itertools.product((4, 8), (0, 32, 128), (0, 8)):
+        rows, inner = 40, 300
+        _, indices = keep_two_of_four(rng, rows, inner)
+        flags = dict(zeros=bits == 4 and group != 0, half=group == 32, activations=activations, least=activations != 0)
+        type, planes = affine(rng, rows, inner, bits, group, **flags)
+        kept = stored(rng.integers(0, 256, (rows, inner // 2 * bits // 8), dtype=np.uint8), "i8")
+        planes = re.sub(r"values = dense<[^>]*> : tensor<[^>]*>", f"values = {kept}, indices = {stored(indices, 'i8')}", planes)
+        type = re.sub("#hone.affine<(.*?)>", r"#hone.nm<2:4, of = #hone.affine<\1>>", type)
+        yield Case(f"hone.sparse_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, LEAST if activations else INTEGERS,
+                   {"w": (type, planes)}, x=tensor("B", "S", inner))
 
 
 def packed_mlps():

@@ -22,7 +22,7 @@ namespace hone::hrt {
 // What is packed
 //===----------------------------------------------------------------------===//
 
-static FloatType getFloat(PanelsAttr panels) {
+FloatType getFloat(PanelsAttr panels) {
   Attribute elements = panels.getNm() ? panels.getNm().getOf() : panels.getElements();
   return cast<FloatType>(cast<TypeAttr>(elements).getValue());
 }
@@ -54,9 +54,14 @@ cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
   return {shape[0], shape[1], affine ? affine.getGroup() : 0};
 }
 
+/// Kernels that pick inputs multiply signed bytes, level - zero: of 8 bits with zero points, that is 9.
+static bool hasSparseKernel(AffineAttr affine) {
+  return !affine || affine.getBits() == 4 || (affine.getBits() == 8 && !affine.getHasZeros());
+}
+
 static bool isPackable(Attribute elements) {
   if (auto nm = dyn_cast<NmAttr>(elements))
-    return nm.getN() == 2 && nm.getM() == 4 && !nm.getAffine();
+    return nm.getN() == 2 && nm.getM() == 4 && isPackable(nm.getOf()) && hasSparseKernel(nm.getAffine());
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
     return llvm::is_contained(groups, affine.getGroup());
@@ -73,7 +78,7 @@ LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
                        << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
-                          "#hone.nm of 2:4 floats";
+                          "#hone.nm 2:4 of those of 4 bits, or of 8 without zero points";
   return success();
 }
 
@@ -111,21 +116,24 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   return verifyBlocks("values", shape, elementType, emitError);
 }
 
+SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
+  AffineAttr affine = panels.getAffine();
+  if (!affine)
+    return {};
+  std::array<int64_t, 3> groups = cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape));
+  SmallVector<EncodingPlane> planes{{"scales", RankedTensorType::get(groups, affine.getScales())}};
+  if (affine.getHasZeros())
+    planes.push_back({"zeros", RankedTensorType::get(groups, IntegerType::get(panels.getContext(), 8))});
+  return planes;
+}
+
 SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
   if (getNm())
-    return getSparsePlanes(*this, shape, getFloat(*this));
-  cpu::PackedFormat format = getFormat(*this);
-  cpu::LinearShape linear = getLinearShape(*this, shape);
-  std::array<int64_t, 4> values = cpu::packedLinearShape(format, linear);
-  AffineAttr affine = getAffine();
-  if (!affine)
-    return {{"values", RankedTensorType::get(values, getFloat(*this))}};
-  auto byte = IntegerType::get(getContext(), 8);
-  std::array<int64_t, 3> groups = cpu::packedScaleShape(format, linear);
-  SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(values, byte)},
-                                    {"scales", RankedTensorType::get(groups, affine.getScales())}};
-  if (affine.getHasZeros())
-    planes.push_back({"zeros", RankedTensorType::get(groups, byte)});
+    return getSparsePlanes(*this, shape);
+  Type element = getAffine() ? Type(IntegerType::get(getContext(), 8)) : Type(getFloat(*this));
+  std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(*this), getLinearShape(*this, shape));
+  SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(values, element)}};
+  llvm::append_range(planes, getGroupPlanes(*this, shape));
   return planes;
 }
 
@@ -149,8 +157,8 @@ static void packLevels(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char
   });
 }
 
-static void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
-                       ArrayRef<MutableArrayRef<char>> to) {
+void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
+                ArrayRef<MutableArrayRef<char>> to) {
   AffineAttr affine = panels.getAffine();
   cpu::PackedFormat format = getFormat(panels);
   cpu::LinearShape linear = getLinearShape(panels, shape);
@@ -214,23 +222,35 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
 // Reading
 //===----------------------------------------------------------------------===//
 
+PackedScales::PackedScales(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> groups)
+    : affine(panels.getAffine()), groups(groups), middle(cpu::levelsOf(getFormat(panels))->middle()),
+      groupsOfPanel(cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape))[1]) {}
+
+float PackedScales::apply(int64_t level, int64_t row, int64_t column) const {
+  int64_t group = affine.getGroup() ? column / affine.getGroup() : 0;
+  int64_t at = (row / cpu::kPanelOutputs * groupsOfPanel + group) * cpu::kPanelOutputs + row % cpu::kPanelOutputs;
+  int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(groups[1][at]) : middle;
+  return static_cast<float>(level - zero) * PlainElements(affine.getScales()).load(groups[0], at);
+}
+
 namespace {
 /// The numbers in the bytes of planes.
 class PanelReader {
 public:
-  PanelReader(PanelsAttr panels, ArrayRef<EncodingPlane> types, ArrayRef<ArrayRef<char>> planes)
+  PanelReader(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<EncodingPlane> types,
+              ArrayRef<ArrayRef<char>> planes)
       : planes(planes), affine(panels.getAffine()), levels(cpu::levelsOf(getFormat(panels))),
         lines(types[0].type.getDimSize(1)), elements(types[0].type.getDimSize(3)),
-        groups(affine ? types[1].type.getDimSize(1) : 0), floats(affine ? affine.getScales() : getFloat(panels)) {}
+        floats(affine ? affine.getScales() : getFloat(panels)) {
+    if (affine)
+      scales.emplace(panels, shape, planes.drop_front());
+  }
 
   float load(int64_t n, int64_t k) const {
     int64_t panel = n / cpu::kPanelOutputs, output = n % cpu::kPanelOutputs;
     if (!affine)
       return floats.load(planes[0], placeOf(panel, k / elements, output) + k % elements);
-    int64_t group = affine.getGroup() ? k / affine.getGroup() : 0;
-    int64_t scale = (panel * groups + group) * cpu::kPanelOutputs + output;
-    int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(planes[2][scale]) : levels->middle();
-    return static_cast<float>(loadLevel(panel, k, output) - zero) * floats.load(planes[1], scale);
+    return scales->apply(loadLevel(panel, k, output), n, k);
   }
 
 private:
@@ -249,8 +269,9 @@ private:
   ArrayRef<ArrayRef<char>> planes;
   AffineAttr affine;
   const cpu::LevelLayout *levels;
-  int64_t lines, elements, groups;
+  int64_t lines, elements;
   PlainElements floats;
+  std::optional<PackedScales> scales;
 };
 } // namespace
 
@@ -259,11 +280,17 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
   if (getNm())
     return unpackSparse(*this, shape, elementType, planes, dense);
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
-  PanelReader from(*this, types, planes);
+  PanelReader from(*this, shape, types, planes);
   PlainElements to(elementType);
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t k = 0; k < shape[1]; ++k)
       to.store(dense, n * shape[1] + k, from.load(n, k));
+}
+
+Value IndexBuilder::half(Value byte, Value isHigh) {
+  Value shift = arith::IndexCastOp::create(builder, loc, byte.getType(), multiply(isHigh, 4));
+  Value mask = arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(0xf));
+  return arith::AndIOp::create(builder, loc, arith::ShRUIOp::create(builder, loc, byte, shift), mask);
 }
 
 Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
@@ -304,21 +331,31 @@ Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value pan
   return level;
 }
 
+Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value level, ValueRange groups,
+                  ValueRange indices) {
+  IndexBuilder b(builder, loc);
+  AffineAttr affine = panels.getAffine();
+  SmallVector<Value> at{b.divide(indices[0], cpu::kPanelOutputs),
+                        affine.getGroup() ? b.divide(indices[1], affine.getGroup()) : b.constant(0),
+                        b.remainder(indices[0], cpu::kPanelOutputs)};
+  Value zero =
+      affine.getHasZeros() ? b.number(b.extract(groups[1], at)) : b.number(cpu::levelsOf(getFormat(panels))->middle());
+  Value scale = b.extract(groups[0], at);
+  if (!affine.getScales().isF32())
+    scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
+  Value number = arith::SubFOp::create(builder, loc, b.number(level), zero);
+  return arith::MulFOp::create(builder, loc, number, scale);
+}
+
 Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
   if (getNm())
     return buildSparseElement(builder, loc, *this, elementType, planes, indices);
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
-  if (AffineAttr affine = getAffine()) {
-    const cpu::LevelLayout &levels = *cpu::levelsOf(getFormat(*this));
-    SmallVector<Value> at{panel, affine.getGroup() ? b.divide(indices[1], affine.getGroup()) : b.constant(0), output};
-    Value zero = affine.getHasZeros() ? b.number(b.extract(planes[2], at)) : b.number(levels.middle());
-    Value scale = b.extract(planes[1], at);
-    if (!affine.getScales().isF32())
-      scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
-    Value level = b.number(b.level(levels, planes[0], panel, indices[1], output));
-    return arith::MulFOp::create(builder, loc, arith::SubFOp::create(builder, loc, level, zero), scale);
+  if (getAffine()) {
+    Value level = b.level(*cpu::levelsOf(getFormat(*this)), planes[0], panel, indices[1], output);
+    return buildScaled(builder, loc, *this, level, planes.drop_front(), indices);
   }
   int64_t elements = cast<RankedTensorType>(planes[0].getType()).getDimSize(3);
   Value line = b.divide(indices[1], elements), place = b.remainder(indices[1], elements);

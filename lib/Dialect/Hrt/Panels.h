@@ -18,12 +18,39 @@
 
 namespace hone::hrt {
 
+/// The type of packed floats.
+mlir::FloatType getFloat(PanelsAttr panels);
+
 cpu::PackedFormat getFormat(PanelsAttr panels);
 cpu::LinearShape getLinearShape(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
 inline std::span<uint8_t> asSpan(llvm::MutableArrayRef<char> plane) {
   return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
 }
+
+/// Planes of scales and zero points; none where elements are floats.
+llvm::SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
+
+/// Packs such planes of a `#hone.affine`, the second and third of `from`, into the second and third of `to`.
+void packGroups(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
+                llvm::ArrayRef<llvm::MutableArrayRef<char>> to);
+
+/// The numbers that levels of a packed `#hone.affine` mean, by its packed planes of scales and zero points.
+class PackedScales {
+public:
+  PackedScales(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> groups);
+
+  float apply(int64_t level, int64_t row, int64_t column) const;
+
+private:
+  AffineAttr affine;
+  llvm::ArrayRef<llvm::ArrayRef<char>> groups;
+  int64_t middle, groupsOfPanel;
+};
+
+/// The same in IR.
+mlir::Value buildScaled(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Value level,
+                        mlir::ValueRange groups, mlir::ValueRange indices);
 
 /// Builds IR on indices.
 class IndexBuilder {
@@ -52,6 +79,8 @@ public:
   mlir::Value number(int64_t level) {
     return mlir::arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(level)));
   }
+  /// The low four bits of `byte`, or where `isHigh` is 1 its high ones.
+  mlir::Value half(mlir::Value byte, mlir::Value isHigh);
   /// The number of quad `quad` of `numbers`, as an index or a byte.
   mlir::Value pick(mlir::Value quad, llvm::ArrayRef<int32_t> numbers, mlir::Type type);
   /// The level of input `input` in a plane of panels.
@@ -67,8 +96,7 @@ private:
 // Two of four inputs: the methods of the encoding for panels that have `getNm()`
 //===----------------------------------------------------------------------===//
 
-llvm::SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape,
-                                                 mlir::FloatType type);
+llvm::SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 bool repackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Attribute source,
                   llvm::ArrayRef<llvm::ArrayRef<char>> from, llvm::ArrayRef<llvm::MutableArrayRef<char>> planes);
 void unpackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Type elementType,

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels<#hone.nm<2:4, of = type>>: the layout of runtime/cpu/packing/pack_sparse.h.
+// #hrt.panels<#hone.nm<2:4, …>>: the layout of runtime/cpu/packing/pack_sparse.h.
 
 #include "Panels.h"
 
@@ -19,12 +19,14 @@ namespace hone::hrt {
 
 static constexpr int64_t kGroupInputs = 4, kGroupKept = 2;
 
-SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, ArrayRef<int64_t> shape, FloatType type) {
+SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
   cpu::PackedFormat format = getFormat(panels);
   cpu::LinearShape linear = getLinearShape(panels, shape);
-  auto byte = IntegerType::get(panels.getContext(), 8);
-  return {{"values", RankedTensorType::get(cpu::packedSparseShape(format, linear), type)},
-          {"indices", RankedTensorType::get(cpu::packedIndexShape(linear), byte)}};
+  Type byte = IntegerType::get(panels.getContext(), 8), element = panels.getAffine() ? byte : Type(getFloat(panels));
+  SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(cpu::packedSparseShape(format, linear), element)},
+                                    {"indices", RankedTensorType::get(cpu::packedIndexShape(format, linear), byte)}};
+  llvm::append_range(planes, getGroupPlanes(panels, shape));
+  return planes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -34,18 +36,26 @@ SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, ArrayRef<int64_t> 
 /// A panel from the planes `from` of `#hone.nm`.
 static void packPanel(PanelsAttr panels, ArrayRef<int64_t> shape, int64_t panel, ArrayRef<ArrayRef<char>> from,
                       ArrayRef<MutableArrayRef<char>> to) {
+  NmAttr nm = panels.getNm();
   int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, shape[0] - first);
   int64_t kept = shape[1] / kGroupInputs * kGroupKept;
-  SmallVector<uint8_t> indices(count * kept);
+  SmallVector<uint8_t> indices(count * kept), levels;
   for (int64_t row = 0; row < count; ++row)
-    panels.getNm().loadIndices(from[1], shape[0], first + row, MutableArrayRef(indices).slice(row * kept, kept));
+    nm.loadIndices(from[1], shape[0], first + row, MutableArrayRef(indices).slice(row * kept, kept));
+  const void *values = from[0].data() + first * (from[0].size() / shape[0]);
+  if (AffineAttr affine = nm.getAffine()) {
+    levels.resize(count * kept);
+    for (int64_t row = 0; row < count; ++row)
+      affine.loadLevels(from[0], shape[0], first + row, MutableArrayRef(levels).slice(row * kept, kept));
+    values = levels.data();
+  }
   int64_t panelCount = llvm::divideCeil(shape[0], cpu::kPanelOutputs);
   auto part = [&](MutableArrayRef<char> plane) {
     int64_t bytes = plane.size() / panelCount;
     return asSpan(plane.slice(panel * bytes, bytes));
   };
-  cpu::packSparseLinear(getFormat(panels), getLinearShape(panels, {count, shape[1]}),
-                        from[0].data() + first * (from[0].size() / shape[0]), indices.data(), part(to[0]), part(to[1]));
+  cpu::packSparseLinear(getFormat(panels), getLinearShape(panels, {count, shape[1]}), values, indices.data(),
+                        part(to[0]), part(to[1]));
 }
 
 bool repackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
@@ -60,6 +70,10 @@ bool repackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, 
   }
   llvm::parallelFor(0, llvm::divideCeil(shape[0], cpu::kPanelOutputs),
                     [&](int64_t panel) { packPanel(panels, shape, panel, from, planes); });
+  if (panels.getAffine()) {
+    // Scales and zero points follow the values where all inputs are kept.
+    packGroups(panels, shape, from.drop_front(), planes.drop_front());
+  }
   return true;
 }
 
@@ -71,44 +85,75 @@ void unpackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Type elementType, 
                   MutableArrayRef<char> dense) {
   cpu::PackedFormat format = getFormat(panels);
   cpu::LinearShape linear = getLinearShape(panels, shape);
-  PlainElements from(cast<TypeAttr>(panels.getNm().getOf()).getValue()), to(elementType);
+  PlainElements to(elementType);
   for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
     to.store(dense, i, 0);
+  std::optional<PackedScales> scales;
+  if (panels.getAffine())
+    scales.emplace(panels, shape, planes.drop_front(2));
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t e = 0; e < shape[1] / kGroupInputs * kGroupKept; ++e) {
       cpu::KeptPlace place = cpu::placeOfKept(format, linear, n, e / kGroupKept, e % kGroupKept);
       int64_t index = static_cast<uint8_t>(planes[1][place.index]) >> place.indexShift & 3;
       int64_t column = e / kGroupKept * kGroupInputs + index;
-      to.store(dense, n * shape[1] + column, from.load(planes[0].drop_front(place.value), 0));
+      auto byte = static_cast<uint8_t>(planes[0][place.value]);
+      float element = 0;
+      if (!scales)
+        element = PlainElements(getFloat(panels)).load(planes[0].drop_front(place.value), 0);
+      else
+        element = scales->apply(format == cpu::PackedFormat::U4 ? byte >> place.valueShift & 0xf : byte, n, column);
+      to.store(dense, n * shape[1] + column, element);
     }
 }
 
-/// What cpu::placeOfKept says of kept element `kept`, in IR: its value, and its index.
-static std::pair<Value, Value> buildKept(OpBuilder &builder, Location loc, PanelsAttr panels, ValueRange planes,
-                                         ValueRange indices, int64_t kept) {
-  IndexBuilder b(builder, loc);
-  Value panel = b.divide(indices[0], cpu::kPanelOutputs), lane = b.remainder(indices[0], cpu::kPanelOutputs);
-  Value step = b.divide(indices[1], kGroupInputs), inside = b.remainder(indices[1], cpu::kIndexInputs);
-  SmallVector<Value> at{panel, step, b.constant(kept), lane};
-  if (getFormat(panels) == cpu::PackedFormat::Bf16)
-    std::swap(at[2], at[3]);
-  // Two bytes for eight groups, of which a byte has four.
-  Value byteAt = b.add(b.divide(inside, 4 * kGroupInputs), b.constant(2 * kept));
-  Value byte = b.extract(planes[1], {panel, b.divide(indices[1], cpu::kIndexInputs), lane, byteAt});
-  byte = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), byte);
-  Value shift = b.multiply(b.remainder(b.divide(inside, kGroupInputs), 4), 2);
-  Value index = b.remainder(arith::ShRUIOp::create(builder, loc, byte, shift), kGroupInputs);
-  return {b.extract(planes[0], at), index};
-}
+/// What cpu::placeOfKept says, in IR.
+namespace {
+struct KeptPlaces {
+  IndexBuilder b;
+  cpu::PackedFormat format;
+  Value output, column;
+
+  bool areLevels() const { return format == cpu::PackedFormat::U8 || format == cpu::PackedFormat::U4; }
+  Value panel() { return b.divide(output, cpu::kPanelOutputs); }
+  Value lane() { return b.remainder(output, cpu::kPanelOutputs); }
+  /// Which of the four bytes of eight inputs.
+  Value byte(int64_t kept) { return b.add(b.multiply(b.remainder(b.divide(column, 4), 2), 2), b.constant(kept)); }
+
+  Value value(Value plane, int64_t kept) {
+    int64_t inputs = format == cpu::PackedFormat::U4 ? 16 : format == cpu::PackedFormat::U8 ? 8 : 4;
+    Value step = b.divide(column, inputs);
+    if (format == cpu::PackedFormat::Bf16)
+      return b.extract(plane, {panel(), step, lane(), b.constant(kept)});
+    if (!areLevels())
+      return b.extract(plane, {panel(), step, b.constant(kept), lane()});
+    Value level = b.extract(plane, {panel(), step, lane(), byte(kept)});
+    return format == cpu::PackedFormat::U4 ? b.half(level, b.divide(b.remainder(column, 16), 8)) : level;
+  }
+
+  /// The byte that has the index of a kept element, and how far up in it.
+  std::pair<Value, Value> index(Value plane, int64_t kept) {
+    Value word = b.divide(column, 32), inside = b.remainder(column, 32);
+    Value at = areLevels() ? byte(kept) : b.add(b.divide(inside, 16), b.constant(2 * kept));
+    Value shift = areLevels() ? b.divide(inside, 8) : b.remainder(b.divide(inside, 4), 4);
+    return {b.extract(plane, {panel(), word, lane(), at}), b.multiply(shift, 2)};
+  }
+};
+} // namespace
 
 Value buildSparseElement(OpBuilder &builder, Location loc, PanelsAttr panels, Type elementType, ValueRange planes,
                          ValueRange indices) {
   IndexBuilder b(builder, loc);
+  KeptPlaces places{b, getFormat(panels), indices[0], indices[1]};
   Value wanted = b.remainder(indices[1], kGroupInputs);
   Value element = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(elementType, 0.0));
   for (int64_t kept = 0; kept < kGroupKept; ++kept) {
-    auto [value, index] = buildKept(builder, loc, panels, planes, indices, kept);
+    auto [byte, shift] = places.index(planes[1], kept);
+    Value index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), byte);
+    index = b.remainder(arith::ShRUIOp::create(builder, loc, index, shift), 4);
     Value isIt = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, index, wanted);
+    Value value = places.value(planes[0], kept);
+    if (panels.getAffine())
+      value = buildScaled(builder, loc, panels, value, planes.drop_front(2), indices);
     if (value.getType() != elementType)
       value = arith::ExtFOp::create(builder, loc, elementType, value);
     element = arith::SelectOp::create(builder, loc, isIt, value, element);

@@ -19,6 +19,12 @@ void sparseLinearF32(hone_call *, const hone_tensor *operands, const int64_t *in
 void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.sparse_linear.u8, .u4: hone.packed_linear.u8 and .u4 likewise: x, values, indices, scales, zeros or absent, bias, factor,
+/// residual → y, and ints {activation, group, bits, at_least}. What is not kept is 0 whatever the zero point. Weights of u8 have no
+/// zeros: level - zero has to be a signed byte.
+void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE
 
 #endif // HONE_RUNTIME_CPU_KERNELS_SPARSE_KERNELS_H

@@ -126,14 +126,18 @@ func.func @quantized(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
 
 // -----
 
-// Where two of four inputs are kept, another kernel reads their indices too; a block is its two products.
+// Where two of four inputs are kept, another kernel reads two planes more; a block is its two products.
 // CHECK-LABEL: @sparse
 // CHECK: hrt.kernel "hone.sparse_linear.bf16" %{{.*}} ints [2] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x8x16x2xbf16>, tensor<2x1x16x4xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
-// CHECK: hrt.kernel "hone.sparse_linear.bf16" %{{.*}} ints [0]
+// CHECK: hrt.kernel "hone.sparse_linear.bf16"
+// CHECK: hrt.kernel "hone.sparse_linear.u4" %{{.*}} ints [0, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x4x16x4xi8>, tensor<2x2x16x4xi8>, tensor<2x2x16xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 hone.param @up : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @last : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
 func.func @sparse(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %u = hone.get_param @up : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>>
+  %l = hone.get_param @last : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>>
   %0 = hone.mlp silu %x, up(%u), down(%u)
      : (tensor<?x32xf32>, tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>>, tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>>) -> tensor<?x32xf32>
-  return %0 : tensor<?x32xf32>
+  %1 = hone.linear %0, %l : (tensor<?x32xf32>, tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>>) -> tensor<?x32xf32>
+  return %1 : tensor<?x32xf32>
 }

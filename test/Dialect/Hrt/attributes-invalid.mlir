@@ -42,6 +42,6 @@ func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<1:4, of = bf16>>>
 
 // -----
 
-// @panels_c1_nm_levels
-// expected-error @below {{unsupported packed elements #hone.nm<2:4, of = #hone.affine<bits = 8>>}}
-func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 8>>>>
+// @panels_c1_nm_zeros
+// expected-error @below {{unsupported packed elements #hone.nm<2:4, of = #hone.affine<bits = 8, hasZeros = true>>}}
+func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 8, hasZeros = true>>>>

@@ -138,9 +138,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Nm,
                          testing::Values(std::pair(1, 1), std::pair(16, 8), std::pair(17, 9), std::pair(3, 25),
                                          std::pair(0, 5), std::pair(5, 0), std::pair(33, 24)));
 
-TEST_F(NmLayout, PanelsKeepTwoOfFourFloats) {
-  EXPECT_TRUE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, typeOf(f32()))));
-  EXPECT_FALSE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(8, 0, false, false))));
+TEST_F(NmLayout, PanelsHaveKernelsForTwoOfFour) {
+  EXPECT_TRUE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(4, 32, true, false))));
+  EXPECT_TRUE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(8, 0, false, true))));
+  EXPECT_FALSE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(8, 0, true, false))));
+  EXPECT_FALSE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(2, 32, false, false))));
   EXPECT_FALSE(hrt::PanelsAttr::canPack(NmAttr::get(1, 4, typeOf(f32()))));
 }
 

@@ -112,7 +112,7 @@ protected:
   /// Whether the kernel rounds both x and weights to bf16 in place of x to integers.
   static bool isUnpacked(const Case &test) {
     return GetParam() == cpu::Level::Amx && test.isLeast && test.bits == 8 &&
-           *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U8 ? 64 : 17);
+           *io::elementCount(test.rows) >= (test.kind.format == PackedFormat::U8 && !test.kind.isSparse ? 64 : 17);
   }
 
   /// The most that rounding changes x[k]: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
@@ -160,6 +160,11 @@ const WeightKind kKinds[] = {
     {.format = PackedFormat::F32, .isSparse = true},
     {.format = PackedFormat::F16, .isSparse = true},
     {.format = PackedFormat::Bf16, .isSparse = true},
+    {.format = PackedFormat::U8, .isSparse = true},
+    {.format = PackedFormat::U8, .group = 128, .hasHalfScales = true, .isSparse = true},
+    {.format = PackedFormat::U4, .isSparse = true},
+    {.format = PackedFormat::U4, .group = 32, .hasZeros = true, .isSparse = true},
+    {.format = PackedFormat::U4, .group = 64, .hasHalfScales = true, .isSparse = true},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {

@@ -24,7 +24,7 @@ template <typename Element> struct Packed {
     for (size_t i = 0; i < places.size(); ++i)
       places[i] = i % 4;
     values.assign(sizeOf(packedSparseShape(format, shape)), 99);
-    indices.assign(sizeOf(packedIndexShape(shape)), 99);
+    indices.assign(sizeOf(packedIndexShape(format, shape)), 99);
     packSparseLinear(format, shape, kept.data(), places.data(),
                      {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(Element)}, indices);
   }
@@ -51,6 +51,22 @@ TEST(PackSparse, Bf16LiesInPairsWithIndicesInTheirPlace) {
   EXPECT_EQ(packed.indices[0], 0 | 2 << 2 | 0 << 4);
   EXPECT_EQ(packed.indices[2], 1 | 3 << 2 | 1 << 4);
   EXPECT_EQ(packed.indices[4], 2 | 0 << 2 | 2 << 4); // output 1 goes on
+}
+
+TEST(PackSparse, BytesOfEightInputsHaveIndicesInTheirPlace) {
+  Packed<uint8_t> packed(PackedFormat::U8, {1, 16});
+  ASSERT_EQ(packed.values.size(), 16u * 32);
+  EXPECT_EQ(packed.values[16 * 4 + 2], 7);  // the first of inputs 12 to 15
+  EXPECT_EQ(packed.indices[2], 2 | 2 << 2); // the third of eight, and of eight more
+  EXPECT_EQ(packed.indices[3], 3 | 3 << 2);
+}
+
+TEST(PackSparse, NibblesOfInputsEightApartShareAByte) {
+  Packed<uint8_t> packed(PackedFormat::U4, {1, 28});
+  ASSERT_EQ(packed.values.size(), 16u * 16);
+  EXPECT_EQ(packed.values[1], 0x62);          // the second of inputs 0 to 3 and of 8 to 11
+  EXPECT_EQ(packed.values[16 * 4 + 1], 0xea); // of 16 to 19 and of 24 to 27
+  EXPECT_EQ(packed.values[16 * 4 + 2], 0x0b); // of 20 to 23, and no input 28
 }
 
 } // namespace

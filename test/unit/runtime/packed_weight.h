@@ -34,7 +34,7 @@ inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
 
 inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
-/// What a case asks of a weight; scales are f32 or f16. Of a sparse one, of floats, two of every four inputs are kept.
+/// What a case asks of a weight; scales are f32 or f16. Of a sparse one two of every four inputs are kept.
 struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
@@ -54,7 +54,7 @@ public:
     auto sizes = kind.isSparse ? packedSparseShape(kind.format, shape) : packedLinearShape(kind.format, shape);
     return io::denseView(packed.data(), elementType(), sizes);
   }
-  hone_tensor indicesView() { return io::denseView(indices.data(), HONE_U8, packedIndexShape(shape)); }
+  hone_tensor indicesView() { return io::denseView(indices.data(), HONE_U8, packedIndexShape(kind.format, shape)); }
   hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
 
@@ -93,13 +93,12 @@ private:
       elements[i] = encode(normal(random));
       values[i] = decode(elements[i]);
     }
-    if (kind.isSparse)
-      packTwoOfFour(elements, random);
-    else
-      pack(elements);
+    pack(elements, random);
   }
 
-  template <typename Element> void pack(const std::vector<Element> &elements) {
+  template <typename Element> void pack(const std::vector<Element> &elements, std::mt19937 &random) {
+    if (kind.isSparse)
+      return packTwoOfFour(elements, random);
     packed.resize(static_cast<size_t>(packedLinearBytes(kind.format, shape)));
     packLinearWeight(kind.format, shape, {elements.data(), shape.inputs, 1}, packed);
   }
@@ -123,7 +122,7 @@ private:
       return static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]);
     };
     packed.resize(countOf(packedSparseShape(kind.format, shape)) * sizeof(Element));
-    indices.resize(countOf(packedIndexShape(shape)));
+    indices.resize(countOf(packedIndexShape(kind.format, shape)));
     packSparseLinear(kind.format, shape, kept.data(), places.data(), packed, indices);
   }
 
@@ -147,7 +146,7 @@ private:
         levels[i] = static_cast<uint8_t>(level(random));
         values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
       }
-    pack(levels);
+    pack(levels, random);
     packPerGroup(kind.hasHalfScales ? 2 : 4,
                  kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
     if (kind.hasZeros)

@@ -6,76 +6,12 @@
 #include "../kernels.h"
 
 #include "band_mlp.h"
-#include "quantized_activations.h"
-#include "quantized_block.h"
+#include "quantized_kernel.h"
 #include "tile_quantized.h"
 #include "tile_unpacked.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
-
-/// Products by vector registers.
-template <typename Levels> class QuantizedKernel {
-public:
-  QuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), bits(bits),
-        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
-        height(evenHeight(rows, blockRows())), packed(activations, rows, height) {}
-
-  int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
-  int64_t blockHeight(int64_t) const { return height; }
-  int64_t width(int64_t rows) const { return widthOf(rows * activations.digitCount, kQuantizedSums, kQuantizedPanels); }
-  int64_t sliceSteps(int64_t rows) const { return rows <= blockRows() ? steps : kSliceInputs / Levels::kInputs; }
-
-  class Worker {
-  public:
-    explicit Worker(const QuantizedKernel &kernel) : kernel(kernel) {}
-
-    void select(const Slice &next) { slice = next; }
-
-    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      const QuantizedActivations &x = kernel.activations;
-      int64_t chunk = slice.step * Levels::kInputs / x.chunk, panelBytes = kernel.steps * Levels::kStepBytes;
-      QuantizedOperands operands = {kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes,
-                                    slice.apart * panelBytes,
-                                    slice.apart * kLanes,
-                                    x.chunk / Levels::kInputs,
-                                    slice.steps,
-                                    kernel.weight.scales.from(chunk, slice.panel, slice.apart),
-                                    kernel.packed.block(row, rows, slice.step * Levels::kInputs),
-                                    kernel.packed.planeStride(),
-                                    x.rowScales(row) + chunk,
-                                    x.rowSums(row) + chunk,
-                                    x.chunks,
-                                    y,
-                                    yStride,
-                                    columns,
-                                    slice.step != 0};
-      if (kMostDigits == 2 && kernel.bits == 16)
-        runDigits<kMostDigits>(rows, slice.width, operands);
-      else
-        runDigits<1>(rows, slice.width, operands);
-    }
-
-  private:
-    template <int DIGITS> static void runDigits(int64_t rows, int64_t width, const QuantizedOperands &operands) {
-      constexpr int sums = kQuantizedSums / DIGITS;
-      runPanels<QuantizedBlock<Levels, DIGITS>, sums, sums / kQuantizedPanels>(width, rows, operands);
-    }
-
-    const QuantizedKernel &kernel;
-    Slice slice = {};
-  };
-
-  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
-  static constexpr int64_t kSliceInputs = 512;
-
-  const QuantizedWeight &weight;
-  int64_t steps, panels, bits;
-  QuantizedActivations activations;
-  int64_t height;
-  PackedDigits packed;
-};
 
 /// A weight, and how x is rounded.
 struct QuantizedOperand {
@@ -104,7 +40,7 @@ void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_
   if (rows >= kFewestTileRows<Levels>)
     return runKernel<TileQuantizedKernel<Levels>>(x, operand, y, epilogue);
 #endif
-  runKernel<QuantizedKernel<Levels>>(x, operand, y, epilogue);
+  runKernel<QuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 }
 
 /// Operands and attributes as kernels.h lists them.

@@ -47,6 +47,8 @@ inline Vector scaled(Vector sum, Vector scale, Vector zero, float xScale, float 
 
 /// The operands of a quantized weight.
 struct QuantizedWeight {
+  static constexpr bool kIsUnpacked = false;
+
   const uint8_t *data;
   int64_t panels, lines, group;
   WeightScales scales;

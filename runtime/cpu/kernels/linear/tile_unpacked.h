@@ -18,6 +18,23 @@ namespace {
 /// With fewer rows unpacking costs more than tiles of integers.
 template <typename Levels> constexpr int64_t kFewestUnpackedRows = Levels::kQuads == 1 ? 64 : 17;
 
+/// A row of a tile: two inputs of sixteen outputs.
+inline void storePair(Integers even, Integers odd, Vector scale, Vector offset, uint8_t *to) {
+  typedef uint16_t Halves __attribute__((ext_vector_type(32)));
+  Vector low = __builtin_convertvector(even, Vector) * scale + offset,
+         high = __builtin_convertvector(odd, Vector) * scale + offset;
+  auto both = (Halves)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+  auto pairs = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25,
+                                       10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  _mm512_store_si512(to, (__m512i)pairs);
+}
+
+/// Two rows of a tile, scaled, from the levels of four inputs in the bytes of sixteen outputs.
+inline void storeQuad(Integers levels, Vector scale, Vector offset, uint8_t *to) {
+  storePair(levels & 0xff, (levels >> 8) & 0xff, scale, offset, to);
+  storePair((levels >> 16) & 0xff, (levels >> 24) & 0xff, scale, offset, to + kTileRowBytes);
+}
+
 template <typename Levels> class UnpackedWeights {
 public:
   /// Groups have as many inputs as a tile, or a multiple.
@@ -49,25 +66,11 @@ private:
     for (int64_t i = 0; i < count; ++i, from += Levels::kStepBytes) {
       Levels::prefetch(from);
 #pragma unroll
-      for (int q = 0; q < Levels::kQuads; ++q, to += 2 * kTileRowBytes) {
-        auto words = (Integers)Levels::quad(from, q);
-        storePair(words & 0xff, (words >> 8) & 0xff, scale, offset, to);
-        storePair((words >> 16) & 0xff, (words >> 24) & 0xff, scale, offset, to + kTileRowBytes);
-      }
+      for (int q = 0; q < Levels::kQuads; ++q, to += 2 * kTileRowBytes)
+        storeQuad((Integers)Levels::quad(from, q), scale, offset, to);
     }
     for (int64_t row = count * Levels::kInputs / 2; row < kTileRows; ++row, to += kTileRowBytes)
       _mm512_store_si512(to, _mm512_setzero_si512());
-  }
-
-  /// A row of a tile: two inputs of sixteen outputs.
-  static void storePair(Integers even, Integers odd, Vector scale, Vector offset, uint8_t *to) {
-    typedef uint16_t Halves __attribute__((ext_vector_type(32)));
-    Vector low = __builtin_convertvector(even, Vector) * scale + offset,
-           high = __builtin_convertvector(odd, Vector) * scale + offset;
-    auto both = (Halves)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
-    auto pairs = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
-                                         25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    _mm512_store_si512(to, (__m512i)pairs);
   }
 
   QuantizedWeight weight;

@@ -1,0 +1,99 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers with weights of few bits by vector registers, for PackedLayer.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_KERNEL_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_KERNEL_H
+
+#include "quantized_activations.h"
+#include "quantized_block.h"
+
+namespace {
+
+/// Products by vector registers of a weight that lies as `Levels` has it, or becomes so a slice at a time.
+template <typename Levels, typename Weight> class QuantizedKernel {
+public:
+  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
+  static constexpr int64_t kSliceInputs = 512;
+
+  QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
+      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), bits(bits),
+        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
+        height(evenHeight(rows, blockRows())), packed(activations, rows, height) {}
+
+  int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
+  int64_t blockHeight(int64_t) const { return height; }
+  int64_t width(int64_t rows) const { return widthOf(rows * activations.digitCount, kQuantizedSums, kQuantizedPanels); }
+  int64_t sliceSteps(int64_t rows) const {
+    return rows <= blockRows() && !Weight::kIsUnpacked ? steps : kSliceInputs / Levels::kInputs;
+  }
+
+  class Worker {
+  public:
+    explicit Worker(const QuantizedKernel &kernel) : kernel(kernel) {}
+
+    void select(const Slice &next) {
+      slice = next;
+      if constexpr (Weight::kIsUnpacked) {
+        for (int64_t panel = 0; panel < slice.width; ++panel)
+          kernel.weight.unpack(slice.panel + panel * slice.apart, slice.step, slice.steps,
+                               unpacked + panel * kPanelBytes);
+        from = unpacked;
+        panelBytes = kPanelBytes;
+      } else {
+        int64_t bytes = kernel.steps * Levels::kStepBytes;
+        from = kernel.weight.data + slice.panel * bytes + slice.step * Levels::kStepBytes;
+        panelBytes = slice.apart * bytes;
+      }
+    }
+
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      const QuantizedActivations &x = kernel.activations;
+      int64_t chunk = slice.step * Levels::kInputs / x.chunk;
+      QuantizedOperands operands = {from,
+                                    panelBytes,
+                                    slice.apart * kLanes,
+                                    x.chunk / Levels::kInputs,
+                                    slice.steps,
+                                    kernel.weight.scales.from(chunk, slice.panel, slice.apart),
+                                    kernel.packed.block(row, rows, slice.step * Levels::kInputs),
+                                    kernel.packed.planeStride(),
+                                    x.rowScales(row) + chunk,
+                                    x.rowSums(row) + chunk,
+                                    x.chunks,
+                                    y,
+                                    yStride,
+                                    columns,
+                                    slice.step != 0};
+      if (kMostDigits == 2 && kernel.bits == 16)
+        runDigits<kMostDigits>(rows, slice.width, operands);
+      else
+        runDigits<1>(rows, slice.width, operands);
+    }
+
+  private:
+    template <int DIGITS> static void runDigits(int64_t rows, int64_t width, const QuantizedOperands &operands) {
+      constexpr int sums = kQuantizedSums / DIGITS;
+      runPanels<QuantizedBlock<Levels, DIGITS>, sums, sums / kQuantizedPanels>(width, rows, operands);
+    }
+
+    static constexpr int64_t kPanelBytes = kSliceInputs / Levels::kInputs * Levels::kStepBytes;
+
+    const QuantizedKernel &kernel;
+    Slice slice = {};
+    const uint8_t *from = nullptr;
+    int64_t panelBytes = 0;
+    alignas(64) uint8_t unpacked[Weight::kIsUnpacked ? kMostPanels * kPanelBytes : 64];
+  };
+
+  const Weight &weight;
+  int64_t steps, panels, bits;
+  QuantizedActivations activations;
+  int64_t height;
+  PackedDigits packed;
+};
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_KERNEL_H

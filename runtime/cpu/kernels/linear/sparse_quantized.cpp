@@ -1,0 +1,63 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers with packed weights of 8 and 4 bits of which two of every four inputs are kept. A few rows pick the activations that
+// they multiply, at levels with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
+
+#include "../sparse_kernels.h"
+
+#include "quantized_kernel.h"
+#include "sparse_level_tiles.h"
+#include "sparse_levels.h"
+#include "sparse_quantized_block.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace {
+
+template <typename Kernel, typename Weight>
+void runPacked(const hone_tensor &x, const Weight &weight, int64_t bits, const hone_tensor &y,
+               const Epilogue &epilogue) {
+  Kernel kernel(x, weight, countRows(y), bits);
+  PackedLayer<Kernel>(kernel, y, epilogue).run();
+}
+
+/// `isLeast`: more of x may be kept than `bits`.
+template <typename Levels>
+void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int64_t bits, bool isLeast,
+              const hone_tensor &y, const Epilogue &epilogue) {
+#ifdef __AVX512VNNI__
+  if (countRows(y) <= SparseLevelKernel<Levels>::mostRows(bits))
+    return runPacked<SparseLevelKernel<Levels>>(x, weight, bits, y, epilogue);
+#endif
+#ifdef __AMX_TILE__
+  if (bits == 8 && isLeast) {
+    using Engine = TileEngine<SparseLevelTiles<Levels>>;
+    Engine engine(SparseLevelTiles<Levels>(weight), countRows(y));
+    return BandLayer<Engine>(x, engine, y, epilogue).run();
+  }
+#else
+  (void)isLeast;
+#endif
+  runPacked<QuantizedKernel<U8Levels, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
+}
+
+/// Operands and attributes as sparse_kernels.h lists them.
+template <typename Levels> void runSparse(const hone_tensor *operands, const int64_t *ints) {
+  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[8]);
+  hone_tensor factor = withRowAxis(operands[6]), residual = withRowAxis(operands[7]);
+  if (!isAbsent(y))
+    runLayer<Levels>(x, {operands + 1, ints[1]}, ints[2], ints[3] != 0, y,
+                     {vectorOf(operands[5]), factor, residual, ints[0]});
+}
+
+} // namespace
+
+void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparse<SparseU8>(operands, ints);
+}
+
+void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparse<SparseU4>(operands, ints);
+}
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
