@@ -31,7 +31,12 @@ struct SparseU4 {
   }
 };
 
-/// The operands of such a weight. Unpacked, a step is a line of four inputs, as U8Levels has it.
+/// Unpacked levels lie as bytes do; where no zero points are stored, they are those of the packed ones.
+template <typename Packed> struct UnpackedLevels : U8Levels {
+  static constexpr int kZero = Packed::kZero;
+};
+
+/// The operands of such a weight. Unpacked, a step is a line of four inputs, as UnpackedLevels has it.
 template <typename Levels> struct SparseLevelWeight {
   static constexpr bool kIsUnpacked = true;
   static constexpr int64_t kLines = kIndexEights / Levels::kEights; // of values for a line of indices

@@ -38,7 +38,7 @@ void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int
 #else
   (void)isLeast;
 #endif
-  runPacked<QuantizedKernel<U8Levels, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
+  runPacked<QuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
 }
 
 /// Operands and attributes as sparse_kernels.h lists them.
