@@ -63,6 +63,20 @@ void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.sparse_linear.f32, .f16, .bf16: hone.packed_linear of that type for a weight of which two of every four inputs are kept:
+/// x[..., K] f32, values and indices as packing/pack_sparse.h packs them, of the kernel's type and {panels, inputs / 32, 16, 4}
+/// u8, bias[N] or absent, factor[..., N] or absent, residual[..., N] or absent → y[..., N]; ints {activation}.
+///   y = act(x · Wᵀ + bias) · factor + residual, as hone.packed_linear says it
+void sparseLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.sparse_linear.u8, .u4: hone.packed_linear.u8 and .u4 likewise: x, values, indices, scales, zeros or absent, bias, factor,
+/// residual → y, and ints {activation, group, bits, at_least}. What is not kept is 0 whatever the zero point. Weights of u8 have no
+/// zeros: level - zero has to be a signed byte.
+void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent
 /// → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none.

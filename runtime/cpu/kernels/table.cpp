@@ -4,7 +4,6 @@
 // The kernels of one level by name.
 
 #include "kernels.h"
-#include "sparse_kernels.h"
 
 #include "kernel_row.h"
 

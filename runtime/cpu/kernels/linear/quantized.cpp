@@ -38,7 +38,7 @@ void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_
   }
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
   if (rows >= kFewestTileRows<Levels>)
-    return runKernel<TileQuantizedKernel<Levels>>(x, operand, y, epilogue);
+    return runKernel<TileQuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 #endif
   runKernel<QuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 }

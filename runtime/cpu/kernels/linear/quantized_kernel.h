@@ -36,9 +36,7 @@ public:
     void select(const Slice &next) {
       slice = next;
       if constexpr (Weight::kIsUnpacked) {
-        for (int64_t panel = 0; panel < slice.width; ++panel)
-          kernel.weight.unpack(slice.panel + panel * slice.apart, slice.step, slice.steps,
-                               unpacked + panel * kPanelBytes);
+        kernel.weight.unpack(slice, unpacked, kPanelBytes);
         from = unpacked;
         panelBytes = kPanelBytes;
       } else {

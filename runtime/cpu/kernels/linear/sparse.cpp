@@ -4,7 +4,7 @@
 // Linear layers with packed f32, f16 and bf16 weights of which two of every four inputs are kept. A few rows pick the activations
 // that they multiply; for many the weights become dense, a unit at a time, in the cache.
 
-#include "../sparse_kernels.h"
+#include "../kernels.h"
 
 #include "sparse_block.h"
 #include "sparse_tiles.h"

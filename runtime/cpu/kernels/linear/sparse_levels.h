@@ -7,7 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVELS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVELS_H
 
-#include "columns.h"
+#include "layer.h"
 #include "quantized_dot.h"
 #include "quantized_weight.h"
 
@@ -35,6 +35,41 @@ struct SparseU4 {
 template <typename Packed> struct UnpackedLevels : U8Levels {
   static constexpr int kZero = Packed::kZero;
 };
+
+#ifdef __AVX512BW__
+/// For two indices, first + 4 · second, which of the bytes 0 and 1 goes where in four; 128 where none does.
+struct SpreadTable {
+  alignas(64) uint8_t places[16][4];
+
+  constexpr SpreadTable() : places() {
+    for (int key = 0; key < 16; ++key)
+      for (int i = 0; i < 4; ++i)
+        places[key][i] = i == key >> 2 ? 1 : i == (key & 3) ? 0 : 128;
+  }
+};
+constexpr SpreadTable kSpread;
+
+/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two bytes of the
+/// first quad and two of the second.
+inline void spread(Words kept, Words index, Words dropped, Words *quads) {
+  // A permutation looks at the lowest four bits, a shuffle of bytes at sixteen bytes, those of four outputs.
+  auto table = loadAs<__m512i>(kSpread.places);
+  __m512i outputs = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0), keys = (__m512i)(index | index >> 6);
+  __m512i first = _mm512_or_si512(_mm512_permutexvar_epi32(keys, table), outputs);
+  __m512i second = _mm512_or_si512(_mm512_permutexvar_epi32(_mm512_srli_epi32(keys, 16), table),
+                                   _mm512_or_si512(outputs, _mm512_set1_epi8(2)));
+  quads[0] = (Words)_mm512_shuffle_epi8((__m512i)kept, first) ^ dropped;
+  quads[1] = (Words)_mm512_shuffle_epi8((__m512i)kept, second) ^ dropped;
+}
+#else
+/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two bytes of the
+/// first quad and two of the second.
+inline void spread(Words kept, Words index, Words dropped, Words *quads) {
+  auto place = [&](uint32_t at) { return ((kept >> at) & 0xff) << (((index >> at) & 3) * 8); };
+  quads[0] = dropped ^ place(0) ^ place(8);
+  quads[1] = dropped ^ place(16) ^ place(24);
+}
+#endif
 
 /// The operands of such a weight. Unpacked, a step is a line of four inputs, as UnpackedLevels has it.
 template <typename Levels> struct SparseLevelWeight {
@@ -70,32 +105,26 @@ template <typename Levels> struct SparseLevelWeight {
       Words eights[Levels::kEights];
       Levels::load(from, eights);
       prefetchAhead(from, kWeightPrefetch);
-      for (int e = 0; e < Levels::kEights; ++e, index >>= 2)
-        for (uint32_t half = 0; half < 32; half += 16)
-          *quads++ = dropped ^ place(eights[e], index, half, zero) ^ place(eights[e], index, half + 8, zero);
+      for (int e = 0; e < Levels::kEights; ++e, index >>= 2, quads += 2)
+        spread(eights[e] ^ dropped, index & 0x03030303u, dropped, quads);
     }
     prefetchAhead(indicesAt(panel, line), kIndexPrefetch);
   }
 
-  /// Writes `some` steps from `step` on, both multiples of those of a line of indices.
-  void unpack(int64_t panel, int64_t step, int64_t some, uint8_t *to) const {
-    for (int64_t line = step / kIndexSteps; line < (step + some) / kIndexSteps;
-         ++line, to += kIndexSteps * kLineBytes) {
-      Words quads[kIndexSteps];
-      unpackLine(panel, line, zeroOf(panel, line), quads);
-      __builtin_memcpy(to, quads, sizeof quads);
-    }
+  /// Writes the steps of a slice, whose first and count are multiples of those of a line of indices; panels `panelBytes` apart.
+  void unpack(const Slice &slice, uint8_t *to, int64_t panelBytes) const {
+    int64_t line = slice.step / kIndexSteps, end = line + slice.steps / kIndexSteps;
+    for (; line < end; ++line, to += kIndexSteps * kLineBytes)
+      for (int64_t p = 0; p < slice.width; ++p) {
+        int64_t panel = slice.panel + p * slice.apart;
+        Words quads[kIndexSteps];
+        unpackLine(panel, line, zeroOf(panel, line), quads);
+        __builtin_memcpy(to + p * panelBytes, quads, sizeof quads);
+      }
   }
 
   Words zeroOf(int64_t panel, int64_t line) const {
     return __builtin_convertvector(scales.zero(groupOf(line), panel, Levels::kZero), Words);
-  }
-
-private:
-  /// The byte at bit `at` of each word, where its index says it is: as what differs there from the zero point.
-  static Words place(Words bytes, Words index, uint32_t at, Words zero) {
-    Words byte = ((bytes >> at) & 0xff) ^ zero, shift = ((index >> at) & 3) * 8;
-    return byte << shift;
   }
 };
 

@@ -4,12 +4,13 @@
 // Linear layers with packed weights of 8 and 4 bits of which two of every four inputs are kept. A few rows pick the activations that
 // they multiply, at levels with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
 
-#include "../sparse_kernels.h"
+#include "../kernels.h"
 
 #include "quantized_kernel.h"
 #include "sparse_level_tiles.h"
 #include "sparse_levels.h"
 #include "sparse_quantized_block.h"
+#include "tile_quantized.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
@@ -35,13 +36,14 @@ void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int
     Engine engine(SparseLevelTiles<Levels>(weight), countRows(y));
     return BandLayer<Engine>(x, engine, y, epilogue).run();
   }
+  runPacked<TileQuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
 #else
   (void)isLeast;
-#endif
   runPacked<QuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
+#endif
 }
 
-/// Operands and attributes as sparse_kernels.h lists them.
+/// Operands and attributes as kernels.h lists them.
 template <typename Levels> void runSparse(const hone_tensor *operands, const int64_t *ints) {
   hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[8]);
   hone_tensor factor = withRowAxis(operands[6]), residual = withRowAxis(operands[7]);

@@ -19,13 +19,16 @@ namespace {
 /// bytes first.
 template <typename Levels> constexpr int64_t kFewestTileRows = Levels::kQuads == 1 ? 3 : 17;
 
-template <typename Levels> class TileQuantizedKernel {
+/// Of a weight that lies as `Levels` has it, or becomes so a slice at a time.
+template <typename Levels, typename Weight> class TileQuantizedKernel {
 public:
   /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
   static constexpr int64_t kSliceInputs = 512;
   static constexpr int64_t kTilePrefetch = 2048;
+  static constexpr bool kIsInPlace =
+      Levels::kQuads == 1 && !Weight::kIsUnpacked; // weights are multiplied where they lie
 
-  TileQuantizedKernel(const hone_tensor &x, const QuantizedWeight &weight, int64_t rows, int64_t bits)
+  TileQuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), rows(rows),
         activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows) {}
 
@@ -44,16 +47,20 @@ public:
     void select(const Slice &next) {
       slice = next;
       int64_t panelBytes = kernel.steps * Levels::kStepBytes;
-      const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes;
-      if constexpr (Levels::kQuads == 1) {
-        bytes = from;
-        bytesOfPanel = slice.apart * panelBytes;
-        return;
-      }
       bytes = unpacked;
       bytesOfPanel = kSliceInputs * kPanelOutputs;
-      for (int64_t panel = 0; panel < slice.width; ++panel)
-        unpack(from + panel * slice.apart * panelBytes, unpacked + panel * bytesOfPanel);
+      if constexpr (Weight::kIsUnpacked) {
+        kernel.weight.unpack(slice, unpacked, bytesOfPanel);
+      } else {
+        const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes;
+        if constexpr (kIsInPlace) {
+          bytes = from;
+          bytesOfPanel = slice.apart * panelBytes;
+        } else {
+          for (int64_t panel = 0; panel < slice.width; ++panel)
+            unpack(from + panel * slice.apart * panelBytes, unpacked + panel * bytesOfPanel);
+        }
+      }
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) {
@@ -81,7 +88,7 @@ public:
     /// Integer sums of a chunk for both panels and all rows or digits.
     void multiplyChunk(int64_t row, int64_t rows, int64_t input, int64_t inputs, const uint8_t *tiles) {
       const QuantizedActivations &x = kernel.activations;
-      bool hasDigits = x.digitCount == 2, fromMemory = Levels::kQuads == 1 && kernel.rows <= kernel.blockRows();
+      bool hasDigits = x.digitCount == 2, fromMemory = kIsInPlace && kernel.rows <= kernel.blockRows();
       const auto *from = reinterpret_cast<const uint8_t *>(x.row(row) + input);
       TileOperands operands = {from,
                                from + (hasDigits ? x.planeStride() : kTileRows * x.stride),
@@ -121,10 +128,10 @@ public:
     Slice slice = {};
     const uint8_t *bytes = nullptr;
     int64_t bytesOfPanel = 0;
-    alignas(64) uint8_t unpacked[Levels::kQuads == 1 ? 64 : kMostPanels * kSliceInputs * kPanelOutputs];
+    alignas(64) uint8_t unpacked[kIsInPlace ? 64 : kMostPanels * kSliceInputs * kPanelOutputs];
   };
 
-  const QuantizedWeight &weight;
+  const Weight &weight;
   int64_t steps, panels, rows;
   QuantizedActivations activations;
 };
