@@ -4,6 +4,7 @@
 // The attention kernels: blocks of query rows, and parts of a long cache, over the threads.
 
 #include "../kernels.h"
+#include "../tasks.h"
 
 #include "block.h"
 
@@ -65,16 +66,16 @@ public:
   void run() const {
     if (isAbsent(attention.out))
       return;
+    Tasks parts(division.count()), wholes(division.parts == 1 ? 0 : division.count() / division.parts);
 #pragma omp parallel
     {
       Block<Keys> block(attention);
-#pragma omp for schedule(dynamic)
-      for (int64_t task = 0; task < division.count(); ++task)
+      for (int64_t task; parts.take(task);)
         runPart(block, task);
       if (division.parts > 1) {
-#pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < division.count(); task += division.parts)
-          joinParts(block, task);
+#pragma omp barrier
+        for (int64_t task; wholes.take(task);)
+          joinParts(block, task * division.parts);
       }
     }
   }

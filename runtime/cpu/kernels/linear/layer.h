@@ -9,6 +9,7 @@
 #include "../../packing/layout.h"
 #include "../matrix.h"
 #include "../scratch.h"
+#include "../tasks.h"
 #include "activation.h"
 #include "columns.h"
 
@@ -155,28 +156,33 @@ struct Task {
 
 /// Divides y into tasks. `height` rows and `unit` panels stay together. The rectangle of a task is as large as its partial sums
 /// and a slice of both operands fit the second-level cache, and smaller where threads would be idle; one block of rows reads
-/// weights once, in runs as long as can be.
+/// weights once, in runs as long as can be. Tasks have the same number of units, or one more.
 class TaskGrid {
 public:
-  TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit) : rows(rows), panels(panels) {
+  TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit)
+      : rows(rows), panels(panels), unit(unit), units(ceilDivide(panels, unit)) {
     constexpr int64_t mostRows = 512, mostPanels = 16;
     int64_t threads = omp_get_max_threads(), tasks = threads == 1 ? 1 : 4 * threads;
     rowsPerTask = roundUpTo(ceilDivide(rows, ceilDivide(rows, mostRows)), height);
     rowTasks = ceilDivide(rows, rowsPerTask);
-    int64_t wanted = larger(ceilDivide(panels * rowTasks, tasks), 1);
-    panelsPerTask = roundUpTo(rows <= height ? wanted : smaller(wanted, mostPanels), unit);
+    int64_t wanted = ceilDivide(tasks, rowTasks);
+    if (rows > height)
+      wanted = larger(wanted, ceilDivide(panels, mostPanels));
+    panelTasks = smaller(wanted, units);
   }
 
-  int64_t count() const { return rowTasks * ceilDivide(panels, panelsPerTask); }
+  int64_t count() const { return rowTasks * panelTasks; }
 
   /// Tasks next to each other share weights.
   Task operator[](int64_t index) const {
-    int64_t firstRow = index % rowTasks * rowsPerTask, firstPanel = index / rowTasks * panelsPerTask;
-    return {firstRow, smaller(rowsPerTask, rows - firstRow), firstPanel, smaller(panelsPerTask, panels - firstPanel)};
+    int64_t firstRow = index % rowTasks * rowsPerTask, panel = firstPanel(index / rowTasks);
+    return {firstRow, smaller(rowsPerTask, rows - firstRow), panel, firstPanel(index / rowTasks + 1) - panel};
   }
 
 private:
-  int64_t rows, panels, rowsPerTask, rowTasks, panelsPerTask;
+  int64_t firstPanel(int64_t task) const { return smaller(task * units / panelTasks * unit, panels); }
+
+  int64_t rows, panels, unit, units, rowsPerTask, rowTasks, panelTasks;
 };
 
 /// Part of a task of `taskRows` rows that is multiplied at once: `width` panels, `apart` panels from each to the next, and steps
@@ -197,11 +203,11 @@ public:
               kernel.width(countRows(target))) {}
 
   void run() const {
+    Tasks left(tasks.count());
 #pragma omp parallel
     {
       typename Kernel::Worker worker(kernel);
-#pragma omp for schedule(dynamic)
-      for (int64_t index = 0; index < tasks.count(); ++index)
+      for (int64_t index; left.take(index);)
         runTask(tasks[index], worker);
     }
     y.finish();
