@@ -64,8 +64,9 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
     of each layer have changed, as the root of the mean square of the change, relative to that of the outputs.
 
     Pruned are matrices of f32 that only products read. A remark says which are not, and why: a number of inputs that is no
-    multiple of `m`, an embedding that reads them too, products whose result a function returns (unless `outputs` is set),
-    inputs of which nothing was measured. An element that is not finite is an error.
+    multiple of `m`, an embedding that reads them too, products whose result a function returns, inputs of which nothing was
+    measured. With `outputs` such products and embeddings are no reason: an embedding then reads a copy of the parameter as it was,
+    `NAME.embedding`. An element that is not finite is an error.
   }];
   let options = [
     Option<"n", "n", "int64_t", /*default=*/"2", "elements that are kept of each group">,

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-prune-nm: n of every m neighbouring inputs of a weight are kept, where only products read it.
+// The pass hone-prune-nm: n of every m neighbouring inputs of a weight are kept, for products alone.
 
 #include "hone/Compress/Pruning.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -32,7 +32,7 @@ struct PruneNm : impl::PruneNmBase<PruneNm> {
 private:
   bool needsStatistics() const { return method != "magnitude"; }
   std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
-  FailureOr<std::string> prune(ParamOp param, MeasuredInputs &inputs) const;
+  FailureOr<std::string> prune(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
   LogicalResult pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const;
 };
 } // namespace
@@ -55,9 +55,9 @@ std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, cons
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (Operation *user : read->getUsers()) {
-      if (isa<EmbeddingOp>(user))
+      if (isa<EmbeddingOp>(user) && !outputs)
         return "an embedding reads it";
-      isMultiplied = true;
+      isMultiplied |= !isa<EmbeddingOp>(user);
     }
   if (!isMultiplied)
     return "no product reads it";
@@ -88,13 +88,32 @@ LogicalResult PruneNm::pruneElements(ParamOp param, MutableArrayRef<float> eleme
   return checkFinite(param, elements);
 }
 
-FailureOr<std::string> PruneNm::prune(ParamOp param, MeasuredInputs &inputs) const {
+/// Lets embeddings read a copy of what products read.
+static void separateTable(ParamOp param, ArrayRef<GetParamOp> reads) {
+  auto isTable = [](OpOperand &use) { return isa<EmbeddingOp>(use.getOwner()); };
+  ParamOp table;
+  for (GetParamOp read : reads) {
+    if (llvm::none_of(read->getUses(), isTable))
+      continue;
+    OpBuilder b(read);
+    if (!table) {
+      table = param.clone();
+      table.setSymName((param.getSymName() + ".embedding").str());
+      SymbolTable(param->getParentOfType<ModuleOp>()).insert(table, std::next(param->getIterator()));
+    }
+    auto other = GetParamOp::create(b, read.getLoc(), table.getTensorType(), table.getSymName());
+    read.getResult().replaceUsesWithIf(other, isTable);
+  }
+}
+
+FailureOr<std::string> PruneNm::prune(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> before = readElements(param);
   if (failed(before) || failed(checkFinite(param, *before)))
     return failure();
   std::vector<float> elements = *before;
   if (failed(pruneElements(param, elements, inputs)))
     return failure();
+  separateTable(param, reads);
   writeElements(param, elements);
   std::string what = ("is pruned to " + Twine(n) + " of " + Twine(m) + " by " + method.getValue()).str();
   if (!inputs.has(param))
@@ -110,7 +129,7 @@ void PruneNm::runOnOperation() {
   if (failed(inputs) || failed(keepFingerprint(getOperation())))
     return signalPassFailure();
   auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getObstacle(param, reads, *inputs); };
-  auto change = [&](ParamOp param, ArrayRef<GetParamOp>) { return prune(param, *inputs); };
+  auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return prune(param, reads, *inputs); };
   auto pruned = changeParameters(getOperation(), {"hone-prune-nm", "Pruned", "stays as it is", obstacle, change});
   if (failed(pruned))
     return signalPassFailure();
