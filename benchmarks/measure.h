@@ -20,7 +20,7 @@ namespace hone::bench {
 
 struct Options {
   int threads = 1, repeats = 7;
-  bool hugePages = true, allLevels = false, limitsOnly = false;
+  bool hugePages = true, allLevels = false, limitsOnly = false, costsOnly = false;
   std::string filter;
 };
 
@@ -65,6 +65,9 @@ bool isWanted(const Options &options, const std::string &name);
 
 void reportLinear(const Options &options, Pool &pool, cpu::Level level);
 void reportAttention(const Options &options, Pool &pool, cpu::Level level);
+
+/// Prints lib/Transforms/Weights/SparseCosts.def.
+void printCosts(const Options &options, Pool &pool, std::span<const cpu::Level> levels);
 
 } // namespace hone::bench
 

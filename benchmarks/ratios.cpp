@@ -34,6 +34,8 @@ bool parse(int argc, char **argv, Options &options) {
       options.filter = text;
     else if (argument == "--limits")
       options.limitsOnly = true;
+    else if (argument == "--costs")
+      options.costsOnly = true;
     else if (argument == "--small-pages")
       options.hugePages = false;
     else if (argument == "--all-levels")
@@ -63,7 +65,7 @@ int main(int argc, char **argv) {
   bench::Options options;
   if (!bench::parse(argc, argv, options)) {
     std::fputs("usage: hone-kernel-ratios [--threads=N] [--repeats=N] [--filter=TEXT] [--small-pages] [--all-levels] "
-               "[--limits]\n",
+               "[--limits] [--costs]\n",
                stderr);
     return 1;
   }
@@ -81,15 +83,21 @@ int main(int argc, char **argv) {
     bench::printLimits(options, pool);
     return 0;
   }
+  std::span<const cpu::Level> levels = cpu::supportedLevels();
+  if (!options.allLevels)
+    levels = levels.last(1);
+  if (options.costsOnly) {
+    bench::printCosts(options, pool, levels);
+    return 0;
+  }
   auto peak = [&](bench::Arithmetic arithmetic) { return bench::peak(arithmetic, options.threads) * 1e-9; };
   std::printf("peaks of %d threads: f32 %.0f, bf16 of vectors %.0f, of tiles %.0f (%.0f loaded), VNNI %.0f GFLOP/s\n",
               options.threads, peak(bench::Arithmetic::F32), peak(bench::Arithmetic::Bf16Vectors),
               peak(bench::Arithmetic::Bf16Tiles), bench::loadedTiles(options.threads) * 1e-9,
               peak(bench::Arithmetic::Vnni));
-  for (cpu::Level level : cpu::supportedLevels())
-    if (options.allLevels || level == cpu::supportedLevels().back()) {
-      reportLinear(options, pool, level);
-      reportAttention(options, pool, level);
-    }
+  for (cpu::Level level : levels) {
+    reportLinear(options, pool, level);
+    reportAttention(options, pool, level);
+  }
   return 0;
 }

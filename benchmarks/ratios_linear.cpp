@@ -1,14 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed linear layers of a model of 0.5 B parameters; operations are those of the dense weight. A few rows are bound by reading weights: their rate is given as a share
-// of the read bandwidth over the same memory. Many rows are bound by arithmetic: their rate is a share of the peak.
+// Packed linear layers of a model of 0.5 B parameters; operations are those of the dense weight. A few rows are bound by reading
+// weights: their rate is given as a share of the read bandwidth over the same memory. Many rows are bound by arithmetic: their rate is
+// a share of the peak.
 
 #include "limits.h"
-#include "measure.h"
-
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/pack_sparse.h"
+#include "packed_layers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,14 +16,7 @@ namespace {
 
 using cpu::PackedFormat;
 
-struct Case {
-  const char *name, *kernel;
-  PackedFormat format;
-  int64_t group, bits;   // bits of activations, 0 where they stay floats
-  bool isSparse = false; // two of every four inputs are kept
-};
-
-const Case kCases[] = {
+const LinearCase kCases[] = {
     {"f32", "hone.packed_linear.f32", PackedFormat::F32, 0, 0},
     {"f16", "hone.packed_linear.f16", PackedFormat::F16, 0, 0},
     {"bf16", "hone.packed_linear.bf16", PackedFormat::Bf16, 0, 0},
@@ -54,12 +45,7 @@ const Case kCases[] = {
     {"u4-g32-2of4", "hone.sparse_linear.u4", PackedFormat::U4, 32, 8, true},
 };
 
-struct LayerSize {
-  int64_t outputs, inputs;
-};
 const LayerSize kLayers[] = {{4864, 896}, {896, 4864}};
-
-bool isQuantized(PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
 /// What a level multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
 Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {
@@ -72,62 +58,10 @@ Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {
   return level == cpu::Level::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
 }
 
-/// One layer after another from the pool, as a decoder reads them.
-class Layers {
-public:
-  Layers(const Case &test, const LayerSize &size, int64_t rows, int64_t most, std::span<uint8_t> pool)
-      : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
-    cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
-    auto weightSizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
-    auto scaleSizes = packedScaleShape(test.format, shape), indexSizes = packedIndexShape(test.format, shape);
-    int64_t elementBytes = test.format == PackedFormat::F32 ? 4 : isQuantized(test.format) ? 1 : 2;
-    int64_t sparseBytes = elementsOf(weightSizes) * elementBytes;
-    int64_t valueBytes = test.isSparse ? sparseBytes : packedLinearBytes(test.format, shape);
-    int64_t weightBytes = valueBytes + (test.isSparse ? elementsOf(indexSizes) : 0);
-    int64_t scaleBytes = isQuantized(test.format) ? scaleSizes[0] * scaleSizes[1] * scaleSizes[2] * 2 : 0;
-    layerBytes = weightBytes + scaleBytes;
-    count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
-    for (int64_t i = 0; i < count; ++i) {
-      uint8_t *at = pool.data() + i * layerBytes;
-      std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs}),
-                                           viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()})};
-      if (test.isSparse)
-        operands.push_back(viewOf(at + valueBytes, HONE_U8, {indexSizes.begin(), indexSizes.end()}));
-      if (isQuantized(test.format)) {
-        operands.push_back(viewOf(at + weightBytes, HONE_F16, {scaleSizes.begin(), scaleSizes.end()}));
-        operands.push_back(viewOf(nullptr, HONE_U8, {0}));
-      }
-      for (int absent = 0; absent < 3; ++absent)
-        operands.push_back(absentOperand());
-      operands.push_back(viewOf(y.data(), HONE_F32, {rows, size.outputs}));
-      calls.push_back(std::move(operands));
-    }
-  }
-
-  double bytes() const { return static_cast<double>(count * layerBytes); }
-
-  /// Seconds that all layers take.
-  double run(hone_kernel_fn kernel, int threads) const {
-    int64_t ints[] = {0, test.group, test.bits, /*at_least=*/1};
-    double start = seconds(threads);
-    for (const std::vector<hone_tensor> &operands : calls)
-      kernel(nullptr, operands.data(), ints, nullptr);
-    return seconds(threads) - start;
-  }
-
-private:
-  static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
-
-  const Case &test;
-  Floats x, y;
-  std::vector<std::vector<hone_tensor>> calls;
-  int64_t layerBytes = 0, count = 0;
-};
-
-void fewRows(const Options &options, Pool &pool, const Case &test, const LayerSize &size, hone_kernel_fn kernel,
+void fewRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, hone_kernel_fn kernel,
              const std::string &name) {
-  Layers one(test, size, 1, 1 << 20, pool.all()), eight(test, size, 8, 1 << 20, pool.all());
-  Layers sixteen(test, size, 16, 1 << 20, pool.all());
+  PackedLayers one(test, size, 1, 1 << 20, pool.all()), eight(test, size, 8, 1 << 20, pool.all());
+  PackedLayers sixteen(test, size, 16, 1 << 20, pool.all());
   Measurement first, second, third;
   takeTurns(options, [&](bool counts) {
     double limit = readBandwidth(pool.all(), options.threads);
@@ -145,10 +79,10 @@ void fewRows(const Options &options, Pool &pool, const Case &test, const LayerSi
   std::fflush(stdout);
 }
 
-void manyRows(const Options &options, Pool &pool, const Case &test, const LayerSize &size, cpu::Level level,
+void manyRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, cpu::Level level,
               const std::string &name) {
   constexpr int64_t rows = 512, layers = 4;
-  Layers many(test, size, rows, layers, pool.all());
+  PackedLayers many(test, size, rows, layers, pool.all());
   double operations = 2.0 * static_cast<double>(layers * rows * size.outputs * size.inputs);
   hone_kernel_fn kernel = findKernel(test.kernel, level);
   Arithmetic arithmetic = arithmeticOf(test.format, level);
@@ -171,7 +105,8 @@ void manyRows(const Options &options, Pool &pool, const Case &test, const LayerS
 }
 
 /// Two layers of GPT-2's width with an activation between them, beside the same two as calls of their own.
-void pairOfLayers(const Options &options, Pool &pool, const Case &test, cpu::Level level, const std::string &name) {
+void pairOfLayers(const Options &options, Pool &pool, const LinearCase &test, cpu::Level level,
+                  const std::string &name) {
   constexpr int64_t rows = 512, size = 768, width = 3072, gelu = 4;
   auto packed = [&](int64_t outputs, int64_t inputs, int64_t at) {
     auto sizes = packedLinearShape(test.format, {outputs, inputs, 0});
@@ -209,7 +144,7 @@ void pairOfLayers(const Options &options, Pool &pool, const Case &test, cpu::Lev
 } // namespace
 
 void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
-  for (const Case &test : kCases)
+  for (const LinearCase &test : kCases)
     for (const LayerSize &size : kLayers) {
       std::string name = std::string("linear/") + test.name + "/" + std::to_string(size.outputs) + "x" +
                          std::to_string(size.inputs) + "/" + std::string(levelName(level));
@@ -218,7 +153,7 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
       fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
       manyRows(options, pool, test, size, level, name);
     }
-  for (const Case &test : kCases) {
+  for (const LinearCase &test : kCases) {
     std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
     if (!isQuantized(test.format) && !test.isSparse && isWanted(options, name))
       pairOfLayers(options, pool, test, level, name);

@@ -224,7 +224,17 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
     every four neighbouring inputs of each row are not 0, is stored as `#hone.nm<2:4, of = …>` of the same elements. Whether it
     is such a matrix its bytes say: it does not matter who pruned it. A remark says what a parameter took before and takes now,
     or why it stays as it is: the first elements that do not fit, or that no kernel reads it so.
+
+    With a `level` of the instruction set (`runtime/cpu/levels.def`) it stays as it is also where products without zeros are not
+    faster: where the geometric mean over all `rows` of their time, as a share of that with zeros, is 1 or more. The shares are
+    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are.
   }];
+  let options = [
+    Option<"level", "level", "std::string", /*default=*/"\"\"",
+           "level that products have to be faster at: avx2, avx512, avx512_bf16 or amx; none: however fast they are">,
+    ListOption<"rows", "rows", "int64_t",
+               "numbers of rows that products have (default: 1 where the model keeps a state, else 512)">
+  ];
   let statistics = [Statistic<"numSparsified", "num-weights-sparsified", "Number of parameters stored by their kept inputs">];
   let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect"];
 }

@@ -80,10 +80,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     phase.build(pm);
   if (phase.name != "rewrite")
     return success();
-  if (failed(addRewrites(options, pm, loc)))
-    return failure();
-  pm.addPass(createSparsifyWeights()); // what the model came with counts like what was pruned here
-  return success();
+  return success(succeeded(addRewrites(options, pm, loc)) && succeeded(addSparsification(options, pm, loc)));
 }
 
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {

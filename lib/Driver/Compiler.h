@@ -45,6 +45,12 @@ struct CompileOptions {
   std::string pruneMethod, quantizeMethod;
   /// Statistics of the model, for methods that read them, or empty.
   std::string calibration;
+  /// Whether --prune takes the layers that make the model's results too.
+  bool pruneOutputs = false;
+  /// What forms of weights are to be fast for: decode, verify, prefill and numbers of rows, with commas; or empty.
+  std::string tuneFor;
+  /// Whether weights are stored in the forms that were asked for where those are slower, too.
+  bool force = false;
   std::string passPipeline; // passes of the rewrite phase, behind those of the options
   /// More of the rewrite phase, behind its passes, or empty.
   std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;

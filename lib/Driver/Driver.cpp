@@ -126,6 +126,16 @@ struct CompileFlags {
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
+  cl::opt<bool> pruneOutputs{"prune-outputs",
+                             cl::desc("With --prune=N:M, prune the layers that make the model's results too"),
+                             cl::sub(compileCommand)};
+  cl::opt<std::string> tuneFor{"tune-for",
+                               cl::desc("What 2:4 weights are to be faster for than with their zeros: decode, verify, "
+                                        "prefill or numbers of tokens at "
+                                        "once, with commas (default: decode, and prefill for models without state)"),
+                               cl::value_desc("USES"), cl::sub(compileCommand)};
+  cl::opt<bool> force{"force", cl::desc("Store 2:4 weights without their zeros also where that is slower"),
+                      cl::sub(compileCommand)};
   cl::opt<double> targetBits{
       "target-bits-per-weight",
       cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all weights take B bits "
@@ -271,6 +281,9 @@ static int runCompile(const CompileFlags &flags) {
   flags.compress.writeTo(options);
   if (flags.targetBits.getNumOccurrences() > 0)
     options.targetBits = flags.targetBits;
+  options.pruneOutputs = flags.pruneOutputs;
+  options.tuneFor = flags.tuneFor;
+  options.force = flags.force;
   options.outliers = flags.outliers;
   options.outlierMethod = flags.outlierMethod;
   options.sensitivities = flags.sensitivities;

@@ -5,6 +5,7 @@
 
 #include "Rewrites.h"
 
+#include "hone/Target/CPU.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -89,6 +90,7 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
                              "structured";
   prune.method = getMethod(options, options.pruneMethod, "sparsegpt", "magnitude");
   prune.statistics = options.calibration;
+  prune.outputs = options.pruneOutputs;
   pm.addPass(createPruneNm(prune));
   return success();
 }
@@ -171,6 +173,8 @@ static StringRef getCacheType(const CompileOptions &options) {
 static LogicalResult checkDependents(const CompileOptions &options, Location loc) {
   if (!options.pruneMethod.empty() && options.prune.empty())
     return emitError(loc) << "expected --prune with --prune-method";
+  if (options.pruneOutputs && (options.prune.empty() || options.prune == "structured"))
+    return emitError(loc) << "expected --prune=N:M with --prune-outputs";
   for (auto [value, name] : {std::pair(&options.sparsity, "--sparsity"), {&options.pruneParts, "--prune-parts"}})
     if (!value->empty() && options.prune != "structured")
       return emitError(loc) << "expected --prune=structured with " << name;
@@ -211,6 +215,39 @@ LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Loca
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))
     return emitError(loc) << "cannot read the pass pipeline '" << options.passPipeline << "': " << getReason(error);
+  return success();
+}
+
+/// The numbers of rows that a list of words stands for: a token, a few of speculation, a prompt.
+static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
+  SmallVector<StringRef> words;
+  list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/!list.empty());
+  SmallVector<int64_t> rows;
+  for (StringRef word : words) {
+    int64_t count =
+        llvm::StringSwitch<int64_t>(word).Case("decode", 1).Case("verify", 8).Case("prefill", 512).Default(0);
+    if (count == 0 && (word.getAsInteger(10, count) || count < 1))
+      return emitError(loc) << "unsupported use '" << word
+                            << "' to tune for; supported: decode, verify, prefill, and numbers of tokens from 1 on";
+    rows.push_back(count);
+  }
+  return rows;
+}
+
+LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  FailureOr<SmallVector<int64_t>> rows = getRows(options.tuneFor, loc);
+  if (failed(rows))
+    return failure();
+  SparsifyWeightsOptions sparsify;
+  if (!options.force) {
+    std::string error;
+    FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
+    if (failed(target))
+      return emitError(loc) << error;
+    sparsify.level = getKernelLevel(*target).str();
+    sparsify.rows.assign(rows->begin(), rows->end());
+  }
+  pm.addPass(createSparsifyWeights(sparsify));
   return success();
 }
 

@@ -26,6 +26,9 @@ struct CpuTarget {
   static llvm::FailureOr<CpuTarget> get(llvm::StringRef name, std::string &error);
 };
 
+/// The name of the highest level of kernels (runtime/cpu/levels.def) whose instructions `target` has.
+llvm::StringRef getKernelLevel(const CpuTarget &target);
+
 /// From tensors to entry points: decomposition, kernel selection, fusion.
 void buildTensorPipeline(mlir::OpPassManager &pm);
 /// From tensors to memrefs and loops.

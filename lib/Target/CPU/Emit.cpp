@@ -70,6 +70,18 @@ llvm::FailureOr<CpuTarget> CpuTarget::get(StringRef name, std::string &error) {
   return failure();
 }
 
+StringRef getKernelLevel(const CpuTarget &target) {
+  StringRef highest;
+  auto add = [&](StringRef level, ArrayRef<StringRef> features) {
+    if (llvm::all_of(features, [&](StringRef feature) { return llvm::is_contained(target.features, feature); }))
+      highest = level;
+  };
+#define HONE_LEVEL(level, space, ...) add(#space, {__VA_ARGS__});
+#include "cpu/levels.def"
+#undef HONE_LEVEL
+  return highest;
+}
+
 static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuTarget &target, std::string &error) {
   static bool initialised = [] {
     llvm::InitializeNativeTarget();

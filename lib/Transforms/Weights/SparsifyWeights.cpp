@@ -1,13 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-sparsify-weights: weights that are 0 where two of four inputs are not kept are stored without those zeros.
+// The pass hone-sparsify-weights: weights that are 0 where two of four inputs are not kept are stored without those zeros, where
+// that is faster.
 
+#include "SparseCosts.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Transforms/Passes.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 namespace hone {
 #define GEN_PASS_DEF_SPARSIFYWEIGHTS
@@ -78,6 +84,61 @@ static FailureOr<std::string> findMisfit(ParamOp param) {
       .str();
 }
 
+namespace {
+/// What the form without zeros costs a weight, in words, and whether it is the faster one.
+struct Verdict {
+  bool isFaster;
+  std::string text; // empty where nothing was asked
+};
+
+struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
+  using SparsifyWeightsBase::SparsifyWeightsBase;
+
+  LogicalResult initialize(MLIRContext *context) override;
+  void runOnOperation() override;
+
+private:
+  Verdict judge(ParamOp param, ArrayRef<int64_t> counts) const;
+};
+} // namespace
+
+LogicalResult SparsifyWeights::initialize(MLIRContext *context) {
+  if (!level.empty() && !llvm::is_contained(getCostLevels(), level.getValue()))
+    return emitError(UnknownLoc::get(context))
+           << "unsupported level '" << level
+           << "' to choose kernels for; supported: " << llvm::join(getCostLevels(), ", ");
+  if (llvm::any_of(rows, [](int64_t count) { return count < 1; }))
+    return emitError(UnknownLoc::get(context)) << "expected numbers of rows to be at least 1";
+  return success();
+}
+
+/// A model that keeps a state mostly takes one token at a time; others take all they get at once.
+static SmallVector<int64_t> getUsualRows(ModuleOp module) {
+  bool hasState = module.walk([](KvAppendOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return {hasState ? 1 : 512};
+}
+
+/// Several numbers of rows count alike: the mean of their ratios is the geometric one.
+Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<int64_t> counts) const {
+  RankedTensorType type = param.getTensorType();
+  auto panels = hrt::PanelsAttr::get(NmAttr::get(kKept, kInputs, getElements(type)));
+  std::string format = panels.getKernelSuffix(), list;
+  double sum = 0;
+  for (int64_t count : counts) {
+    std::optional<double> cost = getSparseCost(level, format, {type.getDimSize(0), type.getDimSize(1)}, count);
+    if (!cost)
+      return {true, ""};
+    sum += std::log(*cost);
+    list += (list.empty() ? "" : ", ") + std::to_string(count);
+  }
+  double mean = std::exp(sum / static_cast<double>(counts.size()));
+  return {mean < 1,
+          llvm::formatv("hone.sparse_linear.{0} takes {1:F2} times what hone.packed_linear.{0} takes, for rows: "
+                        "{2} ({3})",
+                        format, mean, list, level.getValue())
+              .str()};
+}
+
 static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType before = param.getTensorType();
   changeEncoding(param, reads, NmAttr::get(kKept, kInputs, getElements(before)));
@@ -87,25 +148,33 @@ static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
       .str();
 }
 
-namespace {
-struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
-  void runOnOperation() override {
-    bool isReadable = true;
-    auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
-      if (std::string found = getObstacle(param, reads); !found.empty())
-        return found;
-      FailureOr<std::string> misfit = findMisfit(param);
-      isReadable &= succeeded(misfit);
-      return succeeded(misfit) ? *misfit : "its bytes cannot be read";
-    };
-    auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) { return FailureOr(sparsify(param, reads)); };
-    auto sparsified =
-        changeParameters(getOperation(), {"hone-sparsify-weights", "Sparsified", "stays as it is", obstacle, change});
-    if (!isReadable)
-      return signalPassFailure();
-    numSparsified += *sparsified; // no change fails
-  }
-};
-} // namespace
+void SparsifyWeights::runOnOperation() {
+  SmallVector<int64_t> counts(rows.begin(), rows.end());
+  if (counts.empty())
+    counts = getUsualRows(getOperation());
+  auto judgeAt = [&](ParamOp param) { return level.empty() ? Verdict{true, ""} : judge(param, counts); };
+  bool isReadable = true;
+  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
+    if (std::string found = getObstacle(param, reads); !found.empty())
+      return found;
+    FailureOr<std::string> misfit = findMisfit(param);
+    isReadable &= succeeded(misfit);
+    if (failed(misfit))
+      return "its bytes cannot be read";
+    if (!misfit->empty())
+      return *misfit;
+    Verdict verdict = judgeAt(param);
+    return verdict.isFaster ? "" : verdict.text;
+  };
+  auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> FailureOr<std::string> {
+    std::string cost = judgeAt(param).text, what = sparsify(param, reads);
+    return cost.empty() ? what : what + "; " + cost;
+  };
+  auto sparsified =
+      changeParameters(getOperation(), {"hone-sparsify-weights", "Sparsified", "stays as it is", obstacle, change});
+  if (!isReadable)
+    return signalPassFailure();
+  numSparsified += *sparsified; // no change fails
+}
 
 } // namespace hone
