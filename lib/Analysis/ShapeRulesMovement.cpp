@@ -57,9 +57,7 @@ OptionalShape ShapeRules::tile() {
   return shape;
 }
 
-OptionalShape ShapeRules::gather() {
-  return gatherFrom(in(0), getInteger(op, "axis", 0));
-}
+OptionalShape ShapeRules::gather() { return gatherFrom(in(0), getInteger(op, "axis", 0)); }
 
 /// Where the table is bytes, each holds 8 / bits of its elements, along the last dimension.
 OptionalShape ShapeRules::gatherBlocks() {
