@@ -9,6 +9,8 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 
+#include "mlir/Pass/PassManager.h"
+
 #include <cmath>
 #include <numeric>
 
@@ -72,6 +74,13 @@ double CompressionRecord::bitsPerWeight() const {
 
 int64_t CompressionRecord::countChanged() const {
   return llvm::count_if(weights, [](const WeightRecord &weight) { return weight.isChanged(); });
+}
+
+std::string listPasses(OpPassManager &pm) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(pm.getPasses(), os, [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
+  return text;
 }
 
 //===----------------------------------------------------------------------===//

@@ -54,6 +54,9 @@ struct CompressionRecord {
   int64_t countChanged() const;
 };
 
+/// The passes of `pm` as text.
+std::string listPasses(mlir::OpPassManager &pm);
+
 /// Watches the parameters of a module while passes change them.
 class CompressionRecorder {
 public:

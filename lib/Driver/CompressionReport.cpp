@@ -31,7 +31,7 @@ static json::Object describeStep(const WeightStep &step) {
                       {"output_error", orNull(step.outputError)}};
 }
 
-static json::Object describeWeight(const WeightRecord &weight) {
+json::Object describeWeight(const WeightRecord &weight) {
   json::Array steps;
   for (const WeightStep &step : weight.steps)
     steps.push_back(describeStep(step));

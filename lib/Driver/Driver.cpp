@@ -69,6 +69,8 @@ struct ExportFlags {
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
   CompressFlags compress{exportCommand};
+  ReportFileFlags report{exportCommand};
+  cl::opt<bool> quiet{"quiet", cl::desc("No progress and no table on standard error"), cl::sub(exportCommand)};
 };
 
 struct InspectFlags {
@@ -231,10 +233,15 @@ static int runExport(const ExportFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     CompileOptions options;
+    options.input = flags.input;
+    options.output = flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output);
     flags.compress.writeTo(options);
-    if (!module || failed(rewriteOnnx(options, *module)))
+    ReportOptions report;
+    report.files.assign(flags.report.files.begin(), flags.report.files.end());
+    report.summary = report.progress = !flags.quiet;
+    if (!module || failed(rewriteWithReport(options, report, *module)))
       return failure();
-    return exportOnnx(*module, flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output));
+    return exportOnnx(*module, options.output);
   });
 }
 

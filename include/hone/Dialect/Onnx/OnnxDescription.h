@@ -36,6 +36,9 @@ mlir::Location describe(mlir::StringAttr name, mlir::Location file, llvm::String
 /// The text under `key` that `loc` carries; null if it has none.
 mlir::StringAttr getDescription(mlir::Location loc, llvm::StringRef key);
 
+/// `loc` with `text` under `key`, in place of what was there.
+mlir::Location redescribe(mlir::Location loc, llvm::StringRef key, mlir::StringAttr text);
+
 /// Leaves locations the names and files only: later phases neither need nor keep the rest.
 void dropDescriptions(mlir::ModuleOp module);
 
