@@ -103,7 +103,13 @@ absl::Status Statistics::add(int64_t site, const hone_tensor &values) {
     HONE_RETURN_IF_ERROR(addBlock(
         count, {rows.begin() + static_cast<ptrdiff_t>(begin), rows.begin() + static_cast<ptrdiff_t>(end)}, values));
   }
+  release(count);
   return absl::OkStatus();
+}
+
+void Statistics::release(const Count &count) const {
+  auto begin = static_cast<uint64_t>(reinterpret_cast<const uint8_t *>(count.sums) - memory.data());
+  memory.release(begin, begin + static_cast<uint64_t>(SecondMoments::countSums(count.site.width)) * sizeof(double));
 }
 
 absl::Status Statistics::addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values) {
@@ -155,6 +161,7 @@ absl::Status Statistics::write(int64_t tokens, const std::string &model) const {
       std::vector<float> band = moments.band(number, divisor);
       HONE_RETURN_IF_ERROR(append(band.data(), band.size() * sizeof(float)));
     }
+    release(count);
     HONE_RETURN_IF_ERROR(append(count.largest.data(), count.largest.size() * sizeof(float)));
     HONE_RETURN_IF_ERROR(append(&count.rows, sizeof count.rows));
   }

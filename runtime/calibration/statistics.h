@@ -40,6 +40,8 @@ private:
   };
 
   absl::Status addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values);
+  /// Leaves the sums to their file until rows of the site come again.
+  void release(const Count &count) const;
   absl::Status checkFinite(const Count &count, const std::vector<float> &rows) const;
 
   std::string path;

@@ -192,6 +192,9 @@ TEST(ScratchFiles, AreZerosWithoutAName) {
   io::ScratchFile moved = *std::move(file);
   moved.data()[size - 1] = 7;
   EXPECT_EQ(moved.data()[size - 1], 7);
+  moved.release(5000, size);
+  EXPECT_EQ(moved.data()[size - 1], 7);
+  EXPECT_EQ(moved.data()[0], 0);
 }
 
 TEST(ScratchFiles, NeedAFolderAndRoom) {
