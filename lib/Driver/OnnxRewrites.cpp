@@ -8,10 +8,13 @@
 #include "CompressionReport.h"
 #include "IntegerNodes.h"
 #include "Rewrites.h"
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/UnitRemoval.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/SymbolTable.h"
@@ -101,7 +104,8 @@ static const WeightRecord *findChanged(const CompressionRecord &record, StringRe
   return found != record.weights.end() && found->isChanged() ? &*found : nullptr;
 }
 
-/// Brings `compressed` back and says so at the nodes that read it, or warns that it stays as it was.
+/// Brings `compressed` back, if it has changed since it was `before`, and says at the nodes that read it what became of it; or
+/// warns that it stays as it was.
 static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, const Before &before,
                                   const CompressionRecord &record) {
   SmallVector<std::pair<Operation *, Location>> unnoted;
@@ -111,6 +115,8 @@ static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, cons
       if (failed(note(node, *weight)))
         return failure();
     }
+  if (before.storage == compressed.getStorage())
+    return success();
   FailureOr<std::string> obstacle = bringBack(symbols, compressed, before);
   if (failed(obstacle))
     return failure();
@@ -122,29 +128,111 @@ static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, cons
   return success();
 }
 
-LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
-  if (options.prune == "structured")
-    return emitError(module.getLoc()) << "unsupported pattern 'structured' to export; supported: N:M, such as 2:4";
-  PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  if (failed(addCompression(options, pm, module.getLoc(), /*scalesChannels=*/false)))
-    return failure();
-  if (pm.empty())
+//===----------------------------------------------------------------------===//
+// Smaller models
+//===----------------------------------------------------------------------===//
+
+/// The parameters of a raised copy that lost inputs, by their dimension in the file.
+static SmallVector<StayingInputs> listShorterInputs(ModuleOp copy) {
+  SmallVector<StayingInputs> shorter;
+  for (auto param : copy.getOps<ParamOp>()) {
+    auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
+    if (std::optional<KeptInputs> inputs = getKeptInputs(param))
+      shorter.push_back({param.getSymNameAttr(), stored && stored.getTransposed() ? 0 : 1, inputs->kept});
+  }
+  return shorter;
+}
+
+/// What a file says of values inside of a graph may be their sizes of before.
+static LogicalResult dropValueTypes(Operation *op) {
+  StringAttr text = onnxir::getDescription(op->getLoc(), onnxir::kGraphText);
+  if (!text)
     return success();
+  ::onnx::GraphProto said;
+  if (failed(onnxir::parseMessage(text, said, op->getLoc())))
+    return failure();
+  said.clear_value_info();
+  op->setLoc(onnxir::redescribe(op->getLoc(), onnxir::kGraphText, onnxir::printMessage(said, op->getContext())));
+  return success();
+}
+
+/// Makes `module` as much smaller as its raised copy has become, with the elements that it has.
+static LogicalResult makeSmaller(ModuleOp module, ModuleOp copy) {
+  auto types = removeUnits(module, listShorterInputs(copy));
+  if (failed(types))
+    return failure();
+  SymbolTable symbols(module), ofCopy(copy);
+  for (const auto &[name, type] : *types) {
+    auto param = symbols.lookup<ParamOp>(name), cut = ofCopy.lookup<ParamOp>(name);
+    if (!cut || !isSame({cut.getTensorType(), {}}, param))
+      return param.emitError() << "cannot export " << param.getSymName() << ": the model also reads it in another form";
+    param.setStorageAttr(cut.getStorage());
+  }
+  WalkResult walked = module.walk([](Operation *op) {
+    bool isGraph = isa<func::FuncOp, onnxir::YieldOp>(op);
+    return isGraph && failed(dropValueTypes(op)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return success(!walked.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// All of it
+//===----------------------------------------------------------------------===//
+
+/// Adds what becomes of parameters at the shapes that the copy has by then.
+static LogicalResult addElementRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  CompileOptions others = options;
+  if (options.prune == "structured") {
+    others.prune = others.pruneMethod = others.sparsity = others.pruneParts = "";
+    if (options.quantize.empty())
+      others.calibration.clear();
+  }
+  return addCompression(others, pm, loc, /*scalesChannels=*/false);
+}
+
+/// Adds what makes the copy smaller.
+static LogicalResult addStructuralRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (options.prune != "structured")
+    return success();
+  if (options.pruneParts == "layers")
+    return emitError(loc)
+           << "unsupported parts 'layers' to remove from an exported model; supported: channels, heads, and "
+              "channels,heads";
+  CompileOptions structural = options;
+  structural.quantize = structural.quantizeMethod = structural.quantizeOutputs = "";
+  return addCompression(structural, pm, loc, /*scalesChannels=*/false);
+}
+
+LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
+  PassManager structural(module.getContext(), ModuleOp::getOperationName());
+  PassManager elements(module.getContext(), ModuleOp::getOperationName());
+  if (failed(addStructuralRewrites(options, structural, module.getLoc())) ||
+      failed(addElementRewrites(options, elements, module.getLoc())))
+    return failure();
+  if (structural.empty() && elements.empty())
+    return success();
+  PassManager infer(module.getContext(), ModuleOp::getOperationName());
+  infer.addPass(createInferOnnxShapes());
+  if (!structural.empty() && failed(infer.run(module)))
+    return failure();
   OwningOpRef<ModuleOp> copy(module.clone());
   if (failed(runPhases(*copy, "raise")))
     return failure();
-  llvm::StringMap<Before> before = listParameters(*copy);
-  options.recorder->record.passes = listPasses(pm);
-  if (failed(options.recorder->watch(*copy, [&] { return pm.run(*copy); })))
+  CompressionRecord &record = options.recorder->record;
+  record.passes = listPasses(structural) + (structural.empty() || elements.empty() ? "" : ",") + listPasses(elements);
+  llvm::StringMap<Before> before;
+  LogicalResult result = options.recorder->watch(*copy, [&]() -> LogicalResult {
+    if (!structural.empty() && (failed(structural.run(*copy)) || failed(makeSmaller(module, *copy))))
+      return failure();
+    before = listParameters(*copy);
+    return elements.run(*copy);
+  });
+  if (failed(result))
     return failure();
   SymbolTable symbols(module);
-  for (auto compressed : copy->getOps<ParamOp>()) {
-    Before from = before.lookup(compressed.getSymName());
-    if (from.storage == compressed.getStorage())
-      continue;
-    if (failed(exportWeight(symbols, compressed, from, options.recorder->record)))
+  for (auto compressed : copy->getOps<ParamOp>())
+    if (failed(exportWeight(symbols, compressed, before.lookup(compressed.getSymName()), record)))
       return failure();
-  }
   return success();
 }
 

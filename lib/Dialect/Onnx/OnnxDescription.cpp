@@ -82,6 +82,12 @@ Location redescribe(Location loc, StringRef key, StringAttr text) {
   return describe(StringAttr::get(loc.getContext(), ""), bare, key, text);
 }
 
+Location nameBeside(Location loc, StringRef ending) {
+  auto name = dyn_cast<NameLoc>(withoutDescription(loc));
+  return name ? NameLoc::get(StringAttr::get(loc.getContext(), name.getName().getValue() + ending), name.getChildLoc())
+              : loc;
+}
+
 void dropDescriptions(ModuleOp module) {
   module->removeAttr(kModelAttr);
   module.walk([](Operation *op) {
