@@ -27,6 +27,12 @@ bool WeightRecord::isChanged() const {
          llvm::any_of(steps, [](const WeightStep &step) { return step.isChanged; });
 }
 
+bool WeightRecord::isCompressed() const {
+  return formBefore != formAfter || shapeBefore != shapeAfter || llvm::any_of(steps, [](const WeightStep &step) {
+           return step.isChanged && step.weightError.value_or(1) != 0;
+         });
+}
+
 /// The root of the sum of the squares of `error` of all steps that changed elements.
 static std::optional<double> addErrors(ArrayRef<WeightStep> steps, std::optional<double> WeightStep::*error) {
   std::optional<double> sum;
@@ -81,6 +87,10 @@ std::string listPasses(OpPassManager &pm) {
   llvm::raw_string_ostream os(text);
   llvm::interleave(pm.getPasses(), os, [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
   return text;
+}
+
+int64_t CompressionRecord::countCompressed() const {
+  return llvm::count_if(weights, [](const WeightRecord &weight) { return weight.isCompressed(); });
 }
 
 //===----------------------------------------------------------------------===//
