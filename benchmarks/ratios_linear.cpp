@@ -239,7 +239,7 @@ void pairOfLayers(const Options &options, Pool &pool, const Case &test, cpu::Lev
 void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &size, cpu::Level level,
                         const std::string &name) {
   const Case plain = {"", "hone.packed_linear.u4", PackedFormat::U4, 64, 8};
-  const Case sparse = {"", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, 0.005};
+  const Case sparse = {"", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, false, 0.005};
   std::printf("%-34s times of a layer without:", name.c_str());
   for (int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
     int64_t most = rows < 64 ? 1 << 20 : 4;
