@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
+#include <random>
 
 namespace hone::bench {
 namespace {
@@ -23,6 +25,7 @@ struct Case {
   PackedFormat format;
   int64_t group, bits;   // bits of activations, 0 where they stay floats
   bool isSparse = false; // two of every four inputs are kept
+  double outliers = 0;   // share of the elements that lie apart
 };
 
 const Case kCases[] = {
@@ -68,6 +71,31 @@ Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {
   return level == cpu::Level::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
 }
 
+/// Random outliers of a layer, a share of its elements, as many in every row but for one.
+struct LayerOutliers {
+  std::vector<int32_t> starts;
+  std::vector<uint16_t> columns;
+  std::vector<_Float16> values;
+
+  LayerOutliers(const LayerSize &size, double share, std::mt19937 &random) {
+    double most = static_cast<double>(size.inputs - 1);
+    for (int64_t row = 0; row <= size.outputs; ++row) {
+      starts.push_back(static_cast<int32_t>(columns.size()));
+      auto count = static_cast<size_t>(share * static_cast<double>((row + 1) * size.inputs));
+      while (row < size.outputs && columns.size() < count)
+        columns.push_back(static_cast<uint16_t>(std::uniform_real_distribution(0.0, most)(random)));
+      std::sort(columns.begin() + starts.back(), columns.end());
+    }
+    values.assign(columns.size(), static_cast<_Float16>(0.25f));
+  }
+
+  std::array<hone_tensor, 3> views() {
+    auto count = static_cast<int64_t>(columns.size());
+    return {viewOf(starts.data(), HONE_I32, {static_cast<int64_t>(starts.size())}),
+            viewOf(columns.data(), HONE_I16, {count}), viewOf(values.data(), HONE_F16, {count})};
+  }
+};
+
 /// One layer after another from the pool, as a decoder reads them.
 class Layers {
 public:
@@ -85,8 +113,11 @@ public:
     count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
     for (int64_t i = 0; i < count; ++i) {
       uint8_t *at = pool.data() + i * layerBytes;
-      std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs}),
-                                           viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()})};
+      std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs})};
+      if (test.outliers > 0)
+        for (const hone_tensor &plane : outliers.emplace_back(size, test.outliers, random).views())
+          operands.push_back(plane);
+      operands.push_back(viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()}));
       if (test.isSparse)
         operands.push_back(viewOf(at + valueBytes, HONE_U8, {indexSizes.begin(), indexSizes.end()}));
       if (isQuantized(test.format)) {
@@ -116,6 +147,8 @@ private:
 
   const Case &test;
   Floats x, y;
+  std::mt19937 random{5};
+  std::deque<LayerOutliers> outliers;
   std::vector<std::vector<hone_tensor>> calls;
   int64_t layerBytes = 0, count = 0;
 };
@@ -202,6 +235,28 @@ void pairOfLayers(const Options &options, Pool &pool, const Case &test, cpu::Lev
   std::fflush(stdout);
 }
 
+/// A layer with outliers beside the same one without.
+void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &size, cpu::Level level,
+                        const std::string &name) {
+  const Case plain = {"", "hone.packed_linear.u4", PackedFormat::U4, 64, 8};
+  const Case sparse = {"", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, false, 0.005};
+  std::printf("%-34s times of a layer without:", name.c_str());
+  for (int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
+    int64_t most = rows < 64 ? 1 << 20 : 4;
+    Layers with(sparse, size, rows, most, pool.all()), without(plain, size, rows, most, pool.all());
+    Measurement measurement;
+    takeTurns(options, [&](bool counts) {
+      double seconds = with.run(findKernel(sparse.kernel, level), options.threads);
+      double limit = without.run(findKernel(plain.kernel, level), options.threads);
+      if (counts)
+        measurement.add(seconds, limit);
+    });
+    std::printf(" %.2f (%d rows)", median(measurement.ratios), static_cast<int>(rows));
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
 } // namespace
 
 void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
@@ -214,6 +269,12 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
       fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
       manyRows(options, pool, test, size, level, name);
     }
+  for (const LayerSize &size : kLayers) {
+    std::string name = "outliers/u4-g64-0.5%/" + std::to_string(size.outputs) + "x" + std::to_string(size.inputs) +
+                       "/" + std::string(levelName(level));
+    if (isWanted(options, name))
+      outliersBesideNone(options, pool, size, level, name);
+  }
   for (const Case &test : kCases) {
     std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
     if (!isQuantized(test.format) && !test.isSparse && isWanted(options, name))

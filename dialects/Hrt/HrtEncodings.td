@@ -25,11 +25,12 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
       of bytes.
     - `#hrt.panels<#hone.nm<2:4, of = type>>`: the kept elements of that encoding in the layout of
       runtime/cpu/packing/pack_sparse.h; planes `values`, and `indices` `[panels, inputs / 32, 16, 4]` of bytes.
+    - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
 
     *Constraints.*
 
     - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128, or a
-      `#hone.nm` that keeps 2 of 4 floats.
+      `#hone.nm` that keeps 2 of 4 floats, or a `#hone.dense_sparse` of such a `#hone.affine`.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
@@ -52,8 +53,12 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let extraClassDeclaration = [{
     /// What two of every four elements are kept of, or null where all are.
     ::hone::NmAttr getNm() const { return ::llvm::dyn_cast<::hone::NmAttr>(getElements()); }
-    /// The numbers that are packed, or null where elements are floats.
-    ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getElements()); }
+    /// The numbers that are packed, without outliers; null where elements are floats.
+    ::hone::AffineAttr getAffine() const {
+      return getSparse() ? getSparse().getBase() : ::llvm::dyn_cast<::hone::AffineAttr>(getElements());
+    }
+    /// Numbers and outliers, or null where there are no outliers.
+    ::hone::DenseSparseAttr getSparse() const { return ::llvm::dyn_cast<::hone::DenseSparseAttr>(getElements()); }
 
     /// Whether there are panels of weights in this encoding, or of plain f32 where it is null.
     static bool canPack(::mlir::Attribute encoding);

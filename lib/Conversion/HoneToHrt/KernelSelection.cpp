@@ -190,7 +190,7 @@ static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice 
 static Choice choosePackedMlp(MlpOp op) {
   hrt::PanelsAttr panels = getPanels(op.getUp());
   AffineAttr affine = panels.getAffine();
-  if (panels != getPanels(op.getDown()) || panels.getNm() || (affine && !affine.getAtLeast()) ||
+  if (panels != getPanels(op.getDown()) || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
       !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
     return {};
   int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);

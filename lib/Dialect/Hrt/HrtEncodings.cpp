@@ -57,6 +57,8 @@ cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
 static bool isPackable(Attribute elements) {
   if (auto nm = dyn_cast<NmAttr>(elements))
     return nm.getN() == 2 && nm.getM() == 4 && !nm.getAffine();
+  if (auto sparse = dyn_cast<DenseSparseAttr>(elements))
+    return isPackable(sparse.getBase());
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
     return llvm::is_contained(groups, affine.getGroup());
@@ -66,19 +68,22 @@ static bool isPackable(Attribute elements) {
 }
 
 bool PanelsAttr::canPack(Attribute encoding) {
-  return !encoding || isa<StoredAttr>(encoding) || (isa<AffineAttr, NmAttr>(encoding) && isPackable(encoding));
+  return !encoding || isa<StoredAttr>(encoding) ||
+         (isa<AffineAttr, NmAttr, DenseSparseAttr>(encoding) && isPackable(encoding));
 }
 
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
                        << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
-                          "#hone.nm of 2:4 floats";
+                          "#hone.nm of 2:4 floats, #hone.dense_sparse of #hone.affine";
   return success();
 }
 
 LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (getSparse() && failed(getSparse().verifyEncoding(shape, elementType, emitError)))
+    return failure();
   bool isSame = !getAffine() && elementType == getFloat(*this);
   if (shape.size() != 2 || (!isSame && !elementType.isF32())) // panels C2
     return emitError() << "expected a tensor in panels of " << getElements()
@@ -111,9 +116,18 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   return verifyBlocks("values", shape, elementType, emitError);
 }
 
-SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
+/// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
+static PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(panels.getAffine()); }
+
+SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   if (getNm())
     return getSparsePlanes(*this, shape, getFloat(*this));
+  if (DenseSparseAttr sparse = getSparse()) {
+    SmallVector<EncodingPlane> planes = sparse.getPlanes(shape, elementType);
+    planes.resize(DenseSparseAttr::kSparsePlanes);
+    llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
+    return planes;
+  }
   cpu::PackedFormat format = getFormat(*this);
   cpu::LinearShape linear = getLinearShape(*this, shape);
   std::array<int64_t, 4> values = cpu::packedLinearShape(format, linear);
@@ -173,6 +187,14 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
                         ArrayRef<MutableArrayRef<char>> planes) const {
   if (getNm())
     return repackSparse(*this, shape, source, from, planes);
+  if (DenseSparseAttr sparse = getSparse()) {
+    constexpr int64_t count = DenseSparseAttr::kSparsePlanes;
+    if (source != sparse)
+      return false;
+    for (auto [bytes, plane] : llvm::zip_equal(from.take_front(count), planes.take_front(count)))
+      llvm::copy(bytes, plane.begin());
+    return getBase(*this).repack(shape, sparse.getBase(), from.drop_front(count), planes.drop_front(count));
+  }
   if (getAffine()) {
     if (source != getAffine())
       return false;
@@ -191,7 +213,7 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
 LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  EncodingInterface source = getNm() ? EncodingInterface(getNm()) : EncodingInterface(getAffine());
+  EncodingInterface source = dyn_cast<EncodingInterface>(getElements());
   if (!source && elementType == getFloat(*this)) {
     repack(shape, StoredAttr::get(getFloat(*this)), dense, planes);
     return success();
@@ -258,6 +280,10 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
                         MutableArrayRef<char> dense) const {
   if (getNm())
     return unpackSparse(*this, shape, elementType, planes, dense);
+  if (DenseSparseAttr sparse = getSparse()) {
+    getBase(*this).unpack(shape, elementType, planes.drop_front(DenseSparseAttr::kSparsePlanes), dense);
+    return sparse.placeOutliers(shape, elementType, planes, dense);
+  }
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
   PanelReader from(*this, types, planes);
   PlainElements to(elementType);
@@ -308,6 +334,11 @@ Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
                                ValueRange indices) const {
   if (getNm())
     return buildSparseElement(builder, loc, *this, elementType, planes, indices);
+  if (DenseSparseAttr sparse = getSparse()) {
+    Value element = getBase(*this).buildElement(builder, loc, elementType,
+                                                planes.drop_front(DenseSparseAttr::kSparsePlanes), indices);
+    return sparse.buildChoice(builder, loc, planes, indices, element);
+  }
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (AffineAttr affine = getAffine()) {
@@ -332,6 +363,8 @@ ActivationRounding PanelsAttr::getActivationRounding() const {
 }
 
 std::string PanelsAttr::getKernelSuffix() const {
+  if (getSparse())
+    return "outliers." + getBase(*this).getKernelSuffix();
   switch (getFormat(*this)) {
   case cpu::PackedFormat::F32:
     return "f32";

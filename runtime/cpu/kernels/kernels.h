@@ -55,6 +55,16 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
 void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_linear.outliers.u8, .u4, .u3, .u2: hone.packed_linear of that format with three operands between x and the weight: starts[N + 1] i32,
+/// columns[count] u16 and outliers[count] f16, count at least 1. Those of row n are numbers starts[n] … starts[n + 1] - 1, by
+/// ascending column.
+///   W[n, k] = the outlier where there is one; its level is the zero point of its group, else as above
+/// Outliers are multiplied with x as it is; where both sides are rounded to bf16, so are they.
+void packedLinearOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.packed_mlp.u8, .u4, .u3, .u2: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear of
 /// that format; ints {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three,
 /// down_bias, residual, y.
