@@ -39,6 +39,22 @@ void addMultiple(double factor, const double *from, int64_t count, double *to) {
     to[j] += factor * from[j];
 }
 
+/// In lanes of their own, so that every width of vectors adds in the same order.
+HONE_EVERY_WIDTH
+double multiplyAndAdd(const double *a, const double *b, int64_t count) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {}, sum = 0;
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] += a[j + lane] * b[j + lane];
+  for (; j < count; ++j)
+    sum += a[j] * b[j];
+  for (double lane : sums)
+    sum += lane;
+  return sum;
+}
+
 /// One row: its levels and scales, what they miss, and how the error changes with each element.
 class Row {
 public:
@@ -57,9 +73,6 @@ public:
   }
 
 private:
-  /// What an element means, in multiples of its scale.
-  double stepsOf(int64_t column) const { return static_cast<double>(levels[column] - scales[column / width].zero); }
-
   void refineLevel(int64_t column) {
     AffineScale scale = scales[column / width];
     double wanted = elements[column] - difference[column] + gradient[column] / moment.at(column, column);
@@ -88,22 +101,20 @@ private:
   std::span<AffineScale> scales;
   double *difference, *gradient;
   int64_t width;
+  std::vector<double> steps; // of a group
 };
 
 void Row::refineScale(int64_t group, double *moved) {
   int64_t begin = group * width, end = std::min(begin + width, moment.size);
-  double slope = 0, curvature = 0;
-  for (int64_t i = begin; i < end; ++i) {
-    slope += stepsOf(i) * gradient[i];
-    if (stepsOf(i) == 0)
-      continue;
-    const double *row = moment.row(i);
-    double sum = 0;
-    for (int64_t j = begin; j < end; ++j)
-      sum += row[j] * stepsOf(j);
-    curvature += stepsOf(i) * sum;
-  }
   AffineScale &scale = scales[group];
+  // What the elements mean, in multiples of the scale.
+  steps.resize(end - begin);
+  for (int64_t i = begin; i < end; ++i)
+    steps[i - begin] = static_cast<double>(levels[i] - scale.zero);
+  double slope = multiplyAndAdd(steps.data(), gradient + begin, end - begin), curvature = 0;
+  for (int64_t i = begin; i < end; ++i)
+    if (steps[i - begin] != 0)
+      curvature += steps[i - begin] * multiplyAndAdd(steps.data(), moment.row(i) + begin, end - begin);
   float wanted = curvature > 0 ? scale.scale + static_cast<float>(slope / curvature) : scale.scale;
   if (format.hasHalfScales)
     wanted = static_cast<float>(static_cast<_Float16>(wanted));
