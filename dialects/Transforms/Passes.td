@@ -234,9 +234,10 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` that
     this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
     for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
-    change when each element is rounded to nearest, relative to that of the products: by the second moments in
-    `statistics`, a file that `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were
-    independent and alike. The choice is exact (`hone/Compress/Allocation.h`).
+    change when it is rounded, relative to that of the products: by the second moments in `statistics`, a file that
+    `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were independent and alike. With
+    `feedback` errors count as those of `gptq`, which later columns make up for. Where the file says what errors of weights
+    cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).
 
     Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. A target that is too small is an error.
   }];
@@ -285,3 +286,4 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD
+    Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,

@@ -90,6 +90,9 @@ struct CalibrateFlags {
   cl::opt<int64_t> maxTokens{"max-tokens", cl::desc("Use the first N tokens alone (default: all)"),
                              cl::init(std::numeric_limits<int64_t>::max()), cl::value_desc("N"),
                              cl::sub(calibrateCommand)};
+  cl::opt<int64_t> costTokens{"cost-tokens",
+                              cl::desc("Also measure what errors of each weight cost, on the first N tokens"),
+                              cl::value_desc("N"), cl::sub(calibrateCommand)};
   cl::opt<int64_t> threads{"threads", cl::desc("Threads (default: one for each processor)"), cl::value_desc("N"),
                            cl::sub(calibrateCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -309,7 +312,7 @@ static int runCalibrate(const CalibrateFlags &flags) {
     return fail("expected -o FILE.safetensors");
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
   if (failed(checkRange(flags.window, unbounded)) || failed(checkRange(flags.maxTokens, unbounded)) ||
-      failed(checkRange(flags.threads, cli::kMostThreads)))
+      failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)))
     return 1;
   CalibrateOptions options;
   options.input = flags.input;
@@ -317,6 +320,7 @@ static int runCalibrate(const CalibrateFlags &flags) {
   options.output = flags.output;
   options.window = flags.window;
   options.maxTokens = flags.maxTokens;
+  options.costTokens = flags.costTokens;
   options.threads = static_cast<int>(flags.threads);
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

@@ -94,11 +94,12 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
 }
 
 /// Lets each weight have a form of its own, under the budget of the options.
-static void addChoice(const CompileOptions &options, OpPassManager &pm) {
+static void addChoice(const CompileOptions &options, OpPassManager &pm, bool hasFeedback) {
   ChooseWidthsOptions choose;
   choose.bitsPerWeight = *options.targetBits;
   if (options.group)
     choose.groups = {*options.group};
+  choose.feedback = hasFeedback;
   choose.statistics = options.calibration;
   pm.addPass(createChooseWidths(choose));
 }
@@ -144,7 +145,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
     quantize.refinements = kRefinements;
   }
   if (options.targetBits)
-    addChoice(options, pm);
+    addChoice(options, pm, /*hasFeedback=*/quantize.method == "gptq");
   quantize.outliers = options.outliers;
   quantize.sensitivities = options.sensitivities;
   if (!options.outlierMethod.empty())
