@@ -69,23 +69,28 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
 class Hrt_BlocksAttr<string name, string word> : AttrDef<Hrt_Dialect, name, [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>, DeclareAttrInterfaceMethods<Hone_StateLayoutInterface>]> {
   let mnemonic = word;
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$bits);
+  let assemblyFormat = "(`<` struct($bits)^ `>`)?";
   let extraClassDeclaration = [{
     /// Whether there are blocks of such elements.
     static bool canBlock(::mlir::Type elementType) {
       return elementType.isF32() || elementType.isF16() || elementType.isBF16();
     }
   }];
+  let genVerifyDecl = 1;
 }
 
 def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
   let summary = "keys `[B, H, S, D]` of a session's state in blocks of 16 positions";
   let description = [{
     *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
-    attention, which alone read it.
+    attention, which alone read it. With `bits` it holds what `#hone.rounded` of so many bits does, in the layout RoundedKeyLayout
+    of runtime/cpu/packing/rounded_blocks.h.
 
     *Constraints.*
 
     - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+    - C2. `bits` is 0, 4 or 8, and elements are of f32 unless it is 0.
 
     *Example.*
     ```mlir
@@ -97,11 +102,12 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
 def Hrt_ValueBlocksAttr : Hrt_BlocksAttr<"ValueBlocks", "value_blocks"> {
   let summary = "values `[B, H, S, D]` of a session's state in blocks of positions that share words";
   let description = [{
-    *Meaning.* As `#hrt.key_blocks`, in the layout BlockedValueLayout.
+    *Meaning.* As `#hrt.key_blocks`, in the layouts BlockedValueLayout and RoundedValueLayout.
 
     *Constraints.*
 
     - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+    - C2. `bits` is 0, 4 or 8, and elements are of f32 unless it is 0.
 
     *Example.*
     ```mlir

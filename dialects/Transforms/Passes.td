@@ -255,13 +255,14 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
 }
 
 def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
-  let summary = "Keep the keys and values of sessions in 16 bits";
+  let summary = "Keep the keys and values of sessions in 16 bits or fewer";
   let description = [{
     A slot of the session's state that holds f32, and that only attention reads as keys or values, holds `type` instead: fresh
-    positions are rounded to nearest, ties to even, before they are appended. Attention still computes in f32. A remark says
-    which slots are converted, and why others are not.
+    positions are rounded to nearest, ties to even, before they are appended, or to the integers of `#hone.rounded` as they are.
+    Attention still computes in f32. A remark says which slots are converted, and why others are not.
   }];
-  let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"", "the type of the kept elements: bf16 or f16">];
+  let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"",
+                        "the type of the kept elements: bf16, f16, int8 or int4">];
   let statistics = [Statistic<"numConverted", "num-slots-converted", "Number of slots converted">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -127,7 +127,7 @@ struct CompileFlags {
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> cache{
       "kv-cache",
-      cl::desc("Type to keep keys and values of sessions in: f16, bf16, or model for the model's own "
+      cl::desc("Type to keep keys and values of sessions in: f16, bf16, int8, int4, or model for the model's own "
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};

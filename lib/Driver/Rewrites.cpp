@@ -204,10 +204,11 @@ LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Loca
   else if (!options.weights.empty())
     return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
   StringRef cache = getCacheType(options);
-  if (cache == "f16" || cache == "bf16")
+  if (llvm::is_contained({"f16", "bf16", "int8", "int4"}, cache))
     pm.addPass(createConvertState({cache.str()}));
   else if (!cache.empty() && cache != "model")
-    return emitError(loc) << "unsupported type '" << cache << "' of keys and values; supported: bf16, f16, model";
+    return emitError(loc) << "unsupported type '" << cache
+                          << "' of keys and values; supported: bf16, f16, int8, int4, model";
   std::string error;
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))

@@ -93,8 +93,11 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
   return success();
 }
 
-static LogicalResult verifyBlocks(StringRef what, ArrayRef<int64_t> shape, Type elementType,
+static LogicalResult verifyBlocks(StringRef what, int64_t bits, ArrayRef<int64_t> shape, Type elementType,
                                   llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (bits != 0 && !elementType.isF32()) // key_blocks C2, value_blocks C2
+    return emitError() << "expected " << what << " in blocks of " << bits << " bits to have elements of f32, but got "
+                       << elementType;
   if (shape.size() != 4 || !KeyBlocksAttr::canBlock(elementType)) // key_blocks C1, value_blocks C1
     return emitError() << "expected " << what
                        << " in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got " << shape.size()
@@ -102,18 +105,36 @@ static LogicalResult verifyBlocks(StringRef what, ArrayRef<int64_t> shape, Type 
   return success();
 }
 
+static LogicalResult verifyBits(int64_t bits, llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (bits == 0 || bits == 4 || bits == 8) // key_blocks C2, value_blocks C2
+    return success();
+  return emitError() << "unsupported number of bits " << bits << " of numbers in blocks; supported: 0, 4, 8";
+}
+
+LogicalResult KeyBlocksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  return verifyBits(bits, emitError);
+}
+
+LogicalResult ValueBlocksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  return verifyBits(bits, emitError);
+}
+
 StringRef KeyBlocksAttr::getLayoutName() const { return getMnemonic(); }
 
 StringRef ValueBlocksAttr::getLayoutName() const { return getMnemonic(); }
 
+int64_t KeyBlocksAttr::getIntegerBits() const { return getBits(); }
+
+int64_t ValueBlocksAttr::getIntegerBits() const { return getBits(); }
+
 LogicalResult KeyBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                             llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyBlocks("keys", shape, elementType, emitError);
+  return verifyBlocks("keys", getBits(), shape, elementType, emitError);
 }
 
 LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyBlocks("values", shape, elementType, emitError);
+  return verifyBlocks("values", getBits(), shape, elementType, emitError);
 }
 
 /// The panels of the base of a weight with outliers, whose planes follow those of the outliers.

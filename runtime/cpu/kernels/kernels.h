@@ -97,9 +97,11 @@ void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t 
 void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.attention.i8: hone.attention.f32 with key and value of i8, and between prefix and out two operands more:
-/// key_scales[B, Hk, Sk], value_scales[B, Hk, Sk]. Element d of key j is key_scales[b, h, j] · key[b, h, j, d].
-void attentionI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+/// hone.attention.blocks.i8, .u4: the same with key as RoundedKeyLayout and value as RoundedValueLayout of
+/// runtime/cpu/packing/rounded_blocks.h have them, of 8 and of 4 bits. Strides count bytes. Queries, and weights of the keys that
+/// are taken at once, are rounded to integers of 16 bits under one step each; products are integers.
+void attentionBlocksI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void attentionBlocksU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.
 /// y = x / sqrt(mean(x²) + epsilon) · weight, or · (1 + weight) with unit_offset (Zhang and Sennrich, 2019).

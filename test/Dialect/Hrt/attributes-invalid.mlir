@@ -42,6 +42,18 @@ func.func private @f() -> tensor<1x2x?x8xi8, #hrt.value_blocks>
 
 // -----
 
+// @key_blocks_c2_bits
+// expected-error @below {{unsupported number of bits 3 of numbers in blocks; supported: 0, 4, 8}}
+func.func private @f() -> tensor<1x2x?x8xf32, #hrt.key_blocks<bits = 3>>
+
+// -----
+
+// @value_blocks_c2_elements
+// expected-error @below {{expected values in blocks of 8 bits to have elements of f32, but got 'bf16'}}
+func.func private @f() -> tensor<1x2x?x8xbf16, #hrt.value_blocks<bits = 8>>
+
+// -----
+
 // @panels_c1_nm
 // expected-error @below {{unsupported packed elements #hone.nm<1:4, of = bf16>}}
 func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<1:4, of = bf16>>>
