@@ -17,6 +17,24 @@ using cpu::PackedFormat;
 
 static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 
+LayerOutliers::LayerOutliers(const LayerSize &size, double share, std::mt19937 &random) {
+  double most = static_cast<double>(size.inputs - 1);
+  for (int64_t row = 0; row <= size.outputs; ++row) {
+    starts.push_back(static_cast<int32_t>(columns.size()));
+    auto count = static_cast<size_t>(share * static_cast<double>((row + 1) * size.inputs));
+    while (row < size.outputs && columns.size() < count)
+      columns.push_back(static_cast<uint16_t>(std::uniform_real_distribution(0.0, most)(random)));
+    std::sort(columns.begin() + starts.back(), columns.end());
+  }
+  values.assign(columns.size(), static_cast<_Float16>(0.25f));
+}
+
+std::array<hone_tensor, 3> LayerOutliers::views() {
+  auto count = static_cast<int64_t>(columns.size());
+  return {viewOf(starts.data(), HONE_I32, {static_cast<int64_t>(starts.size())}),
+          viewOf(columns.data(), HONE_I16, {count}), viewOf(values.data(), HONE_F16, {count})};
+}
+
 PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_t rows, int64_t most,
                            std::span<uint8_t> pool)
     : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
@@ -33,8 +51,11 @@ PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_
   count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
   for (int64_t i = 0; i < count; ++i) {
     uint8_t *at = pool.data() + i * layerBytes;
-    std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs}),
-                                         viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()})};
+    std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs})};
+    if (test.outliers > 0)
+      for (const hone_tensor &plane : outliers.emplace_back(size, test.outliers, random).views())
+        operands.push_back(plane);
+    operands.push_back(viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()}));
     if (test.isSparse)
       operands.push_back(viewOf(at + valueBytes, HONE_U8, {indexSizes.begin(), indexSizes.end()}));
     if (isQuantized(test.format)) {

@@ -10,6 +10,10 @@
 
 #include "cpu/packing/pack_linear.h"
 
+#include <array>
+#include <deque>
+#include <random>
+
 namespace hone::bench {
 
 /// A kernel, and the weights and activations that it multiplies.
@@ -18,6 +22,7 @@ struct LinearCase {
   cpu::PackedFormat format;
   int64_t group, bits;   // bits of activations, 0 where they stay floats
   bool isSparse = false; // two of every four inputs are kept
+  double outliers = 0;   // share of the elements that lie apart
 };
 
 struct LayerSize {
@@ -25,6 +30,16 @@ struct LayerSize {
 };
 
 inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
+
+/// Random outliers of a layer, a share of its elements, as many in every row but for one.
+struct LayerOutliers {
+  std::vector<int32_t> starts;
+  std::vector<uint16_t> columns;
+  std::vector<_Float16> values;
+
+  LayerOutliers(const LayerSize &size, double share, std::mt19937 &random);
+  std::array<hone_tensor, 3> views();
+};
 
 /// One layer after another from the pool, as a decoder reads them.
 class PackedLayers {
@@ -41,6 +56,8 @@ public:
 private:
   LinearCase test;
   Floats x, y;
+  std::mt19937 random{5};
+  std::deque<LayerOutliers> outliers;
   std::vector<std::vector<hone_tensor>> calls;
   int64_t layerBytes = 0, count = 0;
 };

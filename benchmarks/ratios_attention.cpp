@@ -7,6 +7,8 @@
 #include "limits.h"
 #include "measure.h"
 
+#include "cpu/packing/rounded_blocks.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -18,35 +20,35 @@ constexpr int64_t kHeads = 14, kKeyHeads = 2, kSize = 64;
 struct Case {
   const char *name, *kernel;
   hone_dtype dtype;
-  int64_t elementBytes;
+  int64_t positionBytes; // of keys or values of a head
 };
 
+constexpr int64_t roundedBytes(int64_t bits) { return cpu::RoundedKeyLayout(bits, kSize).positionBytes(); }
+
 const Case kCases[] = {
-    {"f32", "hone.attention.f32", HONE_F32, 4},
-    {"bf16", "hone.attention.bf16", HONE_BF16, 2},
-    {"f16", "hone.attention.f16", HONE_F16, 2},
-    {"blocks/f32", "hone.attention.blocks.f32", HONE_F32, 4},
-    {"blocks/bf16", "hone.attention.blocks.bf16", HONE_BF16, 2},
-    {"blocks/f16", "hone.attention.blocks.f16", HONE_F16, 2},
-    {"i8", "hone.attention.i8", HONE_I8, 1},
+    {"f32", "hone.attention.f32", HONE_F32, 4 * kSize},
+    {"bf16", "hone.attention.bf16", HONE_BF16, 2 * kSize},
+    {"f16", "hone.attention.f16", HONE_F16, 2 * kSize},
+    {"blocks/f32", "hone.attention.blocks.f32", HONE_F32, 4 * kSize},
+    {"blocks/bf16", "hone.attention.blocks.bf16", HONE_BF16, 2 * kSize},
+    {"blocks/f16", "hone.attention.blocks.f16", HONE_F16, 2 * kSize},
+    {"blocks/i8", "hone.attention.blocks.i8", HONE_I8, roundedBytes(8)},
+    {"blocks/u4", "hone.attention.blocks.u4", HONE_I8, roundedBytes(4)},
 };
 
 /// One layer after another from the pool, each with keys and values of its own.
 class Layers {
 public:
   Layers(const Case &test, int64_t queries, int64_t keys, int64_t most, std::span<uint8_t> pool)
-      : query(kHeads * queries * kSize, 0.01f), out(kHeads * queries * kSize, 0), scales(kKeyHeads * keys, 0.01f) {
-    int64_t cacheBytes = kKeyHeads * keys * kSize * test.elementBytes;
+      : query(kHeads * queries * kSize, 0.01f), out(kHeads * queries * kSize, 0) {
+    int64_t cacheBytes = kKeyHeads * keys * test.positionBytes;
     int64_t count = std::min(most, static_cast<int64_t>(pool.size()) / (2 * cacheBytes));
     bytes = static_cast<double>(count * 2 * cacheBytes);
     for (int64_t i = 0; i < count; ++i) {
       uint8_t *at = pool.data() + i * 2 * cacheBytes;
       std::vector<hone_tensor> operands = {viewOf(query.data(), HONE_F32, {1, kHeads, queries, kSize}),
-                                           viewOf(at, test.dtype, {1, kKeyHeads, keys, kSize}),
-                                           viewOf(at + cacheBytes, test.dtype, {1, kKeyHeads, keys, kSize})};
+                                           viewOfCache(test, at, keys), viewOfCache(test, at + cacheBytes, keys)};
       operands.resize(9, absentOperand());
-      if (test.dtype == HONE_I8)
-        operands.resize(11, viewOf(scales.data(), HONE_F32, {1, kKeyHeads, keys}));
       operands.push_back(viewOf(out.data(), HONE_F32, {1, kHeads, queries, kSize}));
       calls.push_back(std::move(operands));
     }
@@ -65,7 +67,15 @@ public:
   double bytes = 0;
 
 private:
-  Floats query, out, scales;
+  /// Of rounded numbers, strides count bytes.
+  static hone_tensor viewOfCache(const Case &test, void *at, int64_t keys) {
+    int64_t width = test.dtype == HONE_I8 ? test.positionBytes : kSize;
+    hone_tensor tensor = viewOf(at, test.dtype, {1, kKeyHeads, keys, width});
+    tensor.sizes[3] = kSize;
+    return tensor;
+  }
+
+  Floats query, out;
   std::vector<std::vector<hone_tensor>> calls;
 };
 

@@ -141,6 +141,28 @@ void pairOfLayers(const Options &options, Pool &pool, const LinearCase &test, cp
   std::fflush(stdout);
 }
 
+/// A layer with outliers beside the same one without.
+void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &size, cpu::Level level,
+                        const std::string &name) {
+  const LinearCase plain = {"", "hone.packed_linear.u4", PackedFormat::U4, 64, 8};
+  const LinearCase sparse = {"", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, false, 0.005};
+  std::printf("%-34s times of a layer without:", name.c_str());
+  for (int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
+    int64_t most = rows < 64 ? 1 << 20 : 4;
+    PackedLayers with(sparse, size, rows, most, pool.all()), without(plain, size, rows, most, pool.all());
+    Measurement measurement;
+    takeTurns(options, [&](bool counts) {
+      double seconds = with.run(findKernel(sparse.kernel, level), options.threads);
+      double limit = without.run(findKernel(plain.kernel, level), options.threads);
+      if (counts)
+        measurement.add(seconds, limit);
+    });
+    std::printf(" %.2f (%d rows)", median(measurement.ratios), static_cast<int>(rows));
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
 } // namespace
 
 void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
@@ -153,6 +175,12 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
       fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
       manyRows(options, pool, test, size, level, name);
     }
+  for (const LayerSize &size : kLayers) {
+    std::string name = "outliers/u4-g64-0.5%/" + std::to_string(size.outputs) + "x" + std::to_string(size.inputs) +
+                       "/" + std::string(levelName(level));
+    if (isWanted(options, name))
+      outliersBesideNone(options, pool, size, level, name);
+  }
   for (const LinearCase &test : kCases) {
     std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
     if (!isQuantized(test.format) && !test.isSparse && isWanted(options, name))

@@ -149,8 +149,8 @@ def BlockState : Pass<"hone-block-state", "::mlir::ModuleOp"> {
   let description = [{
     A slot `[B, H, S, D]` of f32, f16 or bf16 that grows along S, and that only attention which has a kernel reads, as its keys or
     as its values, gets the encoding `#hrt.key_blocks` or `#hrt.value_blocks`, where both keys and values of such attention come
-    from slots. The runtime turns positions into blocks when they are appended. A remark says which slots are, and why others
-    are not.
+    from slots. The runtime turns positions into blocks when they are appended, and rounds them where the slot is
+    `#hone.rounded`; such a slot that cannot be in blocks is kept as it comes. A remark says which slots are, and why others are not.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect"];
   let statistics = [Statistic<"numBlocked", "num-slots-blocked", "Number of slots that are kept in blocks">];
@@ -218,6 +218,17 @@ def LimitLogits : RaisingPass<"hone-limit-logits"> {
     is made of the last `hone.kv_wanted` rows alone, and the size of the result gets the name "wanted".
   }];
   let statistics = [Statistic<"numLimited", "num-logits-limited", "Number of products limited">];
+}
+
+def WidenFloats : RaisingPass<"hone-widen-floats"> {
+  let summary = "Compute in f32 what a model computes in 16 bits";
+  let description = [{
+    Where products, feed-forward blocks or attention have activations of f16 or bf16, for which no kernel is, every value of such
+    elements becomes f32, and is no longer rounded on the way. Weights that products and tables read stay as they are stored,
+    and so do slots of the state; inputs and outputs of the file keep their types. Operations that cannot have f32 stand between
+    casts.
+  }];
+  let statistics = [Statistic<"numWidened", "num-functions-widened", "Number of functions widened">];
 }
 
 def RaiseNorms : RaisingPass<"hone-raise-norms"> {

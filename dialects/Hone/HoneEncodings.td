@@ -3,7 +3,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Encodings say how the elements of a weight are laid out in bytes; `#hone.external` says where the bytes are.
+// Encodings say how the elements of a weight are laid out in bytes, or those of a slot of the state; `#hone.external` says where the
+// bytes are.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -223,6 +224,34 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     ::mlir::Value buildChoice(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange planes,
                               ::mlir::ValueRange indices, ::mlir::Value element) const;
   }];
+}
+
+def Hone_RoundedAttr : AttrDef<Hone_Dialect, "Rounded", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "rounded";
+  let summary = "what a session keeps as integers of few bits, each row with numbers of its own";
+  let description = [{
+    *Meaning.* A tensor that the state gives, whose rows along the last dimension were rounded when they were appended: those of
+    keys and values are the numbers of a position and head. Of a row x are stored levels l and, as bf16,
+
+    - with 8 bits the step s, the least that is no less than max |x| / 127: an element is s · l, with l in -127 … 127;
+    - with 4 bits the base b, the largest that is no more than min x, and the step s, the least that is no less than
+      (max x - b) / 15: an element is b + s · l, with l in 0 … 15.
+
+    Levels are rounded to nearest, ties to even. A row that has an infinity or no number becomes NaN.
+
+    *Constraints.*
+
+    - C1. `bits` is 4 or 8.
+    - C2. The tensor has at least one dimension, and elements of f32.
+
+    *Example.*
+    ```mlir
+    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.rounded<bits = 8>>, axis = 2>]} {}
+    ```
+  }];
+  let parameters = (ins "int64_t":$bits);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Hone_ExternalAttr : AttrDef<Hone_Dialect, "External"> {

@@ -72,6 +72,8 @@ def Hone_StateLayoutInterface : AttrInterface<"StateLayoutInterface", [Verifiabl
   }];
   let methods = [
     InterfaceMethod<"The word for this layout in manifests.", "::llvm::StringRef", "getLayoutName", (ins)>,
+    InterfaceMethod<"How many bits a number has that rounding made an integer, as `#hone.rounded` says, or 0.", "int64_t", "getIntegerBits",
+      (ins)>,
   ];
 }
 

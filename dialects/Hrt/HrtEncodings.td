@@ -25,11 +25,13 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
       of bytes.
     - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;
       planes `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
+    - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
 
     *Constraints.*
 
     - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128, or a
-      `#hone.nm` that keeps 2 of 4 of those, of 4 bits, or of 8 without zero points.
+      `#hone.nm` that keeps 2 of 4 of those, of 4 bits, or of 8 without zero points, or a `#hone.dense_sparse` of such a
+      `#hone.affine`.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
@@ -52,10 +54,14 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let extraClassDeclaration = [{
     /// What two of every four elements are kept of, or null where all are.
     ::hone::NmAttr getNm() const { return ::llvm::dyn_cast<::hone::NmAttr>(getElements()); }
-    /// The numbers that are packed, all or kept ones, or null where elements are floats.
+    /// The numbers that are packed, all or kept ones, without outliers; null where elements are floats.
     ::hone::AffineAttr getAffine() const {
+      if (getSparse())
+        return getSparse().getBase();
       return ::llvm::dyn_cast<::hone::AffineAttr>(getNm() ? getNm().getOf() : getElements());
     }
+    /// Numbers and outliers, or null where there are no outliers.
+    ::hone::DenseSparseAttr getSparse() const { return ::llvm::dyn_cast<::hone::DenseSparseAttr>(getElements()); }
 
     /// Whether there are panels of weights in this encoding, or of plain f32 where it is null.
     static bool canPack(::mlir::Attribute encoding);
@@ -66,23 +72,28 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
 class Hrt_BlocksAttr<string name, string word> : AttrDef<Hrt_Dialect, name, [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>, DeclareAttrInterfaceMethods<Hone_StateLayoutInterface>]> {
   let mnemonic = word;
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$bits);
+  let assemblyFormat = "(`<` struct($bits)^ `>`)?";
   let extraClassDeclaration = [{
     /// Whether there are blocks of such elements.
     static bool canBlock(::mlir::Type elementType) {
       return elementType.isF32() || elementType.isF16() || elementType.isBF16();
     }
   }];
+  let genVerifyDecl = 1;
 }
 
 def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
   let summary = "keys `[B, H, S, D]` of a session's state in blocks of 16 positions";
   let description = [{
     *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
-    attention, which alone read it.
+    attention, which alone read it. With `bits` it holds what `#hone.rounded` of so many bits does, in the layout RoundedKeyLayout
+    of runtime/cpu/packing/rounded_blocks.h.
 
     *Constraints.*
 
     - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+    - C2. `bits` is 0, 4 or 8, and elements are of f32 unless it is 0.
 
     *Example.*
     ```mlir
@@ -94,11 +105,12 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
 def Hrt_ValueBlocksAttr : Hrt_BlocksAttr<"ValueBlocks", "value_blocks"> {
   let summary = "values `[B, H, S, D]` of a session's state in blocks of positions that share words";
   let description = [{
-    *Meaning.* As `#hrt.key_blocks`, in the layout BlockedValueLayout.
+    *Meaning.* As `#hrt.key_blocks`, in the layouts BlockedValueLayout and RoundedValueLayout.
 
     *Constraints.*
 
     - C1. The tensor has 4 dimensions, and elements of f32, f16 or bf16.
+    - C2. `bits` is 0, 4 or 8, and elements are of f32 unless it is 0.
 
     *Example.*
     ```mlir

@@ -245,9 +245,10 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` that
     this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
     for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
-    change when each element is rounded to nearest, relative to that of the products: by the second moments in
-    `statistics`, a file that `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were
-    independent and alike. The choice is exact (`hone/Compress/Allocation.h`).
+    change when it is rounded, relative to that of the products: by the second moments in `statistics`, a file that
+    `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were independent and alike. With
+    `feedback` errors count as those of `gptq`, which later columns make up for. Where the file says what errors of weights
+    cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).
 
     Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. A target that is too small is an error.
   }];
@@ -265,13 +266,14 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
 }
 
 def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
-  let summary = "Keep the keys and values of sessions in 16 bits";
+  let summary = "Keep the keys and values of sessions in 16 bits or fewer";
   let description = [{
     A slot of the session's state that holds f32, and that only attention reads as keys or values, holds `type` instead: fresh
-    positions are rounded to nearest, ties to even, before they are appended. Attention still computes in f32. A remark says
-    which slots are converted, and why others are not.
+    positions are rounded to nearest, ties to even, before they are appended, or to the integers of `#hone.rounded` as they are.
+    Attention still computes in f32. A remark says which slots are converted, and why others are not.
   }];
-  let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"", "the type of the kept elements: bf16 or f16">];
+  let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"",
+                        "the type of the kept elements: bf16, f16, int8 or int4">];
   let statistics = [Statistic<"numConverted", "num-slots-converted", "Number of slots converted">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -296,3 +298,4 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD
+    Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,

@@ -97,6 +97,8 @@ OptionalShape ShapeRules::microsoft(StringRef name) {
       shape->back() = getInteger(op, "N", 0);
     return shape;
   }
+  if (name == "GatherBlockQuantized")
+    return gatherBlocks();
   if (name == "GroupQueryAttention" && result == 0) {
     OptionalShape query = in(0);
     if (!query || query->size() != 3)

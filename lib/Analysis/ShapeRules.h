@@ -45,6 +45,8 @@ private:
   OptionalShape expand();
   OptionalShape tile();
   OptionalShape gather();
+  OptionalShape gatherBlocks();
+  OptionalShape gatherFrom(const OptionalShape &data, int64_t along);
   OptionalShape concat();
   OptionalShape slice();
   OptionalShape range();

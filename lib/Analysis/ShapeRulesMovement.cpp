@@ -57,11 +57,25 @@ OptionalShape ShapeRules::tile() {
   return shape;
 }
 
-OptionalShape ShapeRules::gather() {
-  OptionalShape data = in(0), indices = in(1);
+OptionalShape ShapeRules::gather() { return gatherFrom(in(0), getInteger(op, "axis", 0)); }
+
+/// Where the table is bytes, each holds 8 / bits of its elements, along the last dimension.
+OptionalShape ShapeRules::gatherBlocks() {
+  OptionalShape data = in(0);
+  int64_t bits = getInteger(op, "bits", 4);
+  if (data && !data->empty() && getElementTypeOrSelf(op->getOperand(0)).isInteger(8)) {
+    if (bits != 4 && bits != 8)
+      return std::nullopt;
+    data->back() = data->back() * Polynomial(8 / bits);
+  }
+  return gatherFrom(data, getInteger(op, "gather_axis", 0));
+}
+
+OptionalShape ShapeRules::gatherFrom(const OptionalShape &data, int64_t along) {
+  OptionalShape indices = in(1);
   if (!data || !indices)
     return std::nullopt;
-  auto axis = normalizeAxis(getInteger(op, "axis", 0), data->size());
+  auto axis = normalizeAxis(along, data->size());
   if (!axis)
     return std::nullopt;
   Shape shape(ArrayRef(*data).take_front(*axis));

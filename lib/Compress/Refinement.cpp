@@ -6,13 +6,14 @@
 #include "hone/Compress/Refinement.h"
 
 #include "DenseProduct.h"
+#include "EveryWidth.h"
 
 #include <vector>
 
 namespace hone::compress {
 namespace {
 
-/// Rows that a thread takes at a time; H' is read once for their first gradients.
+/// Rows that a thread takes at a time; H' is read once for their first gradients, and once a pass over their levels.
 constexpr int64_t kRows = 16;
 
 /// H' in f64, and what of it is asked for often.
@@ -32,6 +33,28 @@ struct DampedMoment {
   const double *row(int64_t i) const { return elements.data() + i * size; }
 };
 
+HONE_EVERY_WIDTH
+void addMultiple(double factor, const double *from, int64_t count, double *to) {
+  for (int64_t j = 0; j < count; ++j)
+    to[j] += factor * from[j];
+}
+
+/// In lanes of their own, so that every width of vectors adds in the same order.
+HONE_EVERY_WIDTH
+double multiplyAndAdd(const double *a, const double *b, int64_t count) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {}, sum = 0;
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] += a[j + lane] * b[j + lane];
+  for (; j < count; ++j)
+    sum += a[j] * b[j];
+  for (double lane : sums)
+    sum += lane;
+  return sum;
+}
+
 /// One row: its levels and scales, what they miss, and how the error changes with each element.
 class Row {
 public:
@@ -41,47 +64,15 @@ public:
       : format(format), moment(moment), elements(elements), isFixed(isFixed), levels(levels), scales(scales),
         difference(difference), gradient(gradient), width(format.width(moment.size)) {}
 
-  void refineScales() {
-    for (int64_t group = 0; group < static_cast<int64_t>(scales.size()); ++group)
-      refineScale(group);
-  }
+  /// The gradient is left to the caller: `moved` gets, for each element of the group, by how much its difference became less.
+  void refineScale(int64_t group, double *moved);
   /// But for the outliers among all of the weight, of which the row's first element is number `first`.
-  void refineLevels(const Outliers &outliers, int64_t first) {
-    for (int64_t column = 0; column < moment.size; ++column)
-      if (elements[column] != 0 && !isFixed[column] && (outliers.empty() || !outliers[first + column]))
-        refineLevel(column);
+  void refineLevel(int64_t column, const Outliers &outliers, int64_t first) {
+    if (elements[column] != 0 && !isFixed[column] && (outliers.empty() || !outliers[first + column]))
+      refineLevel(column);
   }
 
 private:
-  /// What an element means, in multiples of its scale.
-  double stepsOf(int64_t column) const { return static_cast<double>(levels[column] - scales[column / width].zero); }
-
-  void refineScale(int64_t group) {
-    int64_t begin = group * width, end = std::min(begin + width, moment.size);
-    double slope = 0, curvature = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      slope += stepsOf(i) * gradient[i];
-      if (stepsOf(i) == 0)
-        continue;
-      const double *row = moment.row(i);
-      double sum = 0;
-      for (int64_t j = begin; j < end; ++j)
-        sum += row[j] * stepsOf(j);
-      curvature += stepsOf(i) * sum;
-    }
-    AffineScale &scale = scales[group];
-    float wanted = curvature > 0 ? scale.scale + static_cast<float>(slope / curvature) : scale.scale;
-    if (format.hasHalfScales)
-      wanted = static_cast<float>(static_cast<_Float16>(wanted));
-    double change = static_cast<double>(wanted) - scale.scale;
-    // The error becomes less by 2 change slope - change² curvature.
-    if (!std::isfinite(wanted) || wanted == 0 || !(change * (2 * slope - change * curvature) > 0))
-      return;
-    scale.scale = wanted;
-    for (int64_t i = begin; i < end; ++i)
-      move(i, elements[i] - scale.valueOf(levels[i]));
-  }
-
   void refineLevel(int64_t column) {
     AffineScale scale = scales[column / width];
     double wanted = elements[column] - difference[column] + gradient[column] / moment.at(column, column);
@@ -98,10 +89,8 @@ private:
   void move(int64_t column, double missing) {
     double change = missing - difference[column];
     difference[column] = missing;
-    const double *row = moment.row(column);
     if (change != 0)
-      for (int64_t j = 0; j < moment.size; ++j)
-        gradient[j] += change * row[j];
+      addMultiple(change, moment.row(column), moment.size, gradient);
   }
 
   AffineFormat format;
@@ -112,7 +101,47 @@ private:
   std::span<AffineScale> scales;
   double *difference, *gradient;
   int64_t width;
+  std::vector<double> steps; // of a group
 };
+
+void Row::refineScale(int64_t group, double *moved) {
+  int64_t begin = group * width, end = std::min(begin + width, moment.size);
+  AffineScale &scale = scales[group];
+  // What the elements mean, in multiples of the scale.
+  steps.resize(end - begin);
+  for (int64_t i = begin; i < end; ++i)
+    steps[i - begin] = static_cast<double>(levels[i] - scale.zero);
+  double slope = multiplyAndAdd(steps.data(), gradient + begin, end - begin), curvature = 0;
+  for (int64_t i = begin; i < end; ++i)
+    if (steps[i - begin] != 0)
+      curvature += steps[i - begin] * multiplyAndAdd(steps.data(), moment.row(i) + begin, end - begin);
+  float wanted = curvature > 0 ? scale.scale + static_cast<float>(slope / curvature) : scale.scale;
+  if (format.hasHalfScales)
+    wanted = static_cast<float>(static_cast<_Float16>(wanted));
+  double change = static_cast<double>(wanted) - scale.scale;
+  std::fill_n(moved, end - begin, 0.0);
+  // The error becomes less by 2 change slope - change² curvature.
+  if (!std::isfinite(wanted) || wanted == 0 || !(change * (2 * slope - change * curvature) > 0))
+    return;
+  scale.scale = wanted;
+  for (int64_t i = begin; i < end; ++i) {
+    double missing = elements[i] - scale.valueOf(levels[i]);
+    moved[i - begin] = difference[i] - missing;
+    difference[i] = missing;
+  }
+}
+
+/// A scale moves every element of its group, whose gradients are one product for all rows.
+void refineScales(std::vector<Row> &rows, const DampedMoment &moment, int64_t width, double *gradients) {
+  std::vector<double> moved(rows.size() * static_cast<size_t>(width));
+  for (int64_t group = 0; group * width < moment.size; ++group) {
+    for (size_t r = 0; r < rows.size(); ++r)
+      rows[r].refineScale(group, &moved[r * static_cast<size_t>(width)]);
+    int64_t begin = group * width, depth = std::min(width, moment.size - begin);
+    subtractProduct(static_cast<int64_t>(rows.size()), moment.size, depth, {moved.data(), width},
+                    {moment.row(begin), moment.size}, {gradients, moment.size});
+  }
+}
 
 } // namespace
 
@@ -140,15 +169,19 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
       }
     subtractProduct(count, columns, columns, {missing.data(), columns}, {damped.elements.data(), columns},
                     {gradients.data(), columns});
-    for (int64_t r = 0; r < count; ++r) {
-      Row row(format, damped, weight.row(first + r), {isFixed.get(), static_cast<size_t>(columns)},
-              std::span(rounded.levels).subspan((first + r) * columns, columns),
-              std::span(rounded.scales).subspan((first + r) * rounded.groups, rounded.groups),
-              &differences[r * columns], &gradients[r * columns]);
-      for (int64_t pass = 0; pass < passes; ++pass) {
-        row.refineScales();
-        row.refineLevels(outliers, (first + r) * columns);
-      }
+    std::vector<Row> rows;
+    for (int64_t r = 0; r < count; ++r)
+      rows.emplace_back(format, damped, weight.row(first + r),
+                        std::span<const bool>(isFixed.get(), static_cast<size_t>(columns)),
+                        std::span(rounded.levels).subspan((first + r) * columns, columns),
+                        std::span(rounded.scales).subspan((first + r) * rounded.groups, rounded.groups),
+                        &differences[r * columns], &gradients[r * columns]);
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      refineScales(rows, damped, width, gradients.data());
+      // Column by column, so that each row of H' comes from memory once.
+      for (int64_t column = 0; column < columns; ++column)
+        for (int64_t r = 0; r < count; ++r)
+          rows[r].refineLevel(column, outliers, (first + r) * columns);
     }
   }
   return absl::OkStatus();

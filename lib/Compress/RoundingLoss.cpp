@@ -5,6 +5,8 @@
 
 #include "hone/Compress/RoundingLoss.h"
 
+#include "hone/Compress/ScaleSearch.h"
+
 #include <numeric>
 #include <vector>
 
@@ -16,28 +18,29 @@ static double rowLoss(std::span<const float> row, const AffineFormat &format, st
   double loss = 0;
   for (int64_t begin = 0; begin < columns; begin += width) {
     int64_t end = std::min(begin + width, columns);
-    std::optional<AffineScale> scale = fitScale(format, row.subspan(begin, end - begin));
+    std::span<const float> elements = row.subspan(begin, end - begin), costs = importance.subspan(begin, end - begin);
+    std::optional<AffineScale> scale = searchScale(format, elements, costs);
     if (!scale)
       return std::numeric_limits<double>::quiet_NaN();
-    for (int64_t i = begin; i < end; ++i) {
-      double error = static_cast<double>(row[i]) - scale->valueOf(roundToLevel(format, *scale, row[i]));
-      loss += error * error * (importance.empty() ? 1.0 : static_cast<double>(importance[i]));
-    }
+    loss += getRoundingError(format, *scale, elements, costs);
   }
   return loss;
 }
 
 absl::StatusOr<double> roundingLoss(const Weight &weight, const AffineFormat &format,
                                     std::span<const float> importance) {
-  std::vector<double> losses(weight.rows);
+  int64_t count = std::min(weight.rows, kMostRowsLookedAt);
+  std::vector<double> losses(count);
 #pragma omp parallel for schedule(static)
-  for (int64_t row = 0; row < weight.rows; ++row)
-    losses[row] = rowLoss(weight.row(row), format, importance);
-  for (int64_t row = 0; row < weight.rows; ++row)
-    if (!std::isfinite(losses[row]))
-      return io::invalid("cannot quantize row ", row, ": its elements are not all finite, or too large for scales of ",
+  for (int64_t i = 0; i < count; ++i)
+    losses[i] = rowLoss(weight.row(i * weight.rows / count), format, importance);
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(losses[i]))
+      return io::invalid("cannot quantize row ", i * weight.rows / count,
+                         ": its elements are not all finite, or too large for scales of ",
                          format.hasHalfScales ? "f16" : "f32");
-  return std::accumulate(losses.begin(), losses.end(), 0.0);
+  double share = count > 0 ? static_cast<double>(weight.rows) / static_cast<double>(count) : 0;
+  return share * std::accumulate(losses.begin(), losses.end(), 0.0);
 }
 
 } // namespace hone::compress

@@ -7,7 +7,9 @@
 
 #include "hone/io/statistics_format.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 namespace hone::compress {
@@ -75,6 +77,25 @@ absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, i
   std::vector<float> elements(inputs * inputs);
   std::memcpy(elements.data(), reader.bytesOf(*moment), moment->bytes);
   return elements;
+}
+
+bool Statistics::hasCosts() const {
+  return std::ranges::any_of(reader.tensors(),
+                             [](const io::StoredTensor &tensor) { return tensor.name.starts_with(io::kCostOf); });
+}
+
+absl::StatusOr<double> Statistics::readCost(std::string_view weight) const {
+  const io::StoredTensor *tensor = reader.find(io::cat(io::kCostOf, weight));
+  if (!tensor)
+    return invalid(path, ": expected a tensor '", io::kCostOf, weight, "', but there is none");
+  if (tensor->dtype != HONE_F32 || !tensor->shape.empty())
+    return invalid(path, ": expected '", tensor->name, "' to be f32 of [], but got ", io::dtypeName(tensor->dtype),
+                   " of ", io::shapeText(tensor->shape));
+  float cost = 0;
+  std::memcpy(&cost, reader.bytesOf(*tensor), sizeof(cost));
+  if (!std::isfinite(cost) || cost < 0)
+    return invalid(path, ": expected '", tensor->name, "' to be finite and 0 or more, but got ", cost);
+  return cost;
 }
 
 } // namespace hone::compress

@@ -189,8 +189,10 @@ void describeLayouts(ModuleOp module, std::vector<io::EntryInfo> &entries) {
   auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   for (io::EntryInfo &entry : entries)
     for (auto [attr, info] : llvm::zip(slots ? slots.getValue() : ArrayRef<Attribute>(), entry.state))
-      if (auto layout = dyn_cast_or_null<StateLayoutInterface>(cast<SlotAttr>(attr).getType().getEncoding()))
+      if (auto layout = dyn_cast_or_null<StateLayoutInterface>(cast<SlotAttr>(attr).getType().getEncoding())) {
         info.layout = *io::layoutFromName(layout.getLayoutName().str());
+        info.bits = layout.getIntegerBits();
+      }
 }
 
 std::vector<std::string> listGatheredWeights(ModuleOp module) {

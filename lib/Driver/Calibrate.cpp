@@ -7,6 +7,7 @@
 
 #include "Artefact.h"
 #include "Compiler.h"
+#include "MeasureCosts.h"
 #include "cli/calibrate.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -30,8 +31,27 @@ namespace {
 struct Observed {
   std::string fingerprint;
   std::vector<calibration::Site> sites;
+  std::vector<std::string> weights; // that can be stored as integers
+};
+
+/// Tokens of the options' file.
+struct Tokens {
+  cli::CalibrationTokens ofInputs;
+  std::optional<cli::CalibrationTokens> ofCosts;
+
+  static absl::StatusOr<Tokens> read(const CalibrateOptions &options);
 };
 } // namespace
+
+absl::StatusOr<Tokens> Tokens::read(const CalibrateOptions &options) {
+  Tokens tokens;
+  HONE_ASSIGN_OR_RETURN(tokens.ofInputs, cli::readCalibrationTokens(options.tokens, options.window, options.maxTokens));
+  if (options.costTokens > 0) {
+    HONE_ASSIGN_OR_RETURN(tokens.ofCosts,
+                          cli::readCalibrationTokens(options.tokens, options.window, options.costTokens));
+  }
+  return tokens;
+}
 
 /// Nothing but the entry is going to be called.
 static void keepEntry(ModuleOp module) {
@@ -48,6 +68,9 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
     return failure();
   observed.fingerprint = std::move(*fingerprint);
   keepEntry(module);
+  for (auto &[param, reads] : findReads(module))
+    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty())
+      observed.weights.push_back(cast<ParamOp>(param).getSymName().str());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.addPass(createObserveInputs({kEntry.str()}));
   if (failed(pm.run(module)))
@@ -59,21 +82,39 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   return success();
 }
 
-static LogicalResult measure(const CalibrateOptions &options, const cli::CalibrationTokens &tokens,
-                             const std::string &artefact, Observed observed, Location loc) {
+/// What errors cost on the tokens for that, or nothing where there are none.
+static FailureOr<std::vector<calibration::Cost>> measureCosts(const CalibrateOptions &options, Tokens &tokens,
+                                                              const std::string &artefact,
+                                                              ArrayRef<std::string> weights,
+                                                              const calibration::Statistics &statistics, Location loc) {
+  if (!tokens.ofCosts)
+    return std::vector<calibration::Cost>();
+  auto predictions = cli::Predictions::create(artefact, std::move(*tokens.ofCosts), options.threads, options.output);
+  if (failed(report(loc, predictions.status())))
+    return failure();
+  return measureCosts(artefact, weights, statistics, *predictions, loc.getContext());
+}
+
+static LogicalResult measure(const CalibrateOptions &options, Tokens tokens, const std::string &artefact,
+                             Observed observed, Location loc) {
   auto statistics = calibration::Statistics::create(options.output, std::move(observed.sites));
   if (!statistics.ok())
     return report(loc, statistics.status());
-  if (failed(report(loc, cli::runCalibration(artefact, tokens, options.threads, *statistics))))
+  if (failed(report(loc, cli::runCalibration(artefact, tokens.ofInputs, options.threads, *statistics))))
     return failure();
-  return report(loc, statistics->write(static_cast<int64_t>(tokens.ids.size()), observed.fingerprint));
+  auto costs = measureCosts(options, tokens, artefact, observed.weights, *statistics, loc);
+  if (failed(costs))
+    return failure();
+  auto count = static_cast<int64_t>(tokens.ofInputs.ids.size());
+  return report(loc, statistics->write(count, observed.fingerprint, *costs));
 }
 
 LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
-  auto tokens = cli::readCalibrationTokens(options.tokens, options.window, options.maxTokens);
+  absl::StatusOr<Tokens> tokens = Tokens::read(options);
   if (!tokens.ok())
     return report(loc, tokens.status());
+  size_t count = tokens->ofInputs.ids.size();
   if (auto output = io::FileWriter::create(options.output); !output.ok()) // now, not when all is measured
     return report(loc, output.status());
   FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.output, loc);
@@ -89,9 +130,9 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   if (failed(compile(compileOptions, context)))
     return failure();
   size_t sites = observed.sites.size();
-  if (failed(measure(options, *tokens, compileOptions.output, std::move(observed), loc)))
+  if (failed(measure(options, std::move(*tokens), compileOptions.output, std::move(observed), loc)))
     return failure();
-  llvm::outs() << "statistics of " << sites << " inputs on " << tokens->ids.size() << " tokens\n";
+  llvm::outs() << "statistics of " << sites << " inputs on " << count << " tokens\n";
   return success();
 }
 

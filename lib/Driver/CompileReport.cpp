@@ -7,6 +7,7 @@
 
 #include "Artefact.h"
 #include "CompressionReport.h"
+#include "OnnxRewrites.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
 
@@ -19,9 +20,12 @@ namespace cl = llvm::cl;
 
 namespace hone {
 
-ReportFlags::ReportFlags(cl::SubCommand &command)
+ReportFileFlags::ReportFileFlags(cl::SubCommand &command)
     : files{"report", cl::desc("Write what became of each weight to FILE, .html or .json; may be given for each"),
-            cl::value_desc("FILE"), cl::sub(command)},
+            cl::value_desc("FILE"), cl::sub(command)} {}
+
+ReportFlags::ReportFlags(cl::SubCommand &command)
+    : ReportFileFlags(command),
       tokens{"report-tokens", cl::desc("Also say there how well the model predicts these tokens, before and after"),
              cl::value_desc("FILE.npy"), cl::sub(command)},
       window{"report-window", cl::desc("Tokens a window there; windows do not overlap (default: 512)"), cl::init(512),
@@ -59,10 +63,7 @@ static FailureOr<std::string> getPasses(const CompileOptions &options, Location 
   const Phase *rewrite = llvm::find_if(getPhases(), [](const Phase &phase) { return phase.name == "rewrite"; });
   if (failed(buildPhase(*rewrite, options, pm, loc)))
     return failure();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(pm.getPasses(), os, [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
-  return text;
+  return listPasses(pm);
 }
 
 /// The model as it came, compiled beside the artefact.
@@ -96,17 +97,46 @@ static bool isCompressing(const CompileOptions &options) {
   return !options.prune.empty() || !options.quantize.empty() || options.targetBits;
 }
 
+/// The record of what `options` make of their input.
+static void name(CompressionRecord &record, const CompileOptions &options) {
+  record.model = llvm::sys::path::filename(options.input).str();
+  record.label = llvm::sys::path::stem(options.output.empty() ? options.input : options.output).str();
+}
+
+/// Writes the files of `report`, and prints the summary where it wants one.
+static LogicalResult writeReports(const CompileOptions &options, const ReportOptions &report,
+                                  const CompressionRecord &record, Location loc) {
+  for (const std::string &file : report.files)
+    if (failed(writeReport(file, record, loc)))
+      return failure();
+  if (report.summary && isCompressing(options) && !record.weights.empty())
+    printSummary(llvm::errs(), record);
+  return success();
+}
+
+LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptions &report, ModuleOp module) {
+  Location loc = FileLineColLoc::get(module.getContext(), llvm::sys::path::filename(options.input), 0, 0);
+  if (failed(checkReports(options, report, loc)))
+    return failure();
+  CompressionRecorder recorder(/*measures=*/true, report.progress);
+  name(recorder.record, options);
+  CompileOptions watched = options;
+  watched.recorder = &recorder;
+  if (failed(rewriteOnnx(watched, module)))
+    return failure();
+  return writeReports(options, report, recorder.record, loc);
+}
+
 LogicalResult compileWithReport(const CompileOptions &options, const ReportOptions &report, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
-  bool printsSummary = report.summary && isCompressing(options);
-  CompressionRecorder recorder(/*measures=*/printsSummary || !report.files.empty(), report.progress);
+  bool measures = (report.summary && isCompressing(options)) || !report.files.empty();
+  CompressionRecorder recorder(measures, report.progress);
   CompressionRecord &record = recorder.record;
   FailureOr<std::string> passes = getPasses(options, loc);
   if (failed(passes) || failed(checkReports(options, report, loc)))
     return failure();
   record.passes = std::move(*passes);
-  record.model = llvm::sys::path::filename(options.input).str();
-  record.label = llvm::sys::path::stem(options.output.empty() ? options.input : options.output).str();
+  name(record, options);
   std::optional<cli::EvaluationTokens> tokens;
   if (!report.tokens.empty()) {
     auto read = cli::readEvaluationTokens(report.tokens, report.window);
@@ -128,12 +158,7 @@ LogicalResult compileWithReport(const CompileOptions &options, const ReportOptio
       return hone::report(loc, after.status());
     record.after = *after;
   }
-  for (const std::string &file : report.files)
-    if (failed(writeReport(file, record, loc)))
-      return failure();
-  if (printsSummary && !record.weights.empty())
-    printSummary(llvm::errs(), record);
-  return success();
+  return writeReports(options, report, record, loc);
 }
 
 /// The models that reports were made of come once each.

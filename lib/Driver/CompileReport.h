@@ -20,13 +20,19 @@ struct ReportOptions {
   bool progress = false; // say there how far a pass is, where it is a terminal
 };
 
+/// The option of commands that compress.
+struct ReportFileFlags {
+  explicit ReportFileFlags(llvm::cl::SubCommand &command);
+
+  llvm::cl::list<std::string> files;
+};
+
 /// Options of `hone compile` about reports.
-struct ReportFlags {
+struct ReportFlags : ReportFileFlags {
   explicit ReportFlags(llvm::cl::SubCommand &command);
   /// Messages and progress only where the command is not `quiet`.
   ReportOptions get(bool isQuiet) const;
 
-  llvm::cl::list<std::string> files;
   llvm::cl::opt<std::string> tokens;
   llvm::cl::opt<int64_t> window;
 };
@@ -35,6 +41,11 @@ struct ReportFlags {
 /// be made, and where one cannot be written.
 llvm::LogicalResult compileWithReport(const CompileOptions &options, const ReportOptions &report,
                                       mlir::MLIRContext *context);
+
+/// Runs rewriteOnnx, and writes `files` and, where `report` wants it, the summary. Fails, after an error, as that does, and where
+/// a file cannot be written.
+llvm::LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptions &report,
+                                      mlir::ModuleOp module);
 
 /// Puts the reports at `inputs` beside each other: as text to standard output, or as a page where `output` names one.
 llvm::LogicalResult compareReports(llvm::ArrayRef<std::string> inputs, llvm::StringRef output,

@@ -27,8 +27,9 @@ struct CompileOptions {
   std::string stopAfter; // phase, or empty
   std::string startFrom; // phase, or empty
   std::string weights;   // type to store weight matrices in (f16, bf16), or empty for the model's
-  std::string cache;     // type to keep keys and values of sessions in (f16, bf16, model), or empty: as the weights
-  std::string quantize;  // integers to store weight matrices as (int8, int4, int3, int2), or empty
+  std::string
+      cache; // type to keep keys and values of sessions in (f16, bf16, int8, int4, model), or empty: as the weights
+  std::string quantize;         // integers to store weight matrices as (int8, int4, int3, int2), or empty
   std::string quantizeOutputs;  // integers to store the last layer as, or empty: like others
   std::optional<int64_t> group; // inputs that share a scale where weights are quantized; 0: all of a row
   /// Share of elements to keep in f16 beside integers, as 0.45%, how to choose them (magnitude, sensitivity, spqr), and a file of

@@ -9,6 +9,8 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 
+#include "mlir/Pass/PassManager.h"
+
 #include <cmath>
 #include <numeric>
 
@@ -23,6 +25,12 @@ namespace hone {
 bool WeightRecord::isChanged() const {
   return formBefore != formAfter || shapeBefore != shapeAfter ||
          llvm::any_of(steps, [](const WeightStep &step) { return step.isChanged; });
+}
+
+bool WeightRecord::isCompressed() const {
+  return formBefore != formAfter || shapeBefore != shapeAfter || llvm::any_of(steps, [](const WeightStep &step) {
+           return step.isChanged && step.weightError.value_or(1) != 0;
+         });
 }
 
 /// The root of the sum of the squares of `error` of all steps that changed elements.
@@ -72,6 +80,17 @@ double CompressionRecord::bitsPerWeight() const {
 
 int64_t CompressionRecord::countChanged() const {
   return llvm::count_if(weights, [](const WeightRecord &weight) { return weight.isChanged(); });
+}
+
+std::string listPasses(OpPassManager &pm) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(pm.getPasses(), os, [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
+  return text;
+}
+
+int64_t CompressionRecord::countCompressed() const {
+  return llvm::count_if(weights, [](const WeightRecord &weight) { return weight.isCompressed(); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,6 +34,8 @@ struct WeightRecord {
   std::vector<WeightStep> steps; // in the order of the passes
 
   bool isChanged() const;
+  /// Whether it is stored otherwise or is another one: not, where elements changed along with what reads them and no more.
+  bool isCompressed() const;
   /// Of all steps: their squares add up, as if they were independent. Nothing where a step is not known, or there was none.
   std::optional<double> weightError() const;
   std::optional<double> outputError() const;
@@ -52,7 +54,11 @@ struct CompressionRecord {
   /// Bits of what is left for each element that the model came with.
   double bitsPerWeight() const;
   int64_t countChanged() const;
+  int64_t countCompressed() const;
 };
+
+/// The passes of `pm` as text.
+std::string listPasses(mlir::OpPassManager &pm);
 
 /// Watches the parameters of a module while passes change them.
 class CompressionRecorder {

@@ -31,7 +31,7 @@ static json::Object describeStep(const WeightStep &step) {
                       {"output_error", orNull(step.outputError)}};
 }
 
-static json::Object describeWeight(const WeightRecord &weight) {
+json::Object describeWeight(const WeightRecord &weight) {
   json::Array steps;
   for (const WeightStep &step : weight.steps)
     steps.push_back(describeStep(step));
@@ -129,7 +129,7 @@ static void printWorst(llvm::raw_ostream &os, const CompressionRecord &record) {
 
 void printSummary(llvm::raw_ostream &os, const CompressionRecord &record) {
   os << llvm::formatv("compressed {0} of {1} weights: {2} MB to {3} MB, {4:F2} to {5:F2} bits a weight\n",
-                      record.countChanged(), record.weights.size(), inMegabytes(record.bytesBefore()),
+                      record.countCompressed(), record.weights.size(), inMegabytes(record.bytesBefore()),
                       inMegabytes(record.bytesAfter()), getBitsBefore(record), record.bitsPerWeight());
   printForms(os, record);
   printWorst(os, record);

@@ -20,6 +20,9 @@ struct ReportPoint {
   double perplexity = 0;
 };
 
+/// One weight of a record, a member of its `weights`.
+llvm::json::Object describeWeight(const WeightRecord &weight);
+
 /// All of `record` (docs/compression.md says what the members mean).
 llvm::json::Object describeRecord(const CompressionRecord &record);
 

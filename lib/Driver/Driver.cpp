@@ -69,6 +69,8 @@ struct ExportFlags {
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
   CompressFlags compress{exportCommand};
+  ReportFileFlags report{exportCommand};
+  cl::opt<bool> quiet{"quiet", cl::desc("No progress and no table on standard error"), cl::sub(exportCommand)};
 };
 
 struct InspectFlags {
@@ -88,6 +90,9 @@ struct CalibrateFlags {
   cl::opt<int64_t> maxTokens{"max-tokens", cl::desc("Use the first N tokens alone (default: all)"),
                              cl::init(std::numeric_limits<int64_t>::max()), cl::value_desc("N"),
                              cl::sub(calibrateCommand)};
+  cl::opt<int64_t> costTokens{"cost-tokens",
+                              cl::desc("Also measure what errors of each weight cost, on the first N tokens"),
+                              cl::value_desc("N"), cl::sub(calibrateCommand)};
   cl::opt<int64_t> threads{"threads", cl::desc("Threads (default: one for each processor)"), cl::value_desc("N"),
                            cl::sub(calibrateCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -122,7 +127,7 @@ struct CompileFlags {
                                cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> cache{
       "kv-cache",
-      cl::desc("Type to keep keys and values of sessions in: f16, bf16, or model for the model's own "
+      cl::desc("Type to keep keys and values of sessions in: f16, bf16, int8, int4, or model for the model's own "
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
@@ -241,10 +246,15 @@ static int runExport(const ExportFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     CompileOptions options;
+    options.input = flags.input;
+    options.output = flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output);
     flags.compress.writeTo(options);
-    if (!module || failed(rewriteOnnx(options, *module)))
+    ReportOptions report;
+    report.files.assign(flags.report.files.begin(), flags.report.files.end());
+    report.summary = report.progress = !flags.quiet;
+    if (!module || failed(rewriteWithReport(options, report, *module)))
       return failure();
-    return exportOnnx(*module, flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output));
+    return exportOnnx(*module, options.output);
   });
 }
 
@@ -315,7 +325,7 @@ static int runCalibrate(const CalibrateFlags &flags) {
     return fail("expected -o FILE.safetensors");
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
   if (failed(checkRange(flags.window, unbounded)) || failed(checkRange(flags.maxTokens, unbounded)) ||
-      failed(checkRange(flags.threads, cli::kMostThreads)))
+      failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)))
     return 1;
   CalibrateOptions options;
   options.input = flags.input;
@@ -323,6 +333,7 @@ static int runCalibrate(const CalibrateFlags &flags) {
   options.output = flags.output;
   options.window = flags.window;
   options.maxTokens = flags.maxTokens;
+  options.costTokens = flags.costTokens;
   options.threads = static_cast<int>(flags.threads);
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();

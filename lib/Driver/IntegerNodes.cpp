@@ -12,6 +12,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "onnx/onnx_pb.h"
+
 using namespace mlir;
 
 namespace hone {
@@ -77,7 +79,7 @@ private:
 
   /// Names a parameter of the type with the bytes.
   ParamOp addParameter(StringRef what, RankedTensorType type, ArrayRef<char> bytes);
-  ParamOp addScales(ArrayRef<char> bytes, ArrayRef<int64_t> shape);
+  ParamOp addScales(ArrayRef<char> bytes, ArrayRef<int64_t> shape, Type elements);
   void dequantize(ArrayRef<SmallVector<char, 0>> planes);
   ParamOp addBytes(ArrayRef<char> levels);
   void replaceByBlocks(ArrayRef<SmallVector<char, 0>> planes);
@@ -154,9 +156,8 @@ ParamOp IntegerNodes::addParameter(StringRef what, RankedTensorType type, ArrayR
   return added;
 }
 
-/// Scales are of the type of the activations.
-ParamOp IntegerNodes::addScales(ArrayRef<char> bytes, ArrayRef<int64_t> shape) {
-  auto type = RankedTensorType::get(shape, param.getTensorType().getElementType());
+ParamOp IntegerNodes::addScales(ArrayRef<char> bytes, ArrayRef<int64_t> shape, Type elements) {
+  auto type = RankedTensorType::get(shape, elements);
   PlainElements from(affine.getScales()), to(type.getElementType());
   SmallVector<char, 0> scales(getDenseBytes(type).value_or(0));
   for (int64_t i = 0; i < type.getNumElements(); ++i)
@@ -187,7 +188,12 @@ ParamOp IntegerNodes::addBytes(ArrayRef<char> levels) {
 }
 
 void IntegerNodes::dequantize(ArrayRef<SmallVector<char, 0>> planes) {
-  SmallVector<ParamOp> parts{addBytes(planes[0]), addScales(planes[1], {outputs})};
+  // Scales are of the type of the activations, where the operator takes such.
+  constexpr int64_t leastOpsetOfHalves = 19;
+  Type elements = param.getTensorType().getElementType(), scales = elements;
+  if (onnxir::getOpsetVersion(param, "") < leastOpsetOfHalves)
+    scales = b.getF32Type();
+  SmallVector<ParamOp> parts{addBytes(planes[0]), addScales(planes[1], {outputs}, scales)};
   if (affine.getHasZeros())
     parts.push_back(addParameter("_zero_point",
                                  RankedTensorType::get({outputs}, b.getIntegerType(8, /*isSigned=*/false)), planes[2]));
@@ -196,8 +202,13 @@ void IntegerNodes::dequantize(ArrayRef<SmallVector<char, 0>> planes) {
     SmallVector<Value> operands;
     for (ParamOp part : parts)
       operands.push_back(read(at, part.getLoc(), part));
-    Value node = createNode(at, NameLoc::get(b.getStringAttr(param.getSymName() + "/DequantizeLinear")), "",
-                            "DequantizeLinear", operands, get.getType(), integer("axis", isTransposed ? 1 : 0));
+    auto name = [&](StringRef type) { return NameLoc::get(b.getStringAttr(param.getSymName() + "/" + type)); };
+    auto type = RankedTensorType::get(cast<RankedTensorType>(get.getType()).getShape(), scales);
+    Value node = createNode(at, name("DequantizeLinear"), "", "DequantizeLinear", operands, type,
+                            integer("axis", isTransposed ? 1 : 0));
+    if (scales != elements)
+      node = createNode(at, name("Cast"), "", "Cast", node, get.getType(),
+                        integer("to", elements.isF16() ? ::onnx::TensorProto::FLOAT16 : ::onnx::TensorProto::BFLOAT16));
     get.replaceAllUsesWith(node);
   }
 }
@@ -246,7 +257,7 @@ void IntegerNodes::replaceByBlocks(ArrayRef<SmallVector<char, 0>> planes) {
       if (!isTable)
         shape = {outputs, groups, block};
       parts[0] = addParameter(isTable ? "_table" : "_blocks", RankedTensorType::get(shape, byte), planes[0]);
-      parts[1] = addScales(planes[1], {outputs, groups});
+      parts[1] = addScales(planes[1], {outputs, groups}, param.getTensorType().getElementType());
       if (affine.getHasZeros())
         parts[2] = addParameter(
             "_zero_point", RankedTensorType::get({outputs, static_cast<int64_t>(planes[2].size()) / outputs}, byte),

@@ -11,7 +11,8 @@
 namespace hone {
 
 /// Prunes and quantizes a module of the onnx dialect as the options say, if they do: what becomes of the parameters of a raised
-/// copy, they become, as other elements or as nodes on integers. Warns of those that stay as they are though the copy's did not.
+/// copy, they become, as other elements or as nodes on integers, and each node that reads one gets metadata that says so
+/// (docs/compression.md). Warns of those that stay as they are though the copy's did not. `options` have a recorder.
 /// Fails, after an error, as addCompression and passes do.
 llvm::LogicalResult rewriteOnnx(const CompileOptions &options, mlir::ModuleOp module);
 

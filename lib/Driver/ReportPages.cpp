@@ -98,7 +98,7 @@ static Plot plotWeights(const CompressionRecord &record, llvm::StringRef id, llv
 
 std::string makeReportPage(const CompressionRecord &record) {
   std::string body = "<p>Compressed from <code>" + escapeHtml(record.model) + "</code> by <code>" +
-                     escapeHtml(record.passes) + "</code>. " + std::to_string(record.countChanged()) + " of " +
+                     escapeHtml(record.passes) + "</code>. " + std::to_string(record.countCompressed()) + " of " +
                      std::to_string(record.weights.size()) + " weights changed.</p>\n";
   body += makeTotals(record);
   body += drawPlot(plotWeights(record, "outputs", "Relative error of the outputs of each layer", "relative error",

@@ -96,11 +96,12 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
 }
 
 /// Lets each weight have a form of its own, under the budget of the options.
-static void addChoice(const CompileOptions &options, OpPassManager &pm) {
+static void addChoice(const CompileOptions &options, OpPassManager &pm, bool hasFeedback) {
   ChooseWidthsOptions choose;
   choose.bitsPerWeight = *options.targetBits;
   if (options.group)
     choose.groups = {*options.group};
+  choose.feedback = hasFeedback;
   choose.statistics = options.calibration;
   pm.addPass(createChooseWidths(choose));
 }
@@ -146,7 +147,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
     quantize.refinements = kRefinements;
   }
   if (options.targetBits)
-    addChoice(options, pm);
+    addChoice(options, pm, /*hasFeedback=*/quantize.method == "gptq");
   quantize.outliers = options.outliers;
   quantize.sensitivities = options.sensitivities;
   if (!options.outlierMethod.empty())
@@ -207,10 +208,11 @@ LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Loca
   else if (!options.weights.empty())
     return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
   StringRef cache = getCacheType(options);
-  if (cache == "f16" || cache == "bf16")
+  if (llvm::is_contained({"f16", "bf16", "int8", "int4"}, cache))
     pm.addPass(createConvertState({cache.str()}));
   else if (!cache.empty() && cache != "model")
-    return emitError(loc) << "unsupported type '" << cache << "' of keys and values; supported: bf16, f16, model";
+    return emitError(loc) << "unsupported type '" << cache
+                          << "' of keys and values; supported: bf16, f16, int8, int4, model";
   std::string error;
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))

@@ -7,6 +7,7 @@
 #include "OnnxFile.h"
 #include "ImportTensor.h"
 #include "OnnxChecks.h"
+#include "SortNodes.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -233,6 +234,7 @@ OnnxFile readOnnxFile(StringRef path, Location loc) {
   if (!model)
     return file;
   spellDefaultDomain(*model);
+  sortNodes(*model->mutable_graph());
   if (failed(normalizeOpsets(*model, file.opsets, loc)))
     return file;
   if (failed(checkModel(*model, path, loc)) || !guarded(loc, "invalid model", [&] { check(*model, path); }))

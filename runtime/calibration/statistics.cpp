@@ -103,7 +103,13 @@ absl::Status Statistics::add(int64_t site, const hone_tensor &values) {
     HONE_RETURN_IF_ERROR(addBlock(
         count, {rows.begin() + static_cast<ptrdiff_t>(begin), rows.begin() + static_cast<ptrdiff_t>(end)}, values));
   }
+  release(count);
   return absl::OkStatus();
+}
+
+void Statistics::release(const Count &count) const {
+  auto begin = static_cast<uint64_t>(reinterpret_cast<const uint8_t *>(count.sums) - memory.data());
+  memory.release(begin, begin + static_cast<uint64_t>(SecondMoments::countSums(count.site.width)) * sizeof(double));
 }
 
 absl::Status Statistics::addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values) {
@@ -132,7 +138,20 @@ absl::Status Statistics::checkFinite(const Count &count, const std::vector<float
                  " in channel ", at % count.site.width, " of row ", count.rows + at / count.site.width);
 }
 
-absl::Status Statistics::write(int64_t tokens, const std::string &model) const {
+std::vector<float> Statistics::bandOf(const Count &count, int64_t number) {
+  auto divisor = static_cast<double>(std::max<int64_t>(count.rows, 1)); // what was never reached is 0
+  return SecondMoments(count.site.width, count.sums).band(number, divisor);
+}
+
+std::vector<float> Statistics::secondMoment(size_t site) const {
+  const Count &count = counts[site];
+  std::vector<float> moment;
+  for (int64_t number = 0; number < SecondMoments(count.site.width, count.sums).bandCount(); ++number)
+    std::ranges::copy(bandOf(count, number), std::back_inserter(moment));
+  return moment;
+}
+
+absl::Status Statistics::write(int64_t tokens, const std::string &model, std::span<const Cost> costs) const {
   std::map<std::string, std::string> metadata = {{"format", std::string(io::kStatisticsFormat)},
                                                  {"version", std::string(io::kStatisticsVersion)},
                                                  {"tokens", std::to_string(tokens)},
@@ -146,18 +165,21 @@ absl::Status Statistics::write(int64_t tokens, const std::string &model) const {
     tensors.push_back({cat(i, io::kLargest), HONE_F32, {site.width}});
     tensors.push_back({cat(i, io::kRows), HONE_I64, {}});
   }
+  for (const Cost &cost : costs)
+    tensors.push_back({cat(io::kCostOf, cost.weight), HONE_F32, {}});
   HONE_ASSIGN_OR_RETURN(auto writer, io::SafetensorsWriter::create(path, std::move(tensors), metadata));
   auto append = [&](const void *data, size_t bytes) { return writer.append({static_cast<const char *>(data), bytes}); };
   for (const Count &count : counts) {
-    SecondMoments moments(count.site.width, count.sums);
-    auto divisor = static_cast<double>(std::max<int64_t>(count.rows, 1)); // what was never reached is 0
-    for (int64_t number = 0; number < moments.bandCount(); ++number) {
-      std::vector<float> band = moments.band(number, divisor);
+    for (int64_t number = 0; number < SecondMoments(count.site.width, count.sums).bandCount(); ++number) {
+      std::vector<float> band = bandOf(count, number);
       HONE_RETURN_IF_ERROR(append(band.data(), band.size() * sizeof(float)));
     }
+    release(count);
     HONE_RETURN_IF_ERROR(append(count.largest.data(), count.largest.size() * sizeof(float)));
     HONE_RETURN_IF_ERROR(append(&count.rows, sizeof count.rows));
   }
+  for (const Cost &cost : costs)
+    HONE_RETURN_IF_ERROR(append(&cost.cost, sizeof cost.cost));
   return writer.commit();
 }
 

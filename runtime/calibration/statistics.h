@@ -9,12 +9,22 @@
 #include "hone/io/array.h"
 #include "hone/io/file.h"
 
+#include <span>
+
 namespace hone::calibration {
 
 /// An input: the elements of a row of it, and the names of the weights that it is multiplied with, at least one.
 struct Site {
   int64_t width;
   std::vector<std::string> weights;
+};
+
+/// What an error of a weight costs a model: how far its predictions move, KL(before || after) in nats a token, for each mean square of
+/// what changes of the outputs of the weight's layers relative to that of the outputs, or of its elements where its input is
+/// at no site.
+struct Cost {
+  std::string weight;
+  float cost;
 };
 
 /// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in a file beside that of
@@ -28,8 +38,15 @@ public:
   /// the names of the site's weights, and where there is no such site or its rows have another width.
   absl::Status add(int64_t site, const hone_tensor &values);
 
-  /// Writes what was counted over `tokens` tokens of the model with the fingerprint `model`. The file appears when it is whole.
-  absl::Status write(int64_t tokens, const std::string &model) const;
+  const Site &site(size_t number) const { return counts[number].site; }
+  size_t siteCount() const { return counts.size(); }
+
+  /// The second moment of a site, [width, width], row-major; zeros where no row of it was counted.
+  std::vector<float> secondMoment(size_t site) const;
+
+  /// Writes what was counted over `tokens` tokens of the model with the fingerprint `model`, and `costs`. The file appears when it is
+  /// whole.
+  absl::Status write(int64_t tokens, const std::string &model, std::span<const Cost> costs) const;
 
 private:
   struct Count {
@@ -39,7 +56,10 @@ private:
     int64_t rows = 0;
   };
 
+  static std::vector<float> bandOf(const Count &count, int64_t number);
   absl::Status addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values);
+  /// Leaves the sums to their file until rows of the site come again.
+  void release(const Count &count) const;
   absl::Status checkFinite(const Count &count, const std::vector<float> &rows) const;
 
   std::string path;

@@ -161,14 +161,14 @@ absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, 
   return absl::OkStatus();
 }
 
-/// Bytes of the state at `positions`; symbolic sizes other than the batch are 1 as well.
+/// Bytes of the state at `positions`, without what is kept beside integers; symbolic sizes other than the batch are 1 as well.
 int64_t stateBytes(const io::EntryInfo &entry, int64_t positions) {
   int64_t total = 0;
   for (const io::TensorInfo &slot : entry.state) {
-    int64_t bytes = io::dtypeBytes(slot.dtype);
+    int64_t bits = slot.bits != 0 ? slot.bits : 8 * io::dtypeBytes(slot.dtype);
     for (size_t axis = 0; axis < slot.shape.size(); ++axis)
-      bytes *= slot.appendAxis == static_cast<int64_t>(axis) ? positions : std::max<int64_t>(slot.shape[axis].size, 1);
-    total += bytes;
+      bits *= slot.appendAxis == static_cast<int64_t>(axis) ? positions : std::max<int64_t>(slot.shape[axis].size, 1);
+    total += bits / 8;
   }
   return total;
 }

@@ -44,7 +44,7 @@ void printTensors(const char *title, const std::vector<io::TensorInfo> &tensors)
   for (const io::TensorInfo &tensor : tensors) {
     std::string growth = tensor.appendAxis ? io::cat(", grows along axis ", *tensor.appendAxis) : "";
     if (std::string_view layout = io::layoutName(tensor.layout); !layout.empty())
-      growth += io::cat(", in ", layout);
+      growth += io::cat(", in ", layout, tensor.bits != 0 ? io::cat(" of ", tensor.bits, " bits") : "");
     std::printf("  %-7s %s: %s %s%s\n", tensor.isContext ? "context" : title, tensor.name.c_str(),
                 std::string(io::dtypeName(tensor.dtype)).c_str(), io::shapeText(tensor.shape).c_str(), growth.c_str());
   }

@@ -1,12 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Element by element, as bits: a step appends one position, and writing those of a prompt costs little beside attention over
-// them.
+// Element by element: a step appends one position, and writing those of a prompt costs little beside attention over them. Integers
+// are rounded as #hone.rounded says.
 
 #include "core/cache_writer.h"
 
-#include "cpu/packing/cache_blocks.h"
+#include "cpu/packing/rounded_blocks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
 
 namespace hone::rt {
 namespace {
@@ -18,6 +25,39 @@ template <typename Bits, typename Visit> void forEachHead(const hone_tensor &buf
       visit(sequence, head, static_cast<Bits *>(buffer.data) + sequence * buffer.strides[0] + head * buffer.strides[1]);
 }
 
+/// The bf16 that is nearest to x towards positive or negative infinity; x is finite.
+float roundUp(float x) {
+  auto word = std::bit_cast<uint32_t>(x);
+  return std::bit_cast<float>((x > 0 ? word + 0xffff : word) & 0xffff0000);
+}
+
+float roundDown(float x) { return -roundUp(-x); }
+
+uint16_t bf16Of(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); }
+
+/// Levels of a row: x ≈ base + step · level.
+struct RowGrid {
+  float step, base = 0;
+
+  RowGrid(const std::vector<float> &row, int64_t bits) {
+    auto [least, most] = std::ranges::minmax_element(row);
+    if (row.empty() || !std::ranges::all_of(row, [](float x) { return std::isfinite(x); })) {
+      step = row.empty() ? 0 : std::numeric_limits<float>::quiet_NaN();
+    } else if (bits == 8) {
+      step = roundUp(std::max(std::fabs(*least), std::fabs(*most)) / 127);
+    } else {
+      base = roundDown(*least);
+      // Halves, as the difference of two floats may be none.
+      step = roundUp((*most / 2 - base / 2) / 15 * 2);
+    }
+  }
+
+  /// Two's complement. Near 1.5 · 2^23 floats are integers, of which the last byte of a float is that of the integer.
+  uint8_t levelOf(float x) const {
+    return step > 0 ? static_cast<uint8_t>(std::bit_cast<uint32_t>((x - base) / step + 12582912.0f)) : uint8_t{0};
+  }
+};
+
 } // namespace
 
 int64_t wholeBlocks(int64_t positions) {
@@ -25,17 +65,24 @@ int64_t wholeBlocks(int64_t positions) {
 }
 
 CacheWriter::CacheWriter(const io::TensorInfo &slot, int64_t size)
-    : dtype(slot.dtype), isOfKeys(slot.layout == io::StateLayout::KeyBlocks), size(size) {
-  withLayout([this](auto, auto layout) { paddedSize = layout.width; });
+    : dtype(slot.dtype), isOfKeys(slot.layout == io::StateLayout::KeyBlocks), bits(slot.bits), size(size) {
+  if (bits == 0)
+    withLayout([this](auto, auto layout) { paddedSize = layout.width; });
+  else
+    withRoundedLayout([&](auto layout) {
+      paddedSize = layout.positionBytes();
+      for (int64_t d = 0; d < size; ++d)
+        levels.push_back({layout.ofElement(d), layout.shiftOf(d)});
+    });
 }
 
 /// Calls `visit` with bits as wide as an element and the layout, whose divisors are then known to the compiler.
 template <typename Visit> void CacheWriter::withLayout(Visit visit) const {
-  auto withWord = [&](auto bits, auto word) {
+  auto withWord = [&](auto element, auto word) {
     if (isOfKeys)
-      visit(bits, cpu::BlockedKeyLayout(word, size));
+      visit(element, cpu::BlockedKeyLayout(word, size));
     else
-      visit(bits, cpu::BlockedValueLayout(word, size));
+      visit(element, cpu::BlockedValueLayout(word, size));
   };
   using One = std::integral_constant<int64_t, 1>;
   using Two = std::integral_constant<int64_t, 2>;
@@ -44,9 +91,18 @@ template <typename Visit> void CacheWriter::withLayout(Visit visit) const {
   cpu::cacheWordElements(dtype) == Two() ? withWord(uint16_t(), Two()) : withWord(uint16_t(), One());
 }
 
+template <typename Visit> void CacheWriter::withRoundedLayout(Visit visit) const {
+  if (isOfKeys)
+    visit(cpu::RoundedKeyLayout(bits, size));
+  else
+    visit(cpu::RoundedValueLayout(bits, size));
+}
+
 void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
-  withLayout([&](auto bits, auto layout) {
-    using Bits = decltype(bits);
+  if (bits != 0)
+    return writeRounded(fresh, buffer, first);
+  withLayout([&](auto element, auto layout) {
+    using Bits = decltype(element);
     forEachHead<Bits>(buffer, [&](int64_t sequence, int64_t head, Bits *memory) {
       const Bits *row = static_cast<const Bits *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
       for (int64_t s = 0; s < fresh.sizes[2]; ++s, row += fresh.strides[2]) {
@@ -58,13 +114,53 @@ void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int
   });
 }
 
+void CacheWriter::writeRounded(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
+  std::vector<float> row(static_cast<size_t>(size));
+  withRoundedLayout([&](auto layout) {
+    forEachHead<uint8_t>(buffer, [&](int64_t sequence, int64_t head, uint8_t *memory) {
+      const float *from =
+          static_cast<const float *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
+      for (int64_t position = first; position < first + fresh.sizes[2]; ++position, from += fresh.strides[2]) {
+        for (size_t d = 0; d < row.size(); ++d)
+          row[d] = from[static_cast<int64_t>(d) * fresh.strides[3]];
+        RowGrid grid(row, bits);
+        uint8_t *to = memory + layout.ofPosition(position);
+        for (size_t d = 0; d < row.size(); ++d) {
+          uint8_t &byte = to[levels[d].byte], level = grid.levelOf(row[d]);
+          byte = static_cast<uint8_t>(levels[d].shift == 0 ? level : byte | level << levels[d].shift);
+        }
+        uint16_t step = bf16Of(grid.step), base = bf16Of(grid.base);
+        std::memcpy(memory + layout.ofStep(position), &step, sizeof step);
+        if (layout.perByte > 1)
+          std::memcpy(memory + layout.ofBase(position), &base, sizeof base);
+      }
+    });
+  });
+}
+
 void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) const {
-  withLayout([&](auto bits, auto layout) {
-    using Bits = decltype(bits);
+  if (bits != 0)
+    return clearRounded(buffer, first, end);
+  withLayout([&](auto element, auto layout) {
+    using Bits = decltype(element);
     forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
       for (int64_t position = first; position < end; ++position)
         for (int64_t d = 0; d < size; ++d)
           memory[layout.ofPosition(position) + layout.ofElement(d)] = 0;
+    });
+  });
+}
+
+void CacheWriter::clearRounded(const hone_tensor &buffer, int64_t first, int64_t end) const {
+  withRoundedLayout([&](auto layout) {
+    forEachHead<uint8_t>(buffer, [&](int64_t, int64_t, uint8_t *memory) {
+      for (int64_t position = first; position < end; ++position) {
+        for (const Level &level : levels)
+          memory[layout.ofPosition(position) + level.byte] = 0;
+        std::memset(memory + layout.ofStep(position), 0, sizeof(uint16_t));
+        if (layout.perByte > 1)
+          std::memset(memory + layout.ofBase(position), 0, sizeof(uint16_t));
+      }
     });
   });
 }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Positions of keys or values on their way into blocks (cpu/packing/cache_blocks.h).
+// Positions of keys or values on their way into blocks (cpu/packing/cache_blocks.h, cpu/packing/rounded_blocks.h).
 
 #ifndef HONE_RUNTIME_CORE_CACHE_WRITER_H
 #define HONE_RUNTIME_CORE_CACHE_WRITER_H
@@ -13,16 +13,20 @@ namespace hone::rt {
 /// Room for `positions` and what fills their last block up.
 int64_t wholeBlocks(int64_t positions);
 
-/// Writes one slot in blocks. Buffers are dense [B, H, capacity, width()]; the positions of a head lie as the slot's layout says.
+/// Writes one slot in blocks. Buffers are dense [B, H, capacity, width()] of elements(); the positions of a head lie as the slot's
+/// layout says.
 class CacheWriter {
 public:
   /// A position of a head has `size` elements.
   CacheWriter(const io::TensorInfo &slot, int64_t size);
 
-  /// Elements of a position with what fills them up.
+  /// What buffers hold: the slot's elements, or bytes where they are rounded to integers.
+  hone_dtype elements() const { return bits == 0 ? dtype : HONE_I8; }
+
+  /// Elements of a position with what fills them up, and with what else is kept of it.
   int64_t width() const { return paddedSize; }
 
-  /// Positions from `first` on become `fresh` [B, H, S, size], which may have any strides.
+  /// Positions from `first` on become `fresh` [B, H, S, size] of the slot's elements, which may have any strides.
   void write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
 
   /// Positions first ≤ p < end become zeros.
@@ -30,10 +34,20 @@ public:
 
 private:
   template <typename Visit> void withLayout(Visit visit) const;
+  template <typename Visit> void withRoundedLayout(Visit visit) const;
+  void writeRounded(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
+  void clearRounded(const hone_tensor &buffer, int64_t first, int64_t end) const;
+
+  /// Where the level of an element is, from the first of its position on.
+  struct Level {
+    int64_t byte, shift;
+  };
 
   hone_dtype dtype;
   bool isOfKeys;
+  int64_t bits; // of integers, or 0
   int64_t size, paddedSize = 0;
+  std::vector<Level> levels; // of integers
 };
 
 } // namespace hone::rt

@@ -83,9 +83,10 @@ hone_tensor Slot::viewOf(int64_t positions) const {
 
 /// A buffer of zeros for the sizes; in blocks, with the elements that fill positions up.
 absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
-  if (writer)
-    bufferSizes[kElementAxis] = writer->width();
-  return io::Array::zeros(info->dtype, std::move(bufferSizes));
+  if (!writer)
+    return io::Array::zeros(info->dtype, std::move(bufferSizes));
+  bufferSizes[kElementAxis] = writer->width();
+  return io::Array::zeros(writer->elements(), std::move(bufferSizes));
 }
 
 /// Writes positions from `first` on, behind which there is nothing.

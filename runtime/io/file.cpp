@@ -81,6 +81,13 @@ ScratchFile::~ScratchFile() {
     munmap(bytes, length);
 }
 
+void ScratchFile::release(uint64_t begin, uint64_t end) const {
+  // What shares a page with others is mapped in again when they are read.
+  auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  begin -= begin % page;
+  madvise(bytes + begin, end - begin, MADV_DONTNEED);
+}
+
 absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_t size) {
   std::string name = temporaryName(path);
   int descriptor = -1;

@@ -129,7 +129,9 @@ private:
   }
 
   void parseLayout(const Json &slot, const std::string &where, TensorInfo &info) {
-    const Json *layout = member(slot, "layout");
+    const Json *layout = member(slot, "layout"), *bits = member(slot, "bits");
+    if (!layout && bits)
+      complain(cat(where, ".bits"), "those of a slot in blocks");
     if (!layout)
       return;
     std::optional<std::string> word = asString(layout);
@@ -137,10 +139,16 @@ private:
     bool isCache = info.shape.size() == 4 && info.appendAxis == 2 &&
                    (info.dtype == HONE_F32 || info.dtype == HONE_F16 || info.dtype == HONE_BF16);
     if (!known || !isCache)
-      complain(cat(where, ".layout"),
-               "'key_blocks' or 'value_blocks' of a slot of floats that grows along axis 2 of 4");
-    else
-      info.layout = *known;
+      return complain(cat(where, ".layout"),
+                      "'key_blocks' or 'value_blocks' of a slot of floats that grows along axis 2 of 4");
+    info.layout = *known;
+    if (!bits)
+      return;
+    info.bits = asInteger(bits).value_or(-1);
+    if (info.dtype != HONE_F32 || (info.bits != 4 && info.bits != 8)) {
+      complain(cat(where, ".bits"), "4 or 8 of a slot of f32");
+      info.bits = 0;
+    }
   }
 
   Dim parseDim(const Json &dim, const std::string &where) {
@@ -221,6 +229,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
       entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
     if (std::string_view layout = layoutName(tensor.layout); !layout.empty())
       entry["layout"] = std::string(layout);
+    if (tensor.bits != 0)
+      entry["bits"] = tensor.bits;
     if (tensor.isContext)
       entry["context"] = true;
     list.push_back(std::move(entry));

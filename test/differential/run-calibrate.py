@@ -126,7 +126,7 @@ def digest(path):
 
 
 def check_bytes(tools):
-    """The same run gives the same bytes, from the ONNX file and from its IR; another model has another fingerprint."""
+    """The same run, which measures what errors cost as well, gives the same bytes, from the ONNX file and from its IR; another model has another fingerprint."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         np.save(folder / "tokens.npy", random_tokens(EXAMPLE, 3 * WINDOW))
@@ -138,13 +138,23 @@ def check_bytes(tools):
         digests, fingerprints = [], []
         for number, path in enumerate((EXAMPLE, EXAMPLE, folder / "model.mlirbc", folder / "other.onnx")):
             output = folder / f"{number}.safetensors"
-            calibrate(tools, path, folder / "tokens.npy", output, "--max-tokens", 2 * WINDOW, "--threads", 2, threads=2)
+            calibrate(tools, path, folder / "tokens.npy", output, "--max-tokens", 2 * WINDOW, "--cost-tokens", WINDOW,
+                      "--threads", 2, threads=2)
             digests.append(digest(output))
             fingerprints.append(stored_tensors.read(output)[0]["model"])
         if len(set(digests[:3])) != 1 or not re.fullmatch("[0-9a-f]{32}", fingerprints[0]):
             raise suite.Failure(f"expected the same bytes, but got {digests[:3]}")
+        check_costs(*stored_tensors.read(folder / "0.safetensors"))
         if fingerprints[3] == fingerprints[0]:
             raise suite.Failure("expected another fingerprint of another model")
+
+
+def check_costs(metadata, tensors):
+    """Of every weight whose input was measured, and of the table of embeddings."""
+    weights = {key.removeprefix("input of ") for key in metadata if key.startswith("input of ")}
+    costs = {key.removeprefix("cost of "): float(cost) for key, cost in tensors.items() if key.startswith("cost of ")}
+    if not weights < costs.keys() or not all(0 < cost < np.inf for cost in costs.values()):
+        raise suite.Failure(f"expected what errors of {sorted(weights)} and of a table cost, but got {costs}")
 
 
 def check_not_finite(tools):

@@ -81,20 +81,41 @@ def stored(array, element):
     return f'dense<"0x{array.tobytes().hex().upper()}"> : {tensor(*array.shape, element=element)}'
 
 
-def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0, least=False):
-    """A parameter with random planes of #hone.affine: its type and what it is stored as."""
+def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0, least=False, outliers=0):
+    """A parameter with random planes of #hone.affine: its type and what it is stored as. With outliers, so many in random places
+    beside it, as #hone.dense_sparse."""
     groups = -(-inner // group) if group else 1
     columns = -(-(groups * group if group and not transposed else inner) * bits // 8)
     order = (lambda array: np.ascontiguousarray(array.T)) if transposed else (lambda array: array)
     scales = rng.uniform(0.5, 1.5, (rows, groups)) * SPREAD / 2 ** (bits - 2)
-    planes = {"values": stored(order(rng.integers(0, 256, (rows, columns), dtype=np.uint8)), "i8"),
+    levels = rng.integers(0, 256, (rows, columns), dtype=np.uint8)
+    middles = rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8) if zeros else None
+    places = np.sort(rng.choice(rows * inner, outliers, replace=False)) if outliers else []
+    for row, column in (divmod(int(place), inner) for place in places):  # levels there are the zero point
+        set_level(levels, row, column, bits, get_level(middles, row, column // group if group else 0, bits) if zeros else 2 ** (bits - 1))
+    planes = {"values": stored(order(levels), "i8"),
               "scales": stored(order(scales.astype(np.float16 if half else np.float32)), "f16" if half else "f32")}
     if zeros:
-        planes["zeros"] = stored(order(rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8)), "i8")
+        planes["zeros"] = stored(order(middles), "i8")
     flags = {"bits": bits, "group": group, "scales": "f16" if half else "f32", "hasZeros": zeros, "isSigned": signed,
              "transposed": transposed, "activations": activations, "atLeast": least}
-    text = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
-    return tensor(rows, inner, element=f"f32, #hone.affine<{text}>"), f"{{{', '.join(f'{k} = {v}' for k, v in planes.items())}}}"
+    encoding = f"#hone.affine<{', '.join(f'{name} = {str(value).lower()}' for name, value in flags.items())}>"
+    if outliers:
+        encoding = f"#hone.dense_sparse<of = {encoding}, outliers = {outliers}>"
+        planes["starts"] = stored(np.searchsorted(places, np.arange(rows + 1) * inner).astype(np.int32), "i32")
+        planes["columns"] = stored((places % inner).astype(np.uint16), "i16")
+        planes["outliers"] = stored((4 * SPREAD * rng.standard_normal(outliers)).astype(np.float16), "f16")
+    return tensor(rows, inner, element=f"f32, {encoding}"), f"{{{', '.join(f'{k} = {v}' for k, v in planes.items())}}}"
+
+
+def get_level(plane, row, column, bits):
+    """Number `column` of a row of numbers of so many bits, which may lie in two bytes."""
+    return sum((int(plane[row, bit // 8]) >> bit % 8 & 1) << i for i, bit in enumerate(range(column * bits, (column + 1) * bits)))
+
+
+def set_level(plane, row, column, bits, level):
+    for i, bit in enumerate(range(column * bits, (column + 1) * bits)):
+        plane[row, bit // 8] = int(plane[row, bit // 8]) & ~(1 << bit % 8) & 255 | (level >> i & 1) << bit % 8
 
 
 def packed_products():
@@ -107,6 +128,11 @@ def packed_products():
     for bits, group in itertools.product((2, 3, 4, 8), (32, 128)):
         yield Case(f"hone.packed_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST,
                    {"w": affine(rng, 40, 300, bits, group, activations=8, least=True)}, x=tensor("B", "S", 300))
+    for bits, group, zeros, activations in ((2, 32, False, 8), (3, 64, False, 8), (3, 0, True, 0), (4, 32, False, 8), (4, 64, True, 0),
+                                            (4, 0, False, 0), (8, 128, False, 8), (8, 64, False, 0), (8, 0, True, 0)):
+        form = affine(rng, 40, 300, bits, group, zeros, activations=activations, least=activations > 0, outliers=150)
+        yield Case(f"hone.packed_linear.outliers.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST if activations else INTEGERS,
+                   {"w": form}, x=tensor("B", "S", 300))
     for form, (rows, inner) in zip(forms, itertools.cycle(((33, 96), (64, 256), (5, 40), (16, 700)))):
         yield Case(f"hone.packed_linear.u{form['bits']}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, INTEGERS,
                    {"w": affine(rng, rows, inner, **form)}, x=tensor("B", "S", inner))
@@ -156,6 +182,11 @@ def packed_mlps():
     for bits, activations in itertools.product((2, 3, 4, 8), (0, 8)):
         params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
+    for kind, form in (("gated_mlp silu %x, gate(%g), ", dict(activations=8, least=True)), ("mlp gelu %x, ", {})):
+        params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=60, **form)
+                  for name in (operands if "gate" in kind else operands[1:])}
+        yield Case("hone.packed_linear.outliers.u4", f"hone.{kind}up(%u), down(%d)", x, ROWS[:3], LEAST_OF_TWO if form else INTEGERS,
+                   params, x=x)
 
 
 def packed_pairs():

@@ -27,6 +27,7 @@ LEAST_MARGIN = 1e-4
 # By how much perplexity may move: 16 bits hardly, 8 bits a little. Four bits rounded to nearest cost a model as small as these
 # 2 to 4 percent; onnxruntime's own four bits cost 2.
 FORMS = {("--weights=bf16",): 1e-3, ("--weights=f16",): 1e-3, ("--kv-cache=bf16",): 1e-3,
+         ("--kv-cache=int8",): 5e-3,
          ("--quantize=int8",): 5e-3, ("--quantize=int8", "--group=64", "--kv-cache=model"): 5e-3,
          ("--quantize=int4", "--group=32"): 6e-2,
          # Measured inputs take half of that away, and half of the weights leave a small model a fifth worse.

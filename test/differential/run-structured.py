@@ -4,7 +4,7 @@
 
 Hone removes channels, heads or layers by magnitude or influence, which changes no weight that stays. In the ONNX file of the same
 model the inputs that are gone are made 0 in the products behind them. Both models are called as the file has them, with keys and
-values of the heads and layers that stay, and through @forward.
+values of the heads and layers that stay, and through @forward. Exported, the smaller model is a file that gives the same.
 """
 
 import functools
@@ -26,6 +26,7 @@ TOLERANCE = 1e-4  # as in run-models.py
 SPARSITY, SPARSITY_OF_LAYERS = "20%", "40%"  # one of two layers is about 40 % of these models
 PARTS = ["channels", "heads", "channels,heads", "layers"]
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
+WITH_GROUPS = ["qwen2.genai"]  # files in which attention is one node
 KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
 READ = re.compile(r'hone\.get_param @"?([^ "]+)"? ')
 CALIBRATION_TOKENS = 512
@@ -100,6 +101,24 @@ def masked_cases(smaller, path, parts, names):
     return arrays
 
 
+def check_exported(path, flags, arrays, tools, folder):
+    """The smaller model as a file: onnxruntime's answers are those of the masked one, and Hone's weights those that it has
+    without the way through a file."""
+    suite.run_tool([tools / "hone", "export", path, *flags, "-o", folder / "exported.onnx", "--quiet"])
+    onnx.shape_inference.infer_shapes_path(folder / "exported.onnx", folder / "inferred.onnx", strict_mode=True, data_prop=True)
+    session = onnxruntime.InferenceSession(str(folder / "exported.onnx"), providers=["CPUExecutionProvider"])
+    outputs = [output.name for output in session.get_outputs()]
+    for label in sorted({key.split("/")[0] for key in arrays}):
+        got = session.run(None, {key.split("/", 2)[2]: array for key, array in arrays.items() if key.startswith(f"{label}/in/")})
+        for name, array in zip(outputs, got):
+            wanted = arrays[f"{label}/out/{name}"]
+            if array.shape != wanted.shape or not np.allclose(array, wanted, TOLERANCE, TOLERANCE):
+                raise suite.Failure(f"{label}: '{name}' of the exported model differs from that of the masked one")
+    suite.run_tool([tools / "hone", "compile", folder / "exported.onnx", "-o", folder / "exported.hone"])
+    suite.run_tool([tools / "hone-run", "run", folder / "exported.hone", "--cases", folder / "masked.npz",
+                    "--rtol", TOLERANCE, "--atol", TOLERANCE])
+
+
 def check(path, parts, build):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -110,11 +129,14 @@ def check(path, parts, build):
         module = runtime.Module(library, smaller.artefact)
         names = {"in": module.names("main", runtime.INPUT), "out": module.names("main", runtime.OUTPUT)}
         module.close()
-        np.savez(folder / "masked.npz", **masked_cases(smaller, path, parts, names))
+        arrays = masked_cases(smaller, path, parts, names)
+        np.savez(folder / "masked.npz", **arrays)
         sessions.check(folder / "masked.onnx", smaller.artefact, library)
         if "," not in parts:
             suite.run_tool([build / "bin" / "hone-run", "run", smaller.artefact, "--cases", folder / "masked.npz",
                             "--rtol", TOLERANCE, "--atol", TOLERANCE])
+        if parts == "channels" or (parts == "heads" and path.parent.name in WITH_GROUPS):
+            check_exported(path, smaller.flags, arrays, build / "bin", folder)
 
 
 def cases():

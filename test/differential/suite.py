@@ -33,10 +33,11 @@ def shared_models():
     return path if path.is_dir() else None
 
 
-def models():
-    """Models that have stored outputs, by FOLDER/FILE: those of every checkout, and those of the shared folder's zoo."""
+def models(own=False):
+    """Models that have stored outputs, by FOLDER/FILE: those of every checkout, and unless `own` those of the shared
+    folder's zoo."""
     folders = [ROOT / "test" / "models"]
-    if shared := shared_models():
+    if not own and (shared := shared_models()):
         folders.append(shared / "zoo")
     paths = [path for folder in folders for path in sorted(folder.glob("*/*.onnx")) if path.with_suffix(".npz").exists()]
     return {f"{path.parent.name}/{path.stem}": path for path in paths}

@@ -28,6 +28,14 @@ public:
   /// size, or no row was measured.
   absl::StatusOr<std::vector<float>> readSecondMoment(int64_t input, int64_t inputs) const;
 
+  /// Whether it was measured what errors of weights cost.
+  bool hasCosts() const;
+
+  /// What an error of `weight` costs: nats of KL(before || after) for each mean square of what changes of the outputs of its layers,
+  /// relative to that of the outputs; of elements where its input was not measured. Fails where the file does not say, or
+  /// the number is not finite, or less than 0.
+  absl::StatusOr<double> readCost(std::string_view weight) const;
+
 private:
   io::SafetensorsReader reader;
   absl::Status parseInputs();

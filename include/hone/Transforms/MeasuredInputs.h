@@ -22,6 +22,12 @@ public:
   /// Whether the input of `weight`, [N, K], was measured.
   bool has(ParamOp weight) const { return file && file->findInput(view(weight)); }
 
+  /// Whether it was measured what errors of weights cost.
+  bool hasCosts() const { return file && file->hasCosts(); }
+
+  /// What an error of `weight` costs the model, as Statistics::readCost says; 1 where that was measured of no weight.
+  llvm::FailureOr<double> getCost(ParamOp weight) const;
+
   // Of weights that it has; valid until the next call for another one.
 
   /// Of the input as it is now, divided by getChannelScales. Fails where the file does not hold what it says.

@@ -47,7 +47,11 @@ public:
   static absl::StatusOr<ScratchFile> create(const std::string &path, uint64_t size);
 
   uint8_t *data() { return bytes; }
+  const uint8_t *data() const { return bytes; }
   uint64_t size() const { return length; }
+  /// Leaves the bytes [begin, end) to the file until somebody reads or writes them again: until then no memory of the process
+  /// holds them. Does nothing to what they are.
+  void release(uint64_t begin, uint64_t end) const;
 
 private:
   uint8_t *bytes = nullptr;

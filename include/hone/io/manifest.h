@@ -46,6 +46,8 @@ struct TensorInfo {
   /// Input of an entry with state only: the same in all calls of a session, which is given it once.
   bool isContext = false;
   StateLayout layout = StateLayout::Rows; // state only
+  /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/rounded_blocks.h), or 0: it keeps its elements.
+  int64_t bits = 0;
 };
 
 struct EntryInfo {

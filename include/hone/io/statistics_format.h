@@ -16,6 +16,9 @@ constexpr std::string_view kStatisticsFormat = "hone-statistics", kStatisticsVer
 // Tensors, behind the number of an input.
 constexpr std::string_view kSecondMoment = ".second_moment", kLargest = ".absmax", kRows = ".rows";
 
+// A tensor, before the name of a weight.
+constexpr std::string_view kCostOf = "cost of ";
+
 } // namespace hone::io
 
 #endif // HONE_IO_STATISTICS_FORMAT_H

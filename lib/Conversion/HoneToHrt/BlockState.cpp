@@ -63,7 +63,10 @@ void SlotReads::take(OpOperand &use) {
     return;
   }
   MLIRContext *context = attention.getContext();
-  Attribute wanted = isKey ? Attribute(hrt::KeyBlocksAttr::get(context)) : hrt::ValueBlocksAttr::get(context);
+  auto rounded = dyn_cast_or_null<RoundedAttr>(slot.getType().getEncoding());
+  int64_t bits = rounded ? rounded.getBits() : 0;
+  Attribute wanted =
+      isKey ? Attribute(hrt::KeyBlocksAttr::get(context, bits)) : hrt::ValueBlocksAttr::get(context, bits);
   if (!hasKernel(attention))
     obstacle = "attention over it has no kernel";
   else if (!getSlotOf(attention.getKey()) || !getSlotOf(attention.getValue()))
@@ -134,17 +137,17 @@ void BlockState::runOnOperation() {
   SmallVector<Attribute> blocked;
   for (SlotReads &read : reads) {
     SlotAttr slot = read.slot;
-    if (!read.obstacle.empty()) {
-      remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.obstacle).str();
-      blocked.push_back(slot);
-      continue;
-    }
+    bool isBlocked = read.obstacle.empty();
+    Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not rounded
     for (Value value : read.values)
-      value.setType(withEncoding(value.getType(), read.layout));
+      value.setType(withEncoding(value.getType(), layout));
     blocked.push_back(
-        SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), read.layout), slot.getAxis()));
-    remark::passed(loc, options) << ("slot '" + slot.getName() + "' is kept in blocks").str();
-    ++numBlocked;
+        SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), layout), slot.getAxis()));
+    numBlocked += isBlocked;
+    if (isBlocked)
+      remark::passed(loc, options) << ("slot '" + slot.getName() + "' is kept in blocks").str();
+    else
+      remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.obstacle).str();
   }
   getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), blocked));
 }

@@ -113,8 +113,10 @@ static Choice choose(AttentionOp op) {
   if (!pattern || !readable || !isPlainF32(op.getQuery()) || cache.empty())
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
-  bool inBlocks = isa_and_nonnull<StateLayoutInterface>(op.getKey().getType().getEncoding());
-  return {(Twine("hone.attention.") + (inBlocks ? "blocks." : "") + cache).str(),
+  auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
+  if (layout && layout.getIntegerBits() != 0)
+    cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
+  return {(Twine("hone.attention.") + (layout ? "blocks." : "") + cache).str(),
           {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
            op.getKeyEnd(), op.getPrefix()},
           *pattern,
@@ -190,7 +192,7 @@ static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice 
 static Choice choosePackedMlp(MlpOp op) {
   hrt::PanelsAttr panels = getPanels(op.getUp());
   AffineAttr affine = panels.getAffine();
-  if (panels != getPanels(op.getDown()) || panels.getNm() || (affine && !affine.getAtLeast()) ||
+  if (panels != getPanels(op.getDown()) || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
       !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
     return {};
   int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);

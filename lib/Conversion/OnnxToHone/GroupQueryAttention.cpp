@@ -80,6 +80,9 @@ LogicalResult GroupQueryExpansion::check() {
   if (getRank(query) != 3 || ShapedType::isDynamic(width) || width % count != 0)
     return refuse("the width of its queries is not known");
   size = width / count;
+  for (Value shared : {key, getOperand(op, kValue)})
+    if (shared && (getRank(shared) != 3 || getLastSize(shared) != sharedHeads * size))
+      return refuse("its keys or values do not have the size of its heads");
   for (unsigned i : {unsigned(kPastKey), unsigned(kPastValue)})
     if (Value past = getOperand(op, i);
         past && (getRank(past) != 4 || getRankedType(past).getElementType() != getRankedType(query).getElementType()))

@@ -83,6 +83,8 @@ static Type inferElementType(Operation *op) {
   StringRef name = onnxir::getOpType(op);
   if (name == "Where")
     return getElementType(op->getOperand(1));
+  if (name == "GatherBlockQuantized")
+    return getElementType(op->getOperand(2));
   return fromFirst.contains(name) && op->getNumOperands() > 0 ? getElementType(op->getOperand(0)) : Type();
 }
 

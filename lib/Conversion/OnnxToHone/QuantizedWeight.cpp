@@ -151,7 +151,8 @@ static bool isPerOutput(Value values, int64_t count) {
          (type.getNumElements() == 1 || (type.getRank() == 1 && type.getNumElements() == count));
 }
 
-std::optional<QuantizedWeight> QuantizedMatcher::matchDequantized(Operation *dequantize, bool isTransposed) {
+std::optional<QuantizedWeight> QuantizedMatcher::matchDequantized(Operation *dequantize, bool isTransposed,
+                                                                  Type elements) {
   Value values = dequantize->getOperand(0), scales = dequantize->getOperand(1), zeros = getOperand(dequantize, 2);
   if (!isByteMatrix(values) || !isFloat(scales))
     return std::nullopt;
@@ -166,8 +167,7 @@ std::optional<QuantizedWeight> QuantizedMatcher::matchDequantized(Operation *deq
     return std::nullopt;
   if (block == 0 && !(isPerOutput(scales, outputs) && (!zeros || isPerOutput(zeros, outputs))))
     return std::nullopt;
-  return makeBytes({values, scales, zeros}, isTransposed, block, /*activations=*/0,
-                   getRankedType(dequantize->getResult(0)).getElementType());
+  return makeBytes({values, scales, zeros}, isTransposed, block, /*activations=*/0, elements);
 }
 
 /// The only user of `value` if it is of the operator, else null.

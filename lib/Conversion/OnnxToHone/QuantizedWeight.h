@@ -36,8 +36,9 @@ public:
   /// DynamicQuantizeLinear), or nothing with a reason in `reason` where `op` is such a product.
   std::optional<QuantizedProduct> matchProduct(Operation *op, std::string &reason);
 
-  /// The weight that `dequantize`, a DequantizeLinear, gives: its result is `[N, K]`, or `[K, N]` if `isTransposed`.
-  std::optional<QuantizedWeight> matchDequantized(Operation *dequantize, bool isTransposed);
+  /// The weight that `dequantize`, a DequantizeLinear, gives, perhaps cast to `elements` then: `[N, K]`, or `[K, N]` if
+  /// `isTransposed`.
+  std::optional<QuantizedWeight> matchDequantized(Operation *dequantize, bool isTransposed, Type elements);
 
 private:
   struct Planes;

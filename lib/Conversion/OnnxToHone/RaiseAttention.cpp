@@ -278,6 +278,9 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
     return refuse(op, reason);
   Value query = buildHeadRows(q, b, loc), key = buildHeadRows(k, b, loc), value = buildHeadRows(v, b, loc);
   auto queryType = cast<RankedTensorType>(query.getType());
+  OnnxBuilder onnx(b, loc); // casts were looked through
+  key = onnx.cast(key, queryType.getElementType());
+  value = onnx.cast(value, queryType.getElementType());
   auto type = RankedTensorType::get(
       {queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
       queryType.getElementType());

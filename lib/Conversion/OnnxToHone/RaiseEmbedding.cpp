@@ -3,7 +3,7 @@
 //
 // Gather of rows of a weight.
 
-#include "OnnxMatch.h"
+#include "QuantizedWeight.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -26,7 +26,7 @@ namespace {
 /// Parameters that a Gather reads, as they are or transposed.
 class Tables {
 public:
-  explicit Tables(ModuleOp module) : module(module), symbols(module) {}
+  explicit Tables(ModuleOp module) : module(module), symbols(module), quantized(symbols) {}
 
   /// The table that `value` is, or null where it is no parameter of floats with rows that are wide enough.
   Value get(OpBuilder &b, Value value);
@@ -34,22 +34,41 @@ public:
 
 private:
   ParamOp getTransposed(ParamOp param);
+  ParamOp getDequantized(Operation *dequantize, Type elements);
+  ParamOp getParam(const Twine &name, RankedTensorType type, Attribute storage, Location loc);
 
   ModuleOp module;
   SymbolTable symbols;
+  QuantizedMatcher quantized;
   ParamCopies copies;
 };
 } // namespace
 
 /// What a file keeps as columns is one parameter for all that read it as rows: products with the same weight have made it.
-ParamOp Tables::getTransposed(ParamOp param) {
-  RankedTensorType type = getTransposedType(param.getTensorType());
+/// The parameter with these bytes, which a product may have had need of before.
+ParamOp Tables::getParam(const Twine &name, RankedTensorType type, Attribute storage, Location loc) {
   for (auto other : module.getOps<ParamOp>())
-    if (other.getTensorType() == type && other.getStorage() == param.getStorage())
+    if (other.getTensorType() == type && other.getStorage() == storage)
       return other;
-  OpBuilder b(param);
-  auto table = ParamOp::create(b, param.getLoc(), (param.getSymName() + ".table").str(), type, param.getStorage());
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  auto table = ParamOp::create(b, loc, name.str(), type, storage);
   symbols.insert(table);
+  return table;
+}
+
+ParamOp Tables::getTransposed(ParamOp param) {
+  return getParam(param.getSymName() + ".table", getTransposedType(param.getTensorType()), param.getStorage(),
+                  param.getLoc());
+}
+
+/// Rows that are dequantized as they are read; null where they have no encoding.
+ParamOp Tables::getDequantized(Operation *dequantize, Type elements) {
+  auto weight = quantized.matchDequantized(dequantize, /*isTransposed=*/false, elements);
+  if (!weight)
+    return {};
+  ParamOp table = getParam(weight->name + ".table", weight->type, weight->storage, dequantize->getLoc());
+  if (auto original = symbols.lookup<ParamOp>(weight->name); original && original != table)
+    copies.try_emplace(original, table);
   return table;
 }
 
@@ -58,6 +77,10 @@ Value Tables::get(OpBuilder &b, Value value) {
     return {};
   if (value.getDefiningOp<GetParamOp>())
     return value;
+  if (Operation *dequantize = getDefiningOp(skipCasts(value), "DequantizeLinear")) {
+    ParamOp table = getDequantized(dequantize, getRankedType(value).getElementType());
+    return table ? Value(GetParamOp::create(b, value.getLoc(), table.getTensorType(), table.getSymName())) : Value();
+  }
   Operation *transpose = getDefiningOp(value, "Transpose");
   auto read = transpose ? transpose->getOperand(0).getDefiningOp<GetParamOp>() : GetParamOp();
   auto param = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();

@@ -135,8 +135,9 @@ std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
       return std::nullopt;
   }
   auto type = getRankedType(value);
-  if (Operation *dequantize = getDefiningOp(value, "DequantizeLinear")) {
-    auto quantized = params.quantized.matchDequantized(dequantize, isTransposed);
+  // Scales of 16 bits are younger than the operator: files have a cast behind it.
+  if (Operation *dequantize = getDefiningOp(skipCasts(value), "DequantizeLinear"); dequantize && type) {
+    auto quantized = params.quantized.matchDequantized(dequantize, isTransposed, type.getElementType());
     return quantized ? std::optional(Weight{value, isTransposed, quantized}) : std::nullopt;
   }
   if (!isWeight(value) || !type || type.getRank() != 2 || !type.hasStaticShape() || !isFloat(value))

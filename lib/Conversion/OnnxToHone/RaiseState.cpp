@@ -246,8 +246,10 @@ namespace {
 struct RaiseState : impl::RaiseStateBase<RaiseState> {
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (main && !main.isExternal() && !getOperation().lookupSymbol("forward"))
-      numSlots += raiseState(main);
+    if (!main || main.isExternal() || getOperation().lookupSymbol("forward"))
+      return;
+    moveCacheCasts(main);
+    numSlots += raiseState(main);
   }
 };
 } // namespace

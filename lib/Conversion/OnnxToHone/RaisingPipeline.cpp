@@ -21,6 +21,7 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createRaiseMlp());
   manager.addPass(createRaiseEmbedding());
   manager.addPass(createLimitLogits());
+  manager.addPass(createWidenFloats());
 }
 
 void registerRaisingPipeline() {

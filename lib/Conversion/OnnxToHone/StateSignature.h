@@ -33,6 +33,9 @@ struct Signature {
 /// The name of the input in the ONNX graph, "" without one.
 StringRef getInputName(mlir::BlockArgument argument);
 
+/// Lets each cache of `function` be extended in the type of its input, where the file does it in another.
+void moveCacheCasts(mlir::func::FuncOp function);
+
 /// Whether an input is extended to an output: what a decoder with a past does.
 bool hasPast(mlir::func::FuncOp function);
 

@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Storage of plain tensors, #hone.stored and #hone.external.
+// Storage of plain tensors, #hone.stored, #hone.rounded and #hone.external.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -30,6 +30,23 @@ SmallVector<EncodingPlane> hone::getPlanes(RankedTensorType type) {
   if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
     return encoding.getPlanes(type.getShape(), type.getElementType());
   return {{"values", type}};
+}
+
+//===- #hone.rounded ----------------------------------------------------------------------------------------------===//
+
+LogicalResult RoundedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  if (bits != 4 && bits != 8) // rounded C1
+    return emitError() << "unsupported number of bits " << bits << " of a rounded state; supported: 4, 8";
+  return success();
+}
+
+LogicalResult RoundedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.empty() || !elementType.isF32()) // rounded C2
+    return emitError()
+           << "expected a tensor of a rounded state to have at least 1 dimension and elements of f32, but got "
+           << shape.size() << " and " << elementType;
+  return success();
 }
 
 //===- #hone.external ---------------------------------------------------------------------------------------------===//

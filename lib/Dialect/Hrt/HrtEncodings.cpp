@@ -62,6 +62,8 @@ static bool hasSparseKernel(AffineAttr affine) {
 static bool isPackable(Attribute elements) {
   if (auto nm = dyn_cast<NmAttr>(elements))
     return nm.getN() == 2 && nm.getM() == 4 && isPackable(nm.getOf()) && hasSparseKernel(nm.getAffine());
+  if (auto sparse = dyn_cast<DenseSparseAttr>(elements))
+    return isPackable(sparse.getBase());
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
     return llvm::is_contained(groups, affine.getGroup());
@@ -71,19 +73,23 @@ static bool isPackable(Attribute elements) {
 }
 
 bool PanelsAttr::canPack(Attribute encoding) {
-  return !encoding || isa<StoredAttr>(encoding) || (isa<AffineAttr, NmAttr>(encoding) && isPackable(encoding));
+  return !encoding || isa<StoredAttr>(encoding) ||
+         (isa<AffineAttr, NmAttr, DenseSparseAttr>(encoding) && isPackable(encoding));
 }
 
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
                        << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
-                          "#hone.nm 2:4 of those of 4 bits, or of 8 without zero points";
+                          "#hone.nm 2:4 of those of 4 bits, or of 8 without zero points, #hone.dense_sparse of "
+                          "#hone.affine";
   return success();
 }
 
 LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (getSparse() && failed(getSparse().verifyEncoding(shape, elementType, emitError)))
+    return failure();
   bool isSame = !getAffine() && elementType == getFloat(*this);
   if (shape.size() != 2 || (!isSame && !elementType.isF32())) // panels C2
     return emitError() << "expected a tensor in panels of " << getElements()
@@ -93,8 +99,11 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
   return success();
 }
 
-static LogicalResult verifyBlocks(StringRef what, ArrayRef<int64_t> shape, Type elementType,
+static LogicalResult verifyBlocks(StringRef what, int64_t bits, ArrayRef<int64_t> shape, Type elementType,
                                   llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (bits != 0 && !elementType.isF32()) // key_blocks C2, value_blocks C2
+    return emitError() << "expected " << what << " in blocks of " << bits << " bits to have elements of f32, but got "
+                       << elementType;
   if (shape.size() != 4 || !KeyBlocksAttr::canBlock(elementType)) // key_blocks C1, value_blocks C1
     return emitError() << "expected " << what
                        << " in blocks to have 4 dimensions and elements of f32, f16 or bf16, but got " << shape.size()
@@ -102,18 +111,36 @@ static LogicalResult verifyBlocks(StringRef what, ArrayRef<int64_t> shape, Type 
   return success();
 }
 
+static LogicalResult verifyBits(int64_t bits, llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (bits == 0 || bits == 4 || bits == 8) // key_blocks C2, value_blocks C2
+    return success();
+  return emitError() << "unsupported number of bits " << bits << " of numbers in blocks; supported: 0, 4, 8";
+}
+
+LogicalResult KeyBlocksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  return verifyBits(bits, emitError);
+}
+
+LogicalResult ValueBlocksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  return verifyBits(bits, emitError);
+}
+
 StringRef KeyBlocksAttr::getLayoutName() const { return getMnemonic(); }
 
 StringRef ValueBlocksAttr::getLayoutName() const { return getMnemonic(); }
 
+int64_t KeyBlocksAttr::getIntegerBits() const { return getBits(); }
+
+int64_t ValueBlocksAttr::getIntegerBits() const { return getBits(); }
+
 LogicalResult KeyBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                             llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyBlocks("keys", shape, elementType, emitError);
+  return verifyBlocks("keys", getBits(), shape, elementType, emitError);
 }
 
 LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyBlocks("values", shape, elementType, emitError);
+  return verifyBlocks("values", getBits(), shape, elementType, emitError);
 }
 
 SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
@@ -127,9 +154,18 @@ SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> s
   return planes;
 }
 
-SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
+/// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
+static PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(panels.getAffine()); }
+
+SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   if (getNm())
     return getSparsePlanes(*this, shape);
+  if (DenseSparseAttr sparse = getSparse()) {
+    SmallVector<EncodingPlane> planes = sparse.getPlanes(shape, elementType);
+    planes.resize(DenseSparseAttr::kSparsePlanes);
+    llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
+    return planes;
+  }
   Type element = getAffine() ? Type(IntegerType::get(getContext(), 8)) : Type(getFloat(*this));
   std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(*this), getLinearShape(*this, shape));
   SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(values, element)}};
@@ -181,6 +217,14 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
                         ArrayRef<MutableArrayRef<char>> planes) const {
   if (getNm())
     return repackSparse(*this, shape, source, from, planes);
+  if (DenseSparseAttr sparse = getSparse()) {
+    constexpr int64_t count = DenseSparseAttr::kSparsePlanes;
+    if (source != sparse)
+      return false;
+    for (auto [bytes, plane] : llvm::zip_equal(from.take_front(count), planes.take_front(count)))
+      llvm::copy(bytes, plane.begin());
+    return getBase(*this).repack(shape, sparse.getBase(), from.drop_front(count), planes.drop_front(count));
+  }
   if (getAffine()) {
     if (source != getAffine())
       return false;
@@ -199,7 +243,7 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
 LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<char> dense,
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  EncodingInterface source = getNm() ? EncodingInterface(getNm()) : EncodingInterface(getAffine());
+  EncodingInterface source = dyn_cast<EncodingInterface>(getElements());
   if (!source && elementType == getFloat(*this)) {
     repack(shape, StoredAttr::get(getFloat(*this)), dense, planes);
     return success();
@@ -279,6 +323,10 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
                         MutableArrayRef<char> dense) const {
   if (getNm())
     return unpackSparse(*this, shape, elementType, planes, dense);
+  if (DenseSparseAttr sparse = getSparse()) {
+    getBase(*this).unpack(shape, elementType, planes.drop_front(DenseSparseAttr::kSparsePlanes), dense);
+    return sparse.placeOutliers(shape, elementType, planes, dense);
+  }
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
   PanelReader from(*this, shape, types, planes);
   PlainElements to(elementType);
@@ -351,6 +399,11 @@ Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
                                ValueRange indices) const {
   if (getNm())
     return buildSparseElement(builder, loc, *this, elementType, planes, indices);
+  if (DenseSparseAttr sparse = getSparse()) {
+    Value element = getBase(*this).buildElement(builder, loc, elementType,
+                                                planes.drop_front(DenseSparseAttr::kSparsePlanes), indices);
+    return sparse.buildChoice(builder, loc, planes, indices, element);
+  }
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (getAffine()) {
@@ -369,6 +422,8 @@ ActivationRounding PanelsAttr::getActivationRounding() const {
 }
 
 std::string PanelsAttr::getKernelSuffix() const {
+  if (getSparse())
+    return "outliers." + getBase(*this).getKernelSuffix();
   switch (getFormat(*this)) {
   case cpu::PackedFormat::F32:
     return "f32";

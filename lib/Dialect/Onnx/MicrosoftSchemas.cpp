@@ -247,11 +247,39 @@ static OpSchema makeFusedMatMul() {
   return schema;
 }
 
+/// The elements of a table of blocks: bytes hold 8 / bits of them along the last dimension.
+static ::onnx::TensorShapeProto getElementsOfBlocks(InferenceContext &ctx) {
+  ::onnx::TensorShapeProto data = ::onnx::getInputShape(ctx, 0);
+  auto &last = *data.mutable_dim(data.dim_size() - 1);
+  int64_t bits = getInteger(ctx, "bits");
+  bool isPacked = ctx.getInputType(0)->tensor_type().elem_type() == ::onnx::TensorProto::UINT8;
+  if (isPacked && (bits == 4 || bits == 8) && last.has_dim_value())
+    last.set_dim_value(last.dim_value() * (8 / bits));
+  else if (isPacked)
+    last.Clear();
+  return data;
+}
+
+/// The table's elements with the dimension `gather_axis` replaced by those of the indices.
+static void inferGatherBlockQuantized(InferenceContext &ctx) {
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 2, 0);
+  if (!::onnx::hasInputShape(ctx, 0) || !::onnx::hasInputShape(ctx, 1) || ::onnx::getInputShape(ctx, 0).dim_size() == 0)
+    return;
+  ::onnx::TensorShapeProto data = getElementsOfBlocks(ctx), shape;
+  int64_t axis = getInteger(ctx, "gather_axis");
+  axis += axis < 0 ? data.dim_size() : 0;
+  for (int64_t dim = 0; dim < data.dim_size(); ++dim)
+    if (dim == axis)
+      shape.MergeFrom(::onnx::getInputShape(ctx, 1));
+    else
+      *shape.add_dim() = data.dim(static_cast<int>(dim));
+  ::onnx::updateOutputShape(ctx, 0, shape);
+}
+
 static OpSchema makeGatherBlockQuantized() {
   OpSchema schema = makeSchema("GatherBlockQuantized", {{"data", "indices", "scales", "zero_points?"}, {"output"}});
   addIntegers(schema, {{"gather_axis", 0}, {"quantize_axis", 1}, {"block_size", 128}, {"bits", 4}});
-  schema.TypeAndShapeInferenceFunction(
-      [](InferenceContext &ctx) { ::onnx::propagateElemTypeFromInputToOutput(ctx, 2, 0); });
+  schema.TypeAndShapeInferenceFunction(inferGatherBlockQuantized);
   return schema;
 }
 

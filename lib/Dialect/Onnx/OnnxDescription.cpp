@@ -75,6 +75,19 @@ static Location withoutDescription(Location loc) {
   return NameLoc::get(cast<NameLoc>(loc).getName(), described.getLocations().front());
 }
 
+Location redescribe(Location loc, StringRef key, StringAttr text) {
+  Location bare = withoutDescription(loc);
+  if (auto name = dyn_cast<NameLoc>(bare))
+    return describe(name.getName(), name.getChildLoc(), key, text);
+  return describe(StringAttr::get(loc.getContext(), ""), bare, key, text);
+}
+
+Location nameBeside(Location loc, StringRef ending) {
+  auto name = dyn_cast<NameLoc>(withoutDescription(loc));
+  return name ? NameLoc::get(StringAttr::get(loc.getContext(), name.getName().getValue() + ending), name.getChildLoc())
+              : loc;
+}
+
 void dropDescriptions(ModuleOp module) {
   module->removeAttr(kModelAttr);
   module.walk([](Operation *op) {

@@ -5,6 +5,7 @@
 
 #include "UnitAnalysis.h"
 
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,9 +29,27 @@ static Value createConstant(OpBuilder &b, Location loc, DenseElementsAttr value)
   return b.create(state)->getResult(0);
 }
 
-static Value createIntegers(OpBuilder &b, Location loc, ArrayRef<int64_t> values) {
+/// `what`: what the integers are to `op`.
+static Value createIntegers(OpBuilder &b, Operation *op, StringRef what, ArrayRef<int64_t> values) {
   auto type = RankedTensorType::get(static_cast<int64_t>(values.size()), b.getI64Type());
-  return createConstant(b, loc, DenseElementsAttr::get(type, values));
+  return createConstant(b, onnxir::nameBeside(op->getLoc(), what), DenseElementsAttr::get(type, values));
+}
+
+/// Erases what made an operand, if nothing reads it any more.
+static void eraseUnread(Operation *op) {
+  bool isComputed = op && onnxir::isOnnxOp(op) && !op->getNumRegions();
+  if (!isComputed || !op->use_empty())
+    return;
+  SmallVector<Value> operands(op->getOperands());
+  op->erase();
+  for (Value operand : operands)
+    eraseUnread(operand.getDefiningOp());
+}
+
+static void replaceOperand(Operation *op, unsigned i, Value value) {
+  Operation *before = op->getOperand(i).getDefiningOp();
+  op->setOperand(i, value);
+  eraseUnread(before);
 }
 
 namespace {
@@ -39,7 +58,7 @@ public:
   Cutter(const UnitAnalysis &analysis, ArrayRef<bool> isGone) : analysis(analysis), isGone(isGone) {}
 
   void cutConstant(OpOperand &use, const UnitAxis &units);
-  void cutOperation(Operation *op);
+  void cutOperations();
 
 private:
   void cutReshape(Operation *op);
@@ -67,7 +86,12 @@ void Cutter::cutConstant(OpOperand &use, const UnitAxis &units) {
       for (int64_t k = 0; k < inner; ++k)
         left.push_back(all[(i * shape[units.axis] + index) * inner + k]);
   OpBuilder b(use.getOwner());
-  use.set(createConstant(b, use.get().getLoc(), DenseElementsAttr::get(type, left)));
+  Operation *whole = use.get().getDefiningOp();
+  use.set(createConstant(b, onnxir::nameBeside(whole->getLoc(), "/kept"), DenseElementsAttr::get(type, left)));
+  if (!whole->use_empty())
+    return;
+  use.get().getDefiningOp()->setLoc(whole->getLoc());
+  whole->erase();
 }
 
 void Cutter::cutReshape(Operation *op) {
@@ -80,13 +104,14 @@ void Cutter::cutReshape(Operation *op) {
   Value shape = op->getOperand(1);
   if (auto integers = getIntegers(shape)) {
     (*integers)[units->axis] = size;
-    op->setOperand(1, createIntegers(b, op->getLoc(), *integers));
+    replaceOperand(op, 1, createIntegers(b, op, "/shape", *integers));
     return;
   }
+  Value kept = createIntegers(b, op, "/kept", size);
   Operation *concat = b.clone(*shape.getDefiningOp());
-  concat->setOperand(units->axis, createIntegers(b, op->getLoc(), size));
-  concat->getOperand(units->axis).getDefiningOp()->moveBefore(concat);
-  op->setOperand(1, concat->getResult(0));
+  concat->setLoc(onnxir::nameBeside(op->getLoc(), "/shape"));
+  concat->setOperand(units->axis, kept);
+  replaceOperand(op, 1, concat->getResult(0));
 }
 
 /// The types of the parts are their sizes already.
@@ -106,7 +131,7 @@ void Cutter::cutSplit(Operation *op) {
     return;
   }
   op->removeAttr("num_outputs");
-  op->setOperands({op->getOperand(0), createIntegers(b, op->getLoc(), sizes)});
+  op->setOperands({op->getOperand(0), createIntegers(b, op, "/sizes", sizes)});
 }
 
 void Cutter::cutSlice(Operation *op) {
@@ -119,8 +144,8 @@ void Cutter::cutSlice(Operation *op) {
   SmallVector<int64_t, 0> kept = units->listKept(isGone);
   int64_t begin = llvm::lower_bound(kept, start) - kept.begin();
   OpBuilder b(op);
-  op->setOperand(1, createIntegers(b, op->getLoc(), begin));
-  op->setOperand(2, createIntegers(b, op->getLoc(), begin + part.getDimSize(units->axis)));
+  replaceOperand(op, 1, createIntegers(b, op, "/begin", begin));
+  replaceOperand(op, 2, createIntegers(b, op, "/end", begin + part.getDimSize(units->axis)));
 }
 
 void Cutter::cutGroupQueryAttention(Operation *op) {
@@ -132,18 +157,22 @@ void Cutter::cutGroupQueryAttention(Operation *op) {
   op->setAttr("num_heads", b.getI64IntegerAttr(heads.getInt() * width / before));
 }
 
-void Cutter::cutOperation(Operation *op) {
-  if (!onnxir::isOnnxOp(op))
-    return;
-  StringRef name = onnxir::getOpType(op);
-  if (name == "Reshape")
-    cutReshape(op);
-  else if (name == "Split")
-    cutSplit(op);
-  else if (name == "Slice")
-    cutSlice(op);
-  else if (name == "GroupQueryAttention")
-    cutGroupQueryAttention(op);
+void Cutter::cutOperations() {
+  // Listed first: what computed a shape is erased with it.
+  SmallVector<std::pair<Operation *, void (Cutter::*)(Operation *)>> cuts;
+  for (Operation *op : analysis.touched) {
+    StringRef name = onnxir::isOnnxOp(op) ? onnxir::getOpType(op) : StringRef();
+    if (name == "Reshape")
+      cuts.emplace_back(op, &Cutter::cutReshape);
+    else if (name == "Split")
+      cuts.emplace_back(op, &Cutter::cutSplit);
+    else if (name == "Slice")
+      cuts.emplace_back(op, &Cutter::cutSlice);
+    else if (name == "GroupQueryAttention")
+      cuts.emplace_back(op, &Cutter::cutGroupQueryAttention);
+  }
+  for (auto [op, cut] : cuts)
+    (this->*cut)(op);
 }
 
 void cutUnits(const UnitAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp module) {
@@ -155,8 +184,7 @@ void cutUnits(const UnitAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp modu
     Value(value).setType(cutType(value.getType(), units));
   for (const auto &[use, units] : analysis.constants)
     cutter.cutConstant(*use, units);
-  for (Operation *op : analysis.touched)
-    cutter.cutOperation(op);
+  cutter.cutOperations();
   auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   if (!slots || analysis.slots.empty())
     return;

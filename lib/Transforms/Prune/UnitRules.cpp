@@ -27,9 +27,32 @@ static RankedTensorType getType(Value value) { return dyn_cast<RankedTensorType>
 
 static int64_t countFromFront(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
+static bool isNode(Operation *op, StringRef type) {
+  return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == type;
+}
+
+/// The one element of a Shape that a Gather or Slice takes, of a size that is known.
+static std::optional<int64_t> getTakenSize(Operation *op) {
+  Operation *shape = op->getOperand(0).getDefiningOp();
+  if (!isNode(shape, "Shape") || shape->hasAttr("start") || shape->hasAttr("end"))
+    return std::nullopt;
+  auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  auto taken = getIntegers(op->getOperand(1));
+  RankedTensorType of = getType(shape->getOperand(0));
+  if (!result || !result.hasStaticShape() || result.getNumElements() != 1 || !taken || taken->size() != 1 || !of)
+    return std::nullopt;
+  int64_t axis = countFromFront(taken->front(), of.getRank());
+  return axis >= 0 && axis < of.getRank() && !of.isDynamicDim(axis) ? std::optional(of.getDimSize(axis)) : std::nullopt;
+}
+
 std::optional<SmallVector<int64_t>> getIntegers(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || !onnxir::isOnnxOp(op) || onnxir::getOpType(op) != "Constant")
+  if (isNode(op, "Squeeze") || isNode(op, "Unsqueeze"))
+    return getIntegers(op->getOperand(0));
+  if (isNode(op, "Gather") || (isNode(op, "Slice") && op->getNumOperands() <= 4))
+    if (std::optional<int64_t> size = getTakenSize(op))
+      return SmallVector<int64_t>{*size};
+  if (!isNode(op, "Constant"))
     return std::nullopt;
   auto elements = dyn_cast_or_null<DenseIntElementsAttr>(op->getAttr("value"));
   if (!elements)
@@ -89,13 +112,27 @@ static bool avoidsElement(Operation *user, Value shape, int64_t index, int64_t r
          (index < countFromFront(first->front(), rank) || index >= countFromFront(end->front(), rank));
 }
 
+/// Whether all that reads `number`, a size of units, is a Reshape of units, which is cut and says the number that is left.
+static bool isShapeOfUnits(Value number, const UnitAnalysis &analysis) {
+  return llvm::all_of(number.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isNode(user, "Squeeze") || isNode(user, "Unsqueeze") || isNode(user, "Concat"))
+      return isShapeOfUnits(user->getResult(0), analysis);
+    return isNode(user, "Reshape") && use.getOperandNumber() == 1 && analysis.find(user->getResult(0));
+  });
+}
+
 static void visitShape(Operation *op, UnitAnalysis &analysis) {
   const UnitAxis *units = analysis.find(op->getOperand(0));
   int64_t size = getType(op->getResult(0)).getDimSize(0),
           first = countFromFront(getInteger(op, "start", 0), getType(op->getOperand(0)).getRank());
-  auto avoids = [&](Operation *user) { return avoidsElement(user, op->getResult(0), units->axis - first, size); };
+  auto avoids = [&](Operation *user) {
+    bool isNumber = onnxir::isOnnxOp(user) && user->getNumResults() == 1 && getIntegers(user->getResult(0));
+    return avoidsElement(user, op->getResult(0), units->axis - first, size) ||
+           (isNumber && isShapeOfUnits(user->getResult(0), analysis));
+  };
   if (units && !llvm::all_of(op->getResult(0).getUsers(), avoids))
-    analysis.refuse("the number of its units is computed with");
+    analysis.refuseLater("the number of its units is computed with");
 }
 
 /// The units along one dimension of `to`, where `from` has them along `units.axis` and both have the same elements in the same
@@ -247,6 +284,72 @@ static void visitSlice(Operation *op, UnitAnalysis &analysis) {
   linkPart(whole, part, units->axis, starts->front(), analysis);
 }
 
+//===- Products ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// A tensor of a product, and what its dimensions are to the others.
+struct Factor {
+  OpOperand *operand; // null: the result
+  Value value;
+  std::optional<int64_t> rows, columns, summed; // dimensions, each of which another tensor has as well
+};
+} // namespace
+
+/// What a dimension of one tensor is, another's dimension is that is the same to it.
+static void linkFactors(ArrayRef<Factor> factors, UnitAnalysis &analysis) {
+  for (const Factor &from : factors) {
+    const UnitAxis *found = from.operand ? analysis.find(*from.operand) : analysis.find(from.value);
+    if (!found)
+      continue;
+    UnitAxis units(*found);
+    for (const Factor &to : factors)
+      for (auto role : {&Factor::rows, &Factor::columns, &Factor::summed}) {
+        if (&to == &from || from.*role != units.axis || !(to.*role))
+          continue;
+        if (to.operand)
+          analysis.mark(*to.operand, *(to.*role), units.unitOf);
+        else
+          analysis.mark(to.value, *(to.*role), units.unitOf);
+      }
+  }
+}
+
+/// Dimensions in front of the last two are those of a batch.
+static void visitMatMul(Operation *op, UnitAnalysis &analysis) {
+  OpOperand &a = op->getOpOperand(0), &b = op->getOpOperand(1);
+  RankedTensorType aType = getType(a.get()), bType = getType(b.get()), type = getType(op->getResult(0));
+  if (!aType || !bType || !type || aType.getRank() < 2 || bType.getRank() < 2)
+    return analysis.refuse("MatMul has its units in a vector");
+  int64_t rank = type.getRank();
+  linkFactors({{&a, a.get(), aType.getRank() - 2, {}, aType.getRank() - 1},
+               {&b, b.get(), {}, bType.getRank() - 1, bType.getRank() - 2},
+               {nullptr, op->getResult(0), rank - 2, rank - 1, {}}},
+              analysis);
+  for (Value value : {a.get(), b.get(), Value(op->getResult(0))})
+    if (const UnitAxis *units = analysis.find(value); units && units->axis < getType(value).getRank() - 2)
+      return visitElementwise(op, analysis);
+}
+
+static void visitGemm(Operation *op, UnitAnalysis &analysis) {
+  bool isATransposed = getInteger(op, "transA", 0) != 0, isBTransposed = getInteger(op, "transB", 0) != 0;
+  OpOperand &a = op->getOpOperand(0), &b = op->getOpOperand(1);
+  SmallVector<Factor> factors = {{&a, a.get(), isATransposed ? 1 : 0, {}, isATransposed ? 0 : 1},
+                                 {&b, b.get(), {}, isBTransposed ? 0 : 1, isBTransposed ? 1 : 0},
+                                 {nullptr, op->getResult(0), 0, 1, {}}};
+  if (op->getNumOperands() > 2 && !onnxir::isAbsent(op->getOperand(2))) {
+    RankedTensorType bias = getType(op->getOperand(2));
+    if (!bias)
+      return analysis.refuse("Gemm has a bias of which nothing is known");
+    Factor factor{&op->getOpOperand(2), op->getOperand(2), {}, {}, {}};
+    if (int64_t rank = bias.getRank(); rank > 0 && bias.getDimSize(rank - 1) != 1)
+      factor.columns = rank - 1;
+    if (bias.getRank() == 2 && bias.getDimSize(0) != 1)
+      factor.rows = 0;
+    factors.push_back(factor);
+  }
+  linkFactors(factors, analysis);
+}
+
 //===- com.microsoft.GroupQueryAttention --------------------------------------------------------------------------===//
 
 /// Operands 0 to 4 are queries (or all three), keys, values, past keys and past values; results what is attended, present keys and
@@ -296,20 +399,18 @@ static void visitGroupQueryAttention(Operation *op, UnitAnalysis &analysis) {
 }
 
 void visitOnnx(Operation *op, UnitAnalysis &analysis) {
-  static const llvm::StringSet<> elementwise = {
-      "Add",  "Sub", "Mul",  "Div",     "Pow",  "Min",  "Max",   "Where", "Cast",     "Neg",      "Abs",      "Exp",
-      "Sqrt", "Erf", "Tanh", "Sigmoid", "Relu", "Gelu", "Swish", "Clip",  "Identity", "FastGelu", "QuickGelu"};
+  static const llvm::StringSet<> elementwise = {"Add",   "Sub",   "Mul",      "Div",      "Pow",      "Min",
+                                                "Max",   "Where", "Cast",     "Neg",      "Abs",      "Exp",
+                                                "Sqrt",  "Erf",   "Tanh",     "Sigmoid",  "Relu",     "Gelu",
+                                                "Swish", "Clip",  "Identity", "BiasGelu", "FastGelu", "QuickGelu"};
   StringRef name = onnxir::getOpType(op);
   if (elementwise.contains(name))
     return visitElementwise(op, analysis);
   using Rule = void (*)(Operation *, UnitAnalysis &);
-  static const llvm::StringMap<Rule> rules = {{"Reshape", visitReshape},
-                                              {"Transpose", visitTranspose},
-                                              {"Concat", visitConcat},
-                                              {"Split", visitSplit},
-                                              {"Slice", visitSlice},
-                                              {"Shape", visitShape},
-                                              {"GroupQueryAttention", visitGroupQueryAttention}};
+  static const llvm::StringMap<Rule> rules = {
+      {"Reshape", visitReshape}, {"Transpose", visitTranspose}, {"Concat", visitConcat},
+      {"Split", visitSplit},     {"Slice", visitSlice},         {"Shape", visitShape},
+      {"MatMul", visitMatMul},   {"Gemm", visitGemm},           {"GroupQueryAttention", visitGroupQueryAttention}};
   if (Rule rule = rules.lookup(name))
     return rule(op, analysis);
   if (name != "Constant")

@@ -11,6 +11,7 @@
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -30,6 +31,12 @@ struct Budget {
   int64_t elements = 0, otherBytes = 0;
 };
 
+/// The outputs of the layers of a weight.
+struct Outputs {
+  std::vector<float> importance; // of errors of each column
+  double energy = 0;             // their mean square
+};
+
 struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
   using ChooseWidthsBase::ChooseWidthsBase;
 
@@ -38,7 +45,10 @@ struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
 
 private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
-  FailureOr<std::vector<compress::Candidate>> measureForms(ParamOp param, MeasuredInputs &inputs) const;
+  FailureOr<Outputs> measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
+                                    MeasuredInputs &inputs) const;
+  FailureOr<std::vector<compress::Candidate>> measureForms(ParamOp param, bool hasFeedback,
+                                                           MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
@@ -74,35 +84,60 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   return forms.empty() ? error() << "expected bits and groups that an encoding has" : success();
 }
 
-/// Losses are relative to the outputs that there were, since what reads them is mostly a norm, and all layers count the same.
-FailureOr<std::vector<compress::Candidate>> ChooseWidths::measureForms(ParamOp param, MeasuredInputs &inputs) const {
+/// What an error of each column costs of the outputs, and the mean square of those. Of an input that was not measured all
+/// columns are alike.
+FailureOr<Outputs> ChooseWidths::measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
+                                                MeasuredInputs &inputs) const {
+  Outputs outputs{std::vector<float>(weight.columns, 1)};
+  if (!inputs.has(param)) {
+    for (float element : weight.elements)
+      outputs.energy += static_cast<double>(element) * static_cast<double>(element);
+    return outputs;
+  }
+  if (hasFeedback) {
+    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, /*isOrdered=*/true);
+    if (failed(factor))
+      return failure();
+    for (int64_t i = 0; i < weight.columns; ++i)
+      outputs.importance[(*factor)->column(i)] =
+          static_cast<float>(1 / ((*factor)->diagonal(i) * (*factor)->diagonal(i)));
+  }
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  if (failed(moment))
+    return failure();
+  for (int64_t i = 0; i < weight.columns && !hasFeedback; ++i)
+    outputs.importance[i] = moment->diagonal(i);
+  outputs.energy = compress::outputEnergy(weight, *moment);
+  return outputs;
+}
+
+FailureOr<std::vector<compress::Candidate>> ChooseWidths::measureForms(ParamOp param, bool hasFeedback,
+                                                                       MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
     return failure();
   compress::Weight weight = asWeight(param, *elements);
-  std::vector<float> importance;
-  double whole = 0;
-  if (inputs.has(param)) {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
-    if (failed(moment))
-      return failure();
-    for (int64_t i = 0; i < moment->size; ++i)
-      importance.push_back(moment->diagonal(i));
-    whole = compress::outputEnergy(weight, *moment);
-  } else {
-    for (float element : *elements)
-      whole += static_cast<double>(element) * static_cast<double>(element);
-  }
+  FailureOr<Outputs> outputs = measureOutputs(param, weight, hasFeedback, inputs);
+  FailureOr<double> cost = inputs.getCost(param);
+  if (failed(outputs) || failed(cost))
+    return failure();
   RankedTensorType type = param.getTensorType();
   std::vector<compress::Candidate> candidates;
   for (AffineAttr form : forms) {
-    auto loss = compress::roundingLoss(weight, form.getFormat(), importance);
+    auto loss = compress::roundingLoss(weight, form.getFormat(), outputs->importance);
     if (!loss.ok())
       return param.emitError() << std::string(loss.status().message());
     auto stored = RankedTensorType::get(type.getShape(), type.getElementType(), form);
-    candidates.push_back({getStorageBytes(stored).value_or(0), whole > 0 ? *loss / whole : 0});
+    double error = outputs->energy > 0 ? *loss / outputs->energy : 0;
+    candidates.push_back({getStorageBytes(stored).value_or(0), *cost * error});
   }
   return candidates;
+}
+
+/// Tables of embeddings are rounded to nearest by every method.
+static bool isTable(ArrayRef<GetParamOp> reads) {
+  return llvm::any_of(reads,
+                      [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
 }
 
 FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
@@ -115,7 +150,7 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
-    FailureOr<std::vector<compress::Candidate>> candidates = measureForms(param, inputs);
+    FailureOr<std::vector<compress::Candidate>> candidates = measureForms(param, feedback && !isTable(reads), inputs);
     if (failed(candidates))
       return failure();
     budget.weights[op] = std::move(*candidates);
@@ -154,7 +189,7 @@ void ChooseWidths::mark(const Budget &budget, const compress::Allocation &alloca
     param->setAttr(kEncodingAttr, form);
     double loss = budget.weights.find(param)->second[choice].loss;
     std::string groups = form.getGroup() ? llvm::formatv(" in groups of {0}", form.getGroup()).str() : "";
-    return llvm::formatv("gets {0} bits{1}, for a relative loss of {2:E3}", form.getBits(), groups, loss).str();
+    return llvm::formatv("gets {0} bits{1}, for a loss of {2:E3}", form.getBits(), groups, loss).str();
   };
   ParameterChange marking{"hone-choose-widths", "Chosen", "takes no part", getObstacleToEncoding, change};
   marking.keepsMeaning = true;
@@ -165,6 +200,9 @@ void ChooseWidths::runOnOperation() {
   FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
   if (failed(inputs))
     return signalPassFailure();
+  if (!inputs->hasCosts())
+    remark::missed(getOperation().getLoc(), remark::RemarkOpts::name("Chosen").category("hone-choose-widths"))
+        << "errors of all weights count the same: nobody measured what they cost, as hone calibrate --cost-tokens does";
   FailureOr<Budget> budget = measure(*inputs);
   if (failed(budget))
     return signalPassFailure();

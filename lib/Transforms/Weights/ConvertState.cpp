@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-convert-state: slots of the session's state in 16 bits, where only attention reads them.
+// The pass hone-convert-state: slots of the session's state in 16 bits or fewer, where only attention reads them.
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
@@ -65,16 +65,29 @@ struct ConvertState : impl::ConvertStateBase<ConvertState> {
   using ConvertStateBase::ConvertStateBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    elements = getHalfType(context, type, "keep a state in");
-    return success(elements != nullptr);
+    if (type == "int8" || type == "int4") {
+      elements = Float32Type::get(context);
+      encoding = RoundedAttr::get(context, type == "int8" ? 8 : 4);
+      return success();
+    }
+    if (type == "bf16" || type == "f16") {
+      elements = type == "bf16" ? FloatType(BFloat16Type::get(context)) : Float16Type::get(context);
+      return success();
+    }
+    return emitError(UnknownLoc::get(context))
+           << "unsupported type '" << type.getValue() << "' to keep a state in; supported: bf16, f16, int8, int4";
   }
 
   void runOnOperation() override;
 
 private:
   SlotAttr convert(SlotAttr slot, ArrayRef<KvAppendOp> appends);
+  RankedTensorType getKept(Type type) const {
+    return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), elements, encoding);
+  }
 
   FloatType elements;
+  RoundedAttr encoding; // of integers
 };
 
 } // namespace
@@ -90,17 +103,14 @@ StringRef SlotUsers::getObstacle(SlotAttr slot) const {
   return "";
 }
 
-static RankedTensorType withElements(Type type, Type elements) {
-  return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), elements);
-}
-
 SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
   for (KvAppendOp append : appends) {
     OpBuilder b(append);
-    append.getFreshMutable().assign(narrow(b, append.getLoc(), append.getFresh(), elements));
-    append.getAll().setType(withElements(append.getAll().getType(), elements));
+    if (!encoding)
+      append.getFreshMutable().assign(narrow(b, append.getLoc(), append.getFresh(), elements));
+    append.getAll().setType(getKept(append.getAll().getType()));
   }
-  return SlotAttr::get(&getContext(), slot.getName(), withElements(slot.getType(), elements), slot.getAxis());
+  return SlotAttr::get(&getContext(), slot.getName(), getKept(slot.getType()), slot.getAxis());
 }
 
 void ConvertState::runOnOperation() {

@@ -35,6 +35,15 @@ FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) 
   return inputs;
 }
 
+FailureOr<double> MeasuredInputs::getCost(ParamOp weight) const {
+  if (!hasCosts())
+    return 1;
+  auto cost = file->readCost(view(weight));
+  if (failed(report(weight.getLoc(), cost.status())))
+    return failure();
+  return *cost;
+}
+
 FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
   int64_t wanted = *file->findInput(view(weight)), size = weight.getTensorType().getDimSize(1);
   ArrayRef<float> wantedScales = getChannelScales(weight);

@@ -7,6 +7,7 @@
 #include "hone/Compress/ChannelScales.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
@@ -57,7 +58,7 @@ private:
   ParamOp getOwnParam(Site &site, Value value);
   std::vector<Site> findSites();
   void checkReads(Site &site) const;
-  LogicalResult scale(Site &site, MeasuredInputs &inputs);
+  LogicalResult scale(Site &site, size_t number, size_t count, MeasuredInputs &inputs);
   FailureOr<compress::ChannelScales> findScales(Site &site, MeasuredInputs &inputs);
 
   compress::AffineFormat format;
@@ -278,7 +279,28 @@ static LogicalResult multiply(ParamOp param, ArrayRef<float> scales) {
   return changeElements(param, [&](int64_t i) { return scales[i % width]; });
 }
 
-LogicalResult ScaleChannels::scale(Site &site, MeasuredInputs &inputs) {
+/// Changes a parameter of site `number` of `count` under the eyes of who watches.
+static LogicalResult act(ParamOp param, size_t number, size_t count, llvm::function_ref<ParameterOutcome()> change) {
+  static constexpr ParameterChange kChange{"hone-scale-channels", "Scaled", "stays as it is", {}, {},
+                                           /*keepsMeaning=*/true};
+  ParameterOutcome outcome;
+  param.getContext()->executeAction<ChangeParameterAction>([&] { outcome = change(); }, {param.getOperation()}, param,
+                                                           kChange, number, count, outcome);
+  return success(outcome.kind != ParameterOutcome::Failed);
+}
+
+LogicalResult ScaleChannels::scale(Site &site, size_t number, size_t count, MeasuredInputs &inputs) {
+  auto change = [&](ArrayRef<ParamOp> params, StringRef text, llvm::function_ref<LogicalResult(ParamOp)> body) {
+    return success(llvm::all_of(params, [&](ParamOp param) {
+      return succeeded(act(param, number, count, [&] {
+        return failed(body(param)) ? ParameterOutcome() : ParameterOutcome{ParameterOutcome::Changed, text.str()};
+      }));
+    }));
+  };
+  auto leave = [&](StringRef reason) {
+    for (ParamOp param : site.multiplied)
+      (void)act(param, number, count, [&] { return ParameterOutcome{ParameterOutcome::Left, reason.str()}; });
+  };
   std::string name = ("the input of " + site.multiplied.front().getSymName()).str();
   auto options = remark::RemarkOpts::name("Scaled").category("hone-scale-channels");
   Location loc = site.sources.front()->getLoc();
@@ -287,6 +309,7 @@ LogicalResult ScaleChannels::scale(Site &site, MeasuredInputs &inputs) {
     site.obstacle = "nothing was measured of it";
   if (!site.obstacle.empty()) {
     remark::missed(loc, options) << name + " stays as it is: " + site.obstacle;
+    leave(site.obstacle);
     return success();
   }
   FailureOr<compress::ChannelScales> found = findScales(site, inputs);
@@ -294,6 +317,7 @@ LogicalResult ScaleChannels::scale(Site &site, MeasuredInputs &inputs) {
     return failure();
   if (found->error > 1 - kLeastGain) {
     remark::missed(loc, options) << name + " stays as it is: no scales lose less";
+    leave("no scales of its inputs lose less");
     return success();
   }
   float offset = 0; // 1 + w cannot be divided, but what it is can
@@ -304,12 +328,11 @@ LogicalResult ScaleChannels::scale(Site &site, MeasuredInputs &inputs) {
     }
   for (OpOperand *constant : site.constants)
     divide(*constant, found->scales, offset);
-  for (ParamOp param : site.divided)
-    if (failed(divide(param, found->scales, offset)))
-      return failure();
-  for (ParamOp param : site.multiplied)
-    if (failed(multiply(param, found->scales)))
-      return failure();
+  auto divideBy = [&](ParamOp param) { return divide(param, found->scales, offset); };
+  auto multiplyBy = [&](ParamOp param) { return multiply(param, found->scales); };
+  if (failed(change(site.divided, "is divided by the scales of the channels behind it", divideBy)) ||
+      failed(change(site.multiplied, "has its inputs scaled by channels", multiplyBy)))
+    return failure();
   ++numScaled;
   remark::passed(loc, options) << name + llvm::formatv(" is scaled by channels: rounding to nearest would leave "
                                                        "{0:F4} of the error",
@@ -327,8 +350,9 @@ void ScaleChannels::runOnOperation() {
   reads.clear();
   covered.clear();
   getOperation().walk([&](GetParamOp get) { ++reads[get.getNameAttr().getAttr()]; });
-  for (Site &site : findSites())
-    if (failed(scale(site, *inputs)))
+  std::vector<Site> sites = findSites();
+  for (auto [number, site] : llvm::enumerate(sites))
+    if (failed(scale(site, number, sites.size(), *inputs)))
       return signalPassFailure();
 }
 

@@ -55,6 +55,16 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
 void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_linear.outliers.u8, .u4, .u3, .u2: hone.packed_linear of that format with three operands between x and the weight: starts[N + 1] i32,
+/// columns[count] u16 and outliers[count] f16, count at least 1. Those of row n are numbers starts[n] … starts[n + 1] - 1, by
+/// ascending column.
+///   W[n, k] = the outlier where there is one; its level is the zero point of its group, else as above
+/// Outliers are multiplied with x as it is; where both sides are rounded to bf16, so are they.
+void packedLinearOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.packed_mlp.u8, .u4, .u3, .u2: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear of
 /// that format; ints {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three,
 /// down_bias, residual, y.
@@ -101,9 +111,11 @@ void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t 
 void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.attention.i8: hone.attention.f32 with key and value of i8, and between prefix and out two operands more:
-/// key_scales[B, Hk, Sk], value_scales[B, Hk, Sk]. Element d of key j is key_scales[b, h, j] · key[b, h, j, d].
-void attentionI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+/// hone.attention.blocks.i8, .u4: the same with key as RoundedKeyLayout and value as RoundedValueLayout of
+/// runtime/cpu/packing/rounded_blocks.h have them, of 8 and of 4 bits. Strides count bytes. Queries, and weights of the keys that
+/// are taken at once, are rounded to integers of 16 bits under one step each; products are integers.
+void attentionBlocksI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void attentionBlocksU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.
 /// y = x / sqrt(mean(x²) + epsilon) · weight, or · (1 + weight) with unit_offset (Zhang and Sennrich, 2019).

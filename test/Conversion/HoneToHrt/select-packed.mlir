@@ -141,3 +141,19 @@ func.func @sparse(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %1 = hone.linear %0, %l : (tensor<?x32xf32>, tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>>) -> tensor<?x32xf32>
   return %1 : tensor<?x32xf32>
 }
+
+// -----
+
+// Outliers come before the levels, whose zero points may be absent. Two such layers are two calls.
+// CHECK-LABEL: @sparse_block
+// CHECK: hrt.kernel "hone.packed_linear.outliers.u4" %{{.*}} ints [2, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<33xi32>, tensor<5xi16>, tensor<5xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_linear.outliers.u4"
+!weight = tensor<32x32xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>, outliers = 5>>>
+hone.param @up : !weight = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @down : !weight = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+func.func @sparse_block(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %u = hone.get_param @up : !weight
+  %d = hone.get_param @down : !weight
+  %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, !weight, !weight) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}

@@ -17,3 +17,15 @@ func.func @dynamic_quantization(%x: tensor<?x?x24xf32>, %w: tensor<24x32xi8>) ->
   %h = "onnx.Reshape"(%s, %shape) : (tensor<?x?x?xf32>, tensor<4xi64>) -> tensor<?x?x?x?xf32>
   return %h : tensor<?x?x?x?xf32>
 }
+
+// Bytes of a table in blocks hold two elements each; what follows the look-up is known though the file declares nothing.
+// CHECK-LABEL: @blocks(
+// CHECK: "onnx.com.microsoft.GatherBlockQuantized"{{.*}} -> tensor<?x?x32xf32>
+// CHECK: "onnx.com.microsoft.MatMulNBits"{{.*}} -> tensor<?x?x48xf32>
+func.func @blocks(%table: tensor<10x16xui8>, %scales: tensor<10x1xf32>, %ids: tensor<?x?xi64>, %b: tensor<48x1x16xui8>, %s: tensor<48x1xf32>) -> tensor<*xf32> {
+  %x = "onnx.com.microsoft.GatherBlockQuantized"(%table, %ids, %scales) {bits = 4 : i64, block_size = 32 : i64}
+      : (tensor<10x16xui8>, tensor<?x?xi64>, tensor<10x1xf32>) -> tensor<*xf32>
+  %y = "onnx.com.microsoft.MatMulNBits"(%x, %b, %s) {K = 32 : i64, N = 48 : i64, bits = 4 : i64, block_size = 32 : i64}
+      : (tensor<*xf32>, tensor<48x1x16xui8>, tensor<48x1xf32>) -> tensor<*xf32>
+  return %y : tensor<*xf32>
+}

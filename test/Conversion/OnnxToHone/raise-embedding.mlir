@@ -51,3 +51,20 @@ func.func @tied(%ids: tensor<?xi64>) -> (tensor<?x8xf32>, tensor<16x8xf32, #hone
   %w = hone.get_param @tied_weight.linear : tensor<16x8xf32, #hone.stored<f32, transposed>>
   return %0, %w : tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<f32, transposed>>
 }
+
+// Levels of a table are dequantized row by row as they are read, in 16 bits behind a cast as well.
+hone.param @levels : tensor<16x8xi8> = dense<3> : tensor<16x8xi8>
+hone.param @scales : tensor<16xf32> = dense<0.5> : tensor<16xf32>
+
+// CHECK-LABEL: @dequantized
+// CHECK: %[[LEVELS:.*]] = hone.get_param @{{.*}} : tensor<16x8xf16, #hone.affine<bits = 8, isSigned = true>>
+// CHECK: hone.embedding %arg0, %[[LEVELS]]
+// CHECK-NOT: onnx.DequantizeLinear
+func.func @dequantized(%ids: tensor<?xi64>) -> tensor<?x8xf16> {
+  %t = hone.get_param @levels : tensor<16x8xi8>
+  %s = hone.get_param @scales : tensor<16xf32>
+  %d = "onnx.DequantizeLinear"(%t, %s) {axis = 0 : i64} : (tensor<16x8xi8>, tensor<16xf32>) -> tensor<16x8xf32>
+  %h = "onnx.Cast"(%d) {to = 10 : i64} : (tensor<16x8xf32>) -> tensor<16x8xf16>
+  %0 = "onnx.Gather"(%h, %ids) : (tensor<16x8xf16>, tensor<?xi64>) -> tensor<?x8xf16>
+  return %0 : tensor<?x8xf16>
+}

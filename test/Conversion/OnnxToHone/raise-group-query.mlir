@@ -61,3 +61,16 @@ func.func @every_key(%x: tensor<?x?x128xf32>, %lengths: tensor<?xi32>, %total: t
       : (tensor<?x?x128xf32>, none, none, none, none, tensor<?xi32>, tensor<i32>) -> tensor<?x?x64xf32>
   return %r : tensor<?x?x64xf32>
 }
+
+// -----
+
+// Keys of which nothing is known stay with the operator.
+// CHECK-LABEL: @unknown_keys
+// CHECK: onnx.com.microsoft.GroupQueryAttention
+func.func @unknown_keys(%q: tensor<?x?x64xf32>, %k: tensor<*xf32>, %v: tensor<*xf32>, %lengths: tensor<?xi32>, %total: tensor<i32>) -> tensor<?x?x64xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %r = "onnx.com.microsoft.GroupQueryAttention"(%q, %k, %v, %none, %none, %lengths, %total)
+      {num_heads = 4 : i64, kv_num_heads = 2 : i64}
+      : (tensor<?x?x64xf32>, tensor<*xf32>, tensor<*xf32>, none, none, tensor<?xi32>, tensor<i32>) -> tensor<?x?x64xf32>
+  return %r : tensor<?x?x64xf32>
+}

@@ -268,3 +268,15 @@ func.func private @f() -> tensor<4x65537xf32, #hone.dense_sparse<of = #hone.affi
 // @dense_sparse_c3_elements
 // expected-error @below {{expected a tensor with 33 outliers to have as many elements, but got 32}}
 func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 33>>
+
+// -----
+
+// @rounded_c1_bits
+// expected-error @below {{unsupported number of bits 3 of a rounded state; supported: 4, 8}}
+func.func private @f() -> tensor<?x4x?x8xf32, #hone.rounded<bits = 3>>
+
+// -----
+
+// @rounded_c2_elements
+// expected-error @below {{expected a tensor of a rounded state to have at least 1 dimension and elements of f32, but got 4 and 'bf16'}}
+func.func private @f() -> tensor<?x4x?x8xbf16, #hone.rounded<bits = 8>>

@@ -22,6 +22,8 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   func.func private @nibbles() -> tensor<4x8xf32, #hone.affine<atLeast = true, activations = 8, hasZeros = true, group = 4, scales = f16, bits = 4>>
   // CHECK: tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
   func.func private @straddling() -> tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
+  // CHECK: tensor<?x4x?x8xf32, #hone.rounded<bits = 8>>
+  func.func private @rounded() -> tensor<?x4x?x8xf32, #hone.rounded<bits = 8>>
   // CHECK: #hone.external<"a \22quoted\22 name", 0, 0>
   func.func private @nowhere() attributes {where = #hone.external<"a \22quoted\22 name", 0, 0>}
   // CHECK: #hone.all_of<#hone.full, #hone.causal, #hone.sliding<window = 8>, #hone.prefix_causal>

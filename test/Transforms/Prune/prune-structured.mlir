@@ -47,7 +47,7 @@ hone.param @o : tensor<1x8xf32> = dense<[[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0
 // CHECK: hone.linear {{.*}} -> tensor<?x?x8xf32>
 // CHECK: "onnx.Constant"() {value = dense<[4, 2, 2]> : tensor<3xi64>}
 // CHECK: "onnx.Split"{{.*}} -> (tensor<?x?x4xf32>, tensor<?x?x2xf32>, tensor<?x?x2xf32>)
-// CHECK: "onnx.Concat"
+// CHECK: "onnx.Constant"() {value = dense<2> : tensor<1xi64>}
 // CHECK-NEXT: %[[HEADS:.*]] = "onnx.Constant"() {value = dense<2> : tensor<1xi64>}
 // CHECK-NEXT: %[[SHAPE:.*]] = "onnx.Concat"(%{{.*}}, %{{.*}}, %[[HEADS]], %{{.*}})
 // CHECK-NEXT: "onnx.Reshape"(%{{.*}}, %[[SHAPE]]){{.*}} -> tensor<?x?x2x2xf32>

@@ -1,8 +1,9 @@
 // RUN: hone-opt %s -hone-convert-state=type=bf16 -split-input-file | FileCheck %s
 // RUN: hone-opt %s -hone-convert-state=type=bf16 -split-input-file -remarks-filter=hone-convert-state 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: hone-opt %s -hone-convert-state=type=int8 -split-input-file | FileCheck %s --check-prefix=INT8
 // RUN: not hone-opt %s -hone-convert-state=type=f8 -split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: error: unsupported type 'f8' to keep a state in; supported: bf16, f16
+// UNKNOWN: error: unsupported type 'f8' to keep a state in; supported: bf16, f16, int8, int4
 
 // CHECK: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xbf16>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xbf16>, axis = 2>]
 // CHECK-LABEL: @forward
@@ -10,6 +11,9 @@
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
 // CHECK: hone.kv_append %{{.*}}[0], %[[K]] : tensor<?x2x?x8xbf16> -> tensor<?x2x?x8xbf16>
 // CHECK: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xbf16>, tensor<?x2x?x8xbf16>) -> tensor<?x2x?x8xf32>
+// INT8: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>]
+// INT8: hone.kv_append %{{.*}}[0], %arg1 : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>
+// INT8: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>) -> tensor<?x2x?x8xf32>
 // REMARK: [Passed] Converted {{.*}}"2 slots are kept as bf16"
 module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32>, axis = 2>]} {
   func.func @forward(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <unistd.h>
 
@@ -23,9 +24,12 @@ protected:
 
   /// A file with one input of two channels, whose second moment is of `shape`.
   void write(const Strings &metadata, std::vector<int64_t> shape = {2, 2}, int64_t rows = 5,
-             hone_dtype dtype = HONE_F32) {
-    auto writer = io::SafetensorsWriter::create(
-        path, {{"3.second_moment", dtype, shape}, {"3.absmax", HONE_F32, {2}}, {"3.rows", HONE_I64, {}}}, metadata);
+             hone_dtype dtype = HONE_F32, const std::vector<float> &cost = {}, std::vector<int64_t> costShape = {}) {
+    std::vector<io::StoredTensor> tensors = {
+        {"3.second_moment", dtype, shape}, {"3.absmax", HONE_F32, {2}}, {"3.rows", HONE_I64, {}}};
+    if (!cost.empty())
+      tensors.push_back({"cost of q", HONE_F32, std::move(costShape)});
+    auto writer = io::SafetensorsWriter::create(path, tensors, metadata);
     ASSERT_TRUE(writer.ok()) << writer.status();
     std::vector<float> moment(*io::elementCount(shape)), most = {8, 9};
     for (size_t i = 0; i < moment.size(); ++i)
@@ -36,6 +40,7 @@ protected:
     append(moment.data(), moment.size() * sizeof(float));
     append(most.data(), most.size() * sizeof(float));
     append(&rows, sizeof(rows));
+    append(cost.data(), cost.size() * sizeof(float));
     ASSERT_TRUE(writer->commit().ok());
   }
 
@@ -44,6 +49,12 @@ protected:
     auto statistics = Statistics::open(path);
     return std::string(
         (statistics.ok() ? statistics->readSecondMoment(input, size).status() : statistics.status()).message());
+  }
+
+  std::string messageOfCost(const std::vector<float> &cost, std::vector<int64_t> shape = {}) {
+    write(good, {2, 2}, 5, HONE_F32, cost, std::move(shape));
+    auto statistics = Statistics::open(path);
+    return std::string((statistics.ok() ? statistics->readCost("q").status() : statistics.status()).message());
   }
 
   std::string path = testing::TempDir() + "statistics-" + std::to_string(getpid()) + ".safetensors";
@@ -60,6 +71,23 @@ TEST_F(StatisticsFile, IsRead) {
   auto moment = statistics->readSecondMoment(3, 2);
   ASSERT_TRUE(moment.ok()) << moment.status();
   EXPECT_EQ(*moment, (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_F(StatisticsFile, SaysWhatErrorsCost) {
+  write(good);
+  auto without = Statistics::open(path);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_FALSE(without->hasCosts());
+  EXPECT_THAT(std::string(without->readCost("q").status().message()),
+              HasSubstr(": expected a tensor 'cost of q', but there is none"));
+  write(good, {2, 2}, 5, HONE_F32, {0.25f});
+  auto statistics = Statistics::open(path);
+  ASSERT_TRUE(statistics.ok()) << statistics.status();
+  EXPECT_TRUE(statistics->hasCosts());
+  EXPECT_EQ(*statistics->readCost("q"), 0.25);
+  EXPECT_THAT(messageOfCost({1, 2}, {2}), HasSubstr(": expected 'cost of q' to be f32 of [], but got f32 of [2]"));
+  EXPECT_THAT(messageOfCost({-1}), HasSubstr(": expected 'cost of q' to be finite and 0 or more, but got -1"));
+  EXPECT_THAT(messageOfCost({NAN}), HasSubstr("to be finite and 0 or more, but got nan"));
 }
 
 TEST_F(StatisticsFile, OfAnotherKindIsRefused) {

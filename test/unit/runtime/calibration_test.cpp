@@ -112,7 +112,9 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
   turned.strides[0] = 2, turned.strides[1] = 1;
   ASSERT_EQ(messageOf(statistics.add(1, turned)), "OK");
   EXPECT_THAT(listFolder(), testing::IsEmpty()); // sums lie in a file without a name
-  ASSERT_EQ(messageOf(statistics.write(2, "cafe")), "OK");
+  EXPECT_THAT(statistics.secondMoment(0), ElementsAre(5, -0.25, -0.25, 2.125));
+  std::vector<calibration::Cost> costs = {{"down", 0.5f}};
+  ASSERT_EQ(messageOf(statistics.write(2, "cafe", costs)), "OK");
   EXPECT_THAT(listFolder(), ElementsAre("stats.safetensors"));
   auto file = io::SafetensorsReader::open(path);
   ASSERT_TRUE(file.ok()) << messageOf(file);
@@ -123,6 +125,8 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
   EXPECT_EQ(*reinterpret_cast<const int64_t *>(file->bytesOf(*file->find("0.rows"))), 4);
   EXPECT_EQ(*reinterpret_cast<const int64_t *>(file->bytesOf(*file->find("2.rows"))), 0);
   EXPECT_TRUE(file->find("0.rows")->shape.empty());
+  EXPECT_THAT(read(*file, "cost of down"), ElementsAre(0.5f));
+  EXPECT_EQ(file->find("cost of query"), nullptr);
   std::map<std::string, std::string> expected = {
       {"format", "hone-statistics"}, {"version", "1"},      {"tokens", "2"},        {"model", "cafe"},
       {"input of query", "0"},       {"input of key", "0"}, {"input of down", "1"}, {"input of unused", "2"}};
@@ -135,7 +139,7 @@ TEST_F(StatisticsFile, TakesHalfPrecision) {
   Array brain = makeArray<uint16_t>(HONE_BF16, {2}, {0xc080, 0x3f80}); // -4, 1
   ASSERT_EQ(messageOf(statistics.add(0, half.view())), "OK");
   ASSERT_EQ(messageOf(statistics.add(0, brain.view())), "OK");
-  ASSERT_EQ(messageOf(statistics.write(2, "")), "OK");
+  ASSERT_EQ(messageOf(statistics.write(2, "", {})), "OK");
   auto file = io::SafetensorsReader::open(path);
   ASSERT_TRUE(file.ok()) << messageOf(file);
   EXPECT_THAT(read(*file, "0.second_moment"), ElementsAre(10, -2.5, -2.5, 0.625));

@@ -192,6 +192,9 @@ TEST(ScratchFiles, AreZerosWithoutAName) {
   io::ScratchFile moved = *std::move(file);
   moved.data()[size - 1] = 7;
   EXPECT_EQ(moved.data()[size - 1], 7);
+  moved.release(5000, size);
+  EXPECT_EQ(moved.data()[size - 1], 7);
+  EXPECT_EQ(moved.data()[0], 0);
 }
 
 TEST(ScratchFiles, NeedAFolderAndRoom) {
@@ -245,6 +248,11 @@ TEST(Manifests, RoundTrip) {
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::ValueBlocks);
+  EXPECT_EQ(back->entry("forward")->state[0].bits, 0);
+  manifest.entries[1].state[0].bits = 8;
+  back = io::parseManifest(io::manifestText(manifest), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->entry("forward")->state[0].bits, 8);
 }
 
 TEST(Manifests, NameWhatIsWrong) {
@@ -261,6 +269,9 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"tiles\"", "layout to be 'key_blocks' or"},
       {"\"append_axis\": 2", "\"append_axis\": 1, \"layout\": \"key_blocks\"", "layout to be 'key_blocks' or"},
+      {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"key_blocks\", \"bits\": 5", "bits to be 4 or 8"},
+      {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"key_blocks\", \"bits\": \"8\"", "bits to be 4 or 8"},
+      {"\"append_axis\": 2", "\"append_axis\": 2, \"bits\": 8", "bits to be those of a slot in blocks"},
       {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": -1}}", "files.program.so.bytes"},
       {"{", "", "not valid JSON"},
       {"\"hone\":", "\"version\":", "occurs twice"},

@@ -5,14 +5,18 @@
 
 #include "kernel_tensor.h"
 
-#include "cpu/packing/cache_blocks.h"
+#include "cpu/packing/rounded_blocks.h"
 
 #include <bit>
+#include <cstring>
 
 namespace hone::test {
 namespace {
 
 constexpr float kTolerance = 2e-5f;
+// Queries are rounded to a 32639th of their largest element, and each weight by up to a 64000th of the largest of a step of 256 keys,
+// however small the others are: of values around 2, that is 1e-3 in the worst of all cases.
+constexpr float kRoundedTolerance = 2e-3f;
 
 /// Numbers of a type in blocks, with room for more positions, which hold zeros, and the same numbers as f32 in rows.
 template <typename Element, typename Layout> class BlockedTensor {
@@ -50,6 +54,51 @@ private:
   std::vector<Element> memory;
 };
 
+/// Levels of 8 or 4 bits in blocks, with room for more positions, which hold zeros, and what they stand for as f32 in rows.
+template <typename Layout> class RoundedTensor {
+public:
+  RoundedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random) : rows(shape), layout(bits, shape[3]) {
+    int64_t room = (shape[2] + layout.kUnit - 1) / layout.kUnit * layout.positionBytes() * layout.kUnit;
+    strides = {shape[1] * room, room, layout.positionBytes(), 1};
+    memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
+    std::uniform_int_distribution<int32_t> levels(bits == 8 ? -127 : 0, bits == 8 ? 127 : 15);
+    std::uniform_real_distribution<float> steps(0.3f, 1.0f), bases(-2, 0);
+    for (int64_t head = 0; head < shape[0] * shape[1]; ++head)
+      for (int64_t position = 0; position < shape[2]; ++position) {
+        uint8_t *from = memory.data() + head * room;
+        float step = put(from + layout.ofStep(position), steps(random) * (bits == 8 ? 0.02f : 0.3f));
+        float base = bits == 8 ? 0 : put(from + layout.ofBase(position), bases(random));
+        for (int64_t d = 0; d < shape[3]; ++d) {
+          int32_t level = levels(random);
+          from[layout.ofPosition(position) + layout.ofElement(d)] |=
+              static_cast<uint8_t>((level & (bits == 8 ? 0xff : 0xf)) << layout.shiftOf(d));
+          rows({head / shape[1], head % shape[1], position, d}) = base + step * static_cast<float>(level);
+        }
+      }
+  }
+
+  hone_tensor view() {
+    hone_tensor tensor = rows.view();
+    tensor.data = memory.data();
+    std::ranges::copy(strides, tensor.strides);
+    return tensor;
+  }
+
+  Tensor rows;
+
+private:
+  /// Writes a number as bf16; what it then is, is the result.
+  static float put(uint8_t *to, float number) {
+    uint32_t word = std::bit_cast<uint32_t>(number) & 0xffff0000;
+    std::memcpy(to, reinterpret_cast<const uint8_t *>(&word) + 2, 2);
+    return std::bit_cast<float>(word);
+  }
+
+  Layout layout;
+  std::vector<int64_t> strides;
+  std::vector<uint8_t> memory;
+};
+
 struct Case {
   int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32;
   bool causal = true;
@@ -62,13 +111,32 @@ struct Case {
 class AttentionBlocksKernel : public KernelTest {
 protected:
   template <typename Element, typename Encode, typename Decode>
-  void checkAll(const char *kernel, hone_dtype dtype, Encode encode, Decode decode) {
-    auto check = [&](const Case &test) { compare<Element>(kernel, dtype, test, encode, decode); };
+  void checkFloats(const char *kernel, hone_dtype dtype, Encode encode, Decode decode) {
+    checkAll([&](const Case &test) {
+      BlockedTensor<Element, cpu::BlockedKeyLayout> key(keyShape(test), dtype, random, encode, decode);
+      BlockedTensor<Element, cpu::BlockedValueLayout> value(valueShape(test), dtype, random, encode, decode);
+      compare(kernel, test, key, value, kTolerance);
+    });
+  }
+
+  void checkRounded(const char *kernel, int64_t bits) {
+    checkAll([&](const Case &test) {
+      RoundedTensor<cpu::RoundedKeyLayout> key(keyShape(test), bits, random);
+      RoundedTensor<cpu::RoundedValueLayout> value(valueShape(test), bits, random);
+      compare(kernel, test, key, value, kRoundedTolerance);
+    });
+  }
+
+private:
+  static std::vector<int64_t> keyShape(const Case &test) { return {2, test.keyHeads, test.keys, test.size}; }
+  static std::vector<int64_t> valueShape(const Case &test) { return {2, test.keyHeads, test.keys, test.valueSize}; }
+
+  template <typename Check> void checkAll(Check check) {
     for (int64_t queries : {1, 2, 7, 33, 70})
       for (int64_t keys : {1, 15, 16, 63, 64, 130, 300})
         for (bool causal : {false, true})
           check({.queries = queries, .keys = keys, .causal = causal});
-    for (int64_t size : {1, 2, 19, 48, 64, 80})
+    for (int64_t size : {1, 2, 19, 48, 64, 80, 128})
       for (int64_t valueSize : {1, 21, 48, 96})
         check({.keyHeads = 1, .queries = 3, .keys = 150, .size = size, .valueSize = valueSize});
     for (int64_t keyHeads : {1, 2, 3, 6})
@@ -102,13 +170,8 @@ protected:
     check({.queries = 0, .keys = 5});
   }
 
-private:
-  template <typename Element, typename Encode, typename Decode>
-  void compare(const char *kernel, hone_dtype dtype, const Case &test, Encode encode, Decode decode) {
-    BlockedTensor<Element, cpu::BlockedKeyLayout> key({2, test.keyHeads, test.keys, test.size}, dtype, random, encode,
-                                                      decode);
-    BlockedTensor<Element, cpu::BlockedValueLayout> value({2, test.keyHeads, test.keys, test.valueSize}, dtype, random,
-                                                          encode, decode);
+  template <typename Key, typename Value>
+  void compare(const char *kernel, const Case &test, Key &key, Value &value, float tolerance) {
     Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random), none = Tensor::absent();
     Tensor out({2, test.heads, test.queries, test.valueSize}), expected(out.sizes);
     Tensor bias = test.hasBias ? Tensor({2, 1, test.queries, test.keys}).randomize(random) : Tensor::absent();
@@ -124,27 +187,31 @@ private:
     };
     call("hone.attention.f32", key.rows.view(), value.rows.view(), expected);
     call(kernel, key.view(), value.view(), out);
-    expectClose(out, expected, kTolerance, kernel);
+    expectClose(out, expected, tolerance, kernel);
   }
 };
 
 TEST_P(AttentionBlocksKernel, F32) {
   auto same = [](float value) { return value; };
-  checkAll<float>("hone.attention.blocks.f32", HONE_F32, same, same);
+  checkFloats<float>("hone.attention.blocks.f32", HONE_F32, same, same);
 }
 
 TEST_P(AttentionBlocksKernel, F16) {
-  checkAll<_Float16>(
+  checkFloats<_Float16>(
       "hone.attention.blocks.f16", HONE_F16, [](float value) { return static_cast<_Float16>(value); },
       [](_Float16 value) { return static_cast<float>(value); });
 }
 
 TEST_P(AttentionBlocksKernel, Bf16) {
-  checkAll<uint16_t>(
+  checkFloats<uint16_t>(
       "hone.attention.blocks.bf16", HONE_BF16,
       [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
       [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
 }
+
+TEST_P(AttentionBlocksKernel, I8) { checkRounded("hone.attention.blocks.i8", 8); }
+
+TEST_P(AttentionBlocksKernel, U4) { checkRounded("hone.attention.blocks.u4", 4); }
 
 HONE_INSTANTIATE_LEVELS(AttentionBlocksKernel);
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over keys and values of 16 and 8 bits gives what hone.attention.f32 gives for the numbers that they stand for.
+// Attention over keys and values of 16 bits gives what hone.attention.f32 gives for the numbers that they stand for.
 
 #include "kernel_tensor.h"
 
@@ -18,20 +18,17 @@ public:
   template <typename Encode, typename Decode>
   CacheTensor(std::vector<int64_t> shape, bool isSwapped, hone_dtype dtype, std::mt19937 &random, Encode encode,
               Decode decode)
-      : decoded(shape), scales({shape[0], shape[1], shape[2]}), dtype(dtype) {
+      : decoded(shape), dtype(dtype) {
     strides = {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
     if (isSwapped)
       strides = {strides[0], shape[3], shape[1] * shape[3], 1};
     memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
-    std::uniform_real_distribution<float> scale(0.005f, 0.02f);
-    scales.forEach([&](const std::vector<int64_t> &index) { scales(index) = dtype == HONE_I8 ? scale(random) : 1; });
     std::normal_distribution<float> normal;
     decoded.forEach([&](const std::vector<int64_t> &index) {
-      float factor = scales.at({index[0], index[1], index[2]});
-      Element element = encode(normal(random) / (dtype == HONE_I8 ? 0.03f : 1));
+      Element element = encode(normal(random));
       memory[static_cast<size_t>(std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0}))] =
           element;
-      decoded(index) = decode(element) * factor;
+      decoded(index) = decode(element);
     });
   }
 
@@ -43,7 +40,7 @@ public:
     return tensor;
   }
 
-  Tensor decoded, scales;
+  Tensor decoded;
 
 private:
   hone_dtype dtype;
@@ -89,8 +86,6 @@ protected:
     };
     std::vector<hone_tensor> plain = operands(key.decoded.view(), value.decoded.view());
     std::vector<hone_tensor> cached = operands(key.view(), value.view());
-    if (key.view().dtype == HONE_I8)
-      cached.insert(cached.end(), {key.scales.view(), value.scales.view()});
     plain.push_back(expected.view());
     cached.push_back(out.view());
     run("hone.attention.f32", plain, {1, test.window}, {0.2, test.softcap});
@@ -110,12 +105,6 @@ TEST_P(AttentionCacheKernel, Bf16) {
       "hone.attention.bf16", HONE_BF16,
       [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
       [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
-}
-
-TEST_P(AttentionCacheKernel, I8HasAScaleAPosition) {
-  check<int8_t>(
-      "hone.attention.i8", HONE_I8, [](float value) { return static_cast<int8_t>(std::clamp(value, -127.0f, 127.0f)); },
-      [](int8_t value) { return static_cast<float>(value); });
 }
 
 HONE_INSTANTIATE_LEVELS(AttentionCacheKernel);

@@ -48,7 +48,11 @@ protected:
     Tensor x = Tensor(xShape, test.layout).randomize(random), y(yShape, test.layout);
     Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
     PackedWeight weight(test.kind, test.outputs, test.inputs, random);
-    std::vector<hone_tensor> operands = {x.view(), weight.weightView()};
+    std::vector<hone_tensor> operands = {x.view()};
+    if (test.kind.outliers > 0)
+      for (const hone_tensor &plane : weight.outlierViews())
+        operands.push_back(plane);
+    operands.push_back(weight.weightView());
     std::vector<int64_t> ints = {test.activation};
     if (test.kind.isSparse)
       operands.push_back(weight.indicesView());
@@ -64,7 +68,10 @@ protected:
   }
 
   static std::string kernelOf(const Case &test) {
-    return test::kernelOf(test.kind.isSparse ? "hone.sparse_linear" : "hone.packed_linear", test.kind.format);
+    return test::kernelOf(test.kind.isSparse       ? "hone.sparse_linear"
+                          : test.kind.outliers > 0 ? "hone.packed_linear.outliers"
+                                                   : "hone.packed_linear",
+                          test.kind.format);
   }
 
   /// False, with a message, where y is farther from the exact sum than rounding explains.
@@ -165,6 +172,11 @@ const WeightKind kKinds[] = {
     {.format = PackedFormat::U4, .isSparse = true},
     {.format = PackedFormat::U4, .group = 32, .hasZeros = true, .isSparse = true},
     {.format = PackedFormat::U4, .group = 64, .hasHalfScales = true, .isSparse = true},
+    {.format = PackedFormat::U8, .group = 0, .hasZeros = true, .hasHalfScales = false, .outliers = 0.02},
+    {.format = PackedFormat::U4, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.005},
+    {.format = PackedFormat::U4, .group = 32, .hasZeros = false, .hasHalfScales = true, .outliers = 0.2},
+    {.format = PackedFormat::U3, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.01},
+    {.format = PackedFormat::U2, .group = 32, .hasZeros = false, .hasHalfScales = true, .outliers = 0.01},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {
@@ -184,7 +196,7 @@ TEST_P(PackedLinearKernel, RaggedShapes) {
 
 TEST_P(PackedLinearKernel, LongRowsInSlices) {
   for (const WeightKind &kind : kKinds)
-    for (int64_t rows : {4, 33})
+    for (int64_t rows : {1, 4, 33})
       check({{rows}, 1100, 33, kind, 16});
 }
 

@@ -39,6 +39,7 @@ struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
   bool hasZeros = false, hasHalfScales = false, isSparse = false;
+  double outliers = 0; // share of the elements that are apart
 };
 
 class PackedWeight {
@@ -57,6 +58,13 @@ public:
   hone_tensor indicesView() { return io::denseView(indices.data(), HONE_U8, packedIndexShape(kind.format, shape)); }
   hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
+  /// Starts, columns and values of the outliers.
+  std::array<hone_tensor, 3> outlierViews() {
+    auto count = static_cast<int64_t>(outliers.size());
+    return {io::denseView(starts.data(), HONE_I32, std::array<int64_t, 1>{shape.outputs + 1}),
+            io::denseView(columns.data(), HONE_I16, std::array<int64_t, 1>{count}),
+            io::denseView(outliers.data(), HONE_F16, std::array<int64_t, 1>{count})};
+  }
 
   WeightKind kind;
   cpu::LinearShape shape;
@@ -139,13 +147,24 @@ private:
       halfScales[i] = static_cast<_Float16>(scale(random));
       groupScales[i] = static_cast<float>(halfScales[i]);
     }
-    for (int64_t n = 0; n < shape.outputs; ++n)
+    std::bernoulli_distribution isOutlier(kind.outliers);
+    std::normal_distribution<float> large(0, 3);
+    for (int64_t n = 0; n < shape.outputs; ++n) {
+      starts.push_back(static_cast<int32_t>(columns.size()));
       for (int64_t k = 0; k < shape.inputs; ++k) {
         auto i = static_cast<size_t>(n * shape.inputs + k);
         auto g = static_cast<size_t>(n * groups + (shape.group > 0 ? k / shape.group : 0));
         levels[i] = static_cast<uint8_t>(level(random));
         values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
+        if (kind.outliers == 0 || !isOutlier(random))
+          continue;
+        levels[i] = groupZeros[g];
+        columns.push_back(static_cast<uint16_t>(k));
+        outliers.push_back(static_cast<_Float16>(large(random)));
+        values[i] = static_cast<float>(outliers.back());
       }
+    }
+    starts.push_back(static_cast<int32_t>(columns.size()));
     pack(levels, random);
     packPerGroup(kind.hasHalfScales ? 2 : 4,
                  kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
@@ -180,6 +199,9 @@ private:
 
   std::vector<float> values;
   std::vector<uint8_t> packed, indices, scales, zeros;
+  std::vector<int32_t> starts;
+  std::vector<uint16_t> columns;
+  std::vector<_Float16> outliers;
 };
 
 } // namespace hone::test

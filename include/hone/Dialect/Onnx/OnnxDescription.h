@@ -36,6 +36,12 @@ mlir::Location describe(mlir::StringAttr name, mlir::Location file, llvm::String
 /// The text under `key` that `loc` carries; null if it has none.
 mlir::StringAttr getDescription(mlir::Location loc, llvm::StringRef key);
 
+/// `loc` with `text` under `key`, in place of what was there.
+mlir::Location redescribe(mlir::Location loc, llvm::StringRef key, mlir::StringAttr text);
+
+/// `loc` for what is put beside an operation there: named after it, and without its description.
+mlir::Location nameBeside(mlir::Location loc, llvm::StringRef ending);
+
 /// Leaves locations the names and files only: later phases neither need nor keep the rest.
 void dropDescriptions(mlir::ModuleOp module);
 

@@ -8,8 +8,8 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
 
-#include "blocked_keys.h"
-#include "row_keys.h"
+#include "../scratch.h"
+#include "row_block.h"
 
 namespace {
 

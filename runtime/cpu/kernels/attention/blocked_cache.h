@@ -21,6 +21,14 @@ template <typename Cache> struct BlockedCache {
   static constexpr int kPieces = kStepUnits * kWord; // of sixteen keys each, of a step
   static constexpr int64_t kWordsElements = kLanes * kWord;
 
+  /// Elements of memory that `positions` keys or values take.
+  static int64_t keyElements(int64_t positions, int64_t size) {
+    return positions * hone::cpu::BlockedKeyLayout(kWord, size).width;
+  }
+  static int64_t valueElements(int64_t positions, int64_t size) {
+    return positions * hone::cpu::BlockedValueLayout(kWord, size).width;
+  }
+
   /// The numbers of sixteen words: vector e has element e of each.
   static void readWords(const Element *from, Vector (&numbers)[kWord]) {
     if constexpr (kWord == 1) {
@@ -51,9 +59,9 @@ public:
 
   BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, int64_t begin, int64_t end, bool isSpread)
       : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
-        keyElements(kUnitKeys * hone::cpu::BlockedKeyLayout(Cache::kBlockWord, attention.key.sizes[3]).width),
-        valueElements(kUnitKeys * hone::cpu::BlockedValueLayout(Cache::kBlockWord, attention.value.sizes[3]).width),
-        first(begin / kUnitKeys), units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0),
+        keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
+        valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), first(begin / kUnitKeys),
+        units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0),
         steps((units + kStepUnits - 1) / kStepUnits), isSpread(isSpread) {}
 
   int64_t count() const { return steps; }

@@ -12,18 +12,26 @@
 
 namespace {
 
-/// What the logits of a step have besides the scaled products, and visibility; nothing to do for most steps of a long cache.
+inline bool hasPlainLogits(const QueryRow &row, float softcap) {
+  return softcap <= 0 && row.slope == 0 && !row.bias.data;
+}
+
+/// Whether logits are the scaled products: most steps of a long cache.
+template <typename Step> bool isPlain(const QueryRow &row, const Step &step, float softcap) {
+  return hasPlainLogits(row, softcap) && row.begin <= step.begin && step.end <= row.end;
+}
+
+/// What the logits of a step have besides the scaled products, and visibility.
 template <typename Step, int PIECES>
 void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (&logits)[PIECES]) {
-  bool isPlain = softcap <= 0 && row.slope == 0 && !row.bias.data;
-  if (isPlain && row.begin <= step.begin && step.end <= row.end)
+  if (isPlain(row, step, softcap))
     return;
   constexpr Integers lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (int piece = 0; piece < PIECES; ++piece) {
     int64_t first = step.firstKey(piece);
     auto from = static_cast<int32_t>(larger(smaller(row.begin - first, kLanes), 0));
     auto to = static_cast<int32_t>(larger(smaller(row.end - first, kLanes), 0));
-    if (from < to && !isPlain) {
+    if (from < to && !hasPlainLogits(row, softcap)) {
       float some[kLanes];
       store(some, logits[piece]);
       row.adjust(some, first, to, softcap); // `to` keys are all that exist

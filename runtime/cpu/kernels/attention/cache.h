@@ -48,20 +48,6 @@ struct Bf16Cache {
   }
 };
 
-struct I8Cache {
-  using Element = int8_t;
-  static Vector load16(const int8_t *from) {
-    typedef int8_t Bytes __attribute__((ext_vector_type(16)));
-    return __builtin_convertvector(loadAs<Bytes>(from), Vector);
-  }
-  static float load1(const int8_t *from) { return *from; }
-  template <int INDEX> static Vector part(Words words) {
-    typedef int32_t Integers32 __attribute__((ext_vector_type(16)));
-    words <<= 24 - 8 * INDEX;
-    return __builtin_convertvector(loadAs<Integers32>(&words) >> 24, Vector);
-  }
-};
-
 /// Rows [first, first + count) of one sequence and head of a key or value tensor.
 template <typename Cache> class CacheRows {
 public:

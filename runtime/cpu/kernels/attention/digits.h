@@ -33,12 +33,6 @@ template <> struct CacheDigits<Bf16Cache> {
   static void pair(Vector low, Vector high, Words (&words)[kCount]) { words[0] = pairDigits(low, high); }
 };
 
-template <> struct CacheDigits<I8Cache> {
-  static constexpr int kCount = 1;
-  static constexpr bool kIsBf16 = false;
-  static void pair(Vector low, Vector high, Words (&words)[kCount]) { words[0] = pairDigits(low, high); }
-};
-
 template <> struct CacheDigits<F16Cache> {
   static constexpr int kCount = 2;
   static constexpr bool kIsBf16 = false;

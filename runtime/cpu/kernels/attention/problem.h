@@ -32,18 +32,15 @@ struct Attention {
   const hone_tensor &query, &key, &value, &bias;
   Row alibi, sinks;
   PerSequence keyBegin, keyEnd, prefix;
-  const hone_tensor &keyScales, &valueScales; // of integers, else absent
   const hone_tensor &out;
   bool causal;
   int64_t window;
   float scale, softcap;
 
-  /// `scales` are the scales of keys and values, `out` the output.
-  Attention(const hone_tensor *o, const hone_tensor *scales, const hone_tensor &out, const int64_t *ints,
-            const double *floats)
+  Attention(const hone_tensor *o, const int64_t *ints, const double *floats)
       : query(o[0]), key(o[1]), value(o[2]), bias(o[3]), alibi(vectorOf(o[4])), sinks(vectorOf(o[5])),
-        keyBegin(perSequence(o[6])), keyEnd(perSequence(o[7])), prefix(perSequence(o[8])), keyScales(scales[0]),
-        valueScales(scales[1]), out(out), causal(ints[0] != 0), window(ints[1]), scale(static_cast<float>(floats[0])),
+        keyBegin(perSequence(o[6])), keyEnd(perSequence(o[7])), prefix(perSequence(o[8])), out(o[9]),
+        causal(ints[0] != 0), window(ints[1]), scale(static_cast<float>(floats[0])),
         softcap(static_cast<float>(floats[1])) {}
 
   int64_t batch() const { return query.sizes[0]; }

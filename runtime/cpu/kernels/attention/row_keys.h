@@ -109,27 +109,12 @@ private:
 
   void weighRow(int64_t r, int64_t first, int64_t keyCount) {
     float *score = scores + r * kBlockKeys;
-    multiplyScales(score, attention.keyScales, first, keyCount);
     block->rows[r].adjust(score, first, keyCount, attention.softcap);
     float correction = block->rows[r].weigh(score, first, keyCount);
-    multiplyScales(score, attention.valueScales, first, keyCount);
     if (correction == 1.0f)
       return;
     for (int64_t d = 0; d < paddedValue; d += kLanes)
       store(block->sums + r * paddedValue + d, load(block->sums + r * paddedValue + d) * correction);
-  }
-
-  /// Where keys or values are integers with a scale each, their scales join the scores.
-  void multiplyScales(float *score, const hone_tensor &scales, int64_t first, int64_t keyCount) const {
-    if (isAbsent(scales))
-      return;
-    withKnownStrides(
-        [=](Row from) {
-#pragma omp simd
-          for (int64_t j = 0; j < keyCount; ++j)
-            score[j] *= from[j];
-        },
-        Row{floats(scales) + offsetOf(scales, block->sequence, block->head, first), scales.strides[2]});
   }
 
   const Attention &attention;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention by AMX, for caches of 16 and 8 bits: keys · queries and weights · values are products of bf16 with sums in f32.
+// Attention by AMX, for caches of 16 bits: keys · queries and weights · values are products of bf16 with sums in f32.
 // Queries and weights are two bf16 digits each, sixteen bits of mantissa, so that no more is lost than by sums in f32 of long
 // caches; the digits of eight rows fill the sixteen rows of a tile.
 
@@ -166,10 +166,8 @@ private:
     if (!step.exists())
       return;
     joinDigits();
-    multiplyScales(attention.keyScales, step);
     rows[step.tile].adjust(scores, step.first, step.keyCount, attention.softcap);
     step.correction = rows[step.tile].weigh(scores, ahead);
-    multiplyScales(attention.valueScales, step);
     splitWeights(ahead);
   }
 
@@ -185,17 +183,6 @@ private:
       for (int64_t t = 0; t < kTileRows; ++t)
         store(scores.lanes[pair * kTileRows + t],
               keepSum(load(keyProducts[2 * pair][t]), load(keyProducts[2 * pair + 1][t])));
-  }
-
-  /// Where keys or values are integers with a scale each, their scales join the scores.
-  void multiplyScales(const hone_tensor &scales, const Step &step) {
-    if (isAbsent(scales))
-      return;
-    const float *from = floats(scales) + offsetOf(scales, block->sequence, block->head, step.first);
-    auto scale = [&](int64_t j) { return j < step.keyCount ? from[j * scales.strides[2]] : 0.0f; };
-    for (int64_t i = 0; i < kBlockKeys / 2; ++i)
-      store(scores.lanes[i],
-            load(scores.lanes[i]) * halves(scale(BlockScores::keyOf(i, 0)), scale(BlockScores::keyOf(i, 1))));
   }
 
   /// Tiles of weights: a row has 32 keys, two to a word; the upper digits of eight rows, then their lower digits.
@@ -295,9 +282,6 @@ template <> class TileKeys<Bf16Cache> : public AmxKeys<Bf16Cache> {
   using AmxKeys::AmxKeys;
 };
 template <> class TileKeys<F16Cache> : public AmxKeys<F16Cache> {
-  using AmxKeys::AmxKeys;
-};
-template <> class TileKeys<I8Cache> : public AmxKeys<I8Cache> {
   using AmxKeys::AmxKeys;
 };
 

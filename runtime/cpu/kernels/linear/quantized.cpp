@@ -43,14 +43,24 @@ void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_
   runKernel<QuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 }
 
-/// Operands and attributes as kernels.h lists them.
-template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[7]);
-  hone_tensor factor = withRowAxis(operands[5]), residual = withRowAxis(operands[6]);
+/// `planes`: the weight, its scales and zeros, and what follows them, as kernels.h lists operands and attributes.
+template <typename Levels>
+void runLayerOf(const hone_tensor &from, const hone_tensor *planes, const Outliers &outliers, const int64_t *ints) {
+  hone_tensor x = withRowAxis(from), y = withRowAxis(planes[6]);
+  hone_tensor factor = withRowAxis(planes[4]), residual = withRowAxis(planes[5]);
   if (isAbsent(y))
     return;
-  QuantizedOperand operand = {{operands[1], operands[2], operands[3], ints[1]}, ints[2], ints[3] != 0};
-  runLayer<Levels>(x, operand, y, {vectorOf(operands[4]), factor, residual, ints[0]});
+  QuantizedOperand operand = {{planes[0], planes[1], planes[2], ints[1], outliers}, ints[2], ints[3] != 0};
+  runLayer<Levels>(x, operand, y, {vectorOf(planes[3]), factor, residual, ints[0]});
+}
+
+template <typename Levels> void runQuantized(const hone_tensor *operands, const int64_t *ints) {
+  runLayerOf<Levels>(operands[0], operands + 1, {}, ints);
+}
+
+/// With outliers between x and the weight.
+template <typename Levels> void runWithOutliers(const hone_tensor *operands, const int64_t *ints) {
+  runLayerOf<Levels>(operands[0], operands + 4, Outliers(operands + 1), ints);
 }
 
 /// Operands and attributes as kernels.h lists them.
@@ -91,6 +101,22 @@ void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *int
 
 void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantized<U2Levels>(operands, ints);
+}
+
+void packedLinearOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U8Levels>(operands, ints);
+}
+
+void packedLinearOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U4Levels>(operands, ints);
+}
+
+void packedLinearOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U3Levels>(operands, ints);
+}
+
+void packedLinearOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U2Levels>(operands, ints);
 }
 
 void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {

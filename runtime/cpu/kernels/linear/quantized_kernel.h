@@ -20,7 +20,7 @@ public:
   QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), bits(bits),
         activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
-        height(evenHeight(rows, blockRows())), packed(activations, rows, height) {}
+        height(evenHeight(rows, blockRows())), packed(activations, rows, height), outliers(weight.outliers, x, rows) {}
 
   int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
   int64_t blockHeight(int64_t) const { return height; }
@@ -68,6 +68,7 @@ public:
         runDigits<kMostDigits>(rows, slice.width, operands);
       else
         runDigits<1>(rows, slice.width, operands);
+      addOutliers(kernel, slice, row, rows, y, yStride, columns);
     }
 
   private:
@@ -90,6 +91,7 @@ public:
   QuantizedActivations activations;
   int64_t height;
   PackedDigits packed;
+  OutlierProducts outliers;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "../../packing/layout.h"
 #include "../rows.h"
 #include "../vector.h"
+#include "outliers.h"
 
 namespace {
 
@@ -52,12 +53,15 @@ struct QuantizedWeight {
   const uint8_t *data;
   int64_t panels, lines, group;
   WeightScales scales;
+  Outliers outliers;
 
-  QuantizedWeight(const hone_tensor &weight, const hone_tensor &scales, const hone_tensor &zeros, int64_t group)
+  QuantizedWeight(const hone_tensor &weight, const hone_tensor &scales, const hone_tensor &zeros, int64_t group,
+                  const Outliers &outliers = {})
       : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), lines(weight.sizes[1]), group(group),
         scales{static_cast<const uint8_t *>(scales.data),
                isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data), scales.dtype == HONE_F16,
-               group > 0 ? hone::cpu::kPanelOutputs : 0, scales.sizes[1] * hone::cpu::kPanelOutputs} {}
+               group > 0 ? hone::cpu::kPanelOutputs : 0, scales.sizes[1] * hone::cpu::kPanelOutputs},
+        outliers(outliers) {}
 };
 
 } // namespace

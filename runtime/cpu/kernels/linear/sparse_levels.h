@@ -81,6 +81,7 @@ template <typename Levels> struct SparseLevelWeight {
   const uint8_t *values, *indices;
   int64_t panels, indexLines, lines, group; // lines as unpacked
   WeightScales scales;
+  Outliers outliers; // none
 
   /// `operands` are values, indices, scales and zeros.
   SparseLevelWeight(const hone_tensor *operands, int64_t group)

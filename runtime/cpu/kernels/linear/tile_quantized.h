@@ -30,7 +30,8 @@ public:
 
   TileQuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), rows(rows),
-        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows) {}
+        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows),
+        outliers(weight.outliers, x, rows) {}
 
   int64_t blockRows() const { return 2 * kTileRows / activations.digitCount; }
   int64_t blockHeight(int64_t) const { return blockRows(); }
@@ -73,6 +74,7 @@ public:
           addChunk(row, rows, input, panel, y + column, yStride, columns - column);
         }
       }
+      addOutliers(kernel, slice, row, rows, y, yStride, columns);
     }
 
   private:
@@ -134,6 +136,7 @@ public:
   const Weight &weight;
   int64_t steps, panels, rows;
   QuantizedActivations activations;
+  OutlierProducts outliers;
 };
 
 } // namespace

@@ -46,9 +46,13 @@ public:
 
   /// Writes the tiles of `count` panels from `panel` on and `some` steps from `step` on to `memory`.
   WeightTiles take(int64_t panel, int64_t count, int64_t step, int64_t some, uint8_t *memory) const {
-    for (int64_t p = 0; p < count; ++p)
+    for (int64_t p = 0; p < count; ++p) {
+      uint8_t *tiles = memory + p * some * kWeightTileBytes;
       for (int64_t i = 0; i < some; ++i)
-        unpack(panel + p, step + i, memory + (p * some + i) * kWeightTileBytes);
+        unpack(panel + p, step + i, tiles + i * kWeightTileBytes);
+      if (weight.outliers.count > 0)
+        placeOutliers(panel + p, step * kTileStepInputs, some * kTileStepInputs, tiles);
+    }
     return {memory, some * kWeightTileBytes};
   }
 
@@ -71,6 +75,21 @@ private:
     }
     for (int64_t row = count * Levels::kInputs / 2; row < kTileRows; ++row, to += kTileRowBytes)
       _mm512_store_si512(to, _mm512_setzero_si512());
+  }
+
+  /// Over what the levels mean in their places; of a row of tiles for `count` inputs from `first` on.
+  void placeOutliers(int64_t panel, int64_t first, int64_t count, uint8_t *to) const {
+    const Outliers &outliers = weight.outliers;
+    for (int64_t output = 0; output < kLanes; ++output, to += sizeof(int32_t)) {
+      int64_t i = outliers.start(panel * kLanes + output), end = outliers.start(panel * kLanes + output + 1);
+      while (i < end && outliers.columns[i] < first)
+        ++i;
+      for (; i < end && outliers.columns[i] < first + count; ++i) {
+        int64_t input = outliers.columns[i] - first;
+        auto value = static_cast<__bf16>(static_cast<float>(outliers.values[i]));
+        __builtin_memcpy(to + input / 2 * kTileRowBytes + input % 2 * sizeof value, &value, sizeof value);
+      }
+    }
   }
 
   QuantizedWeight weight;

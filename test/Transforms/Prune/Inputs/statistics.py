@@ -4,7 +4,7 @@
 
 The fingerprint of the model is what the message on standard input expects one to be. The second moment of an input is that of
 random rows, in which each channel depends on the one before it. --KEY=VALUE replaces an entry of the metadata, --drop=TENSOR leaves
-a tensor out, --set=TENSOR:VALUE puts the value into the tensor's first element, and --without-input=N makes channel N zero.
+a tensor out, --cost=WEIGHT:VALUE says what errors of a weight cost, --set=TENSOR:VALUE puts the value into the tensor's first element, and --without-input=N makes channel N zero.
 """
 
 import json
@@ -42,6 +42,9 @@ def main():
     for key, value in options:
         if key == "drop":
             del tensors[value]
+        elif key == "cost":
+            weight, cost = value.split(":")
+            tensors["cost of " + weight] = np.array(cost, np.float32)
         elif key == "set":
             tensors[value.split(":")[0]].reshape(-1)[0] = value.split(":")[1]
         elif key != "without-input":

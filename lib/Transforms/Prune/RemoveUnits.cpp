@@ -1,0 +1,76 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The analysis starts at the columns that are gone, and finds the rest of their units as it does where units are chosen.
+
+#include "hone/Transforms/UnitRemoval.h"
+
+#include "UnitAnalysis.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace hone {
+
+using prune::UnitAnalysis;
+
+/// The size of the largest blocks of neighbours that stay or go together: heads do so, and a layer that splits its rows into
+/// heads has to see whole ones.
+static int64_t findBlock(ArrayRef<bool> isGone) {
+  auto size = static_cast<int64_t>(isGone.size()), block = size, run = int64_t(0);
+  for (int64_t i = 0; i < size; ++i) {
+    ++run;
+    if (i + 1 < size && isGone[i + 1] == isGone[i])
+      continue;
+    block = std::gcd(block, run);
+    run = 0;
+  }
+  return block;
+}
+
+static LogicalResult removeUnits(const StayingInputs &inputs, const prune::SharedUses &shared,
+                                 llvm::MapVector<StringAttr, RankedTensorType> &types) {
+  ModuleOp module = shared.module;
+  SymbolTable symbols(module);
+  auto param = symbols.lookup<ParamOp>(inputs.param);
+  GetParamOp read = shared.reads.find(inputs.param)->second.front();
+  SmallVector<bool> isGone(param.getTensorType().getDimSize(inputs.axis), true);
+  for (int64_t index : inputs.kept)
+    isGone[index] = false;
+  int64_t block = findBlock(isGone);
+  SmallVector<int32_t, 0> unitOf;
+  SmallVector<bool> isUnitGone;
+  for (auto [index, gone] : llvm::enumerate(isGone)) {
+    unitOf.push_back(static_cast<int32_t>(index / block));
+    if (index % block == 0)
+      isUnitGone.push_back(gone);
+  }
+  UnitAnalysis analysis(shared);
+  analysis.mark(read.getResult(), inputs.axis, unitOf);
+  analysis.run();
+  if (!analysis.getObstacle().empty())
+    return param.emitError() << "cannot remove some of its inputs: " << analysis.getObstacle();
+  cutUnits(analysis, isUnitGone, module);
+  for (const auto &[name, units] : analysis.params) {
+    auto cut = symbols.lookup<ParamOp>(name);
+    RankedTensorType type = cut.getTensorType();
+    SmallVector<int64_t> shape(type.getShape());
+    shape[units.axis] = static_cast<int64_t>(units.listKept(isUnitGone).size());
+    types[name] = RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+    cut.setType(types[name]);
+  }
+  return success();
+}
+
+FailureOr<llvm::MapVector<StringAttr, RankedTensorType>> removeUnits(ModuleOp module, ArrayRef<StayingInputs> inputs) {
+  llvm::MapVector<StringAttr, RankedTensorType> types;
+  prune::SharedUses shared(module);
+  for (const StayingInputs &of : inputs)
+    if (failed(removeUnits(of, shared, types)))
+      return failure();
+  prune::updateFunctions(module);
+  return types;
+}
+
+} // namespace hone

@@ -1,0 +1,171 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Exact products of levels of a cache with integers of sixteen bits, four levels of sixteen lanes at a time. With VNNI an integer
+// is two digits of 8 bits, without it one of 16.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H
+
+#include "rounded_cache.h"
+
+#include <immintrin.h>
+
+namespace {
+
+/// The largest integer that a query is rounded to: two signed digits of 8 bits.
+constexpr int32_t kMostQuery = 127 * 256 + 127;
+
+/// Two words that four integers are multiplied as, in sixteen lanes.
+struct FactorWords {
+  Words first, second;
+};
+
+inline Vector toFloats(Integers integers) { return __builtin_convertvector(integers, Vector); }
+inline Words wordsOf(Integers integers) { return loadAs<Words>(&integers); }
+
+/// Four levels of sixteen lanes, each in a byte: part `half` of a line of a cache.
+template <typename Cache> Words levelsOf(const uint8_t *line, int half) {
+  auto words = loadAs<Words>(line);
+  if constexpr (Cache::kPerByte == 1)
+    return words;
+  return (half == 0 ? words : words >> 4) & 0x0f0f0f0fu;
+}
+
+/// The lower halves of four integers, 0 and 2 in one word and 1 and 3 in another.
+inline FactorWords pairHalves(const Words (&four)[4]) {
+  constexpr uint32_t half = 0xffff;
+  return {(four[0] & half) | four[2] << 16, (four[1] & half) | four[3] << 16};
+}
+
+/// Upper and lower bytes of the halves of such words, in their order.
+inline FactorWords splitHalves(FactorWords pairs) {
+  constexpr uint32_t low = 0x00ff00ff, high = 0xff00ff00;
+  return {(pairs.first >> 8 & low) | (pairs.second & high), (pairs.first & low) | (pairs.second << 8 & high)};
+}
+
+/// What sums of products with upper and with lower digits are together. They have 32 bits, as their terms are bounded.
+inline Vector joinDigits(Integers upper, Integers lower) { return toFloats((upper << 8) + lower); }
+
+#ifdef __AVX512VNNI__
+
+constexpr int kRoundedSums = 12; // dots in registers
+
+/// The largest integer that a weight is rounded to, which leaves 16 bits without a sign room for rounding, and 256 products 32 bits.
+constexpr float kMostWeight = 64000, kMostWeightLog2 = 15.9657843f;
+
+/// Sums of products with upper and with lower digits.
+struct Dot {
+  Integers upper, lower;
+
+  Vector sum() const { return joinDigits(upper, lower); }
+};
+
+/// Four integers of queries: digits have signs, so that what the lower one has more is taken from the upper one.
+inline FactorWords queryWords(const Integers (&four)[4]) {
+  Words carried[4];
+  for (int i = 0; i < 4; ++i)
+    carried[i] = wordsOf(four[i] + ((four[i] & 0x80) << 1));
+  return splitHalves(pairHalves(carried));
+}
+inline FactorWords weightWords(const Words (&four)[4]) { return splitHalves(pairHalves(four)); }
+
+/// Products take one factor without a sign: levels of keys are counted from the least, and a dot begins with what that adds.
+template <typename Cache> class KeyLevels {
+public:
+  explicit KeyLevels(Words levels) : bytes((__m512i)(Cache::kIsSigned ? levels ^ 0x80808080u : levels)) {}
+
+  void add(Dot &dot, int32_t upper, int32_t lower) const {
+    dot.upper = (Integers)_mm512_dpbusd_epi32((__m512i)dot.upper, bytes, _mm512_set1_epi32(upper));
+    dot.lower = (Integers)_mm512_dpbusd_epi32((__m512i)dot.lower, bytes, _mm512_set1_epi32(lower));
+  }
+
+  /// What a dot with integers whose digits are `words` begins with.
+  static void begin(Dot &start, int32_t upper, int32_t lower) {
+    start.upper -= kLeast * sumBytes(upper);
+    start.lower -= kLeast * sumBytes(lower);
+  }
+
+private:
+  static constexpr int32_t kLeast = Cache::kIsSigned ? 128 : 0;
+
+  static int32_t sumBytes(int32_t word) {
+    return (word << 24 >> 24) + (word << 16 >> 24) + (word << 8 >> 24) + (word >> 24);
+  }
+
+  __m512i bytes;
+};
+
+template <typename Cache> class ValueLevels {
+public:
+  explicit ValueLevels(Words levels) : bytes((__m512i)levels) {}
+
+  void add(Dot &dot, int32_t upper, int32_t lower) const {
+    dot.upper = (Integers)_mm512_dpbusd_epi32((__m512i)dot.upper, _mm512_set1_epi32(upper), bytes);
+    dot.lower = (Integers)_mm512_dpbusd_epi32((__m512i)dot.lower, _mm512_set1_epi32(lower), bytes);
+  }
+
+private:
+  __m512i bytes;
+};
+
+#else
+
+/// As above, with a sign.
+constexpr float kMostWeight = 32000, kMostWeightLog2 = 14.9657843f;
+
+struct Dot {
+  Integers all;
+
+  Vector sum() const { return toFloats(all); }
+};
+
+inline FactorWords queryWords(const Integers (&four)[4]) {
+  return pairHalves({wordsOf(four[0]), wordsOf(four[1]), wordsOf(four[2]), wordsOf(four[3])});
+}
+inline FactorWords weightWords(const Words (&four)[4]) { return pairHalves(four); }
+
+template <typename Cache> class KeyLevels {
+public:
+  explicit KeyLevels(Words levels) : odd(loadAs<Pairs>(&levels) >> 8) {
+    auto pairs = loadAs<Pairs>(&levels);
+    even = Cache::kIsSigned ? (pairs << 8) >> 8 : pairs & 0xff;
+  }
+
+  void add(Dot &dot, int32_t first, int32_t second) const { dot.all += multiply(even, first) + multiply(odd, second); }
+
+  static void begin(Dot &, int32_t, int32_t) {}
+
+private:
+  typedef int16_t Pairs __attribute__((ext_vector_type(32)));
+
+#ifdef __AVX512BW__
+  static Integers multiply(Pairs pairs, int32_t word) {
+    return (Integers)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi32(word));
+  }
+#else
+  static Integers multiply(Pairs pairs, int32_t word) {
+    typedef int32_t Eight __attribute__((ext_vector_type(8)));
+    __m256i factor = _mm256_set1_epi32(word);
+    auto low = (Eight)_mm256_madd_epi16((__m256i)pairs.lo, factor);
+    auto high = (Eight)_mm256_madd_epi16((__m256i)pairs.hi, factor);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+#endif
+
+  Pairs even, odd; // levels 0 and 2, and 1 and 3, sixteen bits each
+};
+
+template <typename Cache> using ValueLevels = KeyLevels<Cache>;
+
+#ifdef __AVX512BW__
+constexpr int kRoundedSums = 20;
+#else
+constexpr int kRoundedSums = 4;
+#endif
+
+#endif // __AVX512VNNI__
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H

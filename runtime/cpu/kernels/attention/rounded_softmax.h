@@ -1,0 +1,153 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Queries and weights as integers of sixteen bits: a row of queries under one step, the weights of a step under another. That is
+// as much as sums in f32 of long caches lose.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H
+
+#include "blocked_softmax.h"
+#include "rounded_dot.h"
+#include "row_block.h"
+
+namespace {
+
+constexpr float kRounding = 12582912.0f; // 1.5 · 2^23: near it floats are integers
+
+inline Integers roundToIntegers(Vector x) {
+  Vector shifted = x + kRounding;
+  return loadAs<Integers>(&shifted) - 0x4b400000;
+}
+
+/// 2^t for t up to 127, by 2^n for the whole number n below and a polynomial for the rest, a least-squares fit of the relative error
+/// over [0, 1], reweighted until the error is even: 3e-6. 0 for -infinity, NaN for NaN.
+inline Vector powerOfTwo(Vector t) {
+#ifdef __AVX512DQ__
+  constexpr int towardsLeast = 9; // without exceptions
+  Vector r = (Vector)_mm512_reduce_ps((__m512)t, towardsLeast);
+#else
+  Vector n = __builtin_elementwise_floor(t), r = t - n;
+#endif
+  Vector p = 1.35341672e-2f;
+  p = p * r + 5.20114619e-2f;
+  p = p * r + 2.41442756e-1f;
+  p = p * r + 6.93003835e-1f;
+  p = p * r + 1.00000259f;
+#ifdef __AVX512DQ__
+  return (Vector)_mm512_scalef_ps((__m512)p, (__m512)t);
+#else
+  Integers bits = loadAs<Integers>(&p) + (__builtin_convertvector(n, Integers) << 23);
+  return t < -126.0f ? (Vector)0.0f : loadAs<Vector>(&bits);
+#endif
+}
+
+/// A row of queries x ≈ step · integers.
+struct RoundedQuery {
+  float step, sum, inverse;
+
+  RoundedQuery(const float *query, int64_t size) {
+    Vector most = 0, total = 0;
+    bool isFinite = true;
+    for (int64_t d = 0; d < size; d += kLanes) {
+      Vector x = load(query + d), magnitude = x < 0 ? -x : x;
+      isFinite = isFinite && !__builtin_reduce_or(!(magnitude < __builtin_inff()));
+      most = largerLanes(magnitude, most);
+      total += x;
+    }
+    sum = sumLanes(total);
+    // Sums of products with levels have 32 bits.
+    float limit = static_cast<float>(kMostQuery / ((size + kMostSize - 1) / kMostSize));
+    float largest = largestLane(most);
+    step = isFinite ? largest / limit : __builtin_nanf("");
+    inverse = isFinite && largest > kLeast ? limit / largest : 0;
+  }
+
+  /// Sixteen integers.
+  Integers round(Vector x) const { return inverse == 0 ? (Integers)0 : roundToIntegers(x * inverse); }
+
+private:
+  static constexpr int64_t kMostSize = 512;
+  static constexpr float kLeast = 1e-30f; // what is smaller counts as 0
+};
+
+/// Weights of the keys of a step as integers.
+struct RoundedWeights {
+  float correction; // what the sums so far must be multiplied with
+  float step;       // of products of the integers with levels
+  FactorWords words[kStepUnits];
+};
+
+/// What rows of a block add up beside their sums of values, by lanes.
+struct RowTotals {
+  Vector weights, bases;
+};
+
+/// Steps and bases of keys, and of values, whose steps are divided by `largest`.
+template <typename Cache> struct CacheNumbers {
+  StepNumbers<Cache> keys, values;
+  float largest;
+};
+
+/// From products of integers to logits, but for a factor, which is the result.
+template <typename Cache, int PIECES>
+float scaleLogits(const QueryRow &row, const RoundedQuery &query, const RoundedStep<Cache> &step, float softcap,
+                  bool isPlainStep, const StepNumbers<Cache> &keys, Vector (&logits)[PIECES]) {
+  for (int piece = 0; piece < PIECES; ++piece)
+    logits[piece] *= keys.step(piece);
+  if (isPlainStep && !Cache::kHasBases)
+    return query.step;
+  for (int piece = 0; piece < PIECES; ++piece) {
+    logits[piece] *= query.step;
+    if constexpr (Cache::kHasBases)
+      logits[piece] += keys.base(piece) * query.sum;
+  }
+  if (!isPlainStep)
+    adjustPieces(row, step, softcap, logits);
+  return 1;
+}
+
+/// The running softmax of a row: from products of a query with levels, as integers of both, to weights of values. They are
+/// relative to the largest of the step, and become relative to `row.largest` where they are summed.
+template <typename Cache, int PIECES>
+RoundedWeights weighRounded(QueryRow &row, const RoundedQuery &query, const RoundedStep<Cache> &step, float softcap,
+                            const CacheNumbers<Cache> &numbers, Vector (&logits)[PIECES], RowTotals &totals) {
+  constexpr float log2E = 1.44269504f;
+  bool isPlainStep = isPlain(row, step, softcap);
+  float scale = scaleLogits<Cache>(row, query, step, softcap, isPlainStep, numbers.keys, logits);
+  float most = largestLane(largestOf(logits)) * scale;
+  bool isAnySeen = most != -__builtin_inff();
+  RoundedWeights result;
+  result.correction = row.follow((Vector)most);
+  float unit = isAnySeen ? vectorExp(most - row.reference()) / kMostWeight : 0;
+  result.step = unit * numbers.largest;
+  float shift = isAnySeen ? most : 0;
+  if (!isPlainStep) { // a bias may be the least float, of which no multiple is one
+    for (Vector &some : logits)
+      some -= shift;
+    shift = 0;
+  }
+  float factor = scale * log2E, offset = kMostWeightLog2 - shift * log2E;
+  Vector added = 0, bases = 0;
+  for (int word = 0; word < kStepUnits; ++word) {
+    Words four[4];
+    for (int part = 0; part < 4; ++part) {
+      int piece = 4 * word + part;
+      Vector weight = powerOfTwo(logits[piece] * factor + offset);
+      added += weight;
+      if constexpr (Cache::kHasBases)
+        bases += weight * numbers.values.base(piece);
+      Vector integers = weight * numbers.values.step(piece) + kRounding;
+      four[part] = loadAs<Words>(&integers);
+    }
+    result.words[word] = weightWords(four);
+  }
+  totals.weights = totals.weights * result.correction + added * unit;
+  if constexpr (Cache::kHasBases)
+    totals.bases = totals.bases * result.correction + bases * unit;
+  return result;
+}
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H

@@ -1,0 +1,119 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A call of a kernel of attention: blocks of query rows, and parts of a long cache, over the threads.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
+
+#include "../tasks.h"
+#include "block.h"
+
+#include <omp.h>
+
+namespace {
+
+/// Keys of a part where a cache is divided. The division does not depend on the number of threads, so that results do not.
+constexpr int64_t kPartKeys = 4096;
+
+constexpr int64_t kPartRows = 64; // with so many rows there is work for all threads without parts
+
+/// How the rows of a sequence and key head are divided into blocks, and keys into parts.
+struct Division {
+  int64_t sequenceHeads, rows, blockRows, blocks, parts;
+
+  explicit Division(const Attention &attention)
+      : sequenceHeads(attention.batch() * attention.keyHeads()), rows(attention.group() * attention.queries()),
+        blockRows(chooseBlockRows(sequenceHeads, rows)), blocks((rows + blockRows - 1) / blockRows), parts(1) {
+    if (rows < kPartRows)
+      parts = larger((attention.keys() + kPartKeys - 1) / kPartKeys, 1);
+  }
+
+  int64_t count() const { return sequenceHeads * blocks * parts; }
+
+  /// Rows of a block: many for reuse of keys, fewer where threads would be idle.
+  static int64_t chooseBlockRows(int64_t sequenceHeads, int64_t rows) {
+    int64_t block = kBlockQueries, threads = omp_get_max_threads();
+    while (block > kFewRows && sequenceHeads * ((rows + block - 1) / block) < threads)
+      block /= 2;
+    return smaller(block, larger(rows, 1));
+  }
+};
+
+/// Sums of parts of the keys, [sequence and key head][block][part][row].
+class PartialRows {
+public:
+  PartialRows(const Division &division, int64_t width)
+      : division(division), rows(division.parts == 1 ? 0 : division.count() * division.blockRows),
+        values(division.parts == 1 ? 0 : division.count() * division.blockRows * width) {
+    for (int64_t i = 0; division.parts > 1 && i < division.count() * division.blockRows; ++i)
+      rows.data()[i].values = values.data() + i * width;
+  }
+
+  PartialRow *of(int64_t task) const { return rows.data() + task * division.blockRows; }
+
+private:
+  const Division &division;
+  Scratch<PartialRow> rows;
+  Scratch<float> values;
+};
+
+template <typename Keys> class AttentionRun {
+public:
+  explicit AttentionRun(const Attention &attention)
+      : attention(attention), division(attention), partial(division, toLanes(attention.valueSize())) {}
+
+  void run() const {
+    if (isAbsent(attention.out))
+      return;
+    Tasks parts(division.count()), wholes(division.parts == 1 ? 0 : division.count() / division.parts);
+#pragma omp parallel
+    {
+      Block<Keys> block(attention);
+      for (int64_t task; parts.take(task);)
+        runPart(block, task);
+      if (division.parts > 1) {
+#pragma omp barrier
+        for (int64_t task; wholes.take(task);)
+          joinParts(block, task * division.parts);
+      }
+    }
+  }
+
+private:
+  /// Blocks are taken from the last, whose causal rows see most keys, to the first.
+  void runKeys(Block<Keys> &block, int64_t task, int64_t firstKey, int64_t endKey) const {
+    int64_t index = task / division.parts, sequenceHead = index / division.blocks;
+    int64_t first = (division.blocks - 1 - index % division.blocks) * division.blockRows;
+    block.run(sequenceHead / attention.keyHeads(), sequenceHead % attention.keyHeads(), first,
+              smaller(division.blockRows, division.rows - first), firstKey, endKey);
+  }
+
+  void runPart(Block<Keys> &block, int64_t task) const {
+    if (division.parts == 1) {
+      runKeys(block, task, 0, attention.keys());
+      return block.writeRows();
+    }
+    int64_t first = task % division.parts * kPartKeys;
+    runKeys(block, task, first, smaller(first + kPartKeys, attention.keys()));
+    block.writePartial(partial.of(task));
+  }
+
+  void joinParts(Block<Keys> &block, int64_t task) const {
+    runKeys(block, task, 0, 0);
+    block.join(partial.of(task), division.parts, division.blockRows);
+    block.writeRows();
+  }
+
+  const Attention &attention;
+  Division division;
+  PartialRows partial;
+};
+
+template <typename Keys> void runAttention(const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  AttentionRun<Keys>({operands, ints, floats}).run();
+}
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
