@@ -259,6 +259,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
+    Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
   let statistics = [Statistic<"numChosen", "num-widths-chosen", "Number of parameters that got a form">];
@@ -298,4 +299,3 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD
-    Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,
