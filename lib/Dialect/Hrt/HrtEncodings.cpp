@@ -81,8 +81,8 @@ LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   if (!isPackable(elements)) // panels C1
     return emitError() << "unsupported packed elements " << elements
                        << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
-                          "#hone.nm 2:4 of those of 4 bits, or of 8 without zero points, #hone.dense_sparse of "
-                          "#hone.affine";
+                          "2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, "
+                          "#hone.dense_sparse of #hone.affine";
   return success();
 }
 
