@@ -30,9 +30,7 @@ static int64_t findBlock(ArrayRef<bool> isGone) {
 }
 
 static LogicalResult removeUnits(const StayingInputs &inputs, const prune::SharedUses &shared,
-                                 llvm::MapVector<StringAttr, RankedTensorType> &types) {
-  ModuleOp module = shared.module;
-  SymbolTable symbols(module);
+                                 const SymbolTable &symbols, llvm::MapVector<StringAttr, RankedTensorType> &types) {
   auto param = symbols.lookup<ParamOp>(inputs.param);
   GetParamOp read = shared.reads.find(inputs.param)->second.front();
   SmallVector<bool> isGone(param.getTensorType().getDimSize(inputs.axis), true);
@@ -51,7 +49,7 @@ static LogicalResult removeUnits(const StayingInputs &inputs, const prune::Share
   analysis.run();
   if (!analysis.getObstacle().empty())
     return param.emitError() << "cannot remove some of its inputs: " << analysis.getObstacle();
-  cutUnits(analysis, isUnitGone, module);
+  cutUnits(analysis, isUnitGone, shared.module);
   for (const auto &[name, units] : analysis.params) {
     auto cut = symbols.lookup<ParamOp>(name);
     RankedTensorType type = cut.getTensorType();
@@ -66,8 +64,9 @@ static LogicalResult removeUnits(const StayingInputs &inputs, const prune::Share
 FailureOr<llvm::MapVector<StringAttr, RankedTensorType>> removeUnits(ModuleOp module, ArrayRef<StayingInputs> inputs) {
   llvm::MapVector<StringAttr, RankedTensorType> types;
   prune::SharedUses shared(module);
+  SymbolTable symbols(module);
   for (const StayingInputs &of : inputs)
-    if (failed(removeUnits(of, shared, types)))
+    if (failed(removeUnits(of, shared, symbols, types)))
       return failure();
   prune::updateFunctions(module);
   return types;

@@ -56,10 +56,7 @@ private:
     if constexpr (ROWS > 1)
       if (rows < ROWS)
         return addRows<ROWS - 1>(step, first, rows);
-    bool isSeen = false;
-    for (int64_t r = first; r < first + ROWS; ++r)
-      isSeen |= block->rows[r].begin < step.end && step.begin < block->rows[r].end;
-    if (!isSeen)
+    if (!block->sees(first, ROWS, step.begin, step.end))
       return;
     int64_t ahead = first == 0 && block->count < kFewRows ? kAhead : 0;
     for (int unit = 0; unit < kStepUnits; unit += kBlockedVectors)

@@ -165,12 +165,7 @@ private:
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
   bool isSeen(const Step &step, int64_t tile) const {
-    bool isSeen = false;
-    for (int64_t r = 0; r < rowsOf(tile); ++r) {
-      const QueryRow &row = block->rows[tile * kRowsOfTile + r];
-      isSeen |= row.begin < step.end && step.begin < row.end;
-    }
-    return isSeen;
+    return block->sees(tile * kRowsOfTile, rowsOf(tile), step.begin, step.end);
   }
 
   void addTile(const Step &step, int64_t tile) {

@@ -36,7 +36,7 @@ public:
         addRows<kRows>(step, first, smaller(kRows, of.count - first));
     }
     for (int64_t r = 0; r < of.count; ++r)
-      finishRow(r);
+      finishRow<Cache>(of, r, totals.data()[r], columns);
   }
 
 private:
@@ -74,24 +74,11 @@ private:
     totals.data()[r] = total;
   }
 
-  void finishRow(int64_t r) const {
-    const RowTotals &total = totals.data()[r];
-    block->rows[r].sum = sumLanes(total.weights);
-    if constexpr (Cache::kHasBases) {
-      float base = sumLanes(total.bases), *sums = block->sums + r * block->sumStride;
-      for (int64_t column = 0; column < columns; ++column)
-        store(sums + column * kLanes, load(sums + column * kLanes) + base);
-    }
-  }
-
   template <int ROWS> void addRows(const Step &step, int64_t first, int64_t rows) {
     if constexpr (ROWS > 1)
       if (rows < ROWS)
         return addRows<ROWS - 1>(step, first, rows);
-    bool isSeen = false;
-    for (int64_t r = first; r < first + ROWS; ++r)
-      isSeen |= block->rows[r].begin < step.end && step.begin < block->rows[r].end;
-    if (!isSeen)
+    if (!block->sees(first, ROWS, step.begin, step.end))
       return;
     int64_t ahead = first == 0 && block->count < kFewRows ? kAhead : 0;
     constexpr int units = vectorsOf<ROWS, 1>();

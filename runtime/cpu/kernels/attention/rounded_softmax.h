@@ -83,6 +83,16 @@ struct RowTotals {
   Vector weights, bases;
 };
 
+/// Writes the sum of the weights of row `r`, and adds what bases come to to each of its `columns` sixteens of sums.
+template <typename Cache> void finishRow(const RowBlock &block, int64_t r, const RowTotals &total, int64_t columns) {
+  block.rows[r].sum = sumLanes(total.weights);
+  if constexpr (Cache::kHasBases) {
+    float base = sumLanes(total.bases), *sums = block.sums + r * block.sumStride;
+    for (int64_t column = 0; column < columns; ++column)
+      store(sums + column * kLanes, load(sums + column * kLanes) + base);
+  }
+}
+
 /// Steps and bases of keys, and of values, whose steps are divided by `largest`.
 template <typename Cache> struct CacheNumbers {
   StepNumbers<Cache> keys, values;

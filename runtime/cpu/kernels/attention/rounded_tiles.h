@@ -159,7 +159,7 @@ public:
       next = done;
     }
     for (int64_t r = 0; r < of.count; ++r)
-      finishRow(r);
+      finishRow<Cache>(of, r, totals.data()[r], columns);
   }
 
 private:
@@ -207,12 +207,7 @@ private:
   }
 
   bool isSeen(const Step &step, int64_t tile) const {
-    bool isSeen = false;
-    for (int64_t r = 0; r < rowsOf(tile); ++r) {
-      const QueryRow &row = block->rows[tile * kRowsOfTile + r];
-      isSeen |= row.begin < step.end && step.begin < row.end;
-    }
-    return isSeen;
+    return block->sees(tile * kRowsOfTile, rowsOf(tile), step.begin, step.end);
   }
 
   /// The item behind tile `tile` of step `index`.
@@ -348,16 +343,6 @@ private:
         upper += kTileIntegers;
         lower += kTileIntegers;
       }
-    }
-  }
-
-  void finishRow(int64_t r) const {
-    const RowTotals &total = totals.data()[r];
-    block->rows[r].sum = sumLanes(total.weights);
-    if constexpr (Cache::kHasBases) {
-      float base = sumLanes(total.bases), *sums = block->sums + r * block->sumStride;
-      for (int64_t column = 0; column < columns; ++column)
-        store(sums + column * kLanes, load(sums + column * kLanes) + base);
     }
   }
 

@@ -24,6 +24,14 @@ struct RowBlock {
   int64_t queryStride;
   float *sums;
   int64_t sumStride;
+
+  /// Whether one of the rows [first, first + number) sees a key of [begin, end).
+  bool sees(int64_t first, int64_t number, int64_t begin, int64_t end) const {
+    bool isSeen = false;
+    for (int64_t r = first; r < first + number; ++r)
+      isSeen |= rows[r].begin < end && begin < rows[r].end;
+    return isSeen;
+  }
 };
 
 } // namespace
