@@ -60,6 +60,9 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
     - `wanda`: those of largest |w| · |x|, with |x| the root of the mean square of the input;
     - `sparsegpt`: column after column, those whose loss costs the outputs least, and the columns behind make up for it.
 
+    With `transposable` the transpose of a weight is pruned to 2:4 as well, for training that multiplies with both: of the 90
+    masks of a block of 4 x 4 with two in every row and column, each block keeps what has the largest sum.
+
     The last two read `statistics`, a file that `hone calibrate` wrote of this model; with it, remarks say how much the outputs
     of each layer have changed, as the root of the mean square of the change, relative to that of the outputs.
 
@@ -74,7 +77,9 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
     Option<"method", "method", "std::string", /*default=*/"\"magnitude\"", "magnitude, wanda or sparsegpt">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
     Option<"outputs", "outputs", "bool", /*default=*/"false",
-           "also prune weights whose products a function returns: the last layer of a language model">
+           "also prune weights whose products a function returns: the last layer of a language model">,
+    Option<"transposable", "transposable", "bool", /*default=*/"false",
+           "2 of 4 in rows and in columns of blocks of 4 x 4 at once; by magnitude or wanda">
   ];
   let statistics = [Statistic<"numPruned", "num-weights-pruned", "Number of parameters pruned">];
   let dependentDialects = ["::hone::HoneDialect"];
@@ -215,6 +220,50 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
   ];
   let statistics = [Statistic<"numScaled", "num-inputs-scaled", "Number of inputs whose channels are scaled">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect"];
+}
+
+def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
+  let summary = "Multiply what layers read and add to with an orthogonal matrix";
+  let description = [{
+    The rows x of embeddings, and all that layers add to them, become x Q with the randomized Hadamard matrix Q of
+    `hone/Compress/Rotation.h` and `seed`. Tables of embeddings and weights of products that read x are multiplied with Q, those that
+    write it, with their biases, with Q^T from the left; the gain of each `hone.rms_norm` of x moves into the columns of what reads
+    its result first, since |x Q| = |x|. What the model computes stays the same but for the rounding of f32. No channel of an
+    input is larger than others then, which is what rounding to a few levels suffers from (Ashkboos et al., "QuaRot", 2024; Liu
+    et al., "SpinQuant", 2024).
+
+    The weights that read x keep how it was rotated in `hone.input_rotation`: passes behind this one that read statistics of the
+    model take it into account. Zeros do not survive: prune afterwards.
+
+    All of the stream is rotated or none of it. A remark says what is in the way: norms that subtract a mean, something else that reads
+    x or adds to it, a parameter with two parts (a table that is also the last layer, whose norm has a gain), a gain that is 0.
+  }];
+  let options = [Option<"seed", "seed", "int64_t", /*default=*/"0", "number that the signs of Q come from">];
+  let statistics = [Statistic<"numRotated", "num-parameters-rotated", "Number of parameters changed">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
+def PermuteChannels : Pass<"hone-permute-channels", "::mlir::ModuleOp"> {
+  let summary = "Order channels so that N:M pruning keeps more";
+  let description = [{
+    `hone-prune-nm` keeps the largest of neighbours. Which channels are neighbours is free between the products of feed-forward blocks,
+    where rows of `gate` and `up` change their order with columns of `down`, and in the stream that layers read and add to, where
+    columns of what reads it change it with rows of what writes it, tables of embeddings and gains of norms
+    (`hone-rotate-stream` says what can be in the way). What the model computes stays the same but for the order of sums. Each order is
+    found by swaps of channels between groups that let `n` of `m` keep more of the sum of w_j^2 H_jj, relative to that of each
+    weight, over the rows of all weights that are pruned; up to 1024 of them are looked at. H_jj is the mean square of input j in
+    `statistics`, a file that `hone calibrate` wrote of this model, or 1 where that was not measured.
+
+    Weights keep the order of their inputs in `hone.inputs`: passes behind this one that read the statistics take it into account.
+    Remarks say how much of the sum stays with the order and without, or why an order stays.
+  }];
+  let options = [
+    Option<"n", "n", "int64_t", /*default=*/"2", "elements that are kept of each group">,
+    Option<"m", "m", "int64_t", /*default=*/"4", "inputs of a group: 2 to 16">,
+    Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
+  ];
+  let statistics = [Statistic<"numPermuted", "num-orders-changed", "Number of inputs whose channels have another order">];
+  let dependentDialects = ["::hone::HoneDialect"];
 }
 
 def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {

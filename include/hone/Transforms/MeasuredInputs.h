@@ -30,7 +30,7 @@ public:
 
   // Of weights that it has; valid until the next call for another one.
 
-  /// Of the input as it is now, divided by getChannelScales. Fails where the file does not hold what it says.
+  /// Of the input as it is now, by getChannelScales and getInputRotation. Fails where the file does not hold what it says.
   llvm::FailureOr<compress::SecondMoment> getMoment(ParamOp weight);
 
   /// For columns as they come, or by descending moment. Fails as getMoment does, or where the moment cannot be factored.
@@ -40,11 +40,15 @@ public:
   llvm::FailureOr<std::string> describeError(ParamOp weight, llvm::ArrayRef<float> before, llvm::ArrayRef<float> after);
 
 private:
+  bool isKept(ParamOp weight) const;
+  void changeMoment(ParamOp weight);
   static std::string_view view(ParamOp weight) { return {weight.getSymName().data(), weight.getSymName().size()}; }
 
   std::optional<compress::Statistics> file;
   std::optional<int64_t> input; // of what is kept
   std::vector<float> scales;    // that it is divided by; empty where it is as measured
+  std::vector<float> gain;      // and then, where it is rotated
+  std::optional<int64_t> seed;  // of its rotation
   std::vector<float> moment;
   std::optional<compress::InverseFactor> factor;
   bool isFactorOrdered = false;

@@ -11,6 +11,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
+#include "hone/Dialect/Hone/InputRotation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -67,12 +68,25 @@ static LogicalResult verifyInputs(Operation *op, Attribute attribute) {
   auto kept = inputs ? inputs.getAs<DenseI64ArrayAttr>("kept") : DenseI64ArrayAttr();
   bool isRight = param && param.getTensorType().getRank() == 2 && all && kept && inputs.size() == 2 &&
                  kept.size() == param.getTensorType().getDimSize(1);
-  int64_t last = -1;
-  for (int64_t i = 0; isRight && i < kept.size(); last = kept[i++])
-    isRight = kept[i] > last && kept[i] < all.getInt();
+  llvm::DenseSet<int64_t> seen;
+  for (int64_t i = 0; isRight && i < kept.size(); ++i)
+    isRight = kept[i] >= 0 && kept[i] < all.getInt() && seen.insert(kept[i]).second;
   if (!isRight)
-    return op->emitOpError() << "expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number "
-                                "they were, in their order, as {kept = array<i64: …>, of = …}";
+    return op->emitOpError() << "expected 'hone.inputs' to say of the inputs of a matrix which ones of how many "
+                                "they were, as {kept = array<i64: …>, of = …}";
+  return success();
+}
+
+static LogicalResult verifyInputRotation(Operation *op, Attribute attribute) {
+  auto param = dyn_cast<ParamOp>(op);
+  auto rotation = dyn_cast<DictionaryAttr>(attribute);
+  auto gain = rotation ? rotation.getAs<DenseF32ArrayAttr>("gain") : DenseF32ArrayAttr();
+  bool isRight = param && param.getTensorType().getRank() == 2 && gain && rotation.getAs<IntegerAttr>("seed") &&
+                 rotation.size() == 2 && (gain.empty() || gain.size() == param.getTensorType().getDimSize(1));
+  if (!isRight || !llvm::all_of(gain.asArrayRef(), [](float one) { return std::isfinite(one) && one != 0; }))
+    return op->emitOpError()
+           << "expected 'hone.input_rotation' to say how the inputs of a matrix were rotated, as {gain "
+              "= array<f32: …>, seed = …}, with numbers other than 0 for each of them or none";
   return success();
 }
 
@@ -86,6 +100,8 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (attribute.getName() == kChannelScalesName)
     return verifyChannelScales(op, attribute.getValue());
+  if (attribute.getName() == kInputRotationName)
+    return verifyInputRotation(op, attribute.getValue());
   if (attribute.getName() == kInputsAttrName)
     return verifyInputs(op, attribute.getValue());
   if (attribute.getName() == kEncodingAttr) {
@@ -93,7 +109,8 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.encoding' to be an encoding on a hone.param";
     return success();
   }
-  return op->emitOpError()
-         << "unsupported attribute '" << attribute.getName().getValue()
-         << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.inputs, hone.model, hone.slots";
+  return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
+                           << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
+                              "hone.input_rotation, hone.inputs, hone.model, "
+                              "hone.slots";
 }

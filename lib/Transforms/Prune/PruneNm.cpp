@@ -4,6 +4,7 @@
 // The pass hone-prune-nm: n of every m neighbouring inputs of a weight are kept, for products alone.
 
 #include "hone/Compress/Pruning.h"
+#include "hone/Compress/TransposableMask.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Transforms/MeasuredInputs.h"
@@ -33,6 +34,7 @@ private:
   bool needsStatistics() const { return method != "magnitude"; }
   std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
   FailureOr<std::string> prune(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
+  LogicalResult pruneBothWays(ParamOp param, const compress::Weight &weight, MeasuredInputs &inputs) const;
   LogicalResult pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const;
 };
 } // namespace
@@ -44,6 +46,9 @@ LogicalResult PruneNm::initialize(MLIRContext *context) {
   if (m < 2 || m > kMostInputs || n < 1 || n >= m)
     return error() << "expected n of m inputs to be 1 to m - 1 of 2 to " << kMostInputs << ", but got " << n.getValue()
                    << " of " << m.getValue();
+  if (transposable && (n != 2 || m != 4 || method == "sparsegpt"))
+    return error() << "expected transposable masks to be 2 of 4 by magnitude or wanda, but got " << n.getValue()
+                   << " of " << m.getValue() << " by " << method.getValue();
   if (needsStatistics() && statistics.empty())
     return error() << "expected a file of statistics for method '" << method << "'";
   return success();
@@ -66,12 +71,30 @@ std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, cons
   int64_t columns = param.getTensorType().getDimSize(1);
   if (columns % m != 0)
     return ("its " + Twine(columns) + " inputs are no multiple of " + Twine(m)).str();
+  int64_t rows = param.getTensorType().getDimSize(0);
+  if (transposable && rows % compress::kMaskBlock != 0)
+    return ("its " + Twine(rows) + " outputs are no multiple of " + Twine(compress::kMaskBlock)).str();
   return needsStatistics() && !inputs.has(param) ? "nothing was measured of its inputs" : "";
+}
+
+LogicalResult PruneNm::pruneBothWays(ParamOp param, const compress::Weight &weight, MeasuredInputs &inputs) const {
+  std::vector<float> importance;
+  if (method == "wanda") {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+    if (failed(moment))
+      return failure();
+    for (int64_t j = 0; j < moment->size; ++j)
+      importance.push_back(moment->diagonal(j));
+  }
+  compress::pruneTransposable(weight, importance);
+  return success();
 }
 
 LogicalResult PruneNm::pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const {
   compress::Weight weight = asWeight(param, elements);
   compress::NmPattern pattern{n, m};
+  if (transposable)
+    return pruneBothWays(param, weight, inputs);
   if (method == "magnitude") {
     compress::pruneByMagnitude(weight, pattern);
   } else if (method == "wanda") {
@@ -116,6 +139,8 @@ FailureOr<std::string> PruneNm::prune(ParamOp param, ArrayRef<GetParamOp> reads,
   separateTable(param, reads);
   writeElements(param, elements);
   std::string what = ("is pruned to " + Twine(n) + " of " + Twine(m) + " by " + method.getValue()).str();
+  if (transposable)
+    what += ", in rows and columns";
   if (!inputs.has(param))
     return what;
   FailureOr<std::string> error = inputs.describeError(param, *before, elements);

@@ -5,8 +5,10 @@
 
 #include "hone/Transforms/MeasuredInputs.h"
 
+#include "hone/Compress/Rotation.h"
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/InputRotation.h"
 #include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Hone/Report.h"
 
@@ -44,10 +46,40 @@ FailureOr<double> MeasuredInputs::getCost(ParamOp weight) const {
   return *cost;
 }
 
+/// Whether what is kept is the input of `weight` as it is now.
+bool MeasuredInputs::isKept(ParamOp weight) const {
+  std::optional<InputRotation> rotation = getInputRotation(weight);
+  return input == *file->findInput(view(weight)) && getChannelScales(weight) == ArrayRef<float>(scales) &&
+         seed.has_value() == rotation.has_value() &&
+         (!rotation || *rotation == InputRotation{ArrayRef<float>(gain), *seed});
+}
+
+static void divide(std::vector<float> &moment, ArrayRef<float> scales) {
+  for (size_t i = 0; i < scales.size(); ++i)
+    for (size_t j = 0; j < scales.size(); ++j)
+      moment[i * scales.size() + j] /= scales[i] * scales[j];
+}
+
+/// Does to what was measured of the input what was done to the input since.
+void MeasuredInputs::changeMoment(ParamOp weight) {
+  scales = getChannelScales(weight).vec();
+  gain.clear();
+  seed.reset();
+  auto size = weight.getTensorType().getDimSize(1);
+  if (static_cast<int64_t>(moment.size()) != size * size)
+    return;
+  divide(moment, scales);
+  if (std::optional<InputRotation> rotation = getInputRotation(weight)) {
+    gain = rotation->gain.vec();
+    seed = rotation->seed;
+    divide(moment, gain);
+    compress::Rotation(size, *seed).rotateMoment(moment);
+  }
+}
+
 FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
   int64_t wanted = *file->findInput(view(weight)), size = weight.getTensorType().getDimSize(1);
-  ArrayRef<float> wantedScales = getChannelScales(weight);
-  if (input != wanted || wantedScales != ArrayRef<float>(scales)) {
+  if (!isKept(weight)) {
     input.reset();
     factor.reset();
     std::optional<KeptInputs> kept = getKeptInputs(weight);
@@ -59,11 +91,8 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
                                 << std::string(status.message());
     // Weights with the same input have lost the same of it.
     moment = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
+    changeMoment(weight);
     input = wanted;
-    scales = wantedScales.vec();
-    for (size_t i = 0; i < scales.size() && moment.size() == scales.size() * scales.size(); ++i)
-      for (size_t j = 0; j < scales.size(); ++j)
-        moment[i * scales.size() + j] /= scales[i] * scales[j];
   }
   if (static_cast<int64_t>(moment.size()) != size * size)
     return weight.emitError() << "expected the input of " << weight.getSymName() << " to have " << size

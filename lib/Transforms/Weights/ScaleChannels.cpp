@@ -6,6 +6,7 @@
 
 #include "hone/Compress/ChannelScales.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/InputRotation.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -120,6 +121,8 @@ void ScaleChannels::addMultiplied(Site &site, Value value) {
   if (!param)
     return;
   site.multiplied.push_back(param);
+  if (getInputRotation(param))
+    site.obstacle = "its channels are rotated";
   if (param.getTensorType().getRank() != 2)
     site.obstacle = (param.getSymName() + " is no matrix").str();
 }

@@ -53,12 +53,17 @@ module attributes {hone.model = 1} {}
 
 // -----
 
-// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number they were, in their order, as {kept = array<i64: …>, of = …}}}
+// expected-error @below {{expected 'hone.input_rotation' to say how the inputs of a matrix were rotated, as {gain = array<f32: …>, seed = …}, with numbers other than 0 for each of them or none}}
+hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.input_rotation = {gain = array<f32: 1.0, 0.0>, seed = 1 : i64}}
+
+// -----
+
+// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of how many they were, as {kept = array<i64: …>, of = …}}}
 hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {kept = array<i64: 0, 3>, of = 3 : i64}}
 
 // -----
 
-// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of a larger number they were}}
+// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of how many they were}}
 hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {kept = array<i64: 1>, of = 3 : i64}}
 
 // -----
@@ -68,7 +73,7 @@ hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.inputs, hone.model, hone.slots}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

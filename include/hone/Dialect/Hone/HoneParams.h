@@ -69,8 +69,8 @@ llvm::ArrayRef<float> getChannelScales(ParamOp param);
 /// Notes that the columns of `param` were multiplied with `scales`, on top of what they were multiplied with before.
 void addChannelScales(ParamOp param, llvm::ArrayRef<float> scales);
 
-/// The attribute of a parameter [N, K] that has lost columns: `{kept = array<i64: …>, of = …}`, the K columns that it has of
-/// those of the model. What was measured of the model's inputs is selected by it.
+/// The attribute of a parameter [N, K] that has lost columns or changed their order: `{kept = array<i64: …>, of = …}`, the K columns
+/// that it has of those of the model. What was measured of the model's inputs is selected by it.
 inline constexpr llvm::StringLiteral kInputsAttrName = "hone.inputs";
 
 /// The columns that `param` has of the model's, and how many those were; nothing where it has all of them.
@@ -80,7 +80,7 @@ struct KeptInputs {
 };
 std::optional<KeptInputs> getKeptInputs(ParamOp param);
 
-/// Keeps in `param`, [N, K], that only columns `kept` of its K are left.
+/// Keeps in `param`, [N, K], that columns `kept` of its K are left, in that order.
 void keepInputs(ParamOp param, llvm::ArrayRef<int64_t> kept);
 
 /// The type of 16 bits that the option of a pass names, f16 or bf16; null after an error that says what it was for.

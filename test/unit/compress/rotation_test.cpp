@@ -1,0 +1,87 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rotations: orthogonal for every size, and the same to both sides of a product.
+
+#include "hone/Compress/Rotation.h"
+
+#include "Matrices.h"
+#include "hone/Compress/InverseFactor.h"
+
+namespace hone::compress {
+namespace {
+
+/// Q, whose row i is what becomes of unit i.
+std::vector<std::vector<double>> rowsOf(const Rotation &rotation) {
+  std::vector<std::vector<double>> rows;
+  for (int64_t i = 0; i < rotation.size(); ++i) {
+    rows.emplace_back(rotation.size(), 0.0)[i] = 1;
+    rotation.apply(rows.back());
+  }
+  return rows;
+}
+
+class Sizes : public testing::TestWithParam<int64_t> {};
+
+TEST_P(Sizes, AreOrthogonalAndSpread) {
+  int64_t size = GetParam(), odd = size / (size & -size);
+  auto rows = rowsOf(Rotation(size, 3));
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t j = 0; j < size; ++j) {
+      double product = 0;
+      for (int64_t k = 0; k < size; ++k)
+        product += rows[i][k] * rows[j][k];
+      ASSERT_NEAR(product, i == j, 1e-12) << i << ", " << j;
+      // |cos + sin| is at most the root of 2.
+      ASSERT_LE(std::abs(rows[i][j]), std::sqrt((odd == 1 ? 1.0 : 2.0) / static_cast<double>(size)) + 1e-12);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(PowersAndOthers, Sizes, testing::Values(1, 2, 3, 8, 12, 56, 64, 45));
+
+TEST(Rotation, DependsOnItsSeedAlone) {
+  EXPECT_EQ(rowsOf(Rotation(8, 1)), rowsOf(Rotation(8, 1)));
+  EXPECT_NE(rowsOf(Rotation(8, 1)), rowsOf(Rotation(8, 2)));
+}
+
+TEST(Rotation, OfBothSidesLeavesProducts) {
+  // y = x W1ᵀ W2ᵀ, with the numbers between rotated.
+  int64_t inputs = 5, hidden = 12, outputs = 3;
+  OwnedWeight x(1, inputs, 1), first(hidden, inputs, 2), second(outputs, hidden, 3);
+  auto run = [&] {
+    std::vector<double> result(outputs);
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t h = 0; h < hidden; ++h)
+        for (int64_t i = 0; i < inputs; ++i)
+          result[o] += static_cast<double>(second.at(o, h)) * first.at(h, i) * x.at(0, i);
+    return result;
+  };
+  std::vector<double> before = run();
+  OwnedWeight unrotated = second;
+  Rotation rotation(hidden, 0);
+  rotation.rotateOutputs(first.view());
+  rotation.rotateInputs(second.view());
+  EXPECT_NE(second.elements, unrotated.elements);
+  std::vector<double> after = run();
+  for (int64_t o = 0; o < outputs; ++o)
+    EXPECT_NEAR(after[o], before[o], 1e-5); // elements are rounded to f32
+}
+
+TEST(Rotation, OfWeightAndMomentLeavesTheEnergy) {
+  int64_t size = 24;
+  OwnedWeight weight(4, size);
+  OwnedMoment moment = OwnedMoment::diagonal(size);
+  for (int64_t i = 1; i < size; ++i)
+    moment.at(i, i - 1) = moment.at(i - 1, i) = 0.3f * std::sqrt(moment.at(i, i) * moment.at(i - 1, i - 1));
+  double before = outputEnergy(weight.view(), moment.view());
+  Rotation rotation(size, 7);
+  rotation.rotateInputs(weight.view());
+  rotation.rotateMoment(moment.elements);
+  EXPECT_NEAR(outputEnergy(weight.view(), moment.view()), before, 1e-5 * before);
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t j = 0; j < size; ++j)
+      EXPECT_EQ(moment.at(i, j), moment.at(j, i));
+}
+
+} // namespace
+} // namespace hone::compress
