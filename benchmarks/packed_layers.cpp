@@ -18,21 +18,19 @@ using cpu::PackedFormat;
 static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 
 LayerOutliers::LayerOutliers(const LayerSize &size, double share, std::mt19937 &random) {
-  double most = static_cast<double>(size.inputs - 1);
-  for (int64_t row = 0; row <= size.outputs; ++row) {
-    starts.push_back(static_cast<int32_t>(columns.size()));
-    auto count = static_cast<size_t>(share * static_cast<double>((row + 1) * size.inputs));
-    while (row < size.outputs && columns.size() < count)
-      columns.push_back(static_cast<uint16_t>(std::uniform_real_distribution(0.0, most)(random)));
-    std::sort(columns.begin() + starts.back(), columns.end());
-  }
+  constexpr int64_t rows = cpu::kPanelOutputs;
+  std::uniform_int_distribution<int64_t> input(0, size.inputs - 1);
+  for (int64_t panel = 0; panel <= (size.outputs + rows - 1) / rows; ++panel)
+    starts.push_back(static_cast<int32_t>(share * static_cast<double>(panel * size.inputs)));
+  for (int64_t i = 0; i < starts.back() * rows; ++i)
+    columns.push_back(static_cast<uint16_t>(input(random)));
   values.assign(columns.size(), static_cast<_Float16>(0.25f));
 }
 
 std::array<hone_tensor, 3> LayerOutliers::views() {
-  auto count = static_cast<int64_t>(columns.size());
+  int64_t rows = cpu::kPanelOutputs, slots = static_cast<int64_t>(columns.size()) / rows;
   return {viewOf(starts.data(), HONE_I32, {static_cast<int64_t>(starts.size())}),
-          viewOf(columns.data(), HONE_I16, {count}), viewOf(values.data(), HONE_F16, {count})};
+          viewOf(columns.data(), HONE_I16, {slots, rows}), viewOf(values.data(), HONE_F16, {slots, rows})};
 }
 
 PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_t rows, int64_t most,

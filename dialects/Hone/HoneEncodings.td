@@ -178,29 +178,29 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
 def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getActivationRounding"]> {
   let summary = "integers of few bits, and some elements apart from them in f16";
   let description = [{
-    *Meaning.* A matrix `[N, K]` with `element[n, k] = value`, in f32, where there is an outlier (n, k, value), and otherwise what
-    the encoding `of` says. There are `outliers` of them, row by row, by ascending column in a row. Planes:
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = value`, in f32, where there is an outlier (n, k, value), and otherwise what `of`
+    says. All rows of a panel of 16 have as many, by ascending column; each of the `outliers` / 16 slots holds one of each. Planes:
 
-    - `starts`, `[N + 1]` of i32: the outliers of row n are numbers starts[n] … starts[n + 1] - 1;
-    - `columns`, `[outliers]` of i16, counted from 0 without a sign, and `outliers`, `[outliers]` of f16;
+    - `starts`, `[ceil(N / 16) + 1]` of i32: the slots of panel p are numbers starts[p] … starts[p + 1] - 1;
+    - `columns`, `[outliers / 16, 16]` of i16 without a sign, and `outliers`, as many of f16, number n % 16 of row n; 0 behind row N;
     - the planes of `of`. Where there is an outlier, its level is the zero point of its group.
 
     So the matrix is the sum of a dense one and a sparse one, and a product is that of the two. Columns have 16 bits, half the
     bytes of 32: no layer of a transformer has more inputs than that. A product rounds activations as `of` says; the
     outliers may be multiplied with activations as they are.
 
-    Packing dense elements takes those of largest magnitude as outliers, of equal ones those that come first, rounded to nearest,
-    ties to even. The others are packed as `of` does, with 0 in the place of an outlier, which no scale has to reach.
+    Packing dense elements fills the slots with the largest magnitudes: as many of each panel as have the largest sums, and of equal
+    ones those that come first, rounded to nearest, ties to even. The others are packed as `of` does, with 0 for an outlier.
 
     *Constraints.*
 
     - C1. `of` is a `#hone.affine`, whose `activations` come with `atLeast`.
-    - C2. `outliers` is at least 1, and less than 2^31.
-    - C3. The tensor is as `of` asks, has at most 65536 columns, and has as many elements as outliers at least.
+    - C2. `outliers` is a multiple of 16, at least 16, and less than 2^31.
+    - C3. The tensor is as `of` asks, has at most 65536 columns, and its panels have as many elements as outliers at least.
 
     *Example.*
     ```mlir
-    func.func private @weight() -> tensor<4864x896xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 64>, outliers = 19612>>
+    func.func private @weight() -> tensor<4864x896xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 64>, outliers = 21792>>
     ```
   }];
   let parameters = (ins "::mlir::Attribute":$of, "int64_t":$outliers);

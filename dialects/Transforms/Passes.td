@@ -162,13 +162,14 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
     input with `rtn`, or as all others where nothing was measured and for an embedding.
 
-    A parameter with the attribute `hone.encoding`, a `#hone.affine`, is stored as that says.
+    A parameter with the attribute `hone.encoding`, a `#hone.affine` or `#hone.dense_sparse`, is stored as that says.
 
-    With `outliers`, a share such as `0.45%` of each matrix is kept in f16 beside the integers, as `#hone.dense_sparse`. Those
-    are, by `outlier-method`, the elements of largest magnitude; the most sensitive ones, by the numbers that the file
+    With `outliers`, a share such as `0.45%` of each matrix is kept in f16 beside the integers, as `#hone.dense_sparse`; weights
+    that have more bits by `output-bits` keep none. Those are, by `outlier-method`, the elements of largest magnitude; the most sensitive ones, by the numbers that the file
     `sensitivities` gives for each, a tensor of f32 a weight, or by w² times the mean square of the input; or those without
     which their groups lose least (`spqr`). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
-    an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it.
+    an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it. `refinements` choose it
+    again, as they do levels.
 
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
@@ -291,15 +292,16 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
 def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
   let summary = "Choose how many bits each matrix gets, for a model of so many bytes";
   let description = [{
-    Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` that
-    this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
+    Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` or
+    `#hone.dense_sparse` that this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
     for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
     change when it is rounded, relative to that of the products: by the second moments in `statistics`, a file that
     `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were independent and alike. With
     `feedback` errors count as those of `gptq`, which later columns make up for. Where the file says what errors of weights
     cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).
 
-    Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. A target that is too small is an error.
+    Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. Fewer bits are there without outliers, and beside
+    0.25, 0.5, 1 and 2 % of them. A target that is too small is an error.
   }];
   let options = [
     Option<"bitsPerWeight", "bits-per-weight", "double", /*default=*/"4", "bits for each element of a parameter">,

@@ -1,10 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which elements are kept apart, by rank; and by what their groups gain, in a queue of groups.
+// Which elements are kept apart, by rank; and by what their groups gain, one after the other.
 
 #include "hone/Compress/Outliers.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -17,38 +18,99 @@ namespace hone::compress {
 // By rank
 //===----------------------------------------------------------------------===//
 
-Outliers markHighest(std::span<const float> scores, int64_t count) {
-  auto size = static_cast<int64_t>(scores.size());
-  Outliers marks(size, count >= size);
-  if (count <= 0 || count >= size)
-    return marks;
-  auto rank = [](float score) { return std::isnan(score) ? std::numeric_limits<float>::infinity() : score; };
-  std::vector<float> sorted(scores.size());
-  std::ranges::transform(scores, sorted.begin(), rank);
-  std::ranges::nth_element(sorted, sorted.begin() + (count - 1), std::greater<>());
-  float least = sorted[count - 1];
-  int64_t ties = count - std::ranges::count_if(scores, [&](float score) { return rank(score) > least; });
-  for (int64_t i = 0; i < size; ++i) {
-    float score = rank(scores[i]);
-    marks[i] = score > least || (score == least && ties-- > 0);
+/// Elements of a row by what they gain, the best first, as far as anybody asks.
+struct Ranking {
+  std::vector<int64_t> columns;
+  std::vector<double> gains;
+  std::vector<bool> needsNext; // whether it gains that only together with the one behind it
+};
+
+/// The columns of the `count` highest scores of a row.
+static Ranking rankHighest(std::span<const float> scores, int64_t count) {
+  Ranking ranking;
+  auto rank = [&](int64_t i) { return std::isnan(scores[i]) ? std::numeric_limits<float>::infinity() : scores[i]; };
+  ranking.columns.resize(scores.size());
+  std::iota(ranking.columns.begin(), ranking.columns.end(), 0);
+  std::ranges::partial_sort(ranking.columns, ranking.columns.begin() + count,
+                            [&](int64_t a, int64_t b) { return rank(a) > rank(b) || (rank(a) == rank(b) && a < b); });
+  ranking.columns.resize(count);
+  for (int64_t column : ranking.columns)
+    ranking.gains.push_back(rank(column));
+  ranking.needsNext.assign(count, false);
+  return ranking;
+}
+
+/// How many slots each panel gets of `slots`, at most `most`: one after the other to the panel whose rows gain most by one more.
+static std::vector<int64_t> divideSlots(std::span<const Ranking> rankings, int64_t slots, int64_t most) {
+  auto rows = static_cast<int64_t>(rankings.size()), panels = countSparsePanels(rows);
+  std::vector<int64_t> counts(panels);
+  auto gainOf = [&](int64_t panel) {
+    double gain = 0;
+    for (int64_t row = panel * kSparseRows; row < std::min((panel + 1) * kSparseRows, rows); ++row)
+      gain += rankings[row].gains[counts[panel]];
+    return gain;
+  };
+  auto isBehind = [](const auto &a, const auto &b) {
+    return a.first < b.first || (a.first == b.first && a.second > b.second);
+  };
+  std::priority_queue<std::pair<double, int64_t>, std::vector<std::pair<double, int64_t>>, decltype(isBehind)> queue(
+      isBehind);
+  for (int64_t panel = 0; panel < panels && most > 0; ++panel)
+    queue.emplace(gainOf(panel), panel);
+  for (int64_t left = slots; left > 0 && !queue.empty(); --left) {
+    int64_t panel = queue.top().second;
+    queue.pop();
+    if (++counts[panel] < most)
+      queue.emplace(gainOf(panel), panel);
   }
+  return counts;
+}
+
+/// Marks of a matrix; `rank(row, count)` is the Ranking of a row, to be called in parallel. Panels get twice the slots that would be
+/// theirs if all had the same, and one, at most.
+template <typename Function>
+static Outliers markRanked(int64_t rows, int64_t columns, int64_t slots, const Function &rank) {
+  int64_t panels = countSparsePanels(rows);
+  Outliers marks(rows * columns, slots >= panels * columns);
+  if (slots <= 0 || slots >= panels * columns)
+    return marks;
+  int64_t most = std::min(columns, 2 * (slots + panels - 1) / panels + 1);
+  std::vector<Ranking> rankings(rows);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t row = 0; row < rows; ++row)
+    rankings[row] = rank(row, most);
+  std::vector<int64_t> counts = divideSlots(rankings, slots, most);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t row = 0; row < rows; ++row)
+    if (int64_t count = counts[row / kSparseRows]; count > 0 && rankings[row].needsNext[count - 1])
+      rankings[row] = rank(row, count);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < counts[row / kSparseRows]; ++i)
+      marks[row * columns + rankings[row].columns[i]] = true;
   return marks;
 }
 
-Outliers markLargest(const Weight &weight, int64_t count) {
-  std::vector<float> scores(weight.elements.size());
-  std::ranges::transform(weight.elements, scores.begin(), [](float element) { return std::abs(element); });
-  return markHighest(scores, count);
+Outliers markHighest(std::span<const float> scores, int64_t columns, int64_t slots) {
+  int64_t rows = columns > 0 ? static_cast<int64_t>(scores.size()) / columns : 0;
+  return markRanked(rows, columns, slots, [&](int64_t row, int64_t count) {
+    return rankHighest(scores.subspan(row * columns, columns), count);
+  });
 }
 
-Outliers markSensitive(const Weight &weight, const SecondMoment &moment, int64_t count) {
+Outliers markLargest(const Weight &weight, int64_t slots) {
+  std::vector<float> scores(weight.elements.size());
+  std::ranges::transform(weight.elements, scores.begin(), [](float element) { return std::abs(element); });
+  return markHighest(scores, weight.columns, slots);
+}
+
+Outliers markSensitive(const Weight &weight, const SecondMoment &moment, int64_t slots) {
   std::vector<float> scores(weight.elements.size());
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t column = 0; column < weight.columns; ++column) {
       float element = weight.row(row)[column];
       scores[row * weight.columns + column] = element * element * moment.diagonal(column);
     }
-  return markHighest(scores, count);
+  return markHighest(scores, weight.columns, slots);
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,59 +180,63 @@ private:
   std::vector<double> errors;
 };
 
-/// A group, by what it offers; the greatest gain comes first, of equal ones the first group.
-struct Offer {
-  Departure departure;
-  int64_t group;
+/// The elements of a row that leave, one after the other: each time those of the group that gains most, of equal ones the first.
+class RowDepartures {
+public:
+  RowDepartures(std::span<const float> row, const AffineFormat &format, std::span<const float> importance)
+      : format(format), importance(importance), rest(row.begin(), row.end()),
+        offers(format.groups(static_cast<int64_t>(row.size()))) {}
 
-  bool operator<(const Offer &other) const {
-    return departure.gain < other.departure.gain || (departure.gain == other.departure.gain && group > other.group);
+  /// The first `count` that leave, or all.
+  Ranking rank(int64_t count) {
+    Ranking ranking;
+    std::vector<bool> hasLeft(rest.size());
+    auto leave = [&](int64_t column, double gain, bool needsNext) {
+      hasLeft[column] = true;
+      rest[column] = 0;
+      ranking.columns.push_back(column);
+      ranking.gains.push_back(gain);
+      ranking.needsNext.push_back(needsNext);
+    };
+    for (size_t group = 0; group < offers.size(); ++group)
+      renew(group, std::min(count, kMostTogether));
+    for (int64_t left = count; left > 0; left = count - static_cast<int64_t>(ranking.columns.size())) {
+      auto best = std::ranges::max_element(offers, {}, &Departure::gain);
+      if (best->count == 0) // nothing is left to gain
+        break;
+      if (best->count <= left) // fewer may leave than it offered
+        for (int64_t i = 0; i < best->count; ++i)
+          leave(best->columns[i], best->gain, i + 1 < best->count);
+      renew(best - offers.begin(),
+            std::clamp<int64_t>(count - static_cast<int64_t>(ranking.columns.size()), 1, kMostTogether));
+    }
+    for (size_t i = 0; i < hasLeft.size() && static_cast<int64_t>(ranking.columns.size()) < count; ++i)
+      if (!hasLeft[i])
+        leave(static_cast<int64_t>(i), 0, false);
+    return ranking;
   }
+
+private:
+  void renew(int64_t group, int64_t most) {
+    auto columns = static_cast<int64_t>(rest.size());
+    int64_t width = format.width(columns), first = group * width;
+    auto elements = std::span<const float>(rest).subspan(first, std::min(width, columns - first));
+    offers[group] = GroupLoss(format, importance, first, elements).findBest(most);
+  }
+
+  const AffineFormat &format;
+  std::span<const float> importance;
+  std::vector<float> rest;
+  std::vector<Departure> offers; // of the groups
 };
 
 } // namespace
 
 Outliers markCostly(const Weight &weight, const AffineFormat &format, std::span<const float> importance,
-                    int64_t count) {
-  auto size = static_cast<int64_t>(weight.elements.size());
-  Outliers marks(size, count >= size);
-  if (count <= 0 || count >= size)
-    return marks;
-  int64_t width = format.width(weight.columns), groups = format.groups(weight.columns);
-  std::vector<float> rest(weight.elements.begin(), weight.elements.end());
-  auto offer = [&](int64_t group, int64_t most) -> Offer {
-    int64_t row = group / groups, begin = group % groups * width, columns = std::min(width, weight.columns - begin);
-    std::span<const float> elements = std::span(rest).subspan(row * weight.columns + begin, columns);
-    return {GroupLoss(format, importance, begin, elements).findBest(most), group};
-  };
-  std::vector<Offer> offers(weight.rows * groups);
-#pragma omp parallel for schedule(static)
-  for (int64_t group = 0; group < weight.rows * groups; ++group)
-    offers[group] = offer(group, kMostTogether);
-  std::priority_queue<Offer> queue(std::less<Offer>(), std::move(offers));
-  for (int64_t left = count; left > 0;) {
-    auto [departure, group] = queue.top();
-    queue.pop();
-    if (departure.count > left) { // fewer may leave than it offered
-      queue.push(offer(group, left));
-      continue;
-    }
-    if (departure.count == 0) // nothing is left to gain
-      break;
-    for (int64_t i = 0; i < departure.count; ++i) {
-      int64_t place = group / groups * weight.columns + departure.columns[i];
-      marks[place] = true;
-      rest[place] = 0;
-    }
-    left -= departure.count;
-    queue.push(offer(group, std::max<int64_t>(std::min(left, kMostTogether), 1)));
-  }
-  for (int64_t i = 0, left = count - std::ranges::count(marks, true); left > 0; ++i)
-    if (!marks[i]) {
-      marks[i] = true;
-      --left;
-    }
-  return marks;
+                    int64_t slots) {
+  return markRanked(weight.rows, weight.columns, slots, [&](int64_t row, int64_t count) {
+    return RowDepartures(weight.row(row), format, importance).rank(count);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,29 +244,37 @@ Outliers markCostly(const Weight &weight, const AffineFormat &format, std::span<
 //===----------------------------------------------------------------------===//
 
 absl::StatusOr<SparseWeight> detach(const Weight &weight, const Outliers &outliers) {
-  SparseWeight sparse;
-  sparse.starts.push_back(0);
+  SparseWeight sparse{{0}, {}, {}};
   for (int64_t row = 0; row < weight.rows; ++row) {
-    for (int64_t column = 0; column < weight.columns; ++column) {
-      if (!outliers[row * weight.columns + column])
+    auto marks = outliers.begin() + row * weight.columns;
+    auto count = static_cast<int32_t>(std::count(marks, marks + weight.columns, true));
+    if (row % kSparseRows == 0) {
+      sparse.starts.push_back(sparse.starts.back() + count);
+      sparse.columns.resize(sparse.slots() * kSparseRows);
+      sparse.values.resize(sparse.slots() * kSparseRows);
+    }
+    if (count != sparse.count(row))
+      return io::invalid("expected row ", row, " to have ", sparse.count(row), " outliers, but got ", count);
+    for (int64_t column = 0, number = 0; number < count; ++column) {
+      if (!marks[column])
         continue;
       float &element = weight.row(row)[column];
       auto value = static_cast<float>(static_cast<_Float16>(element));
       if (!std::isfinite(value))
         return io::invalid("cannot keep an element of row ", row, " in f16: it is ", element);
-      sparse.columns.push_back(static_cast<uint16_t>(column));
-      sparse.values.push_back(value);
+      int64_t place = sparse.at(row, number++);
+      sparse.columns[place] = static_cast<uint16_t>(column);
+      sparse.values[place] = value;
       element = 0;
     }
-    sparse.starts.push_back(static_cast<int32_t>(sparse.size()));
   }
   return sparse;
 }
 
 void attach(const SparseWeight &outliers, const Weight &weight) {
-  for (int64_t row = 0; row + 1 < static_cast<int64_t>(outliers.starts.size()); ++row)
-    for (int32_t i = outliers.starts[row]; i < outliers.starts[row + 1]; ++i)
-      weight.row(row)[outliers.columns[i]] = outliers.values[i];
+  for (int64_t row = 0; row < weight.rows && outliers.slots() > 0; ++row)
+    for (int64_t i = 0; i < outliers.count(row); ++i)
+      weight.row(row)[outliers.columns[outliers.at(row, i)]] = outliers.values[outliers.at(row, i)];
 }
 
 } // namespace hone::compress

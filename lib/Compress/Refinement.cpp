@@ -1,13 +1,16 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Coordinate descent over the levels and scales of a row. D and its gradient, D H', follow every change.
+// Coordinate descent over the levels, outliers and scales of a row. D and its gradient, D H', follow every change.
 
 #include "hone/Compress/Refinement.h"
 
 #include "DenseProduct.h"
 #include "EveryWidth.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <vector>
 
 namespace hone::compress {
@@ -55,35 +58,72 @@ double multiplyAndAdd(const double *a, const double *b, int64_t count) {
   return sum;
 }
 
+/// The outliers of a row, by column; `next` is where the pass over the row is. Without any there is no weight.
+struct RowOutliers {
+  SparseWeight *weight = nullptr;
+  int64_t row = 0, count = 0, next = 0;
+
+  RowOutliers(SparseWeight *outliers, int64_t row) : row(row) {
+    if (outliers && outliers->slots() > 0) {
+      weight = outliers;
+      count = outliers->count(row);
+    }
+  }
+  int64_t column(int64_t number) const { return weight->columns[weight->at(row, number)]; }
+  float &value(int64_t number) const { return weight->values[weight->at(row, number)]; }
+  bool isNext(int64_t at) const { return next < count && column(next) == at; }
+};
+
 /// One row: its levels and scales, what they miss, and how the error changes with each element.
 class Row {
 public:
   Row(const AffineFormat &format, const DampedMoment &moment, std::span<const float> elements,
-      std::span<const bool> isFixed, std::span<int16_t> levels, std::span<AffineScale> scales, double *difference,
-      double *gradient)
+      std::span<const bool> isFixed, std::span<int16_t> levels, std::span<AffineScale> scales, RowOutliers outliers,
+      double *difference, double *gradient)
       : format(format), moment(moment), elements(elements), isFixed(isFixed), levels(levels), scales(scales),
-        difference(difference), gradient(gradient), width(format.width(moment.size)) {}
+        outliers(outliers), difference(difference), gradient(gradient), width(format.width(moment.size)) {}
 
   /// The gradient is left to the caller: `moved` gets, for each element of the group, by how much its difference became less.
   void refineScale(int64_t group, double *moved);
-  /// But for the outliers among all of the weight, of which the row's first element is number `first`.
-  void refineLevel(int64_t column, const Outliers &outliers, int64_t first) {
-    if (elements[column] != 0 && !isFixed[column] && (outliers.empty() || !outliers[first + column]))
-      refineLevel(column);
+  /// The level of a column, or its outlier; to be called for one column after the other.
+  void refineElement(int64_t column) {
+    bool isApart = outliers.isNext(column), staysAsItIs = elements[column] == 0 || isFixed[column];
+    if (!staysAsItIs)
+      isApart ? refineOutlier(column) : refineLevel(column);
+    if (isApart)
+      ++outliers.next;
+    if (column + 1 == moment.size)
+      outliers.next = 0;
   }
 
 private:
   void refineLevel(int64_t column) {
     AffineScale scale = scales[column / width];
-    double wanted = elements[column] - difference[column] + gradient[column] / moment.at(column, column);
-    auto level = static_cast<int16_t>(roundToLevel(format, scale, static_cast<float>(wanted)));
+    auto level = static_cast<int16_t>(roundToLevel(format, scale, static_cast<float>(getWanted(column))));
     if (level == levels[column])
       return;
-    double change = elements[column] - static_cast<double>(scale.valueOf(level)) - difference[column];
+    if (moveTo(column, elements[column] - static_cast<double>(scale.valueOf(level))))
+      levels[column] = level;
+  }
+
+  void refineOutlier(int64_t column) {
+    auto value = static_cast<float>(static_cast<_Float16>(getWanted(column)));
+    if (std::isfinite(value) && moveTo(column, elements[column] - static_cast<double>(value)))
+      outliers.value(outliers.next) = value;
+  }
+
+  /// What serves best in a column, all else as it is.
+  double getWanted(int64_t column) const {
+    return elements[column] - difference[column] + gradient[column] / moment.at(column, column);
+  }
+
+  /// Makes a column miss so much, if that lowers the error.
+  bool moveTo(int64_t column, double missing) {
+    double change = missing - difference[column];
     if (!(change * (2 * gradient[column] + change * moment.at(column, column)) < 0))
-      return;
-    levels[column] = level;
-    move(column, difference[column] + change);
+      return false;
+    move(column, missing);
+    return true;
   }
 
   void move(int64_t column, double missing) {
@@ -99,6 +139,7 @@ private:
   std::span<const bool> isFixed;
   std::span<int16_t> levels;
   std::span<AffineScale> scales;
+  RowOutliers outliers;
   double *difference, *gradient;
   int64_t width;
   std::vector<double> steps; // of a group
@@ -123,11 +164,11 @@ void Row::refineScale(int64_t group, double *moved) {
   // The error becomes less by 2 change slope - change² curvature.
   if (!std::isfinite(wanted) || wanted == 0 || !(change * (2 * slope - change * curvature) > 0))
     return;
+  AffineScale before = scale;
   scale.scale = wanted;
   for (int64_t i = begin; i < end; ++i) {
-    double missing = elements[i] - scale.valueOf(levels[i]);
-    moved[i - begin] = difference[i] - missing;
-    difference[i] = missing;
+    moved[i - begin] = static_cast<double>(scale.valueOf(levels[i])) - before.valueOf(levels[i]);
+    difference[i] -= moved[i - begin];
   }
 }
 
@@ -146,7 +187,7 @@ void refineScales(std::vector<Row> &rows, const DampedMoment &moment, int64_t wi
 } // namespace
 
 absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
-                    AffineWeight &rounded, const Outliers &outliers) {
+                    AffineWeight &rounded, SparseWeight *outliers) {
   if (moment.size != weight.columns)
     return io::invalid("expected a second moment of ", weight.columns, " inputs, but got ", moment.size);
   if (!std::ranges::all_of(moment.elements, [](float element) { return std::isfinite(element); }))
@@ -160,13 +201,17 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
   for (int64_t first = 0; first < weight.rows; first += kRows) {
     int64_t count = std::min(kRows, weight.rows - first);
     std::vector<double> differences(count * columns), missing(count * columns), gradients(count * columns);
-    for (int64_t r = 0; r < count; ++r)
-      for (int64_t i = 0; i < columns; ++i) {
-        float value =
+    for (int64_t r = 0; r < count; ++r) {
+      double *difference = &differences[r * columns];
+      for (int64_t i = 0; i < columns; ++i)
+        difference[i] =
+            static_cast<double>(weight.row(first + r)[i]) -
             rounded.scales[(first + r) * rounded.groups + i / width].valueOf(rounded.levels[(first + r) * columns + i]);
-        differences[r * columns + i] = static_cast<double>(weight.row(first + r)[i]) - value;
-        missing[r * columns + i] = -differences[r * columns + i];
-      }
+      RowOutliers apart(outliers, first + r);
+      for (int64_t i = 0; i < apart.count; ++i)
+        difference[apart.column(i)] -= apart.value(i);
+      std::transform(difference, difference + columns, &missing[r * columns], std::negate<>());
+    }
     subtractProduct(count, columns, columns, {missing.data(), columns}, {damped.elements.data(), columns},
                     {gradients.data(), columns});
     std::vector<Row> rows;
@@ -175,13 +220,13 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
                         std::span<const bool>(isFixed.get(), static_cast<size_t>(columns)),
                         std::span(rounded.levels).subspan((first + r) * columns, columns),
                         std::span(rounded.scales).subspan((first + r) * rounded.groups, rounded.groups),
-                        &differences[r * columns], &gradients[r * columns]);
+                        RowOutliers(outliers, first + r), &differences[r * columns], &gradients[r * columns]);
     for (int64_t pass = 0; pass < passes; ++pass) {
       refineScales(rows, damped, width, gradients.data());
       // Column by column, so that each row of H' comes from memory once.
       for (int64_t column = 0; column < columns; ++column)
         for (int64_t r = 0; r < count; ++r)
-          rows[r].refineLevel(column, outliers, (first + r) * columns);
+          rows[r].refineElement(column);
     }
   }
   return absl::OkStatus();

@@ -5,8 +5,12 @@
 
 #include "hone/Compress/RoundingLoss.h"
 
+#include "hone/Compress/Outliers.h"
 #include "hone/Compress/ScaleSearch.h"
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -27,13 +31,21 @@ static double rowLoss(std::span<const float> row, const AffineFormat &format, st
   return loss;
 }
 
-absl::StatusOr<double> roundingLoss(const Weight &weight, const AffineFormat &format,
-                                    std::span<const float> importance) {
+absl::StatusOr<double> roundingLoss(const Weight &weight, const AffineFormat &format, std::span<const float> importance,
+                                    double outliers) {
   int64_t count = std::min(weight.rows, kMostRowsLookedAt);
+  std::vector<float> elements;
+  for (int64_t i = 0; i < count; ++i)
+    std::ranges::copy(weight.row(i * weight.rows / count), std::back_inserter(elements));
+  Weight some{elements, count, weight.columns};
+  int64_t slots = std::llround(outliers * static_cast<double>(countSparsePanels(count)));
+  Outliers marks = slots > 0 ? markCostly(some, format, importance, slots) : Outliers(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] = marks[i] ? 0 : elements[i];
   std::vector<double> losses(count);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < count; ++i)
-    losses[i] = rowLoss(weight.row(i * weight.rows / count), format, importance);
+    losses[i] = rowLoss(some.row(i), format, importance);
   for (int64_t i = 0; i < count; ++i)
     if (!std::isfinite(losses[i]))
       return io::invalid("cannot quantize row ", i * weight.rows / count,

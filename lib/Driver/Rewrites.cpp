@@ -185,7 +185,7 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
     return emitError(loc) << "expected --quantize with --quantize-method";
   if (!options.quantizeOutputs.empty() && options.quantize.empty())
     return emitError(loc) << "expected --quantize with --quantize-outputs";
-  if (!options.outliers.empty() && !isQuantizing(options))
+  if (!options.outliers.empty() && options.quantize.empty())
     return emitError(loc) << "expected --quantize with --outliers";
   if (options.outliers.empty() && !(options.outlierMethod.empty() && options.sensitivities.empty()))
     return emitError(loc) << "expected --outliers with --outlier-method and --sensitivities";

@@ -82,7 +82,7 @@ def stored(array, element):
 
 
 def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=False, half=False, activations=0, least=False, outliers=0):
-    """A parameter with random planes of #hone.affine: its type and what it is stored as. With outliers, so many in random places
+    """A parameter with random planes of #hone.affine: its type and what it is stored as. With outliers, so many slots of them
     beside it, as #hone.dense_sparse."""
     groups = -(-inner // group) if group else 1
     columns = -(-(groups * group if group and not transposed else inner) * bits // 8)
@@ -90,8 +90,9 @@ def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=
     scales = rng.uniform(0.5, 1.5, (rows, groups)) * SPREAD / 2 ** (bits - 2)
     levels = rng.integers(0, 256, (rows, columns), dtype=np.uint8)
     middles = rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8) if zeros else None
-    places = np.sort(rng.choice(rows * inner, outliers, replace=False)) if outliers else []
-    for row, column in (divmod(int(place), inner) for place in places):  # levels there are the zero point
+    starts, slots = draw_outliers(rng, rows, inner, outliers) if outliers else ((), ())
+    places = ((row, int(column)) for row in range(rows if outliers else 0) for column in slots[starts[row // 16]:starts[row // 16 + 1], row % 16])
+    for row, column in places:  # levels there are the zero point
         set_level(levels, row, column, bits, get_level(middles, row, column // group if group else 0, bits) if zeros else 2 ** (bits - 1))
     planes = {"values": stored(order(levels), "i8"),
               "scales": stored(order(scales.astype(np.float16 if half else np.float32)), "f16" if half else "f32")}
@@ -101,11 +102,19 @@ def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=
              "transposed": transposed, "activations": activations, "atLeast": least}
     encoding = f"#hone.affine<{', '.join(f'{name} = {str(value).lower()}' for name, value in flags.items())}>"
     if outliers:
-        encoding = f"#hone.dense_sparse<of = {encoding}, outliers = {outliers}>"
-        planes["starts"] = stored(np.searchsorted(places, np.arange(rows + 1) * inner).astype(np.int32), "i32")
-        planes["columns"] = stored((places % inner).astype(np.uint16), "i16")
-        planes["outliers"] = stored((4 * SPREAD * rng.standard_normal(outliers)).astype(np.float16), "f16")
+        encoding = f"#hone.dense_sparse<of = {encoding}, outliers = {16 * outliers}>"
+        planes["starts"] = stored(starts.astype(np.int32), "i32")
+        planes["columns"] = stored(slots.astype(np.uint16), "i16")
+        planes["outliers"] = stored((4 * SPREAD * rng.standard_normal(slots.shape)).astype(np.float16), "f16")
     return tensor(rows, inner, element=f"f32, {encoding}"), f"{{{', '.join(f'{k} = {v}' for k, v in planes.items())}}}"
+
+
+def draw_outliers(rng, rows, inner, slots):
+    """Where the slots of each panel of 16 rows begin, and the columns of each slot."""
+    panels = -(-rows // 16)
+    starts = np.concatenate([[0], np.sort(rng.integers(0, slots + 1, panels - 1)), [slots]]).astype(int)
+    columns = [np.sort(np.array([rng.choice(inner, count, replace=False) for row in range(16)]).T, axis=0) for count in np.diff(starts)]
+    return starts, np.concatenate([part.reshape(-1, 16) for part in columns])
 
 
 def get_level(plane, row, column, bits):
@@ -130,7 +139,7 @@ def packed_products():
                    {"w": affine(rng, 40, 300, bits, group, activations=8, least=True)}, x=tensor("B", "S", 300))
     for bits, group, zeros, activations in ((2, 32, False, 8), (3, 64, False, 8), (3, 0, True, 0), (4, 32, False, 8), (4, 64, True, 0),
                                             (4, 0, False, 0), (8, 128, False, 8), (8, 64, False, 0), (8, 0, True, 0)):
-        form = affine(rng, 40, 300, bits, group, zeros, activations=activations, least=activations > 0, outliers=150)
+        form = affine(rng, 40, 300, bits, group, zeros, activations=activations, least=activations > 0, outliers=10)
         yield Case(f"hone.packed_linear.outliers.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST if activations else INTEGERS,
                    {"w": form}, x=tensor("B", "S", 300))
     for form, (rows, inner) in zip(forms, itertools.cycle(((33, 96), (64, 256), (5, 40), (16, 700)))):
@@ -183,7 +192,7 @@ def packed_mlps():
         params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
     for kind, form in (("gated_mlp silu %x, gate(%g), ", dict(activations=8, least=True)), ("mlp gelu %x, ", {})):
-        params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=60, **form)
+        params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=7, **form)
                   for name in (operands if "gate" in kind else operands[1:])}
         yield Case("hone.packed_linear.outliers.u4", f"hone.{kind}up(%u), down(%d)", x, ROWS[:3], LEAST_OF_TWO if form else INTEGERS,
                    params, x=x)

@@ -17,15 +17,19 @@
 using namespace mlir;
 using namespace hone;
 
+using compress::kSparseRows;
+
+static int64_t countPanels(ArrayRef<int64_t> shape) { return compress::countSparsePanels(shape[0]); }
+
 LogicalResult DenseSparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute of,
                                       int64_t outliers) {
   auto base = dyn_cast<AffineAttr>(of);
   if (!base || (base.getActivations() != 0 && !base.getAtLeast())) // dense_sparse C1
     return emitError() << "unsupported encoding " << of
                        << " beside outliers; supported: #hone.affine, with atLeast where it has activations";
-  if (outliers < 1 || outliers > std::numeric_limits<int32_t>::max()) // dense_sparse C2
-    return emitError() << "expected the number of outliers to be from 1 to " << std::numeric_limits<int32_t>::max()
-                       << ", but got " << outliers;
+  if (outliers < 1 || outliers > std::numeric_limits<int32_t>::max() || outliers % kSparseRows != 0) // dense_sparse C2
+    return emitError() << "expected the number of outliers to be a multiple of " << kSparseRows << " from "
+                       << kSparseRows << " to " << std::numeric_limits<int32_t>::max() << ", but got " << outliers;
   return success();
 }
 
@@ -36,17 +40,19 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   if (shape[1] > compress::kMostSparseColumns) // dense_sparse C3
     return emitError() << "expected a tensor with outliers to have at most " << compress::kMostSparseColumns
                        << " columns, but got " << shape[1];
-  if (!ShapedType::isDynamicShape(shape) && shape[0] * shape[1] < getOutliers()) // dense_sparse C3
-    return emitError() << "expected a tensor with " << getOutliers() << " outliers to have as many elements, but got "
-                       << shape[0] * shape[1];
+  int64_t most = ShapedType::isDynamicShape(shape) ? getOutliers() : countPanels(shape) * kSparseRows * shape[1];
+  if (most < getOutliers()) // dense_sparse C3
+    return emitError() << "expected a tensor with " << getOutliers()
+                       << " outliers to have as many elements in panels of 16 rows, but got " << most;
   return success();
 }
 
 SmallVector<EncodingPlane> DenseSparseAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   MLIRContext *context = getContext();
-  SmallVector<EncodingPlane> planes{{"starts", RankedTensorType::get({shape[0] + 1}, IntegerType::get(context, 32))},
-                                    {"columns", RankedTensorType::get({getOutliers()}, IntegerType::get(context, 16))},
-                                    {"outliers", RankedTensorType::get({getOutliers()}, Float16Type::get(context))}};
+  SmallVector<int64_t> starts{countPanels(shape) + 1}, slots{getOutliers() / kSparseRows, kSparseRows};
+  SmallVector<EncodingPlane> planes{{"starts", RankedTensorType::get(starts, IntegerType::get(context, 32))},
+                                    {"columns", RankedTensorType::get(slots, IntegerType::get(context, 16))},
+                                    {"outliers", RankedTensorType::get(slots, Float16Type::get(context))}};
   llvm::append_range(planes, getBase().getPlanes(shape, elementType));
   return planes;
 }
@@ -70,7 +76,7 @@ LogicalResult DenseSparseAttr::pack(ArrayRef<int64_t> shape, Type elementType, A
   for (auto [i, element] : llvm::enumerate(elements))
     element = from.load(dense, i);
   compress::Weight weight{elements, shape[0], shape[1]};
-  auto outliers = compress::detach(weight, compress::markLargest(weight, getOutliers()));
+  auto outliers = compress::detach(weight, compress::markLargest(weight, getOutliers() / kSparseRows));
   if (!outliers.ok())
     return emitError() << std::string(outliers.status().message());
   packOutliers(*outliers, planes);
@@ -89,8 +95,12 @@ void DenseSparseAttr::placeOutliers(ArrayRef<int64_t> shape, Type elementType, A
                                     MutableArrayRef<char> dense) const {
   PlainElements from(Float16Type::get(getContext())), to(elementType);
   for (int64_t row = 0; row < shape[0]; ++row)
-    for (int64_t i = load<int32_t>(planes[0], row), end = load<int32_t>(planes[0], row + 1); i < end; ++i)
-      to.store(dense, row * shape[1] + load<uint16_t>(planes[1], i), from.load(planes[2], i));
+    for (int64_t slot = load<int32_t>(planes[0], row / kSparseRows),
+                 end = load<int32_t>(planes[0], row / kSparseRows + 1);
+         slot < end; ++slot) {
+      int64_t place = slot * kSparseRows + row % kSparseRows;
+      to.store(dense, row * shape[1] + load<uint16_t>(planes[1], place), from.load(planes[2], place));
+    }
 }
 
 void DenseSparseAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
@@ -107,12 +117,15 @@ class OutlierSearch {
 public:
   OutlierSearch(OpBuilder &builder, Location loc, ValueRange planes, Value row)
       : builder(builder), loc(loc), planes(planes), count(cast<ShapedType>(planes[1].getType()).getDimSize(0)),
-        begin(readStart(row)), end(readStart(arith::AddIOp::create(builder, loc, row, constant(1)))) {}
+        panel(arith::DivUIOp::create(builder, loc, row, constant(kSparseRows))),
+        lane(arith::RemUIOp::create(builder, loc, row, constant(kSparseRows))), begin(readStart(panel)),
+        end(readStart(arith::AddIOp::create(builder, loc, panel, constant(1)))) {}
 
-  /// The first outlier of the row whose column is not below `column`: halves of what is left, down to one.
+  /// The first slot of the row whose column is not below `column`: halves of what is left, down to one.
   Value findFirst(Value column) {
     Value first = begin;
-    for (auto step = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(mostInARow()))); step > 0; step /= 2) {
+    auto most = static_cast<uint64_t>(std::min(count, compress::kMostSparseColumns));
+    for (auto step = static_cast<int64_t>(llvm::bit_floor(most)); step > 0; step /= 2) {
       Value next = arith::AddIOp::create(builder, loc, first, constant(step));
       Value before = arith::SubIOp::create(builder, loc, next, constant(1));
       Value isBelow = compare(arith::CmpIPredicate::ult, readColumn(before), column);
@@ -122,35 +135,36 @@ public:
     }
     return first;
   }
-  /// Whether outlier `number` is in the row and has the column.
-  Value isAt(Value number, Value column) {
-    Value isColumn = compare(arith::CmpIPredicate::eq, readColumn(number), column);
-    return arith::AndIOp::create(builder, loc, compare(arith::CmpIPredicate::ult, number, end), isColumn);
+  /// Whether the row has a slot of that number, and it has the column.
+  Value isAt(Value slot, Value column) {
+    Value isColumn = compare(arith::CmpIPredicate::eq, readColumn(slot), column);
+    return arith::AndIOp::create(builder, loc, compare(arith::CmpIPredicate::ult, slot, end), isColumn);
   }
-  Value readValue(Value number) { return tensor::ExtractOp::create(builder, loc, planes[2], clamp(number)); }
+  Value readValue(Value slot) { return read(planes[2], slot); }
 
 private:
-  int64_t mostInARow() const { return std::min(count, compress::kMostSparseColumns); }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
     return arith::CmpIOp::create(builder, loc, predicate, a, b);
   }
-  /// Numbers behind the last outlier are read as that one, and not used.
-  Value clamp(Value number) { return arith::MinUIOp::create(builder, loc, number, constant(count - 1)); }
-  Value readStart(Value row) {
-    Value start = tensor::ExtractOp::create(builder, loc, planes[0], row);
+  /// Slots behind the last are read as that one, and not used.
+  Value read(Value plane, Value slot) {
+    Value there = arith::MinUIOp::create(builder, loc, slot, constant(count - 1));
+    return tensor::ExtractOp::create(builder, loc, plane, ValueRange{there, lane});
+  }
+  Value readStart(Value of) {
+    Value start = tensor::ExtractOp::create(builder, loc, planes[0], of);
     return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), start);
   }
-  Value readColumn(Value number) {
-    Value column = tensor::ExtractOp::create(builder, loc, planes[1], clamp(number));
-    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), column);
+  Value readColumn(Value slot) {
+    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), read(planes[1], slot));
   }
 
   OpBuilder &builder;
   Location loc;
   ValueRange planes;
-  int64_t count;
-  Value begin, end;
+  int64_t count; // of slots
+  Value panel, lane, begin, end;
 };
 } // namespace
 

@@ -3,7 +3,10 @@
 //
 // The pass hone-choose-widths: how many bits each matrix gets, so that the model has so many bytes and loses little.
 
+#include "OutlierShare.h"
+
 #include "hone/Compress/Allocation.h"
+#include "hone/Compress/Outliers.h"
 #include "hone/Compress/RoundingLoss.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -24,10 +27,19 @@ using namespace mlir;
 
 namespace hone {
 
+/// Shares of elements that forms may keep apart.
+static constexpr double kOutlierShares[] = {0.0025, 0.005, 0.01, 0.02};
+
 namespace {
+/// Forms that a weight may get, and what it costs in each.
+struct Choices {
+  std::vector<EncodingInterface> forms;
+  std::vector<compress::Candidate> candidates;
+};
+
 /// Weights that take part, and the bytes of what does not.
 struct Budget {
-  llvm::MapVector<Operation *, std::vector<compress::Candidate>> weights;
+  llvm::MapVector<Operation *, Choices> weights;
   int64_t elements = 0, otherBytes = 0;
 };
 
@@ -47,12 +59,12 @@ private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
   FailureOr<Outputs> measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
                                     MeasuredInputs &inputs) const;
-  FailureOr<std::vector<compress::Candidate>> measureForms(ParamOp param, bool hasFeedback,
-                                                           MeasuredInputs &inputs) const;
+  std::vector<EncodingInterface> getForms(RankedTensorType type) const;
+  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
-  SmallVector<AffineAttr> forms;
+  SmallVector<AffineAttr> levels;
 };
 } // namespace
 
@@ -74,14 +86,28 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   auto orElse = [](ArrayRef<int64_t> given, SmallVector<int64_t> otherwise) {
     return given.empty() ? otherwise : SmallVector<int64_t>(given);
   };
-  forms.clear();
+  levels.clear();
   for (int64_t width : orElse(bits, {2, 3, 4, 8})) {
     // Eight bits are fine enough for one scale a row.
     for (int64_t group : width == 8 ? SmallVector<int64_t>{0} : orElse(groups, {32, 64, 128}))
       if (AffineAttr form = getForm(context, width, group, asymmetric, activations))
+        levels.push_back(form);
+  }
+  if (levels.empty())
+    return error() << "expected bits and groups that an encoding has";
+  return success();
+}
+
+/// Levels alone, and beside shares of outliers; 8 bits need none.
+std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type) const {
+  std::vector<EncodingInterface> forms;
+  for (AffineAttr affine : levels) {
+    forms.push_back(affine);
+    for (double share : kOutlierShares)
+      if (EncodingInterface form = withOutliers(affine, type, share); affine.getBits() < 8 && form != forms.back())
         forms.push_back(form);
   }
-  return forms.empty() ? error() << "expected bits and groups that an encoding has" : success();
+  return forms;
 }
 
 /// What an error of each column costs of the outputs, and the mean square of those. Of an input that was not measured all
@@ -111,8 +137,12 @@ FailureOr<Outputs> ChooseWidths::measureOutputs(ParamOp param, const compress::W
   return outputs;
 }
 
-FailureOr<std::vector<compress::Candidate>> ChooseWidths::measureForms(ParamOp param, bool hasFeedback,
-                                                                       MeasuredInputs &inputs) const {
+static double getSlotsOfPanel(DenseSparseAttr sparse, RankedTensorType type) {
+  return static_cast<double>(sparse.getOutliers() / compress::kSparseRows) /
+         static_cast<double>(compress::countSparsePanels(type.getDimSize(0)));
+}
+
+FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
     return failure();
@@ -122,16 +152,19 @@ FailureOr<std::vector<compress::Candidate>> ChooseWidths::measureForms(ParamOp p
   if (failed(outputs) || failed(cost))
     return failure();
   RankedTensorType type = param.getTensorType();
-  std::vector<compress::Candidate> candidates;
-  for (AffineAttr form : forms) {
-    auto loss = compress::roundingLoss(weight, form.getFormat(), outputs->importance);
+  Choices choices{getForms(type), {}};
+  for (EncodingInterface form : choices.forms) {
+    auto sparse = dyn_cast<DenseSparseAttr>(form);
+    AffineAttr affine = sparse ? sparse.getBase() : cast<AffineAttr>(form);
+    auto loss = compress::roundingLoss(weight, affine.getFormat(), outputs->importance,
+                                       sparse ? getSlotsOfPanel(sparse, type) : 0.0);
     if (!loss.ok())
       return param.emitError() << std::string(loss.status().message());
     auto stored = RankedTensorType::get(type.getShape(), type.getElementType(), form);
     double error = outputs->energy > 0 ? *loss / outputs->energy : 0;
-    candidates.push_back({getStorageBytes(stored).value_or(0), *cost * error});
+    choices.candidates.push_back({getStorageBytes(stored).value_or(0), *cost * error});
   }
-  return candidates;
+  return choices;
 }
 
 /// Tables of embeddings are rounded to nearest by every method.
@@ -150,10 +183,10 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
-    FailureOr<std::vector<compress::Candidate>> candidates = measureForms(param, feedback && !isTable(reads), inputs);
-    if (failed(candidates))
+    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), inputs);
+    if (failed(choices))
       return failure();
-    budget.weights[op] = std::move(*candidates);
+    budget.weights[op] = std::move(*choices);
   }
   return budget;
 }
@@ -162,9 +195,9 @@ FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
   auto wanted = static_cast<int64_t>(bitsPerWeight * static_cast<double>(budget.elements) / 8);
   std::vector<std::vector<compress::Candidate>> candidates;
   int64_t least = budget.otherBytes;
-  for (const auto &[op, forms] : budget.weights) {
-    candidates.push_back(forms);
-    least += std::ranges::min(forms, {}, &compress::Candidate::bytes).bytes;
+  for (const auto &[op, choices] : budget.weights) {
+    candidates.push_back(choices.candidates);
+    least += std::ranges::min(choices.candidates, {}, &compress::Candidate::bytes).bytes;
   }
   if (wanted < least)
     return emitError(getOperation().getLoc())
@@ -179,17 +212,27 @@ FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
   return *allocation;
 }
 
+static std::string describe(EncodingInterface form) {
+  auto sparse = dyn_cast<DenseSparseAttr>(form);
+  AffineAttr affine = sparse ? sparse.getBase() : cast<AffineAttr>(form);
+  std::string text = llvm::formatv("{0} bits", affine.getBits()).str();
+  if (affine.getGroup())
+    text += llvm::formatv(" in groups of {0}", affine.getGroup()).str();
+  if (sparse)
+    text += llvm::formatv(" and {0} outliers", sparse.getOutliers()).str();
+  return text;
+}
+
 void ChooseWidths::mark(const Budget &budget, const compress::Allocation &allocation) {
   llvm::DenseMap<Operation *, size_t> chosen;
   for (auto [weight, choice] : llvm::zip_equal(budget.weights, allocation.chosen))
     chosen[weight.first] = choice;
   auto change = [&](ParamOp param, ArrayRef<GetParamOp>) {
     size_t choice = chosen.lookup(param);
-    AffineAttr form = forms[choice];
+    const Choices &choices = budget.weights.find(param)->second;
+    EncodingInterface form = choices.forms[choice];
     param->setAttr(kEncodingAttr, form);
-    double loss = budget.weights.find(param)->second[choice].loss;
-    std::string groups = form.getGroup() ? llvm::formatv(" in groups of {0}", form.getGroup()).str() : "";
-    return llvm::formatv("gets {0} bits{1}, for a loss of {2:E3}", form.getBits(), groups, loss).str();
+    return llvm::formatv("gets {0}, for a loss of {1:E3}", describe(form), choices.candidates[choice].loss).str();
   };
   ParameterChange marking{"hone-choose-widths", "Chosen", "takes no part", getObstacleToEncoding, change};
   marking.keepsMeaning = true;

@@ -4,6 +4,8 @@
 // The pass hone-quantize-weights: matrices of f32 stored as integers, where only operations read them that take encodings.
 // What is rounded to nearest by its largest elements is so when it is written; all else is rounded here.
 
+#include "OutlierShare.h"
+
 #include "hone/Compress/Refinement.h"
 #include "hone/Compress/Sensitivities.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -14,7 +16,6 @@
 #include "hone/Transforms/Passes.h"
 #include "hone/Transforms/ReturnedProducts.h"
 
-#include <cmath>
 #include <memory>
 
 namespace hone {
@@ -45,10 +46,11 @@ private:
   AffineAttr makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
   AffineAttr getLevels(ParamOp param) const;
   EncodingInterface getEncoding(ParamOp param) const;
+  EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(ParamOp param, bool isTable, MeasuredInputs &inputs) const;
   FailureOr<std::vector<float>> getCosts(ParamOp param, bool isTable, bool hasFeedback, MeasuredInputs &inputs) const;
-  FailureOr<compress::Outliers> markOutliers(ParamOp param, const compress::Weight &weight, int64_t count, bool isTable,
+  FailureOr<compress::Outliers> markOutliers(ParamOp param, const compress::Weight &weight, int64_t slots, bool isTable,
                                              bool hasFeedback, MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> roundToNearest(ParamOp param, const compress::Weight &weight,
                                           const compress::Outliers &marks, bool isTable, MeasuredInputs &inputs) const;
@@ -89,12 +91,10 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
 /// The share of outliers, and the numbers that choose them.
 LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
   Location loc = UnknownLoc::get(context);
-  StringRef text = outliers;
-  double percent = 0;
-  if (!text.empty() && (!text.consume_back("%") || text.getAsDouble(percent) || !(percent > 0 && percent <= 100)))
-    return emitError(loc) << "expected outliers to be a share of the elements such as 0.45%, but got '" << outliers
-                          << "'";
-  share = percent / 100;
+  FailureOr<double> read = readOutlierShare(outliers, loc);
+  if (failed(read))
+    return failure();
+  share = *read;
   if (sensitivities.empty())
     return success();
   auto opened = compress::Sensitivities::open(sensitivities);
@@ -146,19 +146,22 @@ static Attribute makeStorage(const RoundedWeight &rounded, RankedTensorType type
   return DictionaryAttr::get(type.getContext(), entries);
 }
 
-/// The form that was chosen for `param`, if one was.
-AffineAttr QuantizeWeights::getLevels(ParamOp param) const {
-  auto chosen = param->getAttrOfType<AffineAttr>(kEncodingAttr);
-  return chosen ? chosen : encoding;
+/// The form that was chosen for `param`, or that of all.
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param) const {
+  if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
+    return chosen;
+  return withOutliers(encoding, param.getTensorType(), share);
 }
 
-/// With as many outliers as the share of the parameter's elements is, if that is any.
-EncodingInterface QuantizeWeights::getEncoding(ParamOp param) const {
-  RankedTensorType type = param.getTensorType();
-  int64_t count = std::llround(share * static_cast<double>(type.getNumElements()));
-  if (count == 0 || type.getDimSize(1) > compress::kMostSparseColumns)
-    return getLevels(param);
-  return DenseSparseAttr::get(getLevels(param), count);
+/// That of a weight whose products are returned. More bits than others have need no outliers.
+EncodingInterface QuantizeWeights::getOutputEncoding(ParamOp param) const {
+  return withOutliers(outputEncoding, param.getTensorType(), outputBits > bits ? 0.0 : share);
+}
+
+AffineAttr QuantizeWeights::getLevels(ParamOp param) const {
+  EncodingInterface chosen = getEncoding(param);
+  auto sparse = dyn_cast<DenseSparseAttr>(chosen);
+  return sparse ? sparse.getBase() : cast<AffineAttr>(chosen);
 }
 
 FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool isTable,
@@ -189,29 +192,29 @@ FailureOr<std::vector<float>> QuantizeWeights::getCosts(ParamOp param, bool isTa
 }
 
 FailureOr<compress::Outliers> QuantizeWeights::markOutliers(ParamOp param, const compress::Weight &weight,
-                                                            int64_t count, bool isTable, bool hasFeedback,
+                                                            int64_t slots, bool isTable, bool hasFeedback,
                                                             MeasuredInputs &inputs) const {
-  if (count == 0)
+  if (slots == 0)
     return compress::Outliers();
   std::string name = param.getSymName().str();
   if (outlierMethod == "spqr") {
     FailureOr<std::vector<float>> costs = getCosts(param, isTable, hasFeedback, inputs);
     if (failed(costs))
       return failure();
-    return compress::markCostly(weight, getLevels(param).getFormat(), *costs, count);
+    return compress::markCostly(weight, getLevels(param).getFormat(), *costs, slots);
   }
   if (scores && scores->has(name)) {
     auto read = scores->read(name, weight.rows, weight.columns);
     if (failed(report(param.getLoc(), read.status())))
       return failure();
-    return compress::markHighest(*read, count);
+    return compress::markHighest(*read, weight.columns, slots);
   }
   if (outlierMethod == "magnitude" || !inputs.has(param))
-    return compress::markLargest(weight, count);
+    return compress::markLargest(weight, slots);
   FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
   if (failed(moment))
     return failure();
-  return compress::markSensitive(weight, *moment, count);
+  return compress::markSensitive(weight, *moment, slots);
 }
 
 /// `weight` without its outliers, and those.
@@ -259,13 +262,8 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const
   FailureOr<compress::SparseWeight> apart = detach(param, after, marks);
   if (failed(apart))
     return failure();
-  // What the outliers still miss is theirs; the levels have to mean the rest.
-  llvm::copy(weight.elements, settled.begin());
-  for (int64_t row = 0; !marks.empty() && row < weight.rows; ++row)
-    for (int32_t i = apart->starts[row]; i < apart->starts[row + 1]; ++i)
-      after.row(row)[apart->columns[i]] -= apart->values[i];
   if (refinements > 0 &&
-      failed(report(param.getLoc(), compress::refine(after, format, *moment, refinements, *rounded, marks))))
+      failed(report(param.getLoc(), compress::refine(weight, format, *moment, refinements, *rounded, &*apart))))
     return failure();
   return RoundedWeight{std::move(*rounded), std::move(*apart)};
 }
@@ -274,16 +272,16 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   std::string what = ("is stored in " + Twine(getLevels(param).getBits()) + " bits an element").str();
   EncodingInterface chosen = getEncoding(param);
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
-  int64_t count = sparse ? sparse.getOutliers() : 0;
+  int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
-  if (share > 0)
-    what += (", and " + Twine(count) + " elements in 16").str();
+  if (share > 0 || count > 0)
+    what += (", and " + Twine(slots) + " slots of elements in 16").str();
   bool isTable = isTableOf(reads), hasFeedback = method == "gptq" && inputs.has(param) && !isTable;
   if (method == "gptq" && !hasFeedback)
     what += isTable ? ", rounded to nearest: an embedding reads it"
                     : ", rounded to nearest: nothing was measured of its inputs";
   // Which is what writing it does.
-  if (!inputs.has(param) && scales == "absmax" && (count == 0 || outlierMethod == "magnitude")) {
+  if (!inputs.has(param) && scales == "absmax" && (slots == 0 || outlierMethod == "magnitude")) {
     changeEncoding(param, reads, chosen);
     return what;
   }
@@ -291,7 +289,7 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   if (failed(before) || failed(checkFinite(param, *before)))
     return failure();
   compress::Weight weight = asWeight(param, *before);
-  FailureOr<compress::Outliers> marks = markOutliers(param, weight, count, isTable, hasFeedback, inputs);
+  FailureOr<compress::Outliers> marks = markOutliers(param, weight, slots, isTable, hasFeedback, inputs);
   if (failed(marks))
     return failure();
   FailureOr<RoundedWeight> rounded = hasFeedback ? roundWithFeedback(param, weight, *marks, inputs)
@@ -318,7 +316,7 @@ void QuantizeWeights::runOnOperation() {
     return signalPassFailure();
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
     if (outputEncoding && !param->hasAttr(kEncodingAttr) && !isTableOf(reads) && isReturnedProduct(reads))
-      param->setAttr(kEncodingAttr, outputEncoding);
+      param->setAttr(kEncodingAttr, getOutputEncoding(param));
     FailureOr<std::string> what = quantize(param, reads, *inputs);
     param->removeAttr(kEncodingAttr);
     return what;

@@ -55,9 +55,9 @@ void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *int
 void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.packed_linear.outliers.u8, .u4, .u3, .u2: hone.packed_linear of that format with three operands between x and the weight: starts[N + 1] i32,
-/// columns[count] u16 and outliers[count] f16, count at least 1. Those of row n are numbers starts[n] … starts[n + 1] - 1, by
-/// ascending column.
+/// hone.packed_linear.outliers.u8, .u4, .u3, .u2: hone.packed_linear of that format with three operands between x and the weight:
+/// starts[panels + 1] i32, columns[slots, 16] u16 and outliers[slots, 16] f16, slots at least 1. Those of row n are number n % 16
+/// of slots starts[n / 16] … starts[n / 16 + 1] - 1, by ascending column; those of rows behind the last do not count.
 ///   W[n, k] = the outlier where there is one; its level is the zero point of its group, else as above
 /// Outliers are multiplied with x as it is; where both sides are rounded to bf16, so are they.
 void packedLinearOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

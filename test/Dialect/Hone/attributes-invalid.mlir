@@ -242,37 +242,43 @@ func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, atLeast = true>
 
 // @dense_sparse_c1_base
 // expected-error @below {{unsupported encoding #hone.stored<f16> beside outliers; supported: #hone.affine, with atLeast where it has activations}}
-func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.stored<f16>, outliers = 1>>
+func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.stored<f16>, outliers = 16>>
 
 // -----
 
 // @dense_sparse_c1_activations
 // expected-error @below {{unsupported encoding #hone.affine<bits = 4, group = 4, activations = 8> beside outliers; supported: #hone.affine, with atLeast where it has activations}}
-func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 4, activations = 8>, outliers = 1>>
+func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 4, activations = 8>, outliers = 16>>
 
 // -----
 
 // @dense_sparse_c2_none
-// expected-error @below {{expected the number of outliers to be from 1 to 2147483647, but got 0}}
+// expected-error @below {{expected the number of outliers to be a multiple of 16 from 16 to 2147483647, but got 0}}
 func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 0>>
+
+// -----
+
+// @dense_sparse_c2_part
+// expected-error @below {{expected the number of outliers to be a multiple of 16 from 16 to 2147483647, but got 24}}
+func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 24>>
 
 // -----
 
 // @dense_sparse_c3_base
 // expected-error @below {{expected a tensor of quantized elements to have 2 dimensions and elements of f32, f16 or bf16, but got 1 and 'f32'}}
-func.func private @f() -> tensor<4xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 1>>
+func.func private @f() -> tensor<4xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 16>>
 
 // -----
 
 // @dense_sparse_c3_columns
 // expected-error @below {{expected a tensor with outliers to have at most 65536 columns, but got 65537}}
-func.func private @f() -> tensor<4x65537xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 1>>
+func.func private @f() -> tensor<4x65537xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 16>>
 
 // -----
 
 // @dense_sparse_c3_elements
-// expected-error @below {{expected a tensor with 33 outliers to have as many elements, but got 32}}
-func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 33>>
+// expected-error @below {{expected a tensor with 144 outliers to have as many elements in panels of 16 rows, but got 128}}
+func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 144>>
 
 // -----
 

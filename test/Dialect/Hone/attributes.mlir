@@ -16,8 +16,8 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   func.func private @kept_levels() -> tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 8, transposed = true>>
   func.func private @bytes() -> tensor<4x8xf32, #hone.affine<bits = 8, scales = f32, transposed = true>>
-  // CHECK: tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 4>, outliers = 3>>
-  func.func private @outliers() -> tensor<4x8xf32, #hone.dense_sparse<outliers = 3, of = #hone.affine<bits = 2, group = 4>>>
+  // CHECK: tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 4>, outliers = 48>>
+  func.func private @outliers() -> tensor<4x8xf32, #hone.dense_sparse<outliers = 48, of = #hone.affine<bits = 2, group = 4>>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 4, group = 4, scales = f16, hasZeros = true, activations = 8, atLeast = true>>
   func.func private @nibbles() -> tensor<4x8xf32, #hone.affine<atLeast = true, activations = 8, hasZeros = true, group = 4, scales = f16, bits = 4>>
   // CHECK: tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>

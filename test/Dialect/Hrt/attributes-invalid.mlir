@@ -13,8 +13,8 @@ func.func private @f() -> tensor<1x4x2xf32, #hrt.panels<bf16>>
 // -----
 
 // @panels_c1_outliers
-// expected-error @below {{unsupported packed elements #hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 1>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.dense_sparse of #hone.affine}}
-func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 1>>>
+// expected-error @below {{unsupported packed elements #hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.dense_sparse of #hone.affine}}
+func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 16>>>
 
 // -----
 

@@ -17,19 +17,20 @@
 // UNUSED: error: expected outliers and outlier-method 'sensitivity' with a file of sensitivities
 // ABSENT: error: cannot open {{.*}}.absent: No such file or directory
 
-// Two of 32 elements; a matrix of which the share is less than half an element has none.
-// CHECK: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 8, scales = f16, activations = 8, atLeast = true>, outliers = 2>> =
+// Half an element of each row is one slot, of all rows; a matrix of which the share is less has none.
+// CHECK: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 8, scales = f16, activations = 8, atLeast = true>, outliers = 16>> =
 // LAZY-SAME: #hone.converted<tensor<4x8xf32> = dense<
 // SPQR-SAME: {columns = dense_resource<{{.*}}>, outliers = dense_resource<{{.*}}>, scales = dense_resource<{{.*}}>, starts = dense_resource<{{.*}}>, values = dense_resource<{{.*}}>}
 // CHECK: hone.param @small : tensor<1x4xf32, #hone.affine<bits = 4, group = 8, scales = f16, activations = 8, atLeast = true>> =
-// REMARK-DAG: "weight is stored in 4 bits an element, and 2 elements in 16"
-// REMARK-DAG: "small is stored in 4 bits an element, and 0 elements in 16"
+// REMARK-DAG: "weight is stored in 4 bits an element, and 1 slots of elements in 16"
+// REMARK-DAG: "small is stored in 4 bits an element, and 0 slots of elements in 16"
 
-// Without -9.0 and 8.5 the rest of row 3 is rounded exactly, but for -1.0: for each of the two that gains more than 5.0 alone does
-// in row 1.
-// SPQR-DAG: "0x4000000002000500"
-// SPQR-DAG: "0x4000000080C84048"
-// SCORES-DAG: "0x4000000001000300"
+// A 1.0 is what the others of row 0 cannot mean beside a -1.0; 5.0 leaves row 1 a finer scale, and -9.0 row 3; row 2 has nothing
+// to gain, and gives its first element. Rows that are not there have 0.
+// SPQR-DAG: "0x400000000000000001000000"
+// SPQR-DAG: "0x4000000005000300000002000000{{0*}}"
+// SPQR-DAG: "0x40000000003C004500B880C80000{{0*}}"
+// SCORES-DAG: "0x4000000001000000030000000000{{0*}}"
 hone.param @weight : tensor<4x8xf32> = dense<[
   [0.5, -1.0, 0.25, 0.75, -0.5, 1.0, 0.25, -0.75], [0.5, 0.25, -0.75, 5.0, 0.5, -1.0, 0.5, 0.125],
   [-0.5, 0.75, 0.5, 0.25, 1.0, 0.75, -0.5, 1.0], [0.125, 1.0, -9.0, 0.5, -1.0, 8.5, 0.25, 0.5]]> : tensor<4x8xf32>

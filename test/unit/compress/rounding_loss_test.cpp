@@ -46,6 +46,18 @@ TEST(RoundingLoss, IsThatOfRounding) {
     }
 }
 
+TEST(RoundingLoss, LeavesOutliersOut) {
+  AffineFormat format{3, 16, /*hasZeros=*/false, /*isSigned=*/false, /*hasHalfScales=*/true};
+  OwnedWeight weight(32, 48), rest = weight; // two panels
+  std::vector<float> importance = makeImportance(48);
+  ASSERT_TRUE(detach(rest.view(), markCostly(weight.view(), format, importance, 3)).ok());
+  auto loss = roundingLoss(weight.view(), format, importance, /*outliers=*/1.5);
+  ASSERT_TRUE(loss.ok()) << loss.status();
+  double expected = lossOfRounding(rest, format, importance);
+  EXPECT_NEAR(*loss, expected, 1e-5 * expected); // values are of f32
+  EXPECT_LT(*loss, *roundingLoss(weight.view(), format, importance));
+}
+
 TEST(RoundingLoss, OfManyRowsIsThatOfSome) {
   AffineFormat format{3, 16, /*hasZeros=*/false, /*isSigned=*/false, /*hasHalfScales=*/true};
   OwnedWeight weight(3 * kMostRowsLookedAt, 32);

@@ -14,6 +14,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 #include <random>
 #include <string>
 #include <string_view>
@@ -39,7 +41,7 @@ struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
   bool hasZeros = false, hasHalfScales = false, isSparse = false;
-  double outliers = 0; // share of the elements that are apart
+  double outliers = 0; // share of the elements that are apart, about
 };
 
 class PackedWeight {
@@ -60,10 +62,9 @@ public:
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
   /// Starts, columns and values of the outliers.
   std::array<hone_tensor, 3> outlierViews() {
-    auto count = static_cast<int64_t>(outliers.size());
-    return {io::denseView(starts.data(), HONE_I32, std::array<int64_t, 1>{shape.outputs + 1}),
-            io::denseView(columns.data(), HONE_I16, std::array<int64_t, 1>{count}),
-            io::denseView(outliers.data(), HONE_F16, std::array<int64_t, 1>{count})};
+    std::array<int64_t, 2> slots{static_cast<int64_t>(columns.size()) / 16, 16};
+    return {io::denseView(starts.data(), HONE_I32, std::array<int64_t, 1>{static_cast<int64_t>(starts.size())}),
+            io::denseView(columns.data(), HONE_I16, slots), io::denseView(outliers.data(), HONE_F16, slots)};
   }
 
   WeightKind kind;
@@ -147,29 +148,53 @@ private:
       halfScales[i] = static_cast<_Float16>(scale(random));
       groupScales[i] = static_cast<float>(halfScales[i]);
     }
-    std::bernoulli_distribution isOutlier(kind.outliers);
-    std::normal_distribution<float> large(0, 3);
-    for (int64_t n = 0; n < shape.outputs; ++n) {
-      starts.push_back(static_cast<int32_t>(columns.size()));
-      for (int64_t k = 0; k < shape.inputs; ++k) {
-        auto i = static_cast<size_t>(n * shape.inputs + k);
-        auto g = static_cast<size_t>(n * groups + (shape.group > 0 ? k / shape.group : 0));
-        levels[i] = static_cast<uint8_t>(level(random));
-        values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
-        if (kind.outliers == 0 || !isOutlier(random))
-          continue;
-        levels[i] = groupZeros[g];
-        columns.push_back(static_cast<uint16_t>(k));
-        outliers.push_back(static_cast<_Float16>(large(random)));
-        values[i] = static_cast<float>(outliers.back());
-      }
+    for (size_t i = 0; i < values.size(); ++i) {
+      size_t g = groupOf(i);
+      levels[i] = static_cast<uint8_t>(level(random));
+      values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
     }
-    starts.push_back(static_cast<int32_t>(columns.size()));
+    if (kind.outliers > 0)
+      for (size_t i : drawOutliers(random))
+        levels[i] = groupZeros[groupOf(i)];
     pack(levels, random);
     packPerGroup(kind.hasHalfScales ? 2 : 4,
                  kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
     if (kind.hasZeros)
       packPerGroup(1, groupZeros.data(), zeros);
+  }
+
+  size_t groupOf(size_t element) const {
+    auto inputs = static_cast<size_t>(shape.inputs), k = element % inputs;
+    return element / inputs * static_cast<size_t>(linearGroups(shape)) +
+           (shape.group > 0 ? k / static_cast<size_t>(shape.group) : 0);
+  }
+
+  /// Draws for each panel how many outliers its rows have, none in some, and which elements those are.
+  std::vector<size_t> drawOutliers(std::mt19937 &random) {
+    std::normal_distribution<float> large(0, 3);
+    std::vector<size_t> elements;
+    auto most = static_cast<int64_t>(2 * kind.outliers * static_cast<double>(shape.inputs)) + 1;
+    starts.push_back(0);
+    for (int64_t panel = 0; panel * 16 < shape.outputs; ++panel) {
+      int64_t count = std::uniform_int_distribution<int64_t>(0, std::min(most, shape.inputs))(random);
+      starts.push_back(starts.back() + static_cast<int32_t>(count));
+      columns.resize(static_cast<size_t>(starts.back()) * 16);
+      outliers.resize(columns.size());
+      for (int64_t n = panel * 16; n < std::min(panel * 16 + 16, shape.outputs); ++n) {
+        std::vector<uint16_t> inputs(static_cast<size_t>(shape.inputs)), chosen;
+        std::iota(inputs.begin(), inputs.end(), uint16_t{0});
+        std::ranges::sample(inputs, std::back_inserter(chosen), count, random); // in their order
+        for (size_t slot = 0; slot < chosen.size(); ++slot) {
+          size_t place =
+              (static_cast<size_t>(starts[static_cast<size_t>(panel)]) + slot) * 16 + static_cast<size_t>(n % 16);
+          columns[place] = chosen[slot];
+          outliers[place] = static_cast<_Float16>(large(random));
+          elements.push_back(static_cast<size_t>(n * shape.inputs) + chosen[slot]);
+          values[elements.back()] = static_cast<float>(outliers[place]);
+        }
+      }
+    }
+    return elements;
   }
 
   void packPerGroup(int64_t elementBytes, const void *from, std::vector<uint8_t> &to) {

@@ -35,6 +35,7 @@ public:
 
     void select(const Slice &next) {
       slice = next;
+      askForOutliers(kernel, slice);
       if constexpr (Weight::kIsUnpacked) {
         kernel.weight.unpack(slice, unpacked, kPanelBytes);
         from = unpacked;

@@ -47,6 +47,7 @@ public:
 
     void select(const Slice &next) {
       slice = next;
+      askForOutliers(kernel, slice);
       int64_t panelBytes = kernel.steps * Levels::kStepBytes;
       bytes = unpacked;
       bytesOfPanel = kSliceInputs * kPanelOutputs;

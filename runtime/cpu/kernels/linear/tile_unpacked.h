@@ -80,14 +80,17 @@ private:
   /// Over what the levels mean in their places; of a row of tiles for `count` inputs from `first` on.
   void placeOutliers(int64_t panel, int64_t first, int64_t count, uint8_t *to) const {
     const Outliers &outliers = weight.outliers;
-    for (int64_t output = 0; output < kLanes; ++output, to += sizeof(int32_t)) {
-      int64_t i = outliers.start(panel * kLanes + output), end = outliers.start(panel * kLanes + output + 1);
-      while (i < end && outliers.columns[i] < first)
-        ++i;
-      for (; i < end && outliers.columns[i] < first + count; ++i) {
-        int64_t input = outliers.columns[i] - first;
-        auto value = static_cast<__bf16>(static_cast<float>(outliers.values[i]));
-        __builtin_memcpy(to + input / 2 * kTileRowBytes + input % 2 * sizeof value, &value, sizeof value);
+    for (int64_t slot = outliers.starts[panel], last = outliers.starts[panel + 1]; slot < last; ++slot) {
+      const uint16_t *inputs = outliers.columnsOf(slot);
+      float values[kLanes];
+      store(values, loadHalves(outliers.valuesOf(slot)));
+      for (int64_t output = 0; output < kLanes; ++output) {
+        int64_t input = inputs[output] - first;
+        if (input < 0 || input >= count)
+          continue;
+        auto value = static_cast<__bf16>(values[output]);
+        uint8_t *pair = to + input / 2 * kTileRowBytes + output * static_cast<int64_t>(sizeof(int32_t));
+        __builtin_memcpy(pair + input % 2 * sizeof value, &value, sizeof value);
       }
     }
   }

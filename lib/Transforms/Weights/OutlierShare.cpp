@@ -1,0 +1,32 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OutlierShare.h"
+
+#include "hone/Compress/Outliers.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hone {
+
+FailureOr<double> readOutlierShare(StringRef text, Location loc) {
+  double percent = 0;
+  StringRef number = text;
+  if (!text.empty() && (!number.consume_back("%") || number.getAsDouble(percent) || !(percent > 0 && percent <= 100)))
+    return emitError(loc) << "expected outliers to be a share of the elements such as 0.45%, but got '" << text << "'";
+  return percent / 100;
+}
+
+EncodingInterface withOutliers(AffineAttr levels, RankedTensorType type, double share) {
+  int64_t panels = compress::countSparsePanels(type.getDimSize(0)), columns = type.getDimSize(1);
+  int64_t slots = std::llround(share * static_cast<double>(panels * columns));
+  if (slots == 0 || columns > compress::kMostSparseColumns)
+    return levels;
+  return DenseSparseAttr::get(levels, slots * compress::kSparseRows);
+}
+
+} // namespace hone
