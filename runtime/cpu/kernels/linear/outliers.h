@@ -55,7 +55,8 @@ public:
   /// Adds those of `rows` rows from `row` on and the outputs of a panel to y, whose first `columns` columns count.
   void add(int64_t row, int64_t rows, int64_t panel, float *y, int64_t yStride, int64_t columns) const {
     for (int64_t r = 0; r < rows && isFew; ++r)
-      addToRow(panel, isInPlace ? rowOf(x, row + r).data : memory.data() + (row + r) * stride, y + r * yStride, columns);
+      addToRow(panel, isInPlace ? rowOf(x, row + r).data : memory.data() + (row + r) * stride, y + r * yStride,
+               columns);
     for (int64_t r = 0; r < rows && !isFew; r += kLanes)
       addToRows(panel, memory.data() + row + r, smaller(kLanes, rows - r), y + r * yStride, yStride, columns);
   }
