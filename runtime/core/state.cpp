@@ -46,11 +46,17 @@ absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
   return absl::OkStatus();
 }
 
-/// The sizes before the first append.
+/// The sizes before the first append. Memory that was kept serves again where it has them.
 void Slot::setSizes(std::vector<int64_t> first) {
   sizes = std::move(first);
-  if (grows())
-    sizes[*info->appendAxis] = 0;
+  if (grows()) {
+    int64_t &capacity = sizes[*info->appendAxis];
+    capacity = buffer.data() ? keptSizes[*info->appendAxis] : 0;
+    if (sizes != keptSizes) {
+      capacity = written = 0;
+      buffer = io::Array();
+    }
+  }
   if (info->layout != io::StateLayout::Rows)
     writer.emplace(*info, sizes[kElementAxis]);
 }
@@ -131,7 +137,9 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
       first.push_back(dim.isFixed() ? dim.size : known->second.size);
     }
     setSizes(std::move(first));
-    HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
+    if (!buffer.data()) {
+      HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
+    }
   }
   if (grows())
     return viewOf(length + pending);
@@ -146,12 +154,16 @@ void Slot::endCall(bool keep) {
   replacement.reset();
 }
 
+/// Of a slot that grows, the memory is kept for the next sequence.
 void Slot::forget() {
+  endCall(false);
+  if (sizes.empty())
+    return;
+  keptSizes = std::move(sizes);
   sizes.clear();
   writer.reset();
-  buffer = io::Array();
-  written = 0;
-  endCall(false);
+  if (!grows())
+    buffer = io::Array();
 }
 
 State::State(std::span<const io::TensorInfo> slots) {

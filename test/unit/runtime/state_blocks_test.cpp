@@ -124,6 +124,28 @@ TEST_P(StateBlocks, NothingIsLeftOfWhatWasDropped) {
   expect(append(60), 74);
 }
 
+TEST_P(StateBlocks, MemoryServesTheNextSequence) {
+  ASSERT_TRUE(append(100, std::numeric_limits<float>::quiet_NaN()).ok());
+  commit();
+  const void *memory = append(1)->data;
+  state->reset();
+  auto all = append(3);
+  expect(all, 3);
+  EXPECT_EQ(all->data, memory);
+  commit();
+  expect(append(90), 93);
+}
+
+TEST_P(StateBlocks, OtherSizesGetOtherMemory) {
+  ASSERT_TRUE(append(100).ok());
+  commit();
+  state->reset();
+  auto all = slot().view(0, {{"batch", {kBatch + 1, "tokens"}}});
+  ASSERT_TRUE(all.ok()) << messageOf(all);
+  EXPECT_EQ(all->sizes[0], kBatch + 1);
+  EXPECT_EQ(all->sizes[2], 0);
+}
+
 TEST_P(StateBlocks, RoomIsOfWholeBlocks) {
   state->reserve(130);
   expect(append(129), 129);
