@@ -30,7 +30,9 @@ hone_tensor slice(hone_tensor tensor, int64_t axis, int64_t first, int64_t count
 
 absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
   std::span<const int64_t> given = sizesOf(fresh);
-  bool fits = fresh.dtype == info->dtype && given.size() == info->shape.size();
+  // What is kept in blocks comes as f32, whatever it is rounded to.
+  hone_dtype elements = info->layout == io::StateLayout::Rows ? info->dtype : HONE_F32;
+  bool fits = fresh.dtype == elements && given.size() == info->shape.size();
   for (size_t axis = 0; fits && axis < given.size(); ++axis) {
     if (info->appendAxis == static_cast<int64_t>(axis))
       continue;
@@ -38,11 +40,13 @@ absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
            (sizes.empty() || sizes[axis] == given[axis]);
   }
   if (!fits)
-    return invalid("state '", info->name, "' holds ", io::dtypeName(info->dtype), " ",
+    return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
                    sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
                    io::dtypeName(static_cast<hone_dtype>(fresh.dtype)), " ", io::shapeText(given));
   if (sizes.empty())
     setSizes({given.begin(), given.end()});
+  if (writer && !writer->isSupported())
+    return invalid("state '", info->name, "' is laid out for kernels that this processor cannot run");
   return absl::OkStatus();
 }
 
