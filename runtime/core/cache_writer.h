@@ -50,7 +50,7 @@ private:
   bool isOfKeys;
   int64_t bits; // of integers, or 0
   int64_t size, paddedSize = 0;
-  std::vector<Level> levels;        // of integers
+  std::vector<Level> levels;       // of integers
   hone_kernel_fn kernel = nullptr; // of floats
 };
 

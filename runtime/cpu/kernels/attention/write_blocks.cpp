@@ -38,9 +38,9 @@ struct Bf16Elements {
   using Lanes = Shorts;
   static constexpr int64_t word = 2;
   static Lanes encode(Vector x) {
-    typedef __bf16 Brains __attribute__((ext_vector_type(16)));
-    auto brains = __builtin_convertvector(x, Brains);
-    return loadAs<Shorts>(&brains);
+    Words bits = loadAs<Words>(&x), upper = bits >> 16;
+    Words rounded = (bits + 0x7fff + (upper & 1)) >> 16;
+    return __builtin_convertvector(x == x ? rounded : upper | 0x40, Shorts); // NaN stays one
   }
 };
 
