@@ -93,8 +93,8 @@ def SplitEmpties : Pass<"hone-split-empties"> {
 def FoldTransposes : Pass<"hone-fold-transposes", "::mlir::func::FuncOp"> {
   let summary = "Let kernels read and write transposed buffers through strides";
   let description = [{
-    A transposition that keeps the last dimension in its place, and whose result only kernels and the state read, becomes a
-    view of what it reads, if nothing writes that before the last of them. One whose operand is nothing but a kernel's output
+    A transposition that keeps the last dimension in its place, and whose result only kernels, the state, and parallel loops whose
+    innermost goes along that dimension read, becomes a view of what it reads, if nothing writes that before the last of them. One whose operand is nothing but a kernel's output
     becomes a view that the kernel writes.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];

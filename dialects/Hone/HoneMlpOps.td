@@ -94,40 +94,54 @@ def Hone_MlpOp : Hone_ComputeOp<"mlp", [AttrSizedOperandSegments]> {
 def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments]> {
   let summary = "feed-forward block of a few of many experts, chosen a row";
   let description = [{
-    *Meaning.* For x `[…, K]`, expert_ids and expert_weights `[…, T]`, up and gate `[E, I, K]`, down `[E, N, I]` and biases
-    `[E, I]`, `[E, I]`, `[E, N]`: result `[…, N]` is the sum over t of `expert_weights[…, t]` times the block of expert
-    `expert_ids[…, t]` applied to the row of x: `hone.gated_mlp` with gate, `hone.mlp` without, before its last rounding. An
+    *Meaning.* For x `[…, K]`, expert_ids and expert_weights `[…, T]`: result `[…, K]` is the sum over t of
+    `expert_weights[…, t]` times the block of expert `expert_ids[…, t]` applied to the row of x, before its last rounding. An
     expert id outside `[0, E)` adds nothing. The router that makes ids and weights is ordinary code before this operation.
+
+    The matrices of experts lie one below the other, so that what stores a matrix stores all experts: down is `[E · K, I]`, and
+    rows e · K … (e + 1) · K - 1 are expert e's. The block of an expert is
+
+    - `hone.mlp` with up `[E · I, K]`;
+    - `hone.gated_mlp` with up and gate `[E · I, K]`;
+    - `hone.gated_mlp` with up `[E · 2 I, K]` and `fused`, of which 2 I rows are an expert's. With `halves` the first I of
+      them are its gate, with `alternate` those of even number; the others are its up, in order. So are elements of its bias.
+
+    Biases are `[E, rows of an expert]`.
 
     *Constraints.*
 
     - C1. x has at least one dimension, and its last is K.
     - C2. expert_ids and expert_weights have the same shape, and the leading dimensions of x.
-    - C3. gate has the shape of up.
-    - C4. There is at least one expert; down has E, and its last dimension is I.
-    - C5. gate_bias and up_bias are `[E, I]`, down_bias is `[E, N]`; gate_bias is given only with gate.
+    - C3. The weights have static shapes, and gate has the shape of up.
+    - C4. There is at least one expert: the rows of down are a multiple of K, and those of up as many as E experts have.
+    - C5. Biases have a row an expert and an element an output; gate_bias is given only with gate.
     - C6. The weights' elements are those of x.
+    - C7. `fused` is given only without gate.
 
     *Example.*
     ```mlir
-    func.func @moe(%x: tensor<?x64xf32>, %ids: tensor<?x2xi64>, %p: tensor<?x2xf32>, %g: tensor<8x96x64xf32>,
-                   %u: tensor<8x96x64xf32>, %d: tensor<8x64x96xf32>) -> tensor<?x64xf32> {
-      %0 = hone.moe silu %x, experts(%ids, %p), up(%u), down(%d) gate(%g)
-         : (tensor<?x64xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<8x96x64xf32>, tensor<8x64x96xf32>, tensor<8x96x64xf32>)
-         -> tensor<?x64xf32>
+    func.func @moe(%x: tensor<?x64xf32>, %ids: tensor<?x2xi64>, %p: tensor<?x2xf32>, %u: tensor<1536x64xf32>,
+                   %d: tensor<512x96xf32>) -> tensor<?x64xf32> {
+      %0 = hone.moe silu %x, experts(%ids, %p), up(%u), down(%d) fused halves
+         : (tensor<?x64xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<1536x64xf32>, tensor<512x96xf32>) -> tensor<?x64xf32>
       return %0 : tensor<?x64xf32>
     }
     ```
   }];
   let arguments = (ins Hone_Tensor:$x, Hone_IndexTensor:$expert_ids, Hone_Tensor:$expert_weights,
-    Hone_WeightOfRank<3>:$up, Hone_WeightOfRank<3>:$down, Optional<Hone_WeightOfRank<3>>:$gate,
+    Hone_WeightOfRank<2>:$up, Hone_WeightOfRank<2>:$down, Optional<Hone_WeightOfRank<2>>:$gate,
     Optional<Hone_TensorOfRank<2>>:$up_bias, Optional<Hone_TensorOfRank<2>>:$down_bias,
-    Optional<Hone_TensorOfRank<2>>:$gate_bias, Hone_ActivationAttr:$activation);
+    Optional<Hone_TensorOfRank<2>>:$gate_bias, Hone_ActivationAttr:$activation, OptionalAttr<Hone_FusedRowsAttr>:$fused);
   let results = (outs Hone_Tensor:$result);
   let assemblyFormat = [{
     $activation $x `,` `experts` `(` $expert_ids `,` $expert_weights `)` `,` `up` `(` $up (`,` $up_bias^)? `)` `,`
-    `down` `(` $down (`,` $down_bias^)? `)` (`gate` `(` $gate^ `)`)? (`gate_bias` `(` $gate_bias^ `)`)?
+    `down` `(` $down (`,` $down_bias^)? `)` (`gate` `(` $gate^ `)`)? (`gate_bias` `(` $gate_bias^ `)`)? (`fused` $fused^)?
     attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = honeComputeDeclaration # [{
+    /// How many experts there are, and outputs that the block of each has between its layers.
+    int64_t getExpertCount() { return getDown().getType().getDimSize(0) / getUp().getType().getDimSize(1); }
+    int64_t getHiddenSize() { return getDown().getType().getDimSize(1); }
   }];
 }
 

@@ -68,9 +68,23 @@ def Hone_Activation : I32Enum<"Activation", "activation of an MLP", [
 }
 def Hone_ActivationAttr : EnumAttr<Hone_Dialect, Hone_Activation, "activation">;
 
+def Hone_FusedRows : I32Enum<"FusedRows", "where gate and up lie in one matrix of an expert", [
+    I32EnumCase<"Halves", 0, "halves">,       // all rows of the gate first
+    I32EnumCase<"Alternate", 1, "alternate">]> { // a row of the gate, then one of up
+  let cppNamespace = "::hone";
+}
+def Hone_FusedRowsAttr : EnumAttr<Hone_Dialect, Hone_FusedRows, "fused_rows">;
+
 //===- Base classes -----------------------------------------------------------------------------------------------===//
 
 class Hone_Op<string mnemonic, list<Trait> traits = []> : Op<Hone_Dialect, mnemonic, traits>;
+
+/// What every Hone_ComputeOp declares; one that declares more puts it behind this.
+defvar honeComputeDeclaration = [{
+    /// For each dimension of the result, the operand and the dimension of it that it equals; fails where the operands'
+    /// ranks allow no result.
+    static ::mlir::FailureOr<::hone::ResultDims> getResultDims(::mlir::TypeRange operands);
+  }];
 
 /// An operation with one tensor result each of whose dimensions is a dimension of an operand: `getResultDims` says which,
 /// and the result's type and its shape in IR follow. Elements are those of operand `elementOperand`. A result type may
@@ -78,11 +92,7 @@ class Hone_Op<string mnemonic, list<Trait> traits = []> : Op<Hone_Dialect, mnemo
 class Hone_ComputeOp<string mnemonic, list<Trait> traits = [], int elementOperand = 0> : Hone_Op<mnemonic, traits # [
     Pure, InferTypeOpAdaptorWithIsCompatible, DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// For each dimension of the result, the operand and the dimension of it that it equals; fails where the operands'
-    /// ranks allow no result.
-    static ::mlir::FailureOr<::hone::ResultDims> getResultDims(::mlir::TypeRange operands);
-  }];
+  let extraClassDeclaration = honeComputeDeclaration;
   let extraClassDefinition = [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location> location,
         Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {

@@ -18,14 +18,16 @@ def Hone_KvAppendOp : Hone_StateOp<"kv_append"> {
   let summary = "a slot of the state extended by fresh positions";
   let description = [{
     *Meaning.* `next` is `state` with `fresh` concatenated to slot number `slot` along the slot's axis; `all` is that slot of
-    `next`. A slot is appended to at most once on each path of a program.
+    `next`. A slot is appended to at most once on each path of a program. f32 is rounded to the nearest of what a slot of 16 bits
+    holds, and of two to the even one.
 
     *Constraints.*
 
-    - C1. fresh and all have the same elements and rank, and are equal in all dimensions but at most one.
+    - C1. fresh and all have the same rank, are equal in all dimensions but at most one, and have the same elements, or fresh f32
+      and all f16 or bf16.
     - C2. If the module lists its slots, `slot` is one of them.
-    - C3. If the module lists its slots, fresh and all have the elements and rank of the slot's type and its dimensions, and
-      differ at its axis only.
+    - C3. If the module lists its slots, all has the elements, rank and dimensions of the slot's type, and fresh differs from all
+      at the slot's axis only.
 
     *Example.*
     ```mlir

@@ -337,10 +337,12 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
     In the function `entry`, every tensor that `hone.linear` multiplies with a parameter gets a `hone.observe` where it is
     computed. Feed-forward blocks are split into their products first; those of f16 and bf16 round the products then.
 
+    Experts (`hone.moe`) become products of each with all rows, of which those that did not choose it are zeros: every expert has
+    sites of its own.
+
     Layers that share an input share a site, and so do the inputs of layers that share a parameter. Sites are numbered in the
-    order of their first layers. A remark says for each layer at which site its input is observed. The inputs of experts
-    (`hone.moe`), which are rows that are chosen one by one, and of products with weights that are computed are not observed; a
-    remark says so.
+    order of their first layers. A remark says for each layer at which site its input is observed. The inputs of products with
+    weights that are computed are not observed; a remark says so.
   }];
   let options = [Option<"entry", "entry", "std::string", /*default=*/"\"forward\"", "name of the function to observe">];
   let statistics = [Statistic<"numObserved", "num-inputs-observed", "Number of tensors observed">,

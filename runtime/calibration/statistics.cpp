@@ -115,14 +115,19 @@ void Statistics::release(const Count &count) const {
 absl::Status Statistics::addBlock(Count &count, const std::vector<const char *> &rows, const hone_tensor &values) {
   auto width = static_cast<size_t>(count.site.width);
   std::vector<float> block(rows.size() * width);
-  for (size_t i = 0; i < rows.size(); ++i)
-    copierFor(values.dtype)(rows[i], values.strides[values.rank - 1], std::span(block).subspan(i * width, width));
+  size_t taken = 0;
+  for (const char *from : rows) {
+    std::span<float> row = std::span(block).subspan(taken * width, width);
+    copierFor(values.dtype)(from, values.strides[values.rank - 1], row);
+    taken += std::ranges::any_of(row, [](float element) { return element != 0; });
+  }
+  block.resize(taken * width);
   HONE_RETURN_IF_ERROR(checkFinite(count, block));
-  for (size_t row = 0; row < rows.size(); ++row)
+  for (size_t row = 0; row < taken; ++row)
     for (size_t i = 0; i < width; ++i)
       count.largest[i] = std::max(count.largest[i], std::abs(block[row * width + i]));
-  SecondMoments(count.site.width, count.sums).add(block.data(), static_cast<int64_t>(rows.size()));
-  count.rows += static_cast<int64_t>(rows.size());
+  SecondMoments(count.site.width, count.sums).add(block.data(), static_cast<int64_t>(taken));
+  count.rows += static_cast<int64_t>(taken);
   return absl::OkStatus();
 }
 

@@ -34,7 +34,8 @@ public:
   /// `path` is the file that `write` makes. Fails where there is no folder for it, or no room for the sums.
   static absl::StatusOr<Statistics> create(std::string path, std::vector<Site> sites);
 
-  /// Counts rows, the last dimension of `values` (f32, f16 or bf16, any strides). Fails where an element is not finite, with
+  /// Counts rows, the last dimension of `values` (f32, f16 or bf16, any strides), but for those of zeros: an expert is shown these in
+  /// place of rows that did not choose it. Fails where an element is not finite, with
   /// the names of the site's weights, and where there is no such site or its rows have another width.
   absl::Status add(int64_t site, const hone_tensor &values);
 

@@ -1,11 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Element by element: a step appends one position, and writing those of a prompt costs little beside attention over them. Integers
-// are rounded as #hone.rounded says.
+// Floats are written by kernels. Integers are rounded as #hone.rounded says, element by element.
 
 #include "core/cache_writer.h"
 
+#include "cpu/kernel_table.h"
 #include "cpu/packing/rounded_blocks.h"
 
 #include <algorithm>
@@ -66,14 +66,16 @@ int64_t wholeBlocks(int64_t positions) {
 
 CacheWriter::CacheWriter(const io::TensorInfo &slot, int64_t size)
     : dtype(slot.dtype), isOfKeys(slot.layout == io::StateLayout::KeyBlocks), bits(slot.bits), size(size) {
-  if (bits == 0)
+  if (bits == 0) {
     withLayout([this](auto, auto layout) { paddedSize = layout.width; });
-  else
+    kernel = cpu::findKernel(io::cat(isOfKeys ? "hone.write_keys." : "hone.write_values.", io::dtypeName(dtype)));
+  } else {
     withRoundedLayout([&](auto layout) {
       paddedSize = layout.positionBytes();
       for (int64_t d = 0; d < size; ++d)
         levels.push_back({layout.ofElement(d), layout.shiftOf(d)});
     });
+  }
 }
 
 /// Calls `visit` with bits as wide as an element and the layout, whose divisors are then known to the compiler.
@@ -101,17 +103,8 @@ template <typename Visit> void CacheWriter::withRoundedLayout(Visit visit) const
 void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
   if (bits != 0)
     return writeRounded(fresh, buffer, first);
-  withLayout([&](auto element, auto layout) {
-    using Bits = decltype(element);
-    forEachHead<Bits>(buffer, [&](int64_t sequence, int64_t head, Bits *memory) {
-      const Bits *row = static_cast<const Bits *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
-      for (int64_t s = 0; s < fresh.sizes[2]; ++s, row += fresh.strides[2]) {
-        Bits *to = memory + layout.ofPosition(first + s);
-        for (int64_t d = 0; d < size; ++d)
-          to[layout.ofElement(d)] = row[d * fresh.strides[3]];
-      }
-    });
-  });
+  const hone_tensor operands[] = {fresh, buffer};
+  kernel(nullptr, operands, &first, nullptr);
 }
 
 void CacheWriter::writeRounded(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {

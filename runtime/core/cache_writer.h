@@ -26,7 +26,10 @@ public:
   /// Elements of a position with what fills them up, and with what else is kept of it.
   int64_t width() const { return paddedSize; }
 
-  /// Positions from `first` on become `fresh` [B, H, S, size] of the slot's elements, which may have any strides.
+  /// Whether this machine has what writes the slot; else there is no kernel either that would read it.
+  bool isSupported() const { return bits != 0 || kernel; }
+
+  /// Positions from `first` on become `fresh` [B, H, S, size] of f32, which may have any strides, rounded to what the slot holds.
   void write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
 
   /// Positions first ≤ p < end become zeros.
@@ -47,7 +50,8 @@ private:
   bool isOfKeys;
   int64_t bits; // of integers, or 0
   int64_t size, paddedSize = 0;
-  std::vector<Level> levels; // of integers
+  std::vector<Level> levels;       // of integers
+  hone_kernel_fn kernel = nullptr; // of floats
 };
 
 } // namespace hone::rt

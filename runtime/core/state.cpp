@@ -30,7 +30,9 @@ hone_tensor slice(hone_tensor tensor, int64_t axis, int64_t first, int64_t count
 
 absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
   std::span<const int64_t> given = sizesOf(fresh);
-  bool fits = fresh.dtype == info->dtype && given.size() == info->shape.size();
+  // What is kept in blocks comes as f32, whatever it is rounded to.
+  hone_dtype elements = info->layout == io::StateLayout::Rows ? info->dtype : HONE_F32;
+  bool fits = fresh.dtype == elements && given.size() == info->shape.size();
   for (size_t axis = 0; fits && axis < given.size(); ++axis) {
     if (info->appendAxis == static_cast<int64_t>(axis))
       continue;
@@ -38,19 +40,27 @@ absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
            (sizes.empty() || sizes[axis] == given[axis]);
   }
   if (!fits)
-    return invalid("state '", info->name, "' holds ", io::dtypeName(info->dtype), " ",
+    return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
                    sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
                    io::dtypeName(static_cast<hone_dtype>(fresh.dtype)), " ", io::shapeText(given));
   if (sizes.empty())
     setSizes({given.begin(), given.end()});
+  if (writer && !writer->isSupported())
+    return invalid("state '", info->name, "' is laid out for kernels that this processor cannot run");
   return absl::OkStatus();
 }
 
-/// The sizes before the first append.
+/// The sizes before the first append. Memory that was kept serves again where it has them.
 void Slot::setSizes(std::vector<int64_t> first) {
   sizes = std::move(first);
-  if (grows())
-    sizes[*info->appendAxis] = 0;
+  if (grows()) {
+    int64_t &capacity = sizes[*info->appendAxis];
+    capacity = buffer.data() ? keptSizes[*info->appendAxis] : 0;
+    if (sizes != keptSizes) {
+      capacity = written = 0;
+      buffer = io::Array();
+    }
+  }
   if (info->layout != io::StateLayout::Rows)
     writer.emplace(*info, sizes[kElementAxis]);
 }
@@ -131,7 +141,9 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
       first.push_back(dim.isFixed() ? dim.size : known->second.size);
     }
     setSizes(std::move(first));
-    HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
+    if (!buffer.data()) {
+      HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
+    }
   }
   if (grows())
     return viewOf(length + pending);
@@ -146,12 +158,16 @@ void Slot::endCall(bool keep) {
   replacement.reset();
 }
 
+/// Of a slot that grows, the memory is kept for the next sequence.
 void Slot::forget() {
+  endCall(false);
+  if (sizes.empty())
+    return;
+  keptSizes = std::move(sizes);
   sizes.clear();
   writer.reset();
-  buffer = io::Array();
-  written = 0;
-  endCall(false);
+  if (!grows())
+    buffer = io::Array();
 }
 
 State::State(std::span<const io::TensorInfo> slots) {

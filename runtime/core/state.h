@@ -49,6 +49,7 @@ private:
 
   const io::TensorInfo *info;
   std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
+  std::vector<int64_t> keptSizes;    // of the buffer while `sizes` is empty
   std::optional<CacheWriter> writer; // of a slot in blocks whose sizes are known
   io::Array buffer;
   std::vector<io::Array> retired; // buffers that views of this call may still read

@@ -27,7 +27,7 @@ BF16 = 2e-2  # levels with dot products of bf16 round activations to it, 2^-9 ea
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
 ATTENTION = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 5), (1, 1, 70), (3, 4, 33), (1, 37, 131), (1, 0, 3))]
-PER_SEQUENCE = {"begin": (0, 1), "end": (1, 40), "prefix": (0, 4)}  # least and most of what these operands say
+PER_SEQUENCE = {"begin": (0, 1), "end": (1, 40), "prefix": (0, 4), "ids": (-1, 4)}  # least and most of what these operands say
 
 
 def tensor(*sizes, element="f32"):
@@ -217,6 +217,30 @@ def packed_pairs():
         yield Case(f"hone.packed_mlp.u{bits}", "hone.mlp silu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], LEAST_OF_TWO, params, x=x)
 
 
+def experts():
+    rng = np.random.default_rng(9)
+    count, x = 4, tensor("B", "S", 48)
+    operands = {"x": x, "ids": tensor("B", "S", 2, element="i64"), "p": tensor("B", "S", 2)}
+    text = "hone.moe silu %x, experts(%ids, %p), up(%u), down(%d)"
+    for (element, tolerance), (fused, width) in itertools.product(
+            (("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), ((" fused halves", 32), (" fused alternate", 23), ("", 32))):
+        params = {}
+        for name, shape in (("u", (count * width * (2 if fused else 1), 48)), ("d", (count * 48, width))):
+            weight = (SPREAD * rng.standard_normal(shape)).astype(np.float32)
+            weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
+            params[name] = (tensor(*shape, element=f"f32, #hone.stored<{element}>"), stored(weight, element))
+        yield Case(f"hone.expert_sum.{element}", text + fused, x, [*ROWS, {"B": 2, "S": 70}], tolerance, params, **operands)
+    for bits, group, least, gate in ((8, 0, False, " fused halves"), (8, 32, True, ""), (4, 32, True, " fused alternate"),
+                                     (4, 0, False, " gate(%g)"), (3, 32, False, " gate(%g)"), (2, 32, True, " fused halves")):
+        rows = 40 * (2 if "fused" in gate else 1)
+        params = {name: affine(rng, *((count * 48, 40) if name == "d" else (count * rows, 48)), bits, group,
+                               activations=8 if least else 0, least=least) for name in ("udg" if "%g" in gate else "ud")}
+        yield Case(f"hone.expert_sum.u{bits}", text + gate, x, [*ROWS, {"B": 2, "S": 70}], LEAST_OF_TWO if least else INTEGERS,
+                   params, **operands)
+    params = {"u": affine(rng, count * 40, 48, 4, 32), "d": affine(rng, count * 48, 40, 8, 0)}
+    yield Case("hone.expert_sum.u8", text, x, ROWS, INTEGERS, params, **operands)
+
+
 def norms():
     for size in (1, 15, 64, 100):
         x, w = tensor("B", "S", size), tensor(size)
@@ -282,7 +306,7 @@ def check(case, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_pairs(), sparse_products())
+                                packed_pairs(), sparse_products(), experts())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

@@ -7,17 +7,23 @@
 #define HONE_TRANSFORMS_OBSERVATION_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/Twine.h"
 
 #include <string>
 
 namespace hone {
 
-/// A site: rows of `width` elements, which linear layers multiply with `weights` (symbols of parameters, in the order of
-/// their first layers).
+/// A site: rows of `width` elements, which linear layers multiply with `weights` (symbols of parameters, or what
+/// getExpertName makes of them, in the order of their first layers).
 struct ObservedSite {
   int64_t width = 0;
   std::vector<std::string> weights;
 };
+
+/// What a site calls the matrix of one of the experts in `weight`, a symbol of a parameter.
+inline std::string getExpertName(llvm::StringRef weight, int64_t expert) {
+  return (weight + "[" + llvm::Twine(expert) + "]").str();
+}
 
 /// The sites of `module` by their numbers, as `hone-observe-inputs` left it.
 std::vector<ObservedSite> listObservedSites(mlir::ModuleOp module);

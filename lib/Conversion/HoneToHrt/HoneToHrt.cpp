@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -110,13 +111,33 @@ static LogicalResult replacePlanes(func::FuncOp function, Value call, SymbolTabl
   return failure(result.wasInterrupted());
 }
 
+/// `fresh` with the elements that the runtime takes for `slot`: what it holds, or f32 where it is kept in blocks.
+static Value convertToSlot(OpBuilder &b, Location loc, Value fresh, RankedTensorType slot) {
+  auto type = cast<RankedTensorType>(fresh.getType());
+  Type elements = slot.getEncoding() ? b.getF32Type() : slot.getElementType();
+  if (type.getElementType() == elements)
+    return fresh;
+  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, fresh), elements);
+  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  auto convert = [](OpBuilder &nested, Location at, ValueRange args) {
+    Value element = convertScalarToDtype(nested, at, args[0], args[1].getType(), /*isUnsignedCast=*/false);
+    linalg::YieldOp::create(nested, at, element);
+  };
+  Value converted =
+      linalg::GenericOp::create(b, loc, init.getType(), fresh, init, {map, map}, iterators, convert).getResult(0);
+  auto wanted = RankedTensorType::get(type.getShape(), elements);
+  return converted.getType() == wanted ? converted : Value(tensor::CastOp::create(b, loc, wanted, converted));
+}
+
 static void replaceStateOps(func::FuncOp function, Value call) {
   function.walk([&](Operation *op) {
     OpBuilder b(op);
     Location loc = op->getLoc();
     if (auto append = dyn_cast<KvAppendOp>(op)) {
-      append.getAll().replaceAllUsesWith(
-          hrt::StateAppendOp::create(b, loc, append.getAll().getType(), call, append.getSlot(), append.getFresh()));
+      RankedTensorType all = append.getAll().getType();
+      Value fresh = convertToSlot(b, loc, append.getFresh(), all);
+      append.getAll().replaceAllUsesWith(hrt::StateAppendOp::create(b, loc, all, call, append.getSlot(), fresh));
       append.getNext().replaceAllUsesWith(append.getState());
     } else if (auto view = dyn_cast<KvViewOp>(op)) {
       view.getResult().replaceAllUsesWith(hrt::StateViewOp::create(b, loc, view.getType(), call, view.getSlot()));

@@ -230,6 +230,55 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 }
 
 //===----------------------------------------------------------------------===//
+// Experts: two calls
+//===----------------------------------------------------------------------===//
+
+/// Whether kernels of experts read a weight in these panels.
+static bool hasExpertKernel(hrt::PanelsAttr panels) { return panels && !panels.getNm() && !panels.getSparse(); }
+
+/// A call of such a kernel for weights in `panels`, with the kernel's own attributes.
+static Choice makeExpertChoice(StringRef kernel, hrt::PanelsAttr panels, ArrayRef<Value> inputs,
+                               ArrayRef<int64_t> ints) {
+  Choice choice{(kernel + panels.getKernelSuffix()).str(), SmallVector<Value>(inputs), SmallVector<int64_t>(ints), {}};
+  if (AffineAttr affine = panels.getAffine())
+    choice.ints.append(
+        {affine.getGroup(), affine.getActivations() ? affine.getActivations() : 16, affine.getAtLeast()});
+  return choice;
+}
+
+/// Adds a weight in `panels`, or the absence of one, and its bias.
+static void addExpertLayer(Choice &choice, hrt::PanelsAttr panels, Value weight, Value bias) {
+  AffineAttr affine = panels.getAffine();
+  choice.inputs.push_back(weight);
+  if (affine && (!weight || !affine.getHasZeros()))
+    choice.inputs.append(weight ? 1 : 2, Value());
+  choice.inputs.push_back(bias);
+}
+
+/// The block, if its weights are in panels that kernels of experts read, else null.
+static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
+  hrt::PanelsAttr up = getPanels(op.getUp()), down = getPanels(op.getDown());
+  if (!hasExpertKernel(up) || !hasExpertKernel(down) || op.getHiddenSize() == 0 ||
+      (op.getGate() && getPanels(op.getGate()) != up) ||
+      !arePlainF32({op.getX(), op.getExpertWeights(), op.getUpBias(), op.getDownBias(), op.getGateBias()}))
+    return {};
+  Location loc = op.getLoc();
+  int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
+  Choice first = makeExpertChoice("hone.expert_hidden.", up, {op.getX(), op.getExpertIds()},
+                                  {getNumber(op.getActivation()), fused, experts});
+  addExpertLayer(first, up, op.getUp(), op.getUpBias());
+  addExpertLayer(first, up, op.getGate(), op.getGateBias());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getExpertIds());
+  sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
+  Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+  Choice second =
+      makeExpertChoice("hone.expert_sum.", down, {hidden, op.getExpertIds(), op.getExpertWeights()}, experts);
+  addExpertLayer(second, down, op.getDown(), op.getDownBias());
+  return createKernel(b, loc, call, second,
+                      tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()), b.getF32Type()));
+}
+
+//===----------------------------------------------------------------------===//
 // Selection
 //===----------------------------------------------------------------------===//
 
@@ -247,6 +296,8 @@ static FailureOr<Value> createDestination(OpBuilder &b, Operation *op) {
 
 /// What `op` is as calls of kernels, or null if it has none.
 static Value createCalls(OpBuilder &b, Operation *op, Value call) {
+  if (auto moe = dyn_cast<MoeOp>(op))
+    return createMoe(b, moe, call);
   if (Value mlp = createMlp(b, op, call))
     return mlp;
   Choice choice = choose(op);

@@ -17,9 +17,12 @@ using namespace mlir;
 
 namespace hone {
 
-/// True if `use` is as a weight of a product whose other operands are f32.
+/// True if `use` is as a weight of a product whose other numbers are f32.
 static bool isProductWeight(OpOperand &use) {
-  auto isF32 = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isF32(); };
+  auto isF32 = [](Value value) {
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    return element.isF32() || isa<IntegerType>(element);
+  };
   return takesEncoding(use) && !isa<EmbeddingOp>(use.getOwner()) && llvm::all_of(use.getOwner()->getOperands(), isF32);
 }
 

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels and state take strided operands: what is only transposed for them, or by them, need not be copied.
+// Kernels, state and loops over all elements take strided operands: what is only transposed for them, or by kernels, need not be
+// copied.
 
 #include "Aliases.h"
 
@@ -24,10 +25,19 @@ using namespace mlir;
 
 namespace {
 
+/// Whether the innermost of the loops around `generic` goes along the last dimension of what `use` reads.
+bool readsRows(linalg::GenericOp generic, OpOperand &use) {
+  AffineMap map = generic.getMatchingIndexingMap(&use);
+  return generic.isDpsInput(&use) && generic.getNumLoops() == generic.getNumParallelLoops() &&
+         map.getNumResults() > 0 && map.getResults().back() == getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+}
+
 /// Whether `use` reads its buffer through strides and nothing else.
 bool readsStrided(OpOperand &use) {
   if (auto kernel = dyn_cast<hrt::KernelOp>(use.getOwner()))
     return !kernel.isDpsInit(&use);
+  if (auto generic = dyn_cast<linalg::GenericOp>(use.getOwner()))
+    return readsRows(generic, use);
   return isa<hrt::StateAppendOp>(use.getOwner());
 }
 
@@ -67,12 +77,12 @@ private:
       if (user == transpose || isa<memref::DimOp>(user))
         continue;
       if (!readsStrided(use) || user->getBlock() != transpose->getBlock() || user->isBeforeInBlock(transpose))
-        return "others than kernels read it";
+        return "others than kernels and loops along its rows read it";
       if (last->isBeforeInBlock(user))
         last = user;
     }
     if (isWritten(transpose.getInput(), transpose, last))
-      return "what it reads is written before the last kernel reads it";
+      return "what it reads is written before the last of them reads it";
     OpBuilder b(transpose);
     Value view = createView(b, transpose.getLoc(), transpose.getInput(), transpose.getPermutation());
     copy.replaceUsesWithIf(view, [](OpOperand &use) { return readsStrided(use); });

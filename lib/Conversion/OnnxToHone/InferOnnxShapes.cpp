@@ -71,6 +71,7 @@ static Type inferElementType(Operation *op) {
                                               "Attention",
                                               "MatMulNBits",
                                               "MoE",
+                                              "QMoE",
                                               "ReduceSum",
                                               "ReduceMean",
                                               "ReduceMax",

@@ -84,6 +84,18 @@ std::optional<QuantizedWeight> QuantizedMatcher::make(const Planes &planes, Affi
   return weight;
 }
 
+std::optional<QuantizedWeight> QuantizedMatcher::makeRows(Value levels, Value scales, Value zeros, int64_t bits,
+                                                          int64_t group, int64_t outputs, int64_t inputs,
+                                                          Type elements) {
+  auto isBytes = [](Value value) { return getRankedType(value) && isByte(getRankedType(value).getElementType()); };
+  if (!isBytes(levels) || !getRankedType(scales) || !isFloat(scales) || (zeros && !isBytes(zeros)))
+    return std::nullopt;
+  auto encoding = getValid(levels.getContext(), bits, group, cast<FloatType>(getRankedType(scales).getElementType()),
+                           zeros != nullptr, /*isSigned=*/false, /*transposed=*/false, /*activations=*/int64_t(0),
+                           /*atLeast=*/false);
+  return encoding ? make({levels, scales, zeros}, encoding, outputs, inputs, elements) : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // MatMulNBits
 //===----------------------------------------------------------------------===//

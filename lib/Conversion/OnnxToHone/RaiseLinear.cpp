@@ -6,10 +6,12 @@
 #include "QuantizedWeight.h"
 
 #include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace hone {
 #define GEN_PASS_DEF_RAISELINEAR
@@ -29,6 +31,7 @@ struct Weight {
   Value value;
   bool isTransposed = false;                               // [K, N]
   std::optional<QuantizedWeight> quantized = std::nullopt; // what `value` is, where it is dequantized
+  std::optional<int64_t> part = std::nullopt;              // of the matrices `[parts, …]` that `value` is
 };
 
 /// Parameters as products want them. A new one stands beside its source until nobody reads that.
@@ -39,7 +42,8 @@ public:
   /// `[N, K]`, reading `weight` in function `b` inserts into; null where the weight is no parameter or small constant.
   Value get(OpBuilder &b, Location loc, const Weight &weight);
   Value get(OpBuilder &b, Location loc, const QuantizedWeight &weight);
-  void finish() { passNamesOn(module, symbols, copies); }
+  Value getPart(OpBuilder &b, Location loc, const Weight &weight);
+  void finish();
 
   QuantizedMatcher quantized;
 
@@ -53,6 +57,7 @@ private:
   /// By their planes.
   llvm::DenseMap<std::pair<Type, Attribute>, ParamOp> encoded;
   ParamCopies copies;
+  llvm::SetVector<ParamOp> cut; // into parts
 };
 
 class LinearRaiser {
@@ -97,9 +102,49 @@ Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight)
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }
 
+/// The bytes of number `part` of the arrays of `type` that `storage` holds one after the other; null where it cannot be cut.
+static Attribute takePart(Attribute storage, RankedTensorType type, int64_t part) {
+  int64_t bytes = getDenseBytes(type).value_or(0);
+  if (auto external = dyn_cast<ExternalAttr>(storage))
+    return ExternalAttr::get(type.getContext(), external.getFile(), external.getOffset() + part * bytes, bytes);
+  auto elements = dyn_cast<DenseElementsAttr>(storage);
+  if (!elements)
+    return {};
+  ArrayRef<char> raw = elements.getRawData();
+  return DenseElementsAttr::getFromRawBuffer(type, elements.isSplat() ? raw : raw.slice(part * bytes, bytes));
+}
+
+Value ParamTable::getPart(OpBuilder &b, Location loc, const Weight &weight) {
+  auto read = weight.value.getDefiningOp<GetParamOp>();
+  auto original = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();
+  if (!original || original.getTensorType().getEncoding())
+    return {};
+  RankedTensorType all = original.getTensorType();
+  auto matrix = RankedTensorType::get(all.getShape().drop_front(), all.getElementType());
+  Attribute storage = takePart(original.getStorage(), matrix, *weight.part);
+  if (!storage)
+    return {};
+  if (weight.isTransposed)
+    matrix = getTransposedType(matrix);
+  ParamOp &param = encoded[{matrix, storage}];
+  if (!param)
+    param = make(original.getSymName() + "." + Twine(*weight.part), matrix, storage, original.getLoc());
+  cut.insert(original);
+  return GetParamOp::create(b, loc, matrix, param.getSymName());
+}
+
+void ParamTable::finish() {
+  passNamesOn(module, symbols, copies);
+  for (ParamOp param : cut)
+    if (SymbolTable::symbolKnownUseEmpty(param, module))
+      symbols.erase(param);
+}
+
 Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
   if (weight.quantized)
     return get(b, loc, *weight.quantized);
+  if (weight.part)
+    return getPart(b, loc, weight);
   auto read = weight.value.getDefiningOp<GetParamOp>();
   if (!weight.isTransposed)
     return read ? weight.value : Value();
@@ -125,6 +170,23 @@ Value ParamTable::get(OpBuilder &b, Location loc, const Weight &weight) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// The parameter `[parts, …]` that is split into as many matrices, of which `value` is one, and its number: where experts are
+/// multiplied one by one, their weights are such parts.
+static std::optional<std::pair<Value, int64_t>> matchPart(Value value) {
+  Operation *squeeze = getDefiningOp(value, "Squeeze");
+  auto part = squeeze ? dyn_cast<OpResult>(squeeze->getOperand(0)) : OpResult();
+  if (!part || !isOp(part.getOwner(), "Split") || getInteger(part.getOwner(), "axis", 0) != 0)
+    return std::nullopt;
+  Value source = part.getOwner()->getOperand(0);
+  RankedTensorType all = getRankedType(source), one = getRankedType(value);
+  bool isMatrix = all && one && all.hasStaticShape() && all.getRank() == 3 && isFloat(source) && isWeight(source) &&
+                  one.getShape() == all.getShape().drop_front() &&
+                  all.getDimSize(0) == part.getOwner()->getNumResults();
+  if (!isMatrix)
+    return std::nullopt;
+  return std::pair(source, int64_t(part.getResultNumber()));
+}
+
 std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
   bool isTransposed = !transposeB;
   while (Operation *transpose = getDefiningOp(value, "Transpose")) {
@@ -140,6 +202,8 @@ std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
     auto quantized = params.quantized.matchDequantized(dequantize, isTransposed, type.getElementType());
     return quantized ? std::optional(Weight{value, isTransposed, quantized}) : std::nullopt;
   }
+  if (auto part = matchPart(value))
+    return Weight{part->first, isTransposed, std::nullopt, part->second};
   if (!isWeight(value) || !type || type.getRank() != 2 || !type.hasStaticShape() || !isFloat(value))
     return std::nullopt;
   return Weight{value, isTransposed};
@@ -201,7 +265,8 @@ bool LinearRaiser::raiseProduct(Operation *op) {
     return false;
   };
   auto type = cast<RankedTensorType>(weight->value.getType());
-  int64_t width = type.getDimSize(weight->isTransposed ? 1 : 0), depth = type.getDimSize(weight->isTransposed ? 0 : 1);
+  ArrayRef<int64_t> sizes = type.getShape().take_back(2);
+  int64_t width = sizes[weight->isTransposed ? 1 : 0], depth = sizes[weight->isTransposed ? 0 : 1];
   if (getInteger(op, "transA", 0) != 0 || getReal(op, "alpha", 1) != 1 || (bias && getReal(op, "beta", 1) != 1) ||
       getInteger(op, "transBatchA", 0) != 0)
     return refuse("its operands are transposed or scaled");

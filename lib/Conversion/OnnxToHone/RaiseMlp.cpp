@@ -117,8 +117,10 @@ unsigned MlpRaiser::run() {
 namespace {
 struct RaiseMlp : impl::RaiseMlpBase<RaiseMlp> {
   void runOnOperation() override {
+    ExpertWeights experts(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      numMlps += MlpRaiser(function).run() + raiseMoes(function);
+      numMlps += MlpRaiser(function).run() + raiseMoes(function, experts);
+    experts.finish();
   }
 };
 } // namespace

@@ -1,9 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// hone.moe from its sum over the chosen experts backwards, and from com.microsoft.MoE. The router stays what it is.
+// hone.moe from its sum over the chosen experts backwards. The router stays what it is.
 
-#include "Activation.h"
 #include "Moe.h"
 
 using namespace mlir;
@@ -19,31 +18,29 @@ struct ExpertProduct {
   Value x, weights, ids, bias;
 };
 
-/// The layers of the experts' blocks.
-struct ExpertBlock {
+/// A block of experts, what rows it is applied to, and the experts of those.
+struct AppliedBlock {
   Value x, ids;
-  Value up, gate, down;             // gate is null in a plain block
-  Value upBias, gateBias, downBias; // each may be null
-  Activation activation;
+  ExpertBlock layers;
 };
 
 class MoeRaiser {
 public:
-  explicit MoeRaiser(func::FuncOp function) : function(function), analysis(function) {}
+  MoeRaiser(func::FuncOp function, ExpertWeights &weights) : function(function), weights(weights), analysis(function) {}
   unsigned run();
 
 private:
   bool raiseSum(Operation *sum);
-  bool raiseOperator(Operation *op);
   std::optional<ExpertProduct> matchProduct(Value rows);
   Value matchGathered(Value value, Value &ids);
-  std::optional<ExpertBlock> matchBlock(Value rows, OpBuilder &b);
-  bool matchHidden(Value hidden, ExpertBlock &block, OpBuilder &b);
-  bool matchGatedHidden(Operation *product, unsigned side, ExpertBlock &block, OpBuilder &b);
+  std::optional<AppliedBlock> matchBlock(Value rows);
+  bool matchHidden(Value hidden, AppliedBlock &block);
+  bool matchGatedHidden(Operation *product, unsigned side, AppliedBlock &block);
   Value matchRepeatedRows(Value rows, int64_t times);
   void explain(Operation *topK);
 
   func::FuncOp function;
+  ExpertWeights &weights;
   SymbolicAnalysis analysis;
 };
 
@@ -158,51 +155,49 @@ static Half matchHalf(Value value) {
   return {skipCasts(op->getOperand(0)), cast<OpResult>(value).getResultNumber() * count, count};
 }
 
-/// Rows of each expert's matrix or bias.
-static Value takeRows(OnnxBuilder &onnx, Value weights, const Half &half) {
-  if (!weights || getRankedType(weights).getDimSize(1) == half.count)
-    return weights;
-  return onnx.slice(weights, 1, half.first, half.first + half.count);
-}
-
-bool MoeRaiser::matchGatedHidden(Operation *product, unsigned side, ExpertBlock &block, OpBuilder &b) {
+/// Gate and up are two products, or the halves of one with the gate first.
+bool MoeRaiser::matchGatedHidden(Operation *product, unsigned side, AppliedBlock &block) {
   auto activation = matchActivation(product->getOperand(side), analysis);
   if (!activation || activation->bias)
     return false;
   Half gate = matchHalf(activation->source), up = matchHalf(product->getOperand(1 - side));
   auto gateRows = matchProduct(gate.rows), upRows = matchProduct(up.rows);
+  bool isOne = gate.rows == up.rows;
   bool same = gateRows && upRows && gateRows->ids == upRows->ids && gateRows->x == upRows->x &&
-              gate.count == up.count && (gate.rows != up.rows || gate.first != up.first);
-  if (!same)
+              gate.count == up.count && gate.first == 0 && up.first == (isOne ? up.count : 0);
+  if (!same || (!isOne && getRankedType(upRows->weights).getDimSize(1) != up.count))
     return false;
-  OnnxBuilder onnx(b, product->getLoc());
-  block.x = upRows->x, block.ids = upRows->ids, block.activation = activation->kind;
-  block.gate = takeRows(onnx, gateRows->weights, gate), block.gateBias = takeRows(onnx, gateRows->bias, gate);
-  block.up = takeRows(onnx, upRows->weights, up), block.upBias = takeRows(onnx, upRows->bias, up);
+  block.x = upRows->x, block.ids = upRows->ids, block.layers.activation = activation->kind;
+  block.layers.up = upRows->weights, block.layers.upBias = upRows->bias;
+  if (isOne)
+    block.layers.fused = FusedRows::Halves;
+  else
+    block.layers.gate = gateRows->weights, block.layers.gateBias = gateRows->bias;
   return true;
 }
 
-bool MoeRaiser::matchHidden(Value hidden, ExpertBlock &block, OpBuilder &b) {
+bool MoeRaiser::matchHidden(Value hidden, AppliedBlock &block) {
   hidden = skipCasts(hidden);
   if (Operation *product = getDefiningOp(hidden, "Mul"))
     for (unsigned side : {0u, 1u})
-      if (matchGatedHidden(product, side, block, b))
+      if (matchGatedHidden(product, side, block))
         return true;
   auto activation = matchActivation(hidden, analysis);
   auto rows = activation && !activation->bias ? matchProduct(activation->source) : std::nullopt;
   if (!rows)
     return false;
-  block.x = rows->x, block.ids = rows->ids, block.activation = activation->kind;
-  block.up = rows->weights, block.upBias = rows->bias;
+  block.x = rows->x, block.ids = rows->ids, block.layers.activation = activation->kind;
+  block.layers.up = rows->weights, block.layers.upBias = rows->bias;
   return true;
 }
 
-std::optional<ExpertBlock> MoeRaiser::matchBlock(Value rows, OpBuilder &b) {
+std::optional<AppliedBlock> MoeRaiser::matchBlock(Value rows) {
   auto down = matchProduct(rows);
-  ExpertBlock block;
-  if (!down || !matchHidden(down->x, block, b) || down->ids != block.ids)
+  AppliedBlock block;
+  if (!down || !matchHidden(down->x, block) || down->ids != block.ids ||
+      getRankedType(down->weights).getDimSize(1) != getRankedType(block.layers.up).getDimSize(2))
     return std::nullopt;
-  block.down = down->weights, block.downBias = down->bias;
+  block.layers.down = down->weights, block.layers.downBias = down->bias;
   return block;
 }
 
@@ -221,137 +216,33 @@ bool MoeRaiser::raiseSum(Operation *sum) {
   OpBuilder b(sum);
   OnnxBuilder onnx(b, sum->getLoc());
   for (unsigned side : {0u, 1u}) {
-    Value weights = weighted->getOperand(1 - side);
-    auto block = matchBlock(weighted->getOperand(side), b);
-    if (!block || getRank(weights) != 2 || getLastSize(weights) != 1)
+    Value factors = weighted->getOperand(1 - side);
+    auto block = matchBlock(weighted->getOperand(side));
+    if (!block || getRank(factors) != 2 || getLastSize(factors) != 1)
       continue;
     Value x = matchRepeatedRows(block->x, count);
     if (!x) {
       remarkMissed(sum->getLoc(), kPass, "Moe") << "the rows of its experts are not each row repeated";
       return false;
     }
-    auto type = cast<RankedTensorType>(sum->getResult(0).getType());
-    Value moe = MoeOp::create(b, sum->getLoc(), type, x, foldRows(onnx, block->ids, count),
-                              foldRows(onnx, weights, count), block->up, block->down, block->gate, block->upBias,
-                              block->downBias, block->gateBias, block->activation);
-    remarkRaised(sum->getLoc(), kPass, "Moe")
-        << std::to_string(count) << " of " << std::to_string(getRankedType(block->up).getDimSize(0))
-        << " experts a row, " << stringifyActivation(block->activation);
-    replace(sum->getResult(0), moe);
+    ExpertBlock layers = block->layers;
+    for (Value *layer : {&layers.up, &layers.gate, &layers.down})
+      *layer = weights.stack(onnx, *layer);
+    replace(sum->getResult(0),
+            createMoe(onnx, x, foldRows(onnx, block->ids, count), foldRows(onnx, factors, count), layers));
     return true;
   }
   return false;
 }
 
-//===----------------------------------------------------------------------===//
-// com.microsoft.MoE
-//===----------------------------------------------------------------------===//
-
-namespace {
-enum Operands { kInput, kRouter, kFirst, kFirstBias, kSecond, kSecondBias, kThird, kThirdBias };
-} // namespace
-
-/// Every second row of `[E, 2 I, …]`, or one half of them.
-static Value takeFused(OnnxBuilder &onnx, Value weights, bool isInterleaved, bool isSecond) {
-  if (!weights)
-    return {};
-  auto type = getRankedType(weights);
-  int64_t all = type.getDimSize(1);
-  if (!isInterleaved)
-    return onnx.slice(weights, 1, isSecond ? all / 2 : 0, isSecond ? all : all / 2);
-  SmallVector<int64_t> shape(type.getShape());
-  shape[1] = all / 2;
-  return onnx.create(
-      "Slice", {weights, onnx.integers(int64_t(isSecond)), onnx.integers(all), onnx.integers(1), onnx.integers(2)},
-      RankedTensorType::get(shape, type.getElementType()));
-}
-
-/// Layers of the operator's experts: fc1 is the gate where there is an fc3; a fused SwiGLU has both in fc1. Nothing with
-/// `reason` where the block is not one of hone.moe.
-static std::optional<ExpertBlock> readExperts(Operation *op, OnnxBuilder &onnx, StringRef &reason) {
-  auto name = op->getAttrOfType<StringAttr>("activation_type");
-  auto activation = llvm::StringSwitch<std::optional<Activation>>(name ? name.getValue() : "relu")
-                        .Case("relu", Activation::Relu)
-                        .Case("gelu", Activation::Gelu)
-                        .Case("silu", Activation::Silu)
-                        .Case("swiglu", Activation::Silu)
-                        .Default(std::nullopt);
-  int64_t fusion = name && name == "swiglu" ? getInteger(op, "swiglu_fusion", 0) : 0;
-  Value first = op->getOperand(kFirst), firstBias = getOperand(op, kFirstBias), third = getOperand(op, kThird);
-  reason = "its activation is none that hone.moe has";
-  if (!activation || (fusion != 0 && (getReal(op, "activation_alpha", 1) != 1 ||
-                                      getReal(op, "activation_beta", 0) != 0 || op->hasAttr("swiglu_limit"))))
-    return std::nullopt;
-  reason = "it chooses experts by a sparse mixer";
-  if (getInteger(op, "use_sparse_mixer", 0) != 0)
-    return std::nullopt;
-  reason = "the sizes of its experts are not known";
-  if (getRank(first) != 3 || !getRankedType(first).hasStaticShape() || getRank(op->getOperand(kRouter)) != 2)
-    return std::nullopt;
-  ExpertBlock block;
-  block.activation = *activation;
-  block.down = op->getOperand(kSecond), block.downBias = getOperand(op, kSecondBias);
-  if (fusion == 0) {
-    block.up = third ? third : first, block.upBias = third ? getOperand(op, kThirdBias) : firstBias;
-    block.gate = third ? first : Value(), block.gateBias = third ? firstBias : Value();
-    return block;
-  }
-  bool isInterleaved = fusion == 1;
-  block.up = takeFused(onnx, first, isInterleaved, true),
-  block.upBias = takeFused(onnx, firstBias, isInterleaved, true);
-  block.gate = takeFused(onnx, first, isInterleaved, false),
-  block.gateBias = takeFused(onnx, firstBias, isInterleaved, false);
-  return block;
-}
-
-/// The `count` greatest of each row of `logits` `[T, E]`, and where they are.
-static std::pair<Value, Value> createTopK(OnnxBuilder &onnx, Value logits, int64_t count) {
-  OperationState state(onnx.loc, onnxir::getOperationName("", "TopK"));
-  state.addOperands({logits, onnx.integers(count)});
-  state.addAttributes({onnx.integerAttr("axis", -1), onnx.integerAttr("largest", 1), onnx.integerAttr("sorted", 1)});
-  auto type = cast<RankedTensorType>(logits.getType());
-  SmallVector<int64_t> shape{type.getDimSize(0), count};
-  state.addTypes(
-      {RankedTensorType::get(shape, type.getElementType()), RankedTensorType::get(shape, onnx.b.getI64Type())});
-  Operation *topK = onnx.b.create(state);
-  return {topK->getResult(0), topK->getResult(1)};
-}
-
-/// Weights are a softmax of the chosen logits, over themselves or over all of their row.
-bool MoeRaiser::raiseOperator(Operation *op) {
-  OpBuilder b(op);
-  OnnxBuilder onnx(b, op->getLoc());
-  StringRef reason;
-  auto block = readExperts(op, onnx, reason);
-  if (!block) {
-    remarkMissed(op->getLoc(), kPass, "Moe") << reason;
-    return false;
-  }
-  int64_t count = getInteger(op, "k", 1), experts = getRankedType(block->up).getDimSize(0),
-          width = getRankedType(block->up).getDimSize(2);
-  if (count < 1 || count > experts)
-    return false;
-  Value x = op->getOperand(kInput), logits = op->getOperand(kRouter);
-  auto [chosen, ids] = createTopK(onnx, logits, count);
-  auto axis = onnx.integerAttr("axis", -1);
-  Value weights = getInteger(op, "normalize_routing_weights", 0) != 0
-                      ? onnx.create("Softmax", chosen, chosen.getType(), axis)
-                      : onnx.create("GatherElements", {onnx.create("Softmax", logits, logits.getType(), axis), ids},
-                                    chosen.getType(), axis);
-  Value rows = getRank(x) == 2 ? x : onnx.reshape(x, {-1, width}, {ShapedType::kDynamic, width});
-  int64_t outputs = getRankedType(block->down).getDimSize(1);
-  auto rowType = cast<RankedTensorType>(rows.getType());
-  auto type = RankedTensorType::get({rowType.getDimSize(0), outputs}, rowType.getElementType());
-  Value result = MoeOp::create(b, op->getLoc(), type, rows, ids, weights, block->up, block->down, block->gate,
-                               block->upBias, block->downBias, block->gateBias, block->activation);
-  if (getRank(x) != 2) {
-    Value shape = onnx.create("Shape", x, RankedTensorType::get({getRank(x)}, b.getI64Type()));
-    result = onnx.create("Reshape", {result, shape}, cast<RankedTensorType>(x.getType()));
-  }
-  remarkRaised(op->getLoc(), kPass, "Moe") << std::to_string(count) << " of " << std::to_string(experts)
-                                           << " experts a row, " << stringifyActivation(block->activation);
-  replace(op->getResult(0), result);
-  return true;
+Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertBlock &block) {
+  auto fused = block.fused ? FusedRowsAttr::get(onnx.b.getContext(), *block.fused) : FusedRowsAttr();
+  auto moe = MoeOp::create(onnx.b, onnx.loc, x.getType(), x, ids, weights, block.up, block.down, block.gate,
+                           block.upBias, block.downBias, block.gateBias, block.activation, fused);
+  remarkRaised(onnx.loc, kPass, "Moe") << std::to_string(getLastSize(ids)) << " of "
+                                       << std::to_string(moe.getExpertCount()) << " experts a row, "
+                                       << stringifyActivation(block.activation);
+  return moe;
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,7 +266,7 @@ unsigned MoeRaiser::run() {
   function.walk([&](Operation *op) {
     if (isOp(op, "ReduceSum"))
       sums.push_back(op);
-    else if (isOp(op, "MoE", kMicrosoft))
+    else if (isOp(op, "MoE", kMicrosoft) || isOp(op, "QMoE", kMicrosoft))
       operators.push_back(op);
     else if (isOp(op, "TopK"))
       routers.push_back(op);
@@ -384,13 +275,13 @@ unsigned MoeRaiser::run() {
   for (Operation *op : sums)
     raised += raiseSum(op);
   for (Operation *op : operators)
-    raised += raiseOperator(op);
+    raised += raiseMoeOperator(op, weights);
   for (Operation *op : routers)
     explain(op);
   eraseDead(function);
   return raised;
 }
 
-unsigned raiseMoes(func::FuncOp function) { return MoeRaiser(function).run(); }
+unsigned raiseMoes(func::FuncOp function, ExpertWeights &weights) { return MoeRaiser(function, weights).run(); }
 
 } // namespace hone::raising

@@ -19,9 +19,10 @@ struct Choice {
   Value ids, logits;
 };
 
-/// Weights of the experts' layers as hone.moe wants them.
+/// Weights of the experts' layers; the gate is null in a plain block.
 struct Experts {
   Value up, upBias, gate, gateBias;
+  std::optional<FusedRows> fused;
 };
 
 } // namespace
@@ -77,26 +78,12 @@ static Value weigh(Node &node, Value chosen, Value all) {
                               [](Builder &b, ValueRange v) -> Value { return arith::DivFOp::create(b, v[0], v[1]); });
 }
 
-/// Half of the rows of `[E, 2 I, ...]`: every second one, or those of one half.
-static Value takeRows(Node &node, Value tensor, bool isInterleaved, bool isSecond) {
-  if (!tensor)
-    return {};
-  SmallVector<Size> sizes = node.sizes(tensor), offsets(sizes.size(), node.b.getIndexAttr(0));
-  SmallVector<Size> steps(sizes.size(), node.b.getIndexAttr(1));
-  sizes[1] = node.math.floorDiv(sizes[1], node.b.getIndexAttr(2));
-  if (isSecond)
-    offsets[1] = isInterleaved ? Size(node.b.getIndexAttr(1)) : sizes[1];
-  if (isInterleaved)
-    steps[1] = node.b.getIndexAttr(2);
-  return node.slice(tensor, offsets, sizes, steps);
-}
-
 static FailureOr<Activation> getActivation(Node &node) {
   StringRef name = node.string("activation_type", "relu");
   if (name == "relu")
     return Activation::Relu;
   if (name == "gelu")
-    return Activation::Gelu;
+    return Activation::GeluTanh; // as onnxruntime calculates it
   if (name == "silu" || name == "swiglu")
     return Activation::Silu;
   node.fail() << "unsupported activation_type '" << name << "'; supported: relu, gelu, silu, swiglu";
@@ -108,8 +95,8 @@ static FailureOr<Experts> getExperts(Node &node) {
   int64_t fusion = node.integer("swiglu_fusion");
   if (node.string("activation_type", "relu") != "swiglu" || fusion == 0) {
     if (!node.has(6))
-      return Experts{node.in(2), node.in(3), {}, {}};
-    return Experts{node.in(6), node.in(7), node.in(2), node.in(3)};
+      return Experts{node.in(2), node.in(3), {}, {}, {}};
+    return Experts{node.in(6), node.in(7), node.in(2), node.in(3), {}};
   }
   if (node.real("activation_alpha", 1) != 1 || node.real("activation_beta", 0) != 0 ||
       node.hasAttribute("swiglu_limit")) {
@@ -117,9 +104,33 @@ static FailureOr<Experts> getExperts(Node &node) {
         << "unsupported parameters of swiglu; supported: activation_alpha 1, activation_beta 0 and no swiglu_limit";
     return failure();
   }
-  bool isInterleaved = fusion == 1;
-  return Experts{takeRows(node, node.in(2), isInterleaved, true), takeRows(node, node.in(3), isInterleaved, true),
-                 takeRows(node, node.in(2), isInterleaved, false), takeRows(node, node.in(3), isInterleaved, false)};
+  return Experts{node.in(2), node.in(3), {}, {}, fusion == 1 ? FusedRows::Alternate : FusedRows::Halves};
+}
+
+/// `[E, N, K]` as `[E · N, K]`; null if `weights` is.
+static Value stack(Node &node, Value weights) {
+  if (!weights)
+    return {};
+  SmallVector<Size> sizes = node.sizes(weights);
+  return node.reshape(weights, {node.math.mul(sizes[0], sizes[1]), sizes[2]});
+}
+
+/// Whether sizes of the experts are known, and those of fc1, fc2 and fc3 fit each other as hone.moe wants.
+static LogicalResult checkSizes(Node &node, const Experts &experts) {
+  Value weights[] = {experts.up, node.in(4), experts.gate};
+  for (Value weight : weights)
+    if (weight && !(cast<RankedTensorType>(weight.getType()).hasStaticShape() &&
+                    cast<RankedTensorType>(weight.getType()).getRank() == 3))
+      return node.fail() << "expected the weights of experts to have three known sizes, but got " << weight.getType();
+  ArrayRef<int64_t> up = cast<RankedTensorType>(experts.up.getType()).getShape(),
+                    down = cast<RankedTensorType>(node.in(4).getType()).getShape();
+  bool fits = up[0] > 0 && up[2] > 0 && down[0] == up[0] && down[1] == up[2] &&
+              up[1] == down[2] * (experts.fused ? 2 : 1) &&
+              (!experts.gate || cast<RankedTensorType>(experts.gate.getType()).getShape() == up);
+  if (!fits)
+    return node.fail() << "expected the layers of the experts to fit each other and the input, but got "
+                       << experts.up.getType() << " and " << node.in(4).getType();
+  return success();
 }
 
 static LogicalResult lowerMoe(Node &node) {
@@ -127,7 +138,7 @@ static LogicalResult lowerMoe(Node &node) {
     return node.fail() << "unsupported attribute 'use_sparse_mixer'; supported: 0";
   auto activation = getActivation(node);
   auto experts = getExperts(node);
-  if (failed(activation) || failed(experts))
+  if (failed(activation) || failed(experts) || failed(checkSizes(node, *experts)))
     return failure();
   int64_t count = node.integer("k", 1);
   auto known = IndexMath::getConstant(node.sizes(node.in(1)).back());
@@ -140,8 +151,10 @@ static LogicalResult lowerMoe(Node &node) {
   Value weights = weigh(node, choice.logits, node.integer("normalize_routing_weights") ? choice.logits : logits);
   SmallVector<Size> sizes = node.sizes(node.in(0)), rows = node.sizes(weights);
   Value x = node.reshape(node.in(0), {rows[0], sizes.back()});
-  Value result = MoeOp::create(node.b, x.getType(), x, choice.ids, weights, experts->up, node.in(4), experts->gate,
-                               experts->upBias, node.in(5), experts->gateBias, *activation);
+  auto fused = experts->fused ? FusedRowsAttr::get(node.b.getContext(), *experts->fused) : FusedRowsAttr();
+  Value result =
+      MoeOp::create(node.b, x.getType(), x, choice.ids, weights, stack(node, experts->up), stack(node, node.in(4)),
+                    stack(node, experts->gate), experts->upBias, node.in(5), experts->gateBias, *activation, fused);
   node.lowerer.setSizes(result, {rows[0], sizes.back()});
   node.set(0, node.reshape(result, sizes));
   return success();

@@ -55,7 +55,10 @@ LogicalResult MlpOp::verify() {
 
 //===- moe --------------------------------------------------------------------------------------------------------===//
 
-FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{4, 1}); }
+FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) {
+  ResultDims dims = getSameDims(operands, 0);
+  return dims.empty() ? FailureOr<ResultDims>() : dims;
+}
 
 static LogicalResult verifyRouting(MoeOp op) {
   ArrayRef<int64_t> ids = shapeOf(op.getExpertIds()), leading = shapeOf(op.getX()).drop_back();
@@ -65,29 +68,41 @@ static LogicalResult verifyRouting(MoeOp op) {
   return verifyShape(op, "expert_weights", shapeOf(op.getExpertWeights()), ids);
 }
 
+static LogicalResult verifyExperts(MoeOp op) {
+  RankedTensorType up = op.getUp().getType(), down = op.getDown().getType();
+  if (!up.hasStaticShape() || !down.hasStaticShape()) // moe C3
+    return op.emitOpError() << "expected up and down to have static shapes, but got " << up << " and " << down;
+  if (op.getGate() && op.getGate().getType().getShape() != up.getShape()) // moe C3
+    return verifyShape(op, "gate", shapeOf(op.getGate()), up.getShape());
+  int64_t rows = down.getDimSize(0), width = up.getDimSize(1);
+  if (width == 0 || rows == 0 || rows % width != 0) // moe C4
+    return op.emitOpError() << "expected the rows of down to be a multiple of " << width
+                            << " and at least that, but got " << rows;
+  return verifySize(op, "the rows of up", up.getDimSize(0),
+                    op.getExpertCount() * op.getHiddenSize() * (op.getFused() ? 2 : 1)); // moe C4
+}
+
 static LogicalResult verifyExpertBiases(MoeOp op) {
   if (op.getGateBias() && !op.getGate()) // moe C5
     return op.emitOpError() << "expected gate_bias to be absent without gate";
-  ArrayRef<int64_t> up = shapeOf(op.getUp()), down = shapeOf(op.getDown());
-  std::tuple<StringRef, Value, ArrayRef<int64_t>> biases[] = {
-      {"gate_bias", op.getGateBias(), up}, {"up_bias", op.getUpBias(), up}, {"down_bias", op.getDownBias(), down}};
+  std::tuple<StringRef, Value, Value> biases[] = {{"gate_bias", op.getGateBias(), op.getUp()},
+                                                  {"up_bias", op.getUpBias(), op.getUp()},
+                                                  {"down_bias", op.getDownBias(), op.getDown()}};
+  int64_t experts = op.getExpertCount();
   for (auto [name, bias, weight] : biases)
-    if (bias && failed(verifyShape(op, name, shapeOf(bias), weight.drop_back()))) // moe C5
+    if (bias && failed(verifyShape(op, name, shapeOf(bias), {experts, shapeOf(weight)[0] / experts}))) // moe C5
       return failure();
   return success();
 }
 
 LogicalResult MoeOp::verify() {
-  ArrayRef<int64_t> up = shapeOf(getUp()), down = shapeOf(getDown());
-  if (failed(verifyRow(*this, getX(), getUp())) || failed(verifyRouting(*this))) // moe C1, C2
-    return failure();
-  if (getGate() && failed(verifyShape(*this, "gate", shapeOf(getGate()), up))) // moe C3
-    return failure();
-  if (failed(verifyNotEmpty(*this, "experts", up[0])) || // moe C4
-      failed(verifySize(*this, "the experts of down", down[0], up[0])) ||
-      failed(verifySize(*this, "the last dimension of down", down[2], up[1])) || failed(verifyExpertBiases(*this)) ||
+  if (failed(verifyRow(*this, getX(), getUp())) || failed(verifyRouting(*this)) || // moe C1, C2
+      failed(verifyExperts(*this)) || failed(verifyExpertBiases(*this)) ||
       failed(verifyElements(*this, "up", getUp(), getX())) || // moe C6
-      failed(verifyElements(*this, "gate", getGate(), getX())))
+      failed(verifyElements(*this, "gate", getGate(), getX())) ||
+      failed(verifyElements(*this, "down", getDown(), getX())))
     return failure();
-  return verifyElements(*this, "down", getDown(), getX());
+  if (getFused() && getGate()) // moe C7
+    return emitOpError() << "expected fused to be absent with gate";
+  return success();
 }

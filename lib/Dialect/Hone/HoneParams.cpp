@@ -104,6 +104,8 @@ bool hone::takesEncoding(OpOperand &use) {
   Operation *user = use.getOwner();
   if (auto embedding = dyn_cast<EmbeddingOp>(user))
     return embedding.getTable() == use.get();
+  if (auto moe = dyn_cast<MoeOp>(user))
+    return llvm::is_contained({moe.getUp(), moe.getDown(), moe.getGate()}, use.get());
   return isa<LinearOp, GatedMlpOp, MlpOp>(user) && use.getOperandNumber() > 0 &&
          cast<RankedTensorType>(use.get().getType()).getRank() == 2;
 }

@@ -33,6 +33,11 @@ static LogicalResult findSlot(Operation *op, uint64_t index, SlotAttr &slot) {
   return success();
 }
 
+/// Whether positions of `fresh` elements may be appended to a slot of `kept`: the same, or f32 that is rounded to fewer bits.
+static bool canAppend(Type fresh, Type kept) {
+  return fresh == kept || (fresh.isF32() && (kept.isF16() || kept.isBF16()));
+}
+
 static LogicalResult verifyIsOfSlot(Operation *op, StringRef what, Type actual, SlotAttr slot) {
   auto type = cast<RankedTensorType>(actual);
   if (type.getElementType() == slot.getType().getElementType() && mayEqual(type.getShape(), slot.getType().getShape()))
@@ -48,10 +53,9 @@ LogicalResult KvAppendOp::verify() {
   SlotAttr slot;
   if (failed(findSlot(*this, getSlot(), slot))) // kv_append C2
     return failure();
-  if (slot && (failed(verifyIsOfSlot(*this, "fresh", fresh, slot)) || // kv_append C3
-               failed(verifyIsOfSlot(*this, "the result", all, slot))))
+  if (slot && failed(verifyIsOfSlot(*this, "the result", all, slot))) // kv_append C3
     return failure();
-  bool alike = fresh.getElementType() == all.getElementType() && fresh.getRank() == all.getRank();
+  bool alike = canAppend(fresh.getElementType(), all.getElementType()) && fresh.getRank() == all.getRank();
   int64_t differing = 0;
   for (int64_t i = 0; alike && i < fresh.getRank(); ++i)
     differing += !mayEqual(fresh.getDimSize(i), all.getDimSize(i)) && !(slot && slot.getAxis() == i);

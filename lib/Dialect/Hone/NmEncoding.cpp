@@ -16,6 +16,8 @@
 #include "llvm/Support/Parallel.h"
 
 #include <cstring>
+#include <mutex>
+#include <type_traits>
 
 using namespace mlir;
 using namespace hone;
@@ -71,7 +73,7 @@ LogicalResult NmAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
 }
 
 /// Levels of `bits` bits fill bytes from the lowest bits on; as many as fit.
-static int64_t perByte(int64_t bits) { return 8 / bits; }
+static constexpr int64_t perByte(int64_t bits) { return 8 / bits; }
 
 static int64_t getIndexBits(NmAttr nm) { return llvm::Log2_64(nm.getM()); }
 
@@ -100,29 +102,53 @@ public:
   /// Of columns that do.
   static BitPlane ofColumns(int64_t bits, int64_t rows) { return {bits, bits / 8, rows * bits / 8}; }
 
-  uint32_t load(ArrayRef<char> plane, int64_t row, int64_t column) const {
-    uint32_t element = 0;
-    std::memcpy(&element, plane.data() + byteOf(row, column), elementBytes());
-    return bits < 8 ? element >> shiftOf(column) & ((1u << bits) - 1) : element;
+  template <typename Element>
+  void loadRow(ArrayRef<char> plane, int64_t row, MutableArrayRef<Element> elements) const {
+    const char *from = plane.data() + row * rowBytes;
+    withBits([&](auto known) {
+      for (int64_t column = 0, count = elements.size(); column < count; ++column)
+        elements[column] = static_cast<Element>(load<known>(from, column));
+    });
   }
 
   /// Where elements share bytes, into a plane whose bytes were 0.
-  void store(MutableArrayRef<char> plane, int64_t row, int64_t column, uint32_t element) const {
-    char *at = plane.data() + byteOf(row, column);
-    if (bits < 8)
-      *at = static_cast<char>(*at | element << shiftOf(column));
-    else
-      std::memcpy(at, &element, elementBytes());
+  template <typename Element>
+  void storeRow(MutableArrayRef<char> plane, int64_t row, ArrayRef<Element> elements) const {
+    char *to = plane.data() + row * rowBytes;
+    withBits([&](auto known) {
+      for (int64_t column = 0, count = elements.size(); column < count; ++column)
+        store<known>(to, column, elements[column]);
+    });
   }
 
 private:
   BitPlane(int64_t bits, int64_t rowBytes, int64_t columnBytes)
       : bits(bits), rowBytes(rowBytes), columnBytes(columnBytes) {}
 
-  int64_t elementBytes() const { return bits < 8 ? 1 : bits / 8; }
-  int64_t shiftOf(int64_t column) const { return column % perByte(bits) * bits; }
-  int64_t byteOf(int64_t row, int64_t column) const {
-    return row * rowBytes + (bits < 8 ? column / perByte(bits) : column) * columnBytes;
+  /// Calls `body` with the bits of an element as a constant.
+  template <int BITS = 32, typename Body> void withBits(const Body &body) const {
+    if constexpr (BITS > 1)
+      if (bits < BITS)
+        return withBits<(BITS > 4 ? BITS / 2 : BITS - 1)>(body);
+    body(std::integral_constant<int, BITS>());
+  }
+
+  template <int BITS> uint32_t load(const char *from, int64_t column) const {
+    uint32_t element = 0;
+    if constexpr (BITS >= 8) {
+      std::memcpy(&element, from + column * columnBytes, BITS / 8);
+      return element;
+    }
+    element = static_cast<uint8_t>(from[column / perByte(BITS)]);
+    return element >> column % perByte(BITS) * BITS & ((1u << BITS) - 1);
+  }
+  template <int BITS> void store(char *to, int64_t column, uint32_t element) const {
+    if constexpr (BITS >= 8) {
+      std::memcpy(to + column * columnBytes, &element, BITS / 8);
+    } else {
+      char &byte = to[column / perByte(BITS)];
+      byte = static_cast<char>(byte | element << column % perByte(BITS) * BITS);
+    }
   }
 
   int64_t bits, rowBytes, columnBytes;
@@ -133,49 +159,24 @@ class WholeMatrix {
 public:
   WholeMatrix(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> planes)
       : shape(shape), affine(dyn_cast_or_null<AffineAttr>(source)), planes(planes), bits(getBits(source)),
-        elements(getElements(source)) {}
+        elements(getElements(source)), zeroColumns(affine && affine.getGroup() ? affine.getGroup() : shape[1]) {}
 
-  uint32_t load(int64_t row, int64_t column) const { return elements.load(planes[0], row, column); }
+  int64_t columns() const { return shape[1]; }
+  void loadRow(int64_t row, MutableArrayRef<uint32_t> line) const { elements.loadRow(planes[0], row, line); }
   BitPlane ofKept(int64_t bytes) const { return BitPlane::ofRows(bits, shape[0], bytes); }
 
-  /// The bits of the elements of a row that are 0, by group of the encoding; of floats the sign does not count.
-  SmallVector<uint32_t> loadZeros(int64_t row) const {
-    SmallVector<uint32_t> zeros(affine ? affine.getGroups(shape) : 1, 0);
-    if (!affine)
-      return zeros;
-    llvm::fill(zeros, affine.getMiddle());
-    if (affine.getHasZeros()) {
-      BitPlane plane = BitPlane::ofRows(bits, shape[0], planes[2].size());
-      for (auto [group, zero] : llvm::enumerate(zeros))
-        zero = plane.load(planes[2], row, group);
-    }
-    return zeros;
-  }
-  uint32_t zeroOf(ArrayRef<uint32_t> zeros, int64_t column) const {
-    return zeros[affine && affine.getGroup() ? column / affine.getGroup() : 0];
-  }
-  bool isZero(ArrayRef<uint32_t> zeros, int64_t row, int64_t column) const {
-    uint32_t element = load(row, column);
-    return affine ? element == zeroOf(zeros, column) : (element << (33 - bits)) == 0;
+  /// Calls `body(first, end, zero)` for the columns of a row by the bits of their elements that are 0; of floats the sign does not
+  /// count.
+  template <typename Body> void forZeros(int64_t row, const Body &body) const {
+    SmallVector<uint32_t> zeros(affine ? affine.getGroups(shape) : 1, affine ? affine.getMiddle() : 0);
+    if (affine && affine.getHasZeros())
+      BitPlane::ofRows(bits, shape[0], planes[2].size()).loadRow(planes[2], row, MutableArrayRef(zeros));
+    for (int64_t first = 0, group = 0; first < shape[1]; first += zeroColumns, ++group)
+      body(first, std::min(first + zeroColumns, shape[1]), zeros[group]);
   }
 
-  /// The inputs of group `group` that are kept, in their order: those that are not 0, and the first zeros; or nothing.
-  std::optional<SmallVector<int64_t, 16>> choose(NmAttr nm, ArrayRef<uint32_t> zeros, int64_t row,
-                                                 int64_t group) const {
-    int64_t first = group * nm.getM(), spare = nm.getN();
-    SmallVector<bool, 16> isSet;
-    for (int64_t i = 0; i < nm.getM(); ++i) {
-      isSet.push_back(!isZero(zeros, row, first + i));
-      spare -= isSet.back();
-    }
-    if (spare < 0)
-      return std::nullopt;
-    SmallVector<int64_t, 16> kept;
-    for (auto [i, set] : llvm::enumerate(isSet))
-      if (set || spare-- > 0)
-        kept.push_back(i);
-    return kept;
-  }
+  /// The bits that say of an element whether it is 0.
+  uint32_t valueBits() const { return affine ? ~0u : ~0u >> (33 - bits); }
 
 private:
   static int64_t getBits(Attribute source) {
@@ -195,25 +196,85 @@ private:
   ArrayRef<ArrayRef<char>> planes;
   int64_t bits;
   BitPlane elements;
+  int64_t zeroColumns; // that share what 0 is
+};
+
+/// A row of a matrix, and of each group of m inputs those n that are kept: a bit for each input.
+class KeptRow {
+public:
+  KeptRow(NmAttr nm, const WholeMatrix &whole)
+      : n(nm.getN()), m(nm.getM()), whole(whole), line(whole.columns()), isSet(whole.columns()), kept(line.size() / m) {
+  }
+
+  /// The first group more than n of which are not 0, or nothing. The first zeros are kept where fewer are.
+  std::optional<int64_t> choose(int64_t row) {
+    whole.loadRow(row, line);
+    uint32_t bits = whole.valueBits();
+    whole.forZeros(row, [&](int64_t first, int64_t end, uint32_t zero) {
+      for (int64_t column = first; column < end; ++column)
+        isSet[column] = ((line[column] ^ zero) & bits) != 0;
+    });
+    for (auto [group, mask] : llvm::enumerate(kept)) {
+      mask = 0;
+      for (int64_t i = 0; i < m; ++i)
+        mask |= static_cast<uint32_t>(isSet[group * m + i]) << i;
+      int64_t spare = n - llvm::popcount(mask);
+      if (spare < 0)
+        return group;
+      for (; spare > 0; --spare)
+        mask |= mask + 1;
+    }
+    return std::nullopt;
+  }
+
+  /// Calls `body(place, element, index)` for each kept element of the row that was chosen from.
+  template <typename Body> void forKept(const Body &body) const {
+    int64_t place = 0;
+    for (auto [group, mask] : llvm::enumerate(kept))
+      for (uint32_t left = mask; left; left &= left - 1) {
+        int64_t index = llvm::countr_zero(left);
+        body(place++, line[group * m + index], static_cast<uint8_t>(index));
+      }
+  }
+
+private:
+  int64_t n, m;
+  const WholeMatrix &whole;
+  SmallVector<uint32_t> line;
+  SmallVector<uint8_t> isSet;
+  SmallVector<uint32_t> kept;
 };
 } // namespace
+
+/// Rows that a task takes: fewer would mostly be buffers.
+static constexpr int64_t kTaskRows = 64;
+
+/// Calls `body(first, end)` for ranges of `rows` rows, in parallel.
+static void forRows(int64_t rows, llvm::function_ref<void(int64_t, int64_t)> body) {
+  llvm::parallelFor(0, llvm::divideCeil(rows, kTaskRows),
+                    [&](int64_t task) { body(task * kTaskRows, std::min((task + 1) * kTaskRows, rows)); });
+}
 
 std::optional<std::pair<int64_t, int64_t>> NmAttr::findMisfit(ArrayRef<int64_t> shape, Attribute source,
                                                               ArrayRef<ArrayRef<char>> planes) const {
   WholeMatrix whole(shape, source, planes);
-  for (int64_t row = 0; row < shape[0]; ++row) {
-    SmallVector<uint32_t> zeros = whole.loadZeros(row);
-    for (int64_t group = 0; group < shape[1] / getM(); ++group)
-      if (!whole.choose(*this, zeros, row, group))
-        return std::pair(row, group);
-  }
-  return std::nullopt;
+  std::mutex mutex;
+  std::optional<std::pair<int64_t, int64_t>> misfit;
+  forRows(shape[0], [&](int64_t first, int64_t end) {
+    KeptRow kept(*this, whole);
+    for (int64_t row = first; row < end; ++row)
+      if (std::optional<int64_t> group = kept.choose(row)) {
+        std::lock_guard lock(mutex);
+        if (!misfit || row < misfit->first)
+          misfit = {row, *group};
+        return;
+      }
+  });
+  return misfit;
 }
 
 void NmAttr::loadIndices(ArrayRef<char> plane, int64_t rows, int64_t row, MutableArrayRef<uint8_t> indices) const {
-  BitPlane from = BitPlane::ofRows(getIndexBits(*this), rows, plane.size());
-  for (auto [kept, index] : llvm::enumerate(indices))
-    index = static_cast<uint8_t>(from.load(plane, row, kept));
+  BitPlane::ofRows(getIndexBits(*this), rows, plane.size()).loadRow(plane, row, indices);
 }
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//
@@ -235,15 +296,18 @@ bool NmAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef
   BitPlane indices = BitPlane::ofRows(getIndexBits(*this), shape[0], planes[1].size());
   llvm::fill(planes[0], 0);
   llvm::fill(planes[1], 0);
-  llvm::parallelFor(0, shape[0], [&](int64_t row) {
-    SmallVector<uint32_t> zeros = whole.loadZeros(row);
-    int64_t kept = 0;
-    for (int64_t group = 0; group < shape[1] / getM(); ++group) {
-      SmallVector<int64_t, 16> chosen = *whole.choose(*this, zeros, row, group);
-      for (int64_t index : chosen) {
-        values.store(planes[0], row, kept, whole.load(row, group * getM() + index));
-        indices.store(planes[1], row, kept++, index);
-      }
+  forRows(shape[0], [&](int64_t first, int64_t end) {
+    KeptRow kept(*this, whole);
+    SmallVector<uint32_t> elements(shape[1] / getM() * getN());
+    SmallVector<uint8_t> places(elements.size());
+    for (int64_t row = first; row < end; ++row) {
+      kept.choose(row);
+      kept.forKept([&](int64_t place, uint32_t element, uint8_t index) {
+        elements[place] = element;
+        places[place] = index;
+      });
+      values.storeRow(planes[0], row, ArrayRef(elements));
+      indices.storeRow(planes[1], row, ArrayRef(places));
     }
   });
   for (auto [plane, bytes] : llvm::zip_equal(planes.drop_front(2), from.drop_front()))
@@ -286,16 +350,19 @@ void NmAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef
   SmallVector<ArrayRef<char>> views(unpacked.begin(), unpacked.end());
   WholeMatrix whole(shape, encoding, views);
   BitPlane elements = whole.ofKept(unpacked[0].size()), values = whole.ofKept(planes[0].size());
-  llvm::parallelFor(0, shape[0], [&](int64_t row) {
+  forRows(shape[0], [&](int64_t first, int64_t end) {
     SmallVector<uint8_t> indices(shape[1] / getM() * getN());
-    loadIndices(planes[1], shape[0], row, indices);
-    SmallVector<uint32_t> zeros = whole.loadZeros(row), line(shape[1]);
-    for (int64_t column = 0; column < shape[1]; ++column)
-      line[column] = whole.zeroOf(zeros, column);
-    for (auto [kept, index] : llvm::enumerate(indices))
-      line[kept / getN() * getM() + index] = values.load(planes[0], row, kept);
-    for (auto [column, element] : llvm::enumerate(line))
-      elements.store(unpacked[0], row, column, element);
+    SmallVector<uint32_t> line(shape[1]), kept(indices.size());
+    for (int64_t row = first; row < end; ++row) {
+      loadIndices(planes[1], shape[0], row, indices);
+      values.loadRow(planes[0], row, MutableArrayRef(kept));
+      whole.forZeros(row, [&](int64_t from, int64_t to, uint32_t zero) {
+        std::fill(line.begin() + from, line.begin() + to, zero);
+      });
+      for (auto [place, index] : llvm::enumerate(indices))
+        line[place / getN() * getM() + index] = kept[place];
+      elements.storeRow(unpacked[0], row, ArrayRef(line));
+    }
   });
   encoding.unpack(shape, elementType, views, dense);
 }

@@ -283,16 +283,33 @@ static OpSchema makeGatherBlockQuantized() {
   return schema;
 }
 
-static OpSchema makeMoE() {
-  OpSchema schema =
-      makeSchema("MoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_experts_bias?", "fc2_experts_weights",
-                          "fc2_experts_bias?", "fc3_experts_weights?", "fc3_experts_bias?"},
-                         {"output"}});
+static OpSchema makeExperts(const char *name, const Signature &signature) {
+  OpSchema schema = makeSchema(name, signature);
   schema.Attr("activation_type", "", AttributeProto::STRING, std::string("relu"));
   addFloats(schema, {{"activation_alpha", 1.0f}, {"activation_beta", 0.0f}});
   schema.Attr("swiglu_limit", "", AttributeProto::FLOAT, false);
   addIntegers(schema, {{"k", 1}, {"normalize_routing_weights", 0}, {"use_sparse_mixer", 0}, {"swiglu_fusion", 0}});
   schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
+  return schema;
+}
+
+static OpSchema makeMoE() {
+  return makeExperts("MoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_experts_bias?",
+                              "fc2_experts_weights", "fc2_experts_bias?", "fc3_experts_weights?", "fc3_experts_bias?"},
+                             {"output"}});
+}
+
+static OpSchema makeQMoE() {
+  OpSchema schema = makeExperts(
+      "QMoE", {{"input", "router_probs", "fc1_experts_weights", "fc1_scales?", "fc1_experts_bias?",
+                "fc2_experts_weights", "fc2_scales?", "fc2_experts_bias?", "fc3_experts_weights?", "fc3_scales?",
+                "fc3_experts_bias?", "fc1_zero_points?", "fc2_zero_points?", "fc3_zero_points?", "router_weights?"},
+               {"output"}});
+  addIntegers(schema, {{"expert_weight_bits", 4}});
+  for (const char *name : {"block_size", "accuracy_level", "fc1_expert_weight_bits", "fc2_expert_weight_bits",
+                           "fc3_expert_weight_bits", "weights_prepacked"})
+    schema.Attr(name, "", AttributeProto::INT, false);
+  schema.Attr("quant_type", "", AttributeProto::STRING, std::string("int"));
   return schema;
 }
 
@@ -302,7 +319,7 @@ void registerMicrosoftSchemas() {
   registerAll(makeNormalizations());
   registerAll(makeActivations());
   registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
-               makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE()});
+               makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE()});
 }
 
 } // namespace hone::onnxir

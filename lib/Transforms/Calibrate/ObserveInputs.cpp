@@ -6,6 +6,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/Transforms/SplitExperts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -23,10 +24,19 @@ using namespace mlir;
 
 namespace hone {
 
-/// The parameter that `linear` multiplies with, or null.
+/// The parameter that `linear` multiplies with, or the expert in one, or null.
 static StringAttr getWeightName(LinearOp linear) {
-  auto get = linear.getWeight().getDefiningOp<GetParamOp>();
-  return get ? get.getNameAttr().getAttr() : nullptr;
+  auto expert = linear.getWeight().getDefiningOp<tensor::ExtractSliceOp>();
+  Value weight = expert ? expert.getSource() : Value(linear.getWeight());
+  if (auto unpack = weight.getDefiningOp<UnpackOp>(); unpack && expert)
+    weight = unpack.getTensor();
+  auto get = weight.getDefiningOp<GetParamOp>();
+  if (!get)
+    return nullptr;
+  if (!expert || expert.getStaticSize(0) == 0)
+    return get.getNameAttr().getAttr();
+  int64_t number = expert.getStaticOffset(0) / expert.getStaticSize(0);
+  return StringAttr::get(linear.getContext(), getExpertName(get.getName(), number));
 }
 
 std::vector<ObservedSite> listObservedSites(ModuleOp module) {
@@ -71,7 +81,12 @@ struct ObserveInputs : impl::ObserveInputsBase<ObserveInputs> {
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());
-    function.walk([&](Operation *op) { splitMlp(rewriter, op); });
+    function.walk([&](Operation *op) {
+      if (auto moe = dyn_cast<MoeOp>(op))
+        splitMoe(rewriter, moe);
+      else
+        splitMlp(rewriter, op);
+    });
     SmallVector<LinearOp> layers = findLayers(function);
     llvm::IntEqClasses sites = numberSites(layers);
     llvm::DenseSet<Value> observed;
@@ -99,8 +114,6 @@ private:
         layers.push_back(linear);
       else if (linear)
         skip(op, "its weight is no parameter");
-      else if (isa<MoeOp>(op))
-        skip(op, "its experts choose their rows one by one");
     });
     return layers;
   }

@@ -91,21 +91,26 @@ static Value decomposeMlp(LocBuilder &builder, MlpOp op) {
 
 namespace {
 
+/// A layer of the experts: `rows` of the matrix are an expert's, of which `count` are read, `step` apart from `first` on.
+struct ExpertLayer {
+  Value weights, bias;
+  int64_t rows, first, step, count;
+};
+
 /// Loops are those of expert_ids `[…, T]`, then a row of an expert's matrix, then a column.
 class MoeBuilder {
 public:
   MoeBuilder(LocBuilder &builder, MoeOp op)
       : builder(builder), op(op), f32(builder.getF32Type()),
         sizes(tensor::getMixedSizes(builder, builder.getLoc(), op.getExpertIds())),
-        lastExpert(arith::SubIOp::create(builder, asIndex(builder, getSize(builder, op.getUp(), 0)),
-                                         arith::ConstantIndexOp::create(builder, 1))) {
+        lastExpert(arith::ConstantIndexOp::create(builder, op.getExpertCount() - 1)) {
     row = sizes.size();
     chosen = loopRange(0, row);
   }
   Value build();
 
 private:
-  Value buildProducts(Value x, ArrayRef<int64_t> leading, Value weights, Value bias);
+  Value buildProducts(Value x, ArrayRef<int64_t> leading, const ExpertLayer &layer);
   Value buildSum(Value blocks);
 
   /// The expert's number, or that of the last expert if there is none of this number.
@@ -124,28 +129,38 @@ private:
 
 } // namespace
 
-/// The f32 products `[…, T, N]` of the rows of x with those of each chosen expert's matrix in `weights` `[E, N, K]`, plus its
-/// row of `bias` `[E, N]` unless that is null.
-Value MoeBuilder::buildProducts(Value x, ArrayRef<int64_t> leading, Value weights, Value bias) {
-  Value matrices = getPlain(builder, weights);
+static Value buildMultiple(LocBuilder &b, Value index, int64_t factor, Value plus) {
+  Value product = arith::MulIOp::create(b, index, arith::ConstantIndexOp::create(b, factor));
+  return arith::AddIOp::create(b, product, plus);
+}
+
+/// The f32 products `[…, T, count]` of the rows of x, rounded if the encoding of the weights says so, with rows of each chosen
+/// expert, plus the bias unless that is null.
+Value MoeBuilder::buildProducts(Value x, ArrayRef<int64_t> leading, const ExpertLayer &layer) {
+  EncodedReader weights(builder, layer.weights);
+  x = buildActivations(builder, x, layer.weights);
   Sizes resultSizes = sizes;
-  resultSizes.push_back(getSize(builder, matrices, 1));
+  resultSizes.push_back(builder.getIndexAttr(layer.count));
   int64_t column = row + 1;
+  auto rowOf = [&](LocBuilder &b) {
+    return buildMultiple(b, linalg::IndexOp::create(b, row), layer.step,
+                         arith::ConstantIndexOp::create(b, layer.first));
+  };
   SmallVector<Operand> operands{{x, with(leading, {column})}, {op.getExpertIds(), chosen}};
   Value sum = buildReduce(builder, Reduction::Sum, resultSizes, operands, [&](LocBuilder &b, ValueRange args) -> Value {
-    SmallVector<Value> place{clamp(b, args[1]), linalg::IndexOp::create(b, row), linalg::IndexOp::create(b, column)};
-    return arith::MulFOp::create(b, args[0], extractF32(b, matrices, place));
+    Value place[] = {buildMultiple(b, clamp(b, args[1]), layer.rows, rowOf(b)), linalg::IndexOp::create(b, column)};
+    return arith::MulFOp::create(b, args[0], convertFloat(b, weights.read(b, place), f32));
   });
-  if (!bias)
+  if (!layer.bias)
     return sum;
   operands = {{sum, loopRange(0, column)}, {op.getExpertIds(), chosen}};
   return buildMap(builder, resultSizes, f32, operands, [&](LocBuilder &b, ValueRange args) -> Value {
-    SmallVector<Value> place{clamp(b, args[1]), linalg::IndexOp::create(b, row)};
-    return arith::AddFOp::create(b, args[0], extractF32(b, bias, place));
+    SmallVector<Value> place{clamp(b, args[1]), rowOf(b)};
+    return arith::AddFOp::create(b, args[0], extractF32(b, layer.bias, place));
   });
 }
 
-/// The sum of the blocks `[…, T, N]` of the chosen experts that exist, each times its weight.
+/// The sum of the blocks `[…, T, K]` of the chosen experts that exist, each times its weight.
 Value MoeBuilder::buildSum(Value blocks) {
   int64_t leading = row - 1, result = leading, choice = row;
   Sizes resultSizes = getResultSizes(builder, op);
@@ -163,10 +178,20 @@ Value MoeBuilder::buildSum(Value blocks) {
 Value MoeBuilder::build() {
   Type elements = op.getX().getType().getElementType();
   ArrayRef<int64_t> leading = ArrayRef(chosen).drop_back();
-  Value up = buildProducts(op.getX(), leading, op.getUp(), op.getUpBias());
-  Value gate = op.getGate() ? buildProducts(op.getX(), leading, op.getGate(), op.getGateBias()) : Value();
-  Value hidden = buildHidden(builder, op.getActivation(), up, gate, elements);
-  return roundTo(builder, buildSum(buildProducts(hidden, chosen, op.getDown(), op.getDownBias())), elements);
+  int64_t width = op.getHiddenSize(), outputs = op.getUp().getType().getDimSize(1);
+  ExpertLayer up{op.getUp(), op.getUpBias(), width, 0, 1, width};
+  ExpertLayer gate{op.getGate(), op.getGateBias(), width, 0, 1, width};
+  if (std::optional<FusedRows> fused = op.getFused()) {
+    bool isAlternate = *fused == FusedRows::Alternate;
+    gate = {op.getUp(), op.getUpBias(), 2 * width, 0, isAlternate ? 2 : 1, width};
+    up = gate;
+    up.first = isAlternate ? 1 : width;
+  }
+  Value upRows = buildProducts(op.getX(), leading, up);
+  Value gateRows = gate.weights ? buildProducts(op.getX(), leading, gate) : Value();
+  Value hidden = buildHidden(builder, op.getActivation(), upRows, gateRows, elements);
+  Value blocks = buildProducts(hidden, chosen, {op.getDown(), op.getDownBias(), outputs, 0, 1, outputs});
+  return roundTo(builder, buildSum(blocks), elements);
 }
 
 static Value decomposeMoe(LocBuilder &builder, MoeOp op) { return MoeBuilder(builder, op).build(); }

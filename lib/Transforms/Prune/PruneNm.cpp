@@ -34,7 +34,10 @@ private:
   bool needsStatistics() const { return method != "magnitude"; }
   std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
   FailureOr<std::string> prune(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
-  LogicalResult pruneBothWays(ParamOp param, const compress::Weight &weight, MeasuredInputs &inputs) const;
+  LogicalResult pruneBothWays(const MeasuredWeight &measured, const compress::Weight &weight,
+                              MeasuredInputs &inputs) const;
+  LogicalResult pruneWeight(const MeasuredWeight &measured, MutableArrayRef<float> elements,
+                            MeasuredInputs &inputs) const;
   LogicalResult pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const;
 };
 } // namespace
@@ -71,16 +74,18 @@ std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, cons
   int64_t columns = param.getTensorType().getDimSize(1);
   if (columns % m != 0)
     return ("its " + Twine(columns) + " inputs are no multiple of " + Twine(m)).str();
-  int64_t rows = param.getTensorType().getDimSize(0);
+  int64_t experts = inputs.countExperts(param),
+          rows = param.getTensorType().getDimSize(0) / std::max<int64_t>(experts, 1);
   if (transposable && rows % compress::kMaskBlock != 0)
     return ("its " + Twine(rows) + " outputs are no multiple of " + Twine(compress::kMaskBlock)).str();
-  return needsStatistics() && !inputs.has(param) ? "nothing was measured of its inputs" : "";
+  return needsStatistics() && !inputs.has(param) && experts == 0 ? "nothing was measured of its inputs" : "";
 }
 
-LogicalResult PruneNm::pruneBothWays(ParamOp param, const compress::Weight &weight, MeasuredInputs &inputs) const {
+LogicalResult PruneNm::pruneBothWays(const MeasuredWeight &measured, const compress::Weight &weight,
+                                     MeasuredInputs &inputs) const {
   std::vector<float> importance;
-  if (method == "wanda") {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  if (method == "wanda" && inputs.has(measured)) {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
     if (failed(moment))
       return failure();
     for (int64_t j = 0; j < moment->size; ++j)
@@ -91,24 +96,37 @@ LogicalResult PruneNm::pruneBothWays(ParamOp param, const compress::Weight &weig
 }
 
 LogicalResult PruneNm::pruneElements(ParamOp param, MutableArrayRef<float> elements, MeasuredInputs &inputs) const {
-  compress::Weight weight = asWeight(param, elements);
+  int64_t experts = inputs.countExperts(param);
+  if (experts == 0)
+    return pruneWeight(param, elements, inputs);
+  size_t size = elements.size() / experts;
+  for (int64_t expert = 0; expert < experts; ++expert)
+    if (failed(pruneWeight({param, expert}, elements.slice(expert * size, size), inputs)))
+      return failure();
+  return success();
+}
+
+/// By magnitude where a method needs what was not measured: an expert that no row chose.
+LogicalResult PruneNm::pruneWeight(const MeasuredWeight &measured, MutableArrayRef<float> elements,
+                                   MeasuredInputs &inputs) const {
+  compress::Weight weight = asWeight(measured.param, elements);
   compress::NmPattern pattern{n, m};
   if (transposable)
-    return pruneBothWays(param, weight, inputs);
-  if (method == "magnitude") {
+    return pruneBothWays(measured, weight, inputs);
+  if (method == "magnitude" || !inputs.has(measured)) {
     compress::pruneByMagnitude(weight, pattern);
   } else if (method == "wanda") {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
     if (failed(moment))
       return failure();
     compress::pruneByWanda(weight, *moment, pattern);
   } else {
-    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, /*isOrdered=*/false);
+    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/false);
     if (failed(factor))
       return failure();
     compress::pruneBySparseGpt(weight, **factor, pattern);
   }
-  return checkFinite(param, elements);
+  return checkFinite(measured.param, elements);
 }
 
 /// Lets embeddings read a copy of what products read.
@@ -141,12 +159,12 @@ FailureOr<std::string> PruneNm::prune(ParamOp param, ArrayRef<GetParamOp> reads,
   std::string what = ("is pruned to " + Twine(n) + " of " + Twine(m) + " by " + method.getValue()).str();
   if (transposable)
     what += ", in rows and columns";
-  if (!inputs.has(param))
+  if (!inputs.has(param) && inputs.countExperts(param) == 0)
     return what;
   FailureOr<std::string> error = inputs.describeError(param, *before, elements);
   if (failed(error))
     return failure();
-  return what + ", " + *error;
+  return error->empty() ? what : what + ", " + *error;
 }
 
 void PruneNm::runOnOperation() {

@@ -59,8 +59,8 @@ private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
   FailureOr<Outputs> measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
                                     MeasuredInputs &inputs) const;
-  std::vector<EncodingInterface> getForms(RankedTensorType type) const;
-  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, MeasuredInputs &inputs) const;
+  std::vector<EncodingInterface> getForms(RankedTensorType type, bool isOfExperts) const;
+  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, bool isOfExperts, MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
@@ -98,13 +98,14 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   return success();
 }
 
-/// Levels alone, and beside shares of outliers; 8 bits need none.
-std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type) const {
+/// Levels alone, and beside shares of outliers; 8 bits need none, and kernels of experts know none.
+std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, bool isOfExperts) const {
   std::vector<EncodingInterface> forms;
   for (AffineAttr affine : levels) {
     forms.push_back(affine);
     for (double share : kOutlierShares)
-      if (EncodingInterface form = withOutliers(affine, type, share); affine.getBits() < 8 && form != forms.back())
+      if (EncodingInterface form = withOutliers(affine, type, share);
+          !isOfExperts && affine.getBits() < 8 && form != forms.back())
         forms.push_back(form);
   }
   return forms;
@@ -142,7 +143,8 @@ static double getSlotsOfPanel(DenseSparseAttr sparse, RankedTensorType type) {
          static_cast<double>(compress::countSparsePanels(type.getDimSize(0)));
 }
 
-FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, MeasuredInputs &inputs) const {
+FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, bool isOfExperts,
+                                              MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
     return failure();
@@ -152,7 +154,7 @@ FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, M
   if (failed(outputs) || failed(cost))
     return failure();
   RankedTensorType type = param.getTensorType();
-  Choices choices{getForms(type), {}};
+  Choices choices{getForms(type, isOfExperts), {}};
   for (EncodingInterface form : choices.forms) {
     auto sparse = dyn_cast<DenseSparseAttr>(form);
     AffineAttr affine = sparse ? sparse.getBase() : cast<AffineAttr>(form);
@@ -173,6 +175,10 @@ static bool isTable(ArrayRef<GetParamOp> reads) {
                       [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
 }
 
+static bool isOfExperts(ArrayRef<GetParamOp> reads) {
+  return llvm::any_of(reads, [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<MoeOp>); });
+}
+
 FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
   Budget budget;
   for (auto &[op, reads] : findReads(getOperation())) {
@@ -183,7 +189,7 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
-    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), inputs);
+    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), isOfExperts(reads), inputs);
     if (failed(choices))
       return failure();
     budget.weights[op] = std::move(*choices);

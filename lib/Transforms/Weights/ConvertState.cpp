@@ -6,9 +6,6 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 
 namespace hone {
@@ -32,22 +29,6 @@ static bool isReadBesideASlot(Value value) {
     auto attention = cast<AttentionOp>(user);
     return attention.getKey().getDefiningOp<KvAppendOp>() && attention.getValue().getDefiningOp<KvAppendOp>();
   });
-}
-
-/// `fresh` rounded to `elements`.
-static Value narrow(OpBuilder &b, Location loc, Value fresh, Type elements) {
-  auto type = cast<RankedTensorType>(fresh.getType());
-  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, fresh), elements);
-  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
-  Value narrowed = linalg::GenericOp::create(b, loc, init.getType(), fresh, init, {map, map}, iterators,
-                                             [&](OpBuilder &nested, Location at, ValueRange args) {
-                                               Value element = arith::TruncFOp::create(nested, at, elements, args[0]);
-                                               linalg::YieldOp::create(nested, at, element);
-                                             })
-                       .getResult(0);
-  auto wanted = RankedTensorType::get(type.getShape(), elements);
-  return narrowed.getType() == wanted ? narrowed : Value(tensor::CastOp::create(b, loc, wanted, narrowed));
 }
 
 namespace {
@@ -104,12 +85,8 @@ StringRef SlotUsers::getObstacle(SlotAttr slot) const {
 }
 
 SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
-  for (KvAppendOp append : appends) {
-    OpBuilder b(append);
-    if (!encoding)
-      append.getFreshMutable().assign(narrow(b, append.getLoc(), append.getFresh(), elements));
+  for (KvAppendOp append : appends)
     append.getAll().setType(getKept(append.getAll().getType()));
-  }
   return SlotAttr::get(&getContext(), slot.getName(), getKept(slot.getType()), slot.getAxis());
 }
 

@@ -37,19 +37,31 @@ FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) 
   return inputs;
 }
 
+bool MeasuredInputs::has(const MeasuredWeight &weight) const {
+  std::optional<int64_t> found = file ? file->findInput(weight.getName()) : std::nullopt;
+  return found && (!weight.expert || file->hasRows(*found));
+}
+
+int64_t MeasuredInputs::countExperts(ParamOp weight) const {
+  int64_t count = 0;
+  while (file && file->findInput(getExpertName(weight.getSymName(), count)))
+    ++count;
+  return count;
+}
+
 FailureOr<double> MeasuredInputs::getCost(ParamOp weight) const {
   if (!hasCosts())
     return 1;
-  auto cost = file->readCost(view(weight));
+  auto cost = file->readCost(weight.getSymName().str());
   if (failed(report(weight.getLoc(), cost.status())))
     return failure();
   return *cost;
 }
 
 /// Whether what is kept is the input of `weight` as it is now.
-bool MeasuredInputs::isKept(ParamOp weight) const {
-  std::optional<InputRotation> rotation = getInputRotation(weight);
-  return input == *file->findInput(view(weight)) && getChannelScales(weight) == ArrayRef<float>(scales) &&
+bool MeasuredInputs::isKept(const MeasuredWeight &weight) const {
+  std::optional<InputRotation> rotation = getInputRotation(weight.param);
+  return input == *file->findInput(weight.getName()) && getChannelScales(weight.param) == ArrayRef<float>(scales) &&
          seed.has_value() == rotation.has_value() &&
          (!rotation || *rotation == InputRotation{ArrayRef<float>(gain), *seed});
 }
@@ -77,9 +89,10 @@ void MeasuredInputs::changeMoment(ParamOp weight) {
   }
 }
 
-FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
-  int64_t wanted = *file->findInput(view(weight)), size = weight.getTensorType().getDimSize(1);
-  if (!isKept(weight)) {
+FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(const MeasuredWeight &measured) {
+  ParamOp weight = measured.param;
+  int64_t wanted = *file->findInput(measured.getName()), size = weight.getTensorType().getDimSize(1);
+  if (!isKept(measured)) {
     input.reset();
     factor.reset();
     std::optional<KeptInputs> kept = getKeptInputs(weight);
@@ -87,7 +100,7 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
     if (failed(report(weight.getLoc(), read.status())))
       return failure();
     if (absl::Status status = compress::checkMoment({*read, kept ? kept->all : size}); !status.ok())
-      return weight.emitError() << "cannot use the statistics of the input of " << weight.getSymName() << ": "
+      return weight.emitError() << "cannot use the statistics of the input of " << measured.getName() << ": "
                                 << std::string(status.message());
     // Weights with the same input have lost the same of it.
     moment = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
@@ -95,12 +108,12 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(ParamOp weight) {
     input = wanted;
   }
   if (static_cast<int64_t>(moment.size()) != size * size)
-    return weight.emitError() << "expected the input of " << weight.getSymName() << " to have " << size
+    return weight.emitError() << "expected the input of " << measured.getName() << " to have " << size
                               << " channels, but the statistics share it with a weight that has others";
   return compress::SecondMoment{moment, size};
 }
 
-FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(ParamOp weight, bool isOrdered) {
+FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(const MeasuredWeight &weight, bool isOrdered) {
   FailureOr<compress::SecondMoment> moment = getMoment(weight);
   if (failed(moment))
     return failure();
@@ -110,30 +123,53 @@ FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(ParamOp wei
       order = compress::orderByDiagonal(*moment);
     auto created = compress::InverseFactor::create(*moment, order);
     if (!created.ok())
-      return weight.emitError() << "cannot use the statistics of the input of " << weight.getSymName() << ": "
-                                << std::string(created.status().message());
+      return ParamOp(weight.param).emitError() << "cannot use the statistics of the input of " << weight.getName()
+                                               << ": " << std::string(created.status().message());
     factor = std::move(*created);
     isFactorOrdered = isOrdered;
   }
   return &*factor;
 }
 
-FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<float> before, ArrayRef<float> after) {
+FailureOr<double> MeasuredInputs::measureError(const MeasuredWeight &weight, ArrayRef<float> before,
+                                               ArrayRef<float> after) {
   FailureOr<compress::SecondMoment> moment = getMoment(weight);
   if (failed(moment))
     return failure();
   auto view = [&](ArrayRef<float> elements) {
-    return asWeight(weight, {const_cast<float *>(elements.data()), elements.size()});
+    return asWeight(weight.param, {const_cast<float *>(elements.data()), elements.size()});
   };
-  double error = 0;
-  auto measure = [&] { error = compress::relativeOutputError(view(before), view(after), *moment); };
-  weight.getContext()->executeAction<MeasureErrorAction>(measure, {weight.getOperation()}, weight, error);
-  return llvm::formatv("with a relative error of {0:F4} of its outputs", error).str();
+  return compress::relativeOutputError(view(before), view(after), *moment);
+}
+
+FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<float> before, ArrayRef<float> after) {
+  int64_t experts = countExperts(weight), measured = 0;
+  FailureOr<double> error = experts == 0 ? measureError(weight, before, after) : FailureOr<double>(0);
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    if (!has({weight, expert}))
+      continue;
+    size_t size = before.size() / experts;
+    FailureOr<double> one =
+        measureError({weight, expert}, before.slice(expert * size, size), after.slice(expert * size, size));
+    if (failed(one))
+      return failure();
+    *error += *one;
+    ++measured;
+  }
+  if (failed(error))
+    return failure();
+  if (experts > 0 && measured == 0)
+    return std::string();
+  double mean = *error / static_cast<double>(std::max<int64_t>(measured, 1)), reported = 0;
+  weight.getContext()->executeAction<MeasureErrorAction>([&] { reported = mean; }, {weight.getOperation()}, weight,
+                                                         reported);
+  return llvm::formatv("with a relative error of {0:F4} of its outputs", mean).str();
 }
 
 compress::Weight asWeight(ParamOp weight, MutableArrayRef<float> elements) {
-  RankedTensorType type = weight.getTensorType();
-  return {{elements.data(), elements.size()}, type.getDimSize(0), type.getDimSize(1)};
+  int64_t columns = weight.getTensorType().getDimSize(1);
+  return {
+      {elements.data(), elements.size()}, columns == 0 ? 0 : static_cast<int64_t>(elements.size()) / columns, columns};
 }
 
 LogicalResult checkFinite(ParamOp weight, ArrayRef<float> elements) {

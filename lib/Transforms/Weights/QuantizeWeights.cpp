@@ -45,17 +45,24 @@ private:
   LogicalResult readShare(MLIRContext *context);
   AffineAttr makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
   AffineAttr getLevels(ParamOp param) const;
-  EncodingInterface getEncoding(ParamOp param) const;
+  EncodingInterface getEncoding(ParamOp param, bool isOfExperts = false) const;
   EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
-  FailureOr<std::vector<float>> getImportance(ParamOp param, bool isTable, MeasuredInputs &inputs) const;
-  FailureOr<std::vector<float>> getCosts(ParamOp param, bool isTable, bool hasFeedback, MeasuredInputs &inputs) const;
-  FailureOr<compress::Outliers> markOutliers(ParamOp param, const compress::Weight &weight, int64_t slots, bool isTable,
-                                             bool hasFeedback, MeasuredInputs &inputs) const;
-  FailureOr<RoundedWeight> roundToNearest(ParamOp param, const compress::Weight &weight,
+  FailureOr<std::vector<float>> getImportance(const MeasuredWeight &measured, bool isTable,
+                                              MeasuredInputs &inputs) const;
+  FailureOr<std::vector<float>> getCosts(const MeasuredWeight &measured, bool isTable, bool hasFeedback,
+                                         MeasuredInputs &inputs) const;
+  FailureOr<compress::Outliers> markOutliers(const MeasuredWeight &measured, const compress::Weight &weight,
+                                             int64_t slots, bool isTable, bool hasFeedback,
+                                             MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundToNearest(const MeasuredWeight &measured, const compress::Weight &weight,
                                           const compress::Outliers &marks, bool isTable, MeasuredInputs &inputs) const;
-  FailureOr<RoundedWeight> roundWithFeedback(ParamOp param, const compress::Weight &weight,
+  FailureOr<RoundedWeight> roundWithFeedback(const MeasuredWeight &measured, const compress::Weight &weight,
                                              const compress::Outliers &marks, MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> round(const MeasuredWeight &measured, const compress::Weight &weight, int64_t slots,
+                                 bool isTable, MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
+                                        MeasuredInputs &inputs) const;
 
   AffineAttr encoding, outputEncoding;                   // the second may be null
   double share = 0;                                      // of elements that are kept apart
@@ -120,10 +127,11 @@ LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
   return success(isKnown && succeeded(checkMethod(context)) && succeeded(readShare(context)));
 }
 
-static bool isTableOf(ArrayRef<GetParamOp> reads) {
-  return llvm::any_of(reads,
-                      [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
+template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
+  return llvm::any_of(reads, [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<Op>); });
 }
+
+static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
 
 /// `rounded` as the storage of a parameter of `type`.
 static Attribute makeStorage(const RoundedWeight &rounded, RankedTensorType type) {
@@ -146,11 +154,11 @@ static Attribute makeStorage(const RoundedWeight &rounded, RankedTensorType type
   return DictionaryAttr::get(type.getContext(), entries);
 }
 
-/// The form that was chosen for `param`, or that of all.
-EncodingInterface QuantizeWeights::getEncoding(ParamOp param) const {
+/// The form that was chosen for `param`, or that of all; kernels of experts know no outliers.
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param, bool isOfExperts) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
     return chosen;
-  return withOutliers(encoding, param.getTensorType(), share);
+  return withOutliers(encoding, param.getTensorType(), isOfExperts ? 0.0 : share);
 }
 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
@@ -164,12 +172,13 @@ AffineAttr QuantizeWeights::getLevels(ParamOp param) const {
   return sparse ? sparse.getBase() : cast<AffineAttr>(chosen);
 }
 
-FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool isTable,
+FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeight &measured, bool isTable,
                                                              MeasuredInputs &inputs) const {
+  ParamOp param = measured.param;
   std::vector<float> importance(param.getTensorType().getDimSize(1), 1.0f);
-  if (isTable || !inputs.has(param))
+  if (isTable || !inputs.has(measured))
     return importance;
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
   if (failed(moment))
     return failure();
   for (auto [i, element] : llvm::enumerate(importance))
@@ -178,11 +187,11 @@ FailureOr<std::vector<float>> QuantizeWeights::getImportance(ParamOp param, bool
 }
 
 /// What an error of each column costs: its importance, or where columns behind it make up for it, what is left of that.
-FailureOr<std::vector<float>> QuantizeWeights::getCosts(ParamOp param, bool isTable, bool hasFeedback,
+FailureOr<std::vector<float>> QuantizeWeights::getCosts(const MeasuredWeight &measured, bool isTable, bool hasFeedback,
                                                         MeasuredInputs &inputs) const {
   if (!hasFeedback)
-    return getImportance(param, isTable, inputs);
-  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, actOrder);
+    return getImportance(measured, isTable, inputs);
+  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
   if (failed(factor))
     return failure();
   std::vector<float> costs((*factor)->size());
@@ -191,9 +200,10 @@ FailureOr<std::vector<float>> QuantizeWeights::getCosts(ParamOp param, bool isTa
   return costs;
 }
 
-FailureOr<compress::Outliers> QuantizeWeights::markOutliers(ParamOp param, const compress::Weight &weight,
-                                                            int64_t slots, bool isTable, bool hasFeedback,
-                                                            MeasuredInputs &inputs) const {
+FailureOr<compress::Outliers> QuantizeWeights::markOutliers(const MeasuredWeight &measured,
+                                                            const compress::Weight &weight, int64_t slots, bool isTable,
+                                                            bool hasFeedback, MeasuredInputs &inputs) const {
+  ParamOp param = measured.param;
   if (slots == 0)
     return compress::Outliers();
   std::string name = param.getSymName().str();
@@ -209,9 +219,9 @@ FailureOr<compress::Outliers> QuantizeWeights::markOutliers(ParamOp param, const
       return failure();
     return compress::markHighest(*read, weight.columns, slots);
   }
-  if (outlierMethod == "magnitude" || !inputs.has(param))
+  if (outlierMethod == "magnitude" || !inputs.has(measured))
     return compress::markLargest(weight, slots);
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
   if (failed(moment))
     return failure();
   return compress::markSensitive(weight, *moment, slots);
@@ -228,12 +238,13 @@ static FailureOr<compress::SparseWeight> detach(ParamOp param, const compress::W
   return std::move(*apart);
 }
 
-FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(ParamOp param, const compress::Weight &weight,
+FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &measured, const compress::Weight &weight,
                                                          const compress::Outliers &marks, bool isTable,
                                                          MeasuredInputs &inputs) const {
+  ParamOp param = measured.param;
   FailureOr<std::vector<float>> importance = std::vector<float>();
   if (scales == "mse")
-    importance = getImportance(param, isTable, inputs);
+    importance = getImportance(measured, isTable, inputs);
   std::vector<float> others(weight.elements.begin(), weight.elements.end());
   compress::Weight rest{others, weight.rows, weight.columns};
   FailureOr<compress::SparseWeight> apart = detach(param, rest, marks);
@@ -245,11 +256,13 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(ParamOp param, const co
   return RoundedWeight{std::move(*rounded), std::move(*apart)};
 }
 
-FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const compress::Weight &weight,
+FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight &measured,
+                                                            const compress::Weight &weight,
                                                             const compress::Outliers &marks,
                                                             MeasuredInputs &inputs) const {
-  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, actOrder);
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  ParamOp param = measured.param;
+  FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
   if (failed(factor) || failed(moment))
     return failure();
   compress::AffineFormat format = getLevels(param).getFormat();
@@ -268,20 +281,64 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(ParamOp param, const
   return RoundedWeight{std::move(*rounded), std::move(*apart)};
 }
 
+FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, const compress::Weight &weight,
+                                                int64_t slots, bool isTable, MeasuredInputs &inputs) const {
+  bool hasFeedback = method == "gptq" && inputs.has(measured) && !isTable;
+  FailureOr<compress::Outliers> marks = markOutliers(measured, weight, slots, isTable, hasFeedback, inputs);
+  if (failed(marks))
+    return failure();
+  return hasFeedback ? roundWithFeedback(measured, weight, *marks, inputs)
+                     : roundToNearest(measured, weight, *marks, isTable, inputs);
+}
+
+/// Each expert by what was measured of it.
+FailureOr<RoundedWeight> QuantizeWeights::roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
+                                                       MeasuredInputs &inputs) const {
+  int64_t rows = weight.rows / experts;
+  RoundedWeight all{{getLevels(param).getFormat(), weight.rows, weight.columns}, {}};
+  all.levels.levels.clear();
+  all.levels.scales.clear();
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    compress::Weight part{weight.elements.subspan(expert * rows * weight.columns, rows * weight.columns), rows,
+                          weight.columns};
+    FailureOr<RoundedWeight> one = round({param, expert}, part, /*slots=*/0, /*isTable=*/false, inputs);
+    if (failed(one))
+      return failure();
+    llvm::append_range(all.levels.levels, one->levels.levels);
+    llvm::append_range(all.levels.scales, one->levels.scales);
+  }
+  return all;
+}
+
+/// What a remark says of weights that are not rounded with feedback although that was asked for.
+static std::string describeMethod(ParamOp param, bool isTable, int64_t experts, MeasuredInputs &inputs) {
+  if (isTable)
+    return ", rounded to nearest: an embedding reads it";
+  if (experts == 0)
+    return inputs.has(param) ? "" : ", rounded to nearest: nothing was measured of its inputs";
+  int64_t missing = 0;
+  for (int64_t expert = 0; expert < experts; ++expert)
+    missing += !inputs.has({param, expert});
+  if (missing == 0)
+    return "";
+  return (", " + Twine(missing) + " of " + Twine(experts) + " experts rounded to nearest: no row chose them").str();
+}
+
 FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) {
   std::string what = ("is stored in " + Twine(getLevels(param).getBits()) + " bits an element").str();
-  EncodingInterface chosen = getEncoding(param);
+  EncodingInterface chosen = getEncoding(param, isReadBy<MoeOp>(reads));
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
   if (share > 0 || count > 0)
-    what += (", and " + Twine(slots) + " slots of elements in 16").str();
-  bool isTable = isTableOf(reads), hasFeedback = method == "gptq" && inputs.has(param) && !isTable;
-  if (method == "gptq" && !hasFeedback)
-    what += isTable ? ", rounded to nearest: an embedding reads it"
-                    : ", rounded to nearest: nothing was measured of its inputs";
+    what += isReadBy<MoeOp>(reads) ? ", with no elements apart: no kernel of experts reads them"
+                                   : (", and " + Twine(slots) + " slots of elements in 16").str();
+  bool isTable = isTableOf(reads);
+  int64_t experts = inputs.countExperts(param);
+  if (method == "gptq")
+    what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
-  if (!inputs.has(param) && scales == "absmax" && (slots == 0 || outlierMethod == "magnitude")) {
+  if (!inputs.has(param) && experts == 0 && scales == "absmax" && (slots == 0 || outlierMethod == "magnitude")) {
     changeEncoding(param, reads, chosen);
     return what;
   }
@@ -289,21 +346,18 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   if (failed(before) || failed(checkFinite(param, *before)))
     return failure();
   compress::Weight weight = asWeight(param, *before);
-  FailureOr<compress::Outliers> marks = markOutliers(param, weight, slots, isTable, hasFeedback, inputs);
-  if (failed(marks))
-    return failure();
-  FailureOr<RoundedWeight> rounded = hasFeedback ? roundWithFeedback(param, weight, *marks, inputs)
-                                                 : roundToNearest(param, weight, *marks, isTable, inputs);
+  FailureOr<RoundedWeight> rounded =
+      experts > 0 ? roundExperts(param, weight, experts, inputs) : round(param, weight, slots, isTable, inputs);
   if (failed(rounded))
     return failure();
-  if (inputs.has(param)) {
+  if (inputs.has(param) || experts > 0) {
     std::vector<float> after(before->size());
     compress::writeValues(rounded->levels, getLevels(param).getFormat(), asWeight(param, after));
     compress::attach(rounded->outliers, asWeight(param, after));
     FailureOr<std::string> error = inputs.describeError(param, *before, after);
     if (failed(error))
       return failure();
-    what += ", " + *error;
+    what += error->empty() ? "" : ", " + *error;
   }
   changeEncoding(param, reads, chosen);
   param.setStorageAttr(makeStorage(*rounded, param.getTensorType()));

@@ -45,6 +45,8 @@ static std::string getObstacleToUse(ArrayRef<GetParamOp> reads) {
     for (OpOperand &use : read->getUses()) {
       if (!takesEncoding(use))
         return "something other than products and embeddings reads it";
+      if (isa<MoeOp>(use.getOwner()))
+        return "experts have no kernel that skips zeros";
       isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
     }
   return isMultiplied ? "" : "no product reads it";

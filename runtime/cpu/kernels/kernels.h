@@ -104,6 +104,17 @@ void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints,
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.write_keys.f32, .f16, .bf16 and hone.write_values.f32, .f16, .bf16: fresh[B, H, S, D] f32 → cache[B, H, capacity, width]
+/// of the type; ints {first}. Positions first … first + S - 1 of the cache become `fresh`, rounded to the nearest and of two to the
+/// even one, as BlockedKeyLayout and BlockedValueLayout of runtime/cpu/packing/cache_blocks.h have them; nothing else is
+/// written but what fills a position up, with zeros. The runtime calls them, no program does.
+void writeKeysF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void writeKeysF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void writeKeysBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void writeValuesF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void writeValuesF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.attention.blocks.f32, .f16, .bf16: the same with key as BlockedKeyLayout and value as BlockedValueLayout of
 /// runtime/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
 /// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite.

@@ -3,6 +3,7 @@
 //
 // The kernels of one level by name.
 
+#include "expert_kernels.h"
 #include "kernels.h"
 
 #include "kernel_row.h"

@@ -68,3 +68,26 @@ func.func @not_weights(%x: tensor<?x4xf32>, %y: tensor<4x6xf32>) -> (tensor<?x6x
   %1 = "onnx.Gemm"(%x, %w) {alpha = 0.5 : f32} : (tensor<?x4xf32>, tensor<4x6xf32>) -> tensor<?x6xf32>
   return %0, %1 : tensor<?x6xf32>, tensor<?x6xf32>
 }
+
+// -----
+
+// The matrices of experts lie in one parameter that is split into them: each is a parameter of its own, of bytes in the same place.
+// CHECK-NOT: hone.param @experts :
+// CHECK-DAG: hone.param @experts.0 : tensor<4x3xf32, #hone.stored<f32, transposed>> = #hone.external<"model.bin", 64, 48>
+// CHECK-DAG: hone.param @experts.1 : tensor<4x3xf32, #hone.stored<f32, transposed>> = #hone.external<"model.bin", 112, 48>
+// CHECK-LABEL: @split_weight
+// CHECK: %[[FIRST:.*]] = hone.get_param @experts.0
+// CHECK: hone.linear %arg0, %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = hone.get_param @experts.1
+// CHECK: hone.linear %arg1, %[[SECOND]]
+hone.param @experts : tensor<2x3x4xf32> = #hone.external<"model.bin", 64, 96>
+func.func @split_weight(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %first = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %w = hone.get_param @experts : tensor<2x3x4xf32>
+  %parts:2 = "onnx.Split"(%w) {axis = 0 : i64, num_outputs = 2 : i64} : (tensor<2x3x4xf32>) -> (tensor<1x3x4xf32>, tensor<1x3x4xf32>)
+  %a = "onnx.Squeeze"(%parts#0, %first) : (tensor<1x3x4xf32>, tensor<1xi64>) -> tensor<3x4xf32>
+  %b = "onnx.Squeeze"(%parts#1, %first) : (tensor<1x3x4xf32>, tensor<1xi64>) -> tensor<3x4xf32>
+  %0 = "onnx.MatMul"(%x, %a) : (tensor<?x3xf32>, tensor<3x4xf32>) -> tensor<?x4xf32>
+  %1 = "onnx.MatMul"(%y, %b) : (tensor<?x3xf32>, tensor<3x4xf32>) -> tensor<?x4xf32>
+  return %0, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}

@@ -3,8 +3,8 @@
 !x = tensor<?x?x4xf32>
 !ids = tensor<?x?x2xi64>
 !p = tensor<?x?x2xf32>
-!up = tensor<8x6x4xf32>
-!down = tensor<8x4x6xf32>
+!up = tensor<48x4xf32>
+!down = tensor<32x6xf32>
 
 // CHECK-LABEL: @gated
 func.func @gated(%x: !x, %ids: !ids, %p: !p, %u: !up, %d: !down, %bi: tensor<8x6xf32>, %bn: tensor<8x4xf32>) -> !x {
@@ -20,4 +20,15 @@ func.func @plain(%x: tensor<?x4xf32>, %ids: tensor<?x1xi32>, %p: tensor<?x1xf32>
   %0 = hone.moe relu %x, experts(%ids, %p), up(%u), down(%d)
      : (tensor<?x4xf32>, tensor<?x1xi32>, tensor<?x1xf32>, !up, !down) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @fused
+func.func @fused(%x: tensor<?x4xf32>, %ids: tensor<?x2xi32>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %b: tensor<8x12xf32>, %d: !down) -> tensor<?x4xf32> {
+  // CHECK: hone.moe silu %{{.*}}, experts(%{{.*}}, %{{.*}}), up(%{{.*}}, %{{.*}}), down(%{{.*}}) fused halves : (
+  %0 = hone.moe silu %x, experts(%ids, %p), up(%u, %b), down(%d) fused halves
+     : (tensor<?x4xf32>, tensor<?x2xi32>, tensor<?x2xf32>, tensor<96x4xf32>, !down, tensor<8x12xf32>) -> tensor<?x4xf32>
+  // CHECK: down(%{{.*}}) fused alternate : (
+  %1 = hone.moe silu %0, experts(%ids, %p), up(%u), down(%d) fused alternate
+     : (tensor<?x4xf32>, tensor<?x2xi32>, tensor<?x2xf32>, tensor<96x4xf32>, !down) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
 }

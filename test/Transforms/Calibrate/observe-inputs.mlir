@@ -10,7 +10,10 @@
 // REMARK-DAG: [Passed] Observed {{.*}}"the input of down is observed at site 2"
 // REMARK-DAG: [Passed] Observed {{.*}}"the input of twice is observed at site 3"
 // REMARK-DAG: [Missed] Observed {{.*}}"its input is not observed: its weight is no parameter"
-// REMARK-DAG: [Missed] Observed {{.*}}"its input is not observed: its experts choose their rows one by one"
+// REMARK-DAG: [Passed] Observed {{.*}}"the input of experts[0] is observed at site 4"
+// REMARK-DAG: [Passed] Observed {{.*}}"the input of experts[1] is observed at site 6"
+// REMARK-DAG: [Passed] Observed {{.*}}"the input of second[0] is observed at site 5"
+// REMARK-DAG: [Passed] Observed {{.*}}"the input of second[1] is observed at site 7"
 // ABSENT: error: expected a function 'absent' to observe, but the module has none
 
 hone.param @query : tensor<4x4xf32> = dense<0.0> : tensor<4x4xf32>
@@ -19,7 +22,8 @@ hone.param @gate : tensor<6x4xf32> = dense<0.0> : tensor<6x4xf32>
 hone.param @up : tensor<6x4xf32> = dense<0.0> : tensor<6x4xf32>
 hone.param @down : tensor<4x6xf32> = dense<0.0> : tensor<4x6xf32>
 hone.param @twice : tensor<4x4xf32> = dense<0.0> : tensor<4x4xf32>
-hone.param @experts : tensor<2x4x4xf32> = dense<0.0> : tensor<2x4x4xf32>
+hone.param @experts : tensor<8x4xf32> = dense<0.0> : tensor<8x4xf32>
+hone.param @second : tensor<8x4xf32> = dense<0.0> : tensor<8x4xf32>
 
 // One observation where an input is computed, for all layers that read it.
 // CHECK-LABEL: @forward
@@ -36,6 +40,12 @@ hone.param @experts : tensor<2x4x4xf32> = dense<0.0> : tensor<2x4x4xf32>
 // CHECK: hone.observe %[[DOWN]] site 3
 // CHECK: %[[ONCE:.*]] = hone.linear %[[DOWN]]
 // CHECK: hone.observe %[[ONCE]] site 3
+// Each expert is shown the rows that chose it, and zeros in place of the others; so is its second layer.
+// CHECK: hone.observe %[[CHOSEN:.*]] site 4
+// CHECK: %[[MATRIX:.*]] = tensor.extract_slice %{{.*}}[0, 0] [4, 4] [1, 1]
+// CHECK: hone.linear %[[CHOSEN]], %[[MATRIX]]
+// CHECK-NOT: hone.moe
+// CHECK-COUNT-3: hone.observe
 // CHECK-NOT: hone.observe
 // OTHER: func.func @forward
 // OTHER-NOT: hone.observe
@@ -49,7 +59,8 @@ func.func @forward(%x: tensor<?x4xf32>, %w: tensor<4x4xf32>, %ids: tensor<?x1xi6
   %up = hone.get_param @up : tensor<6x4xf32>
   %down = hone.get_param @down : tensor<4x6xf32>
   %twice = hone.get_param @twice : tensor<4x4xf32>
-  %experts = hone.get_param @experts : tensor<2x4x4xf32>
+  %experts = hone.get_param @experts : tensor<8x4xf32>
+  %second = hone.get_param @second : tensor<8x4xf32>
   %0 = hone.linear %x, %query : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %1 = hone.linear %x, %key : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
   %2 = hone.gated_mlp silu %0, gate(%gate), up(%up), down(%down)
@@ -57,8 +68,8 @@ func.func @forward(%x: tensor<?x4xf32>, %w: tensor<4x4xf32>, %ids: tensor<?x1xi6
   %3 = hone.linear %2, %twice : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %4 = hone.linear %3, %twice : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %5 = hone.linear %4, %w : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
-  %6 = hone.moe relu %5, experts(%ids, %p), up(%experts), down(%experts)
-    : (tensor<?x4xf32>, tensor<?x1xi64>, tensor<?x1xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<?x4xf32>
+  %6 = hone.moe relu %5, experts(%ids, %p), up(%experts), down(%second)
+    : (tensor<?x4xf32>, tensor<?x1xi64>, tensor<?x1xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<?x4xf32>
   return %6, %1 : tensor<?x4xf32>, tensor<?x2xf32>
 }
 

@@ -136,7 +136,7 @@ TEST_P(Nm, MeansTheSameInPanels) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Nm,
                          testing::Values(std::pair(1, 1), std::pair(16, 8), std::pair(17, 9), std::pair(3, 25),
-                                         std::pair(0, 5), std::pair(5, 0), std::pair(33, 24)));
+                                         std::pair(0, 5), std::pair(5, 0), std::pair(33, 24), std::pair(130, 2)));
 
 TEST_F(NmLayout, PanelsHaveKernelsForTwoOfFour) {
   EXPECT_TRUE(hrt::PanelsAttr::canPack(NmAttr::get(2, 4, affine(4, 32, true, false))));
@@ -176,6 +176,22 @@ TEST_F(NmLayout, RefusesMoreThanItKeeps) {
   Planes whole = pack(encoding.getWhole(), {2, 8}, values), to;
   EXPECT_FALSE(repack(encoding, {2, 8}, encoding.getWhole(), whole, to));
   EXPECT_FALSE(repack(encoding, {2, 8}, affine(8, 0, false, false), whole, to)); // other numbers
+}
+
+TEST_F(NmLayout, NamesTheFirstMisfitOfManyRows) {
+  constexpr int64_t rows = 1000, columns = 8;
+  std::vector<float> values(rows * columns, 0);
+  auto fill = [&](int64_t row, int64_t group) { std::fill_n(values.begin() + row * columns + group * 4, 3, 1.0f); };
+  auto find = [&]() {
+    llvm::ArrayRef<char> bytes(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
+    return NmAttr::get(2, 4, typeOf(f32())).findMisfit({rows, columns}, {}, bytes);
+  };
+  EXPECT_EQ(find(), std::nullopt);
+  fill(999, 0);
+  EXPECT_EQ(find(), std::pair(int64_t{999}, int64_t{0}));
+  for (int64_t row = 998; row >= 333; --row)
+    fill(row, row % 2);
+  EXPECT_EQ(find(), std::pair(int64_t{333}, int64_t{1}));
 }
 
 } // namespace

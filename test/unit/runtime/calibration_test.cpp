@@ -105,6 +105,11 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
   Array rows = makeArray<float>(HONE_F32, {1, 2, 2}, {1, -2, 3, 0.5});
   ASSERT_EQ(messageOf(statistics.add(0, rows.view())), "OK");
   ASSERT_EQ(messageOf(statistics.add(0, rows.view())), "OK");
+  // Rows of zeros count nowhere.
+  Array zeros = makeArray<float>(HONE_F32, {1, 3, 2}, {0, 0, 1, -2, 0, 0});
+  Array other = makeArray<float>(HONE_F32, {1, 2}, {3, 0.5});
+  ASSERT_EQ(messageOf(statistics.add(0, zeros.view())), "OK");
+  ASSERT_EQ(messageOf(statistics.add(0, other.view())), "OK");
   // Columns of a matrix are rows through strides.
   hone_tensor turned = rows.view();
   turned.rank = 2;
@@ -122,7 +127,7 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
   EXPECT_THAT(read(*file, "0.absmax"), ElementsAre(3, 2));
   EXPECT_THAT(read(*file, "1.second_moment"), ElementsAre(5));
   EXPECT_THAT(read(*file, "2.second_moment"), testing::Each(0));
-  EXPECT_EQ(*reinterpret_cast<const int64_t *>(file->bytesOf(*file->find("0.rows"))), 4);
+  EXPECT_EQ(*reinterpret_cast<const int64_t *>(file->bytesOf(*file->find("0.rows"))), 6);
   EXPECT_EQ(*reinterpret_cast<const int64_t *>(file->bytesOf(*file->find("2.rows"))), 0);
   EXPECT_TRUE(file->find("0.rows")->shape.empty());
   EXPECT_THAT(read(*file, "cost of down"), ElementsAre(0.5f));

@@ -7,17 +7,20 @@
 #include "cpu/packing/cache_blocks.h"
 #include "support.h"
 
+#include <bit>
+#include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace hone::test {
 namespace {
 
 constexpr int64_t kBatch = 2, kHeads = 3, kSize = 19;
 
-/// The number of an element, which no other has; bits of bf16 for 16-bit slots.
-float numberOf(int64_t b, int64_t h, int64_t p, int64_t d) {
-  return static_cast<float>(1 + d + kSize * (p % 50 + 50 * (h + kHeads * b)));
+/// What a slot keeps of x.
+uint32_t bitsOf(hone_dtype dtype, float x) {
+  if (dtype == HONE_F32)
+    return std::bit_cast<uint32_t>(x);
+  return dtype == HONE_F16 ? std::bit_cast<uint16_t>(static_cast<_Float16>(x)) : std::bit_cast<uint32_t>(x) >> 16;
 }
 
 class StateBlocks : public testing::TestWithParam<std::pair<hone_dtype, io::StateLayout>> {
@@ -33,6 +36,13 @@ protected:
 
   rt::Slot &slot() { return state->slots()[0]; }
 
+  /// The number of an element, which no other has, and which the slot holds exactly.
+  float numberOf(int64_t b, int64_t h, int64_t p, int64_t d) const {
+    auto number = static_cast<int>(1 + d + kSize * (p % 50 + 50 * (h + kHeads * b)));
+    int fractions = info.dtype == HONE_BF16 ? 128 : 1024;
+    return std::ldexp(1 + static_cast<float>(number % fractions) / static_cast<float>(fractions), number / fractions);
+  }
+
   /// Positions first ≤ p < first + count, as a view whose heads and positions are swapped.
   absl::StatusOr<hone_tensor> append(int64_t count, float factor = 1) {
     int64_t first = state->length() + slot().appended();
@@ -42,26 +52,17 @@ protected:
       for (int64_t p = 0; p < count; ++p)
         for (int64_t h = 0; h < kHeads; ++h)
           for (int64_t d = 0; d < kSize; ++d)
-            set(((b * count + p) * kHeads + h) * kSize + d, numberOf(b, h, first + p, d) * factor);
+            fresh.as<float>()[static_cast<size_t>(((b * count + p) * kHeads + h) * kSize + d)] =
+                numberOf(b, h, first + p, d) * factor;
     hone_tensor view = fresh.view();
-    view.dtype = info.dtype;
     std::swap(view.sizes[1], view.sizes[2]);
     std::swap(view.strides[1], view.strides[2]);
     return slot().append(view, state->length());
   }
 
-  void set(int64_t index, float value) {
-    if (info.dtype == HONE_F32)
-      fresh.as<float>()[static_cast<size_t>(index)] = value;
-    else
-      reinterpret_cast<uint16_t *>(fresh.data())[index] = bits(value);
-  }
-
-  static uint16_t bits(float value) { return static_cast<uint16_t>(value == value ? value : 0xffff); }
-
-  float read(const hone_tensor &all, int64_t b, int64_t h, int64_t offset) const {
+  uint32_t read(const hone_tensor &all, int64_t b, int64_t h, int64_t offset) const {
     offset += b * all.strides[0] + h * all.strides[1];
-    return info.dtype == HONE_F32 ? static_cast<const float *>(all.data)[offset]
+    return info.dtype == HONE_F32 ? static_cast<const uint32_t *>(all.data)[offset]
                                   : static_cast<const uint16_t *>(all.data)[offset];
   }
 
@@ -72,8 +73,8 @@ protected:
       for (int64_t h = 0; h < kHeads; ++h)
         for (int64_t p = 0; p < room; ++p)
           for (int64_t d = 0; d < kSize; ++d) {
-            float number = numberOf(b, h, p, d), wanted = info.dtype == HONE_F32 ? number : bits(number);
-            ASSERT_EQ(read(all, b, h, layout.ofPosition(p) + layout.ofElement(d)), p < positions ? wanted : 0)
+            uint32_t wanted = p < positions ? bitsOf(info.dtype, numberOf(b, h, p, d)) : 0;
+            ASSERT_EQ(read(all, b, h, layout.ofPosition(p) + layout.ofElement(d)), wanted)
                 << "position " << p << " of " << positions << ", element " << d;
           }
   }
@@ -124,6 +125,46 @@ TEST_P(StateBlocks, NothingIsLeftOfWhatWasDropped) {
   expect(append(60), 74);
 }
 
+TEST_P(StateBlocks, MemoryServesTheNextSequence) {
+  ASSERT_TRUE(append(100, std::numeric_limits<float>::quiet_NaN()).ok());
+  commit();
+  const void *memory = append(1)->data;
+  state->reset();
+  auto all = append(3);
+  expect(all, 3);
+  EXPECT_EQ(all->data, memory);
+  commit();
+  expect(append(90), 93);
+}
+
+TEST_P(StateBlocks, OtherSizesGetOtherMemory) {
+  ASSERT_TRUE(append(100).ok());
+  commit();
+  state->reset();
+  auto all = slot().view(0, {{"batch", {kBatch + 1, "tokens"}}});
+  ASSERT_TRUE(all.ok()) << messageOf(all);
+  EXPECT_EQ(all->sizes[0], kBatch + 1);
+  EXPECT_EQ(all->sizes[2], 0);
+}
+
+TEST_P(StateBlocks, NumbersBetweenAreRounded) {
+  constexpr float third = 1.0f / 3, nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t count : {1, 32}) { // alone, and as a block
+    for (auto [given, kept] : {std::pair(third, info.dtype == HONE_BF16 ? 0x1.56p-2f : third), std::pair(nan, nan)}) {
+      fresh = makeArray<float>(HONE_F32, {1, kHeads, count, kSize},
+                               std::vector<float>(static_cast<size_t>(kHeads * count * kSize), given));
+      auto all = slot().append(fresh.view(), 0);
+      ASSERT_TRUE(all.ok()) << messageOf(all);
+      uint32_t bits = read(*all, 0, 1, 0), magnitude = info.dtype == HONE_F32 ? 0x7fffffff : 0x7fff;
+      if (kept == kept)
+        EXPECT_EQ(bits, bitsOf(info.dtype, kept));
+      else
+        EXPECT_GT(bits & magnitude, bitsOf(info.dtype, INFINITY));
+      state->reset();
+    }
+  }
+}
+
 TEST_P(StateBlocks, RoomIsOfWholeBlocks) {
   state->reserve(130);
   expect(append(129), 129);
@@ -142,6 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Slots, StateBlocks,
                          testing::Values(std::pair(HONE_F32, io::StateLayout::KeyBlocks),
                                          std::pair(HONE_F32, io::StateLayout::ValueBlocks),
                                          std::pair(HONE_F16, io::StateLayout::KeyBlocks),
+                                         std::pair(HONE_F16, io::StateLayout::ValueBlocks),
                                          std::pair(HONE_BF16, io::StateLayout::KeyBlocks),
                                          std::pair(HONE_BF16, io::StateLayout::ValueBlocks)));
 

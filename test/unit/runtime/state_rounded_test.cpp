@@ -179,7 +179,7 @@ TEST_P(StateRounded, KeepsNothingButF32) {
   hone_tensor fresh = {.data = numbers.data(), .dtype = HONE_F16, .rank = 4};
   std::ranges::copy(std::vector<int64_t>{kBatch, kHeads, 1, kSize}, fresh.sizes);
   std::ranges::copy(std::vector<int64_t>{kHeads * kSize, kSize, kSize, 1}, fresh.strides);
-  EXPECT_THAT(messageOf(state.slots()[0].append(fresh, 0)), testing::HasSubstr("holds f32"));
+  EXPECT_THAT(messageOf(state.slots()[0].append(fresh, 0)), testing::HasSubstr("takes f32"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Slots, StateRounded,

@@ -3,11 +3,13 @@
 //
 // Linear layers with packed f32, f16 and bf16 weights, and pairs of them.
 
+#include "../expert_kernels.h"
 #include "../kernels.h"
 
 #include "band_mlp.h"
 #include "dense_activations.h"
 #include "dense_block.h"
+#include "experts.h"
 #include "layer.h"
 #include "tile_engine.h"
 #include "tile_rows.h"
@@ -116,7 +118,41 @@ template <typename Format> void runMlp(const hone_tensor *operands, const int64_
           });
 }
 
+/// Floats for layers of experts.
+template <typename Elements> struct DenseExperts {
+  static constexpr int64_t kPlanes = 1;
+
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Elements>(x, *planes, y, epilogue);
+  }
+};
+
 } // namespace
+
+void expertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<DenseExperts<F32Format>>(operands, ints);
+}
+
+void expertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<DenseExperts<F32Format>>(operands, ints);
+}
+
+void expertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<DenseExperts<F16Format>>(operands, ints);
+}
+
+void expertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<DenseExperts<F16Format>>(operands, ints);
+}
+
+void expertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<DenseExperts<Bf16Format>>(operands, ints);
+}
+
+void expertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<DenseExperts<Bf16Format>>(operands, ints);
+}
 
 void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runDense<F32Format>(operands, ints);

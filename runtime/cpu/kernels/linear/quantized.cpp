@@ -3,9 +3,11 @@
 //
 // Linear layers with packed weights of 8, 4, 3 and 2 bits, and pairs of them.
 
+#include "../expert_kernels.h"
 #include "../kernels.h"
 
 #include "band_mlp.h"
+#include "experts.h"
 #include "quantized_kernel.h"
 #include "tile_quantized.h"
 #include "tile_unpacked.h"
@@ -85,7 +87,50 @@ template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, con
           });
 }
 
+/// Levels for layers of experts; ints are {group, bits, at_least}.
+template <typename Levels> struct QuantizedExperts {
+  static constexpr int64_t kPlanes = 3;
+
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    QuantizedOperand operand = {{planes[0], planes[1], planes[2], ints[0]}, ints[1], ints[2] != 0};
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Levels>(x, operand, y, epilogue);
+  }
+};
+
 } // namespace
+
+void expertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExperts<U8Levels>>(operands, ints);
+}
+
+void expertSumU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExperts<U8Levels>>(operands, ints);
+}
+
+void expertHiddenU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExperts<U4Levels>>(operands, ints);
+}
+
+void expertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExperts<U4Levels>>(operands, ints);
+}
+
+void expertHiddenU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExperts<U3Levels>>(operands, ints);
+}
+
+void expertSumU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExperts<U3Levels>>(operands, ints);
+}
+
+void expertHiddenU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExperts<U2Levels>>(operands, ints);
+}
+
+void expertSumU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExperts<U2Levels>>(operands, ints);
+}
 
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantized<U8Levels>(operands, ints);

@@ -1,0 +1,193 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Fresh keys and values on their way into blocks (cpu/packing/cache_blocks.h), rounded to the elements of the cache.
+
+#include "../kernels.h"
+
+#include "../../packing/cache_blocks.h"
+#include "../rows.h"
+#include "../transpose.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace {
+
+typedef uint16_t Shorts __attribute__((ext_vector_type(16)));
+
+/// Elements of a cache, to the nearest and of two to the even one.
+struct F32Elements {
+  using Bits = uint32_t;
+  using Lanes = Words;
+  static constexpr int64_t word = 1;
+  static Lanes encode(Vector x) { return loadAs<Words>(&x); }
+};
+
+struct F16Elements {
+  using Bits = uint16_t;
+  using Lanes = Shorts;
+  static constexpr int64_t word = 1;
+  static Lanes encode(Vector x) {
+    typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+    auto halves = __builtin_convertvector(x, Halves);
+    return loadAs<Shorts>(&halves);
+  }
+};
+
+struct Bf16Elements {
+  using Bits = uint16_t;
+  using Lanes = Shorts;
+  static constexpr int64_t word = 2;
+  static Lanes encode(Vector x) {
+    Words bits = loadAs<Words>(&x), upper = bits >> 16;
+    Words rounded = (bits + 0x7fff + (upper & 1)) >> 16;
+    return __builtin_convertvector(x == x ? rounded : upper | 0x40, Shorts); // NaN stays one
+  }
+};
+
+/// Elements d … d + 15 of a row of `size`; what is behind it is 0.
+inline Vector loadSome(Row row, int64_t d, int64_t size) {
+  if (row.stride == 1 && d + kLanes <= size)
+    return load(row.data + d);
+  float some[kLanes] = {};
+  for (int64_t i = 0; d + i < size && i < kLanes; ++i)
+    some[i] = row[d + i];
+  return load(some);
+}
+
+/// The rows of a head, and the memory of its blocks.
+template <typename Elements> struct Head {
+  float *data;
+  int64_t positionStride, elementStride, size;
+  typename Elements::Bits *memory;
+
+  Vector at(int64_t s, int64_t d) const { return loadSome({data + s * positionStride, elementStride}, d, size); }
+};
+
+template <typename Elements> struct KeyWriter {
+  using Layout = BlockedKeyLayout;
+  static constexpr int64_t positions = kCacheLanes; // that a whole block has
+
+  /// Sixteen rows from `s` on become the block at `position`: its words are their columns.
+  static void writeBlock(const Head<Elements> &head, const Layout &layout, int64_t s, int64_t position) {
+    auto *to = head.memory + layout.ofPosition(position);
+    for (int64_t d = 0; d < layout.width; d += Elements::word * kLanes) {
+      Vector rows[kLanes];
+      for (int64_t i = 0; i < kLanes; ++i)
+        rows[i] = wordsOf(head, s + i, d);
+      transpose(rows);
+      for (int64_t i = 0; i < kLanes && d + i * Elements::word < layout.width; ++i)
+        storeWords(to + layout.ofElement(d + i * Elements::word), rows[i]);
+    }
+  }
+
+private:
+  /// Sixteen words of a row: pairs of bf16, else floats, which are rounded when they are stored.
+  static Vector wordsOf(const Head<Elements> &head, int64_t s, int64_t d) {
+    if constexpr (Elements::word == 1) {
+      return head.at(s, d);
+    } else {
+      typename Elements::Lanes halves[2] = {Elements::encode(head.at(s, d)), Elements::encode(head.at(s, d + kLanes))};
+      return loadAs<Vector>(halves);
+    }
+  }
+
+  static void storeWords(typename Elements::Bits *to, Vector words) {
+    if constexpr (Elements::word == 1) {
+      auto lanes = Elements::encode(words);
+      __builtin_memcpy(to, &lanes, sizeof lanes);
+    } else {
+      __builtin_memcpy(to, &words, sizeof words);
+    }
+  }
+};
+
+template <typename Elements> struct ValueWriter {
+  using Layout = BlockedValueLayout;
+  static constexpr int64_t positions = kCacheLanes * Elements::word;
+
+  static void writeBlock(const Head<Elements> &head, const Layout &layout, int64_t s, int64_t position) {
+    for (int64_t i = 0; i < kCacheLanes; ++i) {
+      auto *to = head.memory + layout.ofPosition(position + i);
+      for (int64_t d = 0; d < layout.width; d += kLanes)
+        storeWords(to + layout.ofElement(d), head, s + i, d);
+    }
+  }
+
+private:
+  /// Sixteen words: elements of a position, and where a word has two also those of the position sixteen behind it.
+  static void storeWords(typename Elements::Bits *to, const Head<Elements> &head, int64_t s, int64_t d) {
+    auto lanes = Elements::encode(head.at(s, d));
+    if constexpr (Elements::word == 1) {
+      __builtin_memcpy(to, &lanes, sizeof lanes);
+    } else {
+      Words low = __builtin_convertvector(lanes, Words);
+      Words high = __builtin_convertvector(Elements::encode(head.at(s + kCacheLanes, d)), Words);
+      Words words = low | high << 16;
+      __builtin_memcpy(to, &words, sizeof words);
+    }
+  }
+};
+
+template <typename Elements, typename Layout>
+void writePosition(const Head<Elements> &head, const Layout &layout, int64_t s, int64_t position) {
+  auto *to = head.memory + layout.ofPosition(position);
+  for (int64_t d = 0; d < head.size; d += kLanes) {
+    auto lanes = Elements::encode(head.at(s, d));
+    for (int64_t i = 0; i < kLanes && d + i < head.size; ++i)
+      to[layout.ofElement(d + i)] = lanes[i];
+  }
+}
+
+template <typename Elements, template <typename> typename Writer>
+void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
+  using Blocks = Writer<Elements>;
+  const hone_tensor &fresh = operands[0], &cache = operands[1];
+  if (isAbsent(fresh))
+    return;
+  int64_t first = ints[0], heads = fresh.sizes[1], count = fresh.sizes[2], size = fresh.sizes[3];
+  typename Blocks::Layout layout(Elements::word, size);
+  // A task is what goes into one run of kCacheBlockPositions positions of a head.
+  int64_t firstRun = first / kCacheBlockPositions, runs = (first + count - 1) / kCacheBlockPositions - firstRun + 1;
+  int64_t tasks = fresh.sizes[0] * heads * runs;
+#pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
+  for (int64_t task = 0; task < tasks; ++task) {
+    int64_t row = task / runs, run = firstRun + task % runs, sequence = row / heads, number = row % heads;
+    Head<Elements> head = {floats(fresh) + sequence * fresh.strides[0] + number * fresh.strides[1], fresh.strides[2],
+                           fresh.strides[3], size,
+                           static_cast<typename Elements::Bits *>(cache.data) + sequence * cache.strides[0] +
+                               number * cache.strides[1]};
+    int64_t position = larger(first, run * kCacheBlockPositions);
+    int64_t end = smaller(first + count, (run + 1) * kCacheBlockPositions);
+    while (position < end)
+      if (position % Blocks::positions == 0 && position + Blocks::positions <= end) {
+        Blocks::writeBlock(head, layout, position - first, position);
+        position += Blocks::positions;
+      } else {
+        writePosition(head, layout, position - first, position);
+        ++position;
+      }
+  }
+}
+
+} // namespace
+
+void writeKeysF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<F32Elements, KeyWriter>(operands, ints);
+}
+void writeKeysF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<F16Elements, KeyWriter>(operands, ints);
+}
+void writeKeysBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<Bf16Elements, KeyWriter>(operands, ints);
+}
+void writeValuesF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<F32Elements, ValueWriter>(operands, ints);
+}
+void writeValuesF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<F16Elements, ValueWriter>(operands, ints);
+}
+void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  writeBlocks<Bf16Elements, ValueWriter>(operands, ints);
+}
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
