@@ -12,6 +12,8 @@
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
+constexpr int64_t kRunPositions = 32; // whole blocks of every layout, and streams that the hardware follows at once
+
 typedef uint16_t Shorts __attribute__((ext_vector_type(16)));
 
 /// Elements of a cache, to the nearest and of two to the even one.
@@ -146,18 +148,19 @@ void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
     return;
   int64_t first = ints[0], heads = fresh.sizes[1], count = fresh.sizes[2], size = fresh.sizes[3];
   typename Blocks::Layout layout(Elements::word, size);
-  // A task is what goes into one run of kCacheBlockPositions positions of a head.
-  int64_t firstRun = first / kCacheBlockPositions, runs = (first + count - 1) / kCacheBlockPositions - firstRun + 1;
-  int64_t tasks = fresh.sizes[0] * heads * runs;
+  // A task is what goes into one run of positions of a head. Heads follow each other, as their rows mostly do in memory: so the
+  // hardware asks for what comes next, and stays in the same pages.
+  int64_t firstRun = first / kRunPositions, runs = (first + count - 1) / kRunPositions - firstRun + 1;
+  int64_t rows = fresh.sizes[0] * heads, tasks = rows * runs;
 #pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
   for (int64_t task = 0; task < tasks; ++task) {
-    int64_t row = task / runs, run = firstRun + task % runs, sequence = row / heads, number = row % heads;
+    int64_t row = task % rows, run = firstRun + task / rows, sequence = row / heads, number = row % heads;
     Head<Elements> head = {floats(fresh) + sequence * fresh.strides[0] + number * fresh.strides[1], fresh.strides[2],
                            fresh.strides[3], size,
                            static_cast<typename Elements::Bits *>(cache.data) + sequence * cache.strides[0] +
                                number * cache.strides[1]};
-    int64_t position = larger(first, run * kCacheBlockPositions);
-    int64_t end = smaller(first + count, (run + 1) * kCacheBlockPositions);
+    int64_t position = larger(first, run * kRunPositions);
+    int64_t end = smaller(first + count, (run + 1) * kRunPositions);
     while (position < end)
       if (position % Blocks::positions == 0 && position + Blocks::positions <= end) {
         Blocks::writeBlock(head, layout, position - first, position);
