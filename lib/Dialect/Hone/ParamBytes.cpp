@@ -9,6 +9,7 @@
 
 #include "hone/Dialect/Hone/ParamBytes.h"
 
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -168,4 +169,33 @@ void hone::writeElements(ParamOp param, ArrayRef<float> elements) {
   if (isa<ConvertedAttr>(param.getStorage()))
     storage = ConvertedAttr::get(param.getContext(), type, storage);
   param.setStorageAttr(storage);
+}
+
+LogicalResult hone::takeIndices(ParamOp param, int64_t axis, ArrayRef<int64_t> indices) {
+  FailureOr<std::vector<float>> elements = readElements(param);
+  if (failed(elements))
+    return failure();
+  RankedTensorType type = param.getTensorType();
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t inner = 1, all = shape[axis];
+  for (int64_t size : ArrayRef(shape).drop_front(axis + 1))
+    inner *= size;
+  std::vector<float> left;
+  left.reserve(elements->size() / all * indices.size());
+  for (size_t outer = 0; outer < elements->size(); outer += all * inner)
+    for (int64_t index : indices)
+      left.insert(left.end(), elements->begin() + outer + index * inner,
+                  elements->begin() + outer + (index + 1) * inner);
+  if (axis == 1 && shape.size() == 2) {
+    keepInputs(param, indices);
+    SmallVector<float> scales;
+    if (ArrayRef<float> before = getChannelScales(param); !before.empty()) {
+      llvm::append_range(scales, llvm::map_range(indices, [&](int64_t column) { return before[column]; }));
+      param->setAttr(kChannelScalesName, DenseF32ArrayAttr::get(param.getContext(), scales));
+    }
+  }
+  shape[axis] = static_cast<int64_t>(indices.size());
+  param.setType(RankedTensorType::get(shape, type.getElementType(), type.getEncoding()));
+  writeElements(param, left);
+  return success();
 }

@@ -301,36 +301,6 @@ FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t 
 
 //===- The pass ---------------------------------------------------------------------------------------------------===//
 
-/// Leaves `kept` of the indices of `param` along `axis`.
-static LogicalResult cutParam(ParamOp param, int64_t axis, ArrayRef<int64_t> kept) {
-  FailureOr<std::vector<float>> elements = readElements(param);
-  if (failed(elements))
-    return failure();
-  RankedTensorType type = param.getTensorType();
-  SmallVector<int64_t> shape(type.getShape());
-  int64_t inner = 1, all = shape[axis];
-  for (int64_t size : ArrayRef(shape).drop_front(axis + 1))
-    inner *= size;
-  std::vector<float> left;
-  left.reserve(elements->size() / all * kept.size());
-  for (size_t outer = 0; outer < elements->size(); outer += all * inner)
-    for (int64_t index : kept)
-      left.insert(left.end(), elements->begin() + outer + index * inner,
-                  elements->begin() + outer + (index + 1) * inner);
-  if (axis == 1 && shape.size() == 2) {
-    keepInputs(param, kept);
-    SmallVector<float> scales;
-    if (ArrayRef<float> before = getChannelScales(param); !before.empty()) {
-      llvm::append_range(scales, llvm::map_range(kept, [&](int64_t column) { return before[column]; }));
-      param->setAttr(kChannelScalesName, DenseF32ArrayAttr::get(param.getContext(), scales));
-    }
-  }
-  shape[axis] = static_cast<int64_t>(kept.size());
-  param.setType(RankedTensorType::get(shape, type.getElementType(), type.getEncoding()));
-  writeElements(param, left);
-  return success();
-}
-
 LogicalResult PruneStructured::prune(Kind &kind, const SymbolTable &symbols, MeasuredInputs &inputs) {
   if (kind.removed == 0)
     return success();
@@ -340,7 +310,7 @@ LogicalResult PruneStructured::prune(Kind &kind, const SymbolTable &symbols, Mea
       return failure();
     cutUnits(*layer.analysis, *isGone, getOperation());
     for (const auto &[name, units] : layer.analysis->params)
-      if (failed(cutParam(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
+      if (failed(takeIndices(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
         return failure();
   }
   return success();

@@ -179,30 +179,12 @@ FailureOr<std::vector<float>> PermuteChannels::measureScores(const Channels &cha
   return scores;
 }
 
-/// Matrices by rows or by columns, vectors as one row.
-static LogicalResult reorder(ParamOp param, bool byColumns, ArrayRef<int64_t> order) {
-  FailureOr<std::vector<float>> elements = readElements(param);
-  if (failed(elements))
-    return failure();
-  RankedTensorType type = param.getTensorType();
-  int64_t rows = type.getRank() == 2 ? type.getDimSize(0) : 1, columns = type.getShape().back();
-  byColumns |= type.getRank() == 1;
-  std::vector<float> changed(elements->size());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      changed[i * columns + j] = (*elements)[byColumns ? i * columns + order[j] : order[i] * columns + j];
-  writeElements(param, changed);
-  return success();
-}
-
 LogicalResult PermuteChannels::reorder(const Channels &channels, ArrayRef<int64_t> order) {
-  for (const auto &[op, isPruned] : channels.columns) {
-    if (failed(hone::reorder(cast<ParamOp>(op), /*byColumns=*/true, order)))
+  for (const auto &[op, isPruned] : channels.columns)
+    if (failed(takeIndices(cast<ParamOp>(op), /*axis=*/1, order)))
       return failure();
-    keepInputs(cast<ParamOp>(op), order);
-  }
   for (Operation *op : channels.rows)
-    if (failed(hone::reorder(cast<ParamOp>(op), /*byColumns=*/false, order)))
+    if (failed(takeIndices(cast<ParamOp>(op), /*axis=*/0, order)))
       return failure();
   return success();
 }

@@ -61,6 +61,10 @@ llvm::FailureOr<std::vector<float>> readStoredElements(ParamOp param);
 /// keeps them now.
 void writeElements(ParamOp param, llvm::ArrayRef<float> elements);
 
+/// Leaves `indices` of those of `param` along `axis`, in that order; of a matrix [N, K] what is kept of its inputs, and their scales,
+/// follow. Fails as readElements does.
+llvm::LogicalResult takeIndices(ParamOp param, int64_t axis, llvm::ArrayRef<int64_t> indices);
+
 } // namespace hone
 
 #endif // HONE_DIALECT_HONE_PARAMBYTES_H

@@ -20,14 +20,14 @@ typedef uint16_t Shorts __attribute__((ext_vector_type(16)));
 struct F32Elements {
   using Bits = uint32_t;
   using Lanes = Words;
-  static constexpr int64_t word = 1;
+  static constexpr int64_t word = cacheWordElements(HONE_F32);
   static Lanes encode(Vector x) { return loadAs<Words>(&x); }
 };
 
 struct F16Elements {
   using Bits = uint16_t;
   using Lanes = Shorts;
-  static constexpr int64_t word = 1;
+  static constexpr int64_t word = cacheWordElements(HONE_F16);
   static Lanes encode(Vector x) {
     typedef _Float16 Halves __attribute__((ext_vector_type(16)));
     auto halves = __builtin_convertvector(x, Halves);
@@ -38,7 +38,7 @@ struct F16Elements {
 struct Bf16Elements {
   using Bits = uint16_t;
   using Lanes = Shorts;
-  static constexpr int64_t word = 2;
+  static constexpr int64_t word = cacheWordElements(HONE_BF16);
   static Lanes encode(Vector x) {
     Words bits = loadAs<Words>(&x), upper = bits >> 16;
     Words rounded = (bits + 0x7fff + (upper & 1)) >> 16;
