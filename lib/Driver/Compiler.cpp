@@ -11,6 +11,7 @@
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
@@ -89,6 +90,9 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
     return failure();
   if (phase.name != "rewrite")
     return pm.run(module);
+  // Who looks at the model behind its rewrites asks which model it was.
+  if (options.rewrite && failed(keepFingerprint(module)))
+    return failure();
   auto rewrite = [&] { return pm.run(module); };
   if (failed(options.recorder ? options.recorder->watch(module, rewrite) : rewrite()))
     return failure();

@@ -95,6 +95,8 @@ struct CalibrateFlags {
                               cl::value_desc("N"), cl::sub(calibrateCommand)};
   cl::opt<int64_t> threads{"threads", cl::desc("Threads (default: one for each processor)"), cl::value_desc("N"),
                            cl::sub(calibrateCommand)};
+  CompressFlags compress{calibrateCommand};
+  FormFlags forms{calibrateCommand};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(calibrateCommand)};
   cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(calibrateCommand)};
@@ -131,6 +133,7 @@ struct CompileFlags {
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
+  FormFlags forms{compileCommand};
   cl::opt<bool> pruneOutputs{"prune-outputs",
                              cl::desc("With --prune=N:M, prune the layers that make the model's results too"),
                              cl::sub(compileCommand)};
@@ -141,22 +144,6 @@ struct CompileFlags {
                                cl::value_desc("USES"), cl::sub(compileCommand)};
   cl::opt<bool> force{"force", cl::desc("Store 2:4 weights without their zeros also where that is slower"),
                       cl::sub(compileCommand)};
-  cl::opt<double> targetBits{
-      "target-bits-per-weight",
-      cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all weights take B bits "
-               "an element"),
-      cl::value_desc("B"), cl::sub(compileCommand)};
-  cl::opt<std::string> outliers{
-      "outliers", cl::desc("Share of the elements to keep in f16 beside the integers of --quantize: 0.45%, say"),
-      cl::value_desc("SHARE"), cl::sub(compileCommand)};
-  cl::opt<std::string> outlierMethod{
-      "outlier-method",
-      cl::desc("How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with --sensitivities, "
-               "else spqr)"),
-      cl::value_desc("METHOD"), cl::sub(compileCommand)};
-  cl::opt<std::string> sensitivities{"sensitivities",
-                                     cl::desc("Safetensors file with the sensitivity of each element of the weights"),
-                                     cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
@@ -289,14 +276,10 @@ static int runCompile(const CompileFlags &flags) {
   options.weights = flags.weights;
   options.cache = flags.cache;
   flags.compress.writeTo(options);
-  if (flags.targetBits.getNumOccurrences() > 0)
-    options.targetBits = flags.targetBits;
+  flags.forms.writeTo(options);
   options.pruneOutputs = flags.pruneOutputs;
   options.tuneFor = flags.tuneFor;
   options.force = flags.force;
-  options.outliers = flags.outliers;
-  options.outlierMethod = flags.outlierMethod;
-  options.sensitivities = flags.sensitivities;
   options.passPipeline = flags.passPipeline;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
@@ -328,6 +311,8 @@ static int runCalibrate(const CalibrateFlags &flags) {
       failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)))
     return 1;
   CalibrateOptions options;
+  flags.compress.writeTo(options.rewrites);
+  flags.forms.writeTo(options.rewrites);
   options.input = flags.input;
   options.tokens = flags.tokens;
   options.output = flags.output;
