@@ -27,8 +27,7 @@ public:
   CodebookRow(const Descent &descent, const Weight &weight, int64_t row, CodebookWeight &rounded,
               const RowOutliers &outliers, double *difference, double *gradient)
       : RowDifference(descent.moment, weight.row(row), difference, gradient), format(descent.format),
-        isFixed(descent.isFixed),
-        indices(std::span(rounded.indices).subspan(row * rounded.columns, rounded.columns)),
+        isFixed(descent.isFixed), indices(std::span(rounded.indices).subspan(row * rounded.columns, rounded.columns)),
         numbers(std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)), outliers(outliers) {}
 
   /// The gradient is left to the caller: `moved` gets, for each column, by how much its difference became less.
@@ -152,8 +151,7 @@ void CodebookRow::refineElement(int64_t column) {
 /// Rows that are refined together.
 class RowBlock {
 public:
-  RowBlock(const Descent &descent, const Weight &weight, int64_t first, CodebookWeight &rounded,
-           SparseWeight *outliers)
+  RowBlock(const Descent &descent, const Weight &weight, int64_t first, CodebookWeight &rounded, SparseWeight *outliers)
       : moment(descent.moment), count(std::min(kDescentRows, weight.rows - first)), differences(count * moment.size),
         moved(count * moment.size), gradients(count * moment.size) {
     for (int64_t r = 0; r < count; ++r) {

@@ -70,7 +70,8 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   observed.fingerprint = std::move(*fingerprint);
   keepEntry(module);
   for (auto &[param, reads] : findReads(module))
-    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty() || cast<ParamOp>(param).getTensorType().getEncoding())
+    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty() ||
+        cast<ParamOp>(param).getTensorType().getEncoding())
       observed.weights.push_back(cast<ParamOp>(param).getSymName().str());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.addPass(createObserveInputs({kEntry.str()}));
@@ -90,16 +91,18 @@ static bool isCompressing(const CompileOptions &options) {
 
 static LogicalResult checkRewrites(const CalibrateOptions &options, Location loc) {
   if (options.rewrites.prune == "structured")
-    return emitError(loc) << "unsupported --prune=structured before inputs are measured: layers of a smaller model have others";
+    return emitError(loc)
+           << "unsupported --prune=structured before inputs are measured: layers of a smaller model have others";
   if (options.costTokens > 0 && isCompressing(options.rewrites))
-    return emitError(loc) << "expected no --cost-tokens with --prune and --quantize: errors cost what they do in the model "
-                             "as it is; the costs in --calibration are kept";
+    return emitError(loc)
+           << "expected no --cost-tokens with --prune and --quantize: errors cost what they do in the model "
+              "as it is; the costs in --calibration are kept";
   return success();
 }
 
 /// The costs in the statistics that the options name, which are those of the model as it is.
-static FailureOr<std::vector<calibration::Cost>> keepCosts(const CalibrateOptions &options, ArrayRef<std::string> weights,
-                                                           Location loc) {
+static FailureOr<std::vector<calibration::Cost>> keepCosts(const CalibrateOptions &options,
+                                                           ArrayRef<std::string> weights, Location loc) {
   std::vector<calibration::Cost> costs;
   if (options.rewrites.calibration.empty())
     return costs;

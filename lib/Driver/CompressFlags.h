@@ -82,9 +82,10 @@ struct FormFlags {
                  llvm::cl::value_desc("SHARE"), llvm::cl::sub(command)},
         outlierMethod{
             "outlier-method",
-            llvm::cl::desc("How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with "
-                           "--sensitivities, and with squeezellm and --calibration; magnitude with squeezellm alone; else "
-                           "spqr)"),
+            llvm::cl::desc(
+                "How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with "
+                "--sensitivities, and with squeezellm and --calibration; magnitude with squeezellm alone; else "
+                "spqr)"),
             llvm::cl::value_desc("METHOD"), llvm::cl::sub(command)},
         sensitivities{"sensitivities",
                       llvm::cl::desc("Safetensors file with the sensitivity of each element of the weights"),

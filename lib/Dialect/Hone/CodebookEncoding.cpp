@@ -26,9 +26,10 @@ LogicalResult CodebookAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
 LogicalResult CodebookAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                            llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != 2 || !isa<Float32Type, Float16Type, BFloat16Type>(elementType)) // codebook C3
-    return emitError() << "expected a tensor of indices into codebooks to have 2 dimensions and elements of f32, f16 or "
-                          "bf16, but got "
-                       << shape.size() << " and " << elementType;
+    return emitError()
+           << "expected a tensor of indices into codebooks to have 2 dimensions and elements of f32, f16 or "
+              "bf16, but got "
+           << shape.size() << " and " << elementType;
   return success();
 }
 

@@ -196,8 +196,7 @@ Value DenseSparseAttr::buildChoice(OpBuilder &builder, Location loc, Type elemen
 
 Value DenseSparseAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                     ValueRange indices) const {
-  Value element =
-      getBase().buildElement(builder, loc, builder.getF32Type(), planes.drop_front(kSparsePlanes), indices);
+  Value element = getBase().buildElement(builder, loc, builder.getF32Type(), planes.drop_front(kSparsePlanes), indices);
   return buildChoice(builder, loc, elementType, planes, indices, element);
 }
 

@@ -53,8 +53,8 @@ void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type element
   };
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t k = 0; k < shape[1]; ++k) {
-      uint16_t number = cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(planes[0]),
-                                                bytes(planes[1]), n, k);
+      uint16_t number =
+          cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(planes[0]), bytes(planes[1]), n, k);
       ArrayRef<char> view(reinterpret_cast<const char *>(&number), sizeof(number));
       to.store(dense, n * shape[1] + k, numbers.load(view, 0));
     }
@@ -71,9 +71,8 @@ Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebo
   Value byte = b.remainder(indices[1], cpu::kTableBytes), sixteen = b.add(b.multiply(quarter, 2), half);
   Value first = b.add(b.multiply(b.divide(indices[1], cpu::kCodebookInputs), cpu::indexLinesOf(layout)),
                       b.multiply(b.divide(sixteen, layout.quads), layout.lines));
-  Value index = b.level(layout, b.remainder(sixteen, layout.quads), [&](Value line) {
-    return b.extract(planes[0], {panel, b.add(first, line), lane, byte});
-  });
+  Value index = b.level(layout, b.remainder(sixteen, layout.quads),
+                        [&](Value line) { return b.extract(planes[0], {panel, b.add(first, line), lane, byte}); });
   index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), index);
   int64_t registers = cpu::tableRegistersOf(layout);
   Value table = b.multiply(quarter, registers), high = index;

@@ -95,7 +95,8 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
   if (!outliers.empty() && outlierMethod == "sensitivity" && statistics.empty() && sensitivities.empty())
     return error() << "expected a file of statistics or of sensitivities for outlier-method 'sensitivity'";
   if (!outliers.empty() && outlierMethod == "spqr" && hasCodebooks())
-    return error() << "unsupported method 'spqr' to choose outliers beside codebooks; supported: magnitude, sensitivity";
+    return error()
+           << "unsupported method 'spqr' to choose outliers beside codebooks; supported: magnitude, sensitivity";
   if (!sensitivities.empty() && method != "squeezellm" && (outliers.empty() || outlierMethod != "sensitivity"))
     return error() << "expected outliers and outlier-method 'sensitivity' with a file of sensitivities";
   return success();
@@ -371,7 +372,8 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   EncodingInterface base = getBase(param);
   auto codebook = dyn_cast<CodebookAttr>(base);
   int64_t elementBits = codebook ? codebook.getBits() : cast<AffineAttr>(base).getBits();
-  std::string what = ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
+  std::string what =
+      ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
   EncodingInterface chosen = getEncoding(param, isReadBy<MoeOp>(reads));
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
@@ -384,7 +386,8 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   if (hasFeedback())
     what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
-  if (!inputs.has(param) && experts == 0 && !codebook && scales == "absmax" && (slots == 0 || outlierMethod == "magnitude")) {
+  if (!inputs.has(param) && experts == 0 && !codebook && scales == "absmax" &&
+      (slots == 0 || outlierMethod == "magnitude")) {
     changeEncoding(param, reads, chosen);
     return what;
   }

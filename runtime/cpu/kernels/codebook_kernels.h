@@ -17,8 +17,10 @@ void packedLinearCodebookU3(hone_call *, const hone_tensor *operands, const int6
 /// hone.packed_linear.outliers.codebook.u4, .u3: the same with starts, columns and outliers of hone.packed_linear.outliers between x and
 /// the indices. W[n, k] = codebook[n, index[n, k]] plus the outlier where there is one. Outliers are multiplied with x as it is; where
 /// weights become bf16 for many rows, the sums do.
-void packedLinearOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
-void packedLinearOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedLinearOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints,
+                                    const double *floats);
+void packedLinearOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints,
+                                    const double *floats);
 
 /// hone.packed_mlp.codebook.u4, .u3: hone.packed_mlp.bf16 with indices and tables in place of each weight.
 void packedMlpCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

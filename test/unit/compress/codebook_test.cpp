@@ -58,7 +58,8 @@ double leastCost(std::vector<float> elements, const std::vector<float> &weights,
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
     next[0] = 0;
     for (size_t begin = 0; begin < n; ++begin) {
-      double weight = 0, mean = 0, cost = 0; // Welford, "Note on a method for calculating corrected sums of squares", 1962
+      double weight = 0, mean = 0,
+             cost = 0; // Welford, "Note on a method for calculating corrected sums of squares", 1962
       for (size_t end = begin; end < n; ++end) {
         double w = weights.empty() ? 1 : weights[order[end]], x = elements[order[end]];
         weight += w;
@@ -154,8 +155,8 @@ TEST(RoundToCodebook, KeepsWhatWasPruned) {
     for (size_t i = 0; i < weight.elements.size(); i += 2)
       weight.elements[i] = 0;
     OwnedWeight settled = weight;
-    auto nearest = roundToCodebook(weight.view(), format), swept =
-                                                               roundToCodebookWithFeedback(settled.view(), format, *factor);
+    auto nearest = roundToCodebook(weight.view(), format),
+         swept = roundToCodebookWithFeedback(settled.view(), format, *factor);
     ASSERT_TRUE(nearest.ok() && swept.ok());
     ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 3, *swept).ok());
     for (const CodebookWeight *rounded : {&*nearest, &*swept})
@@ -169,8 +170,8 @@ TEST(RoundToCodebookWithFeedback, IsNearestForAMultipleOfTheIdentity) {
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(9, 150), settled = weight;
-    auto expected = roundToCodebook(weight.view(), format), rounded =
-                                                                roundToCodebookWithFeedback(settled.view(), format, *factor);
+    auto expected = roundToCodebook(weight.view(), format),
+         rounded = roundToCodebookWithFeedback(settled.view(), format, *factor);
     ASSERT_TRUE(expected.ok() && rounded.ok());
     EXPECT_TRUE(areSame(*rounded, *expected));
     EXPECT_EQ(settled.elements, valuesOf(*expected).elements);

@@ -88,7 +88,8 @@ TEST_P(Codebook, BringsRowsOfFewNumbersBack) {
   for (CodebookAttr encoding : forms()) {
     std::vector<float> some = random(encoding.getEntries() * shape()[0]), values = random(count());
     for (int64_t i = 0; i < count(); ++i)
-      values[i] = encoding.getFormat().round(some[i / shape()[1] * encoding.getEntries() + i * i % 23 % encoding.getEntries()]);
+      values[i] =
+          encoding.getFormat().round(some[i / shape()[1] * encoding.getEntries() + i * i % 23 % encoding.getEntries()]);
     EXPECT_EQ(unpack(encoding, shape(), pack(encoding, shape(), values)), values);
   }
 }
@@ -152,7 +153,8 @@ TEST_F(CodebookLayout, RefusesWhatIsNotFinite) {
   std::vector<float> values = random(4 * 8);
   values[3 * 8 + 2] = std::nanf("");
   EXPECT_TRUE(pack(forms().front(), {4, 8}, values).empty());
-  EXPECT_EQ(message, "cannot quantize row 3: its elements are not all finite, or too large for the numbers of its codebook");
+  EXPECT_EQ(message,
+            "cannot quantize row 3: its elements are not all finite, or too large for the numbers of its codebook");
 }
 
 } // namespace

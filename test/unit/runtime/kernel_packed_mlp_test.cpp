@@ -49,8 +49,7 @@ protected:
     append(operands, test, up, upBias);
     append(operands, test, down, downBias);
     operands.insert(operands.end(), {residual.view(), y.view()});
-    run(kernelOf("hone.packed_mlp", test.kind), operands,
-        {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
+    run(kernelOf("hone.packed_mlp", test.kind), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
       Hidden hidden = hiddenOf(test, x, up, upBias, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
@@ -105,9 +104,9 @@ private:
       error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << " group " << test.kind.group << " rows "
-                    << test.rows << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs
-                    << " at " << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
+      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << " group " << test.kind.group << " rows " << test.rows
+                    << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs << " at "
+                    << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
                     << y.at({row, n});
   }
 

@@ -58,7 +58,8 @@ void runLayerOf(const hone_tensor &from, const hone_tensor *planes, const Outlie
   hone_tensor x = withRowAxis(from), y = withRowAxis(planes[5]);
   hone_tensor factor = withRowAxis(planes[3]), residual = withRowAxis(planes[4]);
   if (!isAbsent(y))
-    runLayer<Indices>(x, CodebookWeight<Indices>(planes, outliers), y, {vectorOf(planes[2]), factor, residual, ints[0]});
+    runLayer<Indices>(x, CodebookWeight<Indices>(planes, outliers), y,
+                      {vectorOf(planes[2]), factor, residual, ints[0]});
 }
 
 template <typename Indices> void runCodebook(const hone_tensor *operands, const int64_t *ints) {

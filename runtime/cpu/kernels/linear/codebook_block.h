@@ -155,14 +155,9 @@ public:
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      CodebookOperands<Indices> operands = {kernel.weight,
-                                            slice.panel,
-                                            slice.apart,
-                                            kernel.activations.row(row),
-                                            kernel.activations.rowWords,
-                                            y,
-                                            yStride,
-                                            columns};
+      CodebookOperands<Indices> operands = {
+          kernel.weight, slice.panel, slice.apart, kernel.activations.row(row), kernel.activations.rowWords, y,
+          yStride,       columns};
       runPanels<CodebookBlock<Indices>, kCodebookSums, kCodebookSums>(slice.width, rows, operands);
       addOutliers(kernel, slice, row, rows, y, yStride, columns);
     }

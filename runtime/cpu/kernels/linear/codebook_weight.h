@@ -18,9 +18,7 @@ constexpr int kQuarters = 4, kHalves = 2;
 
 // Each sixteen bytes of a line by themselves.
 #ifdef __AVX512BW__
-inline Words lookUp(Words table, Words indices) {
-  return (Words)_mm512_shuffle_epi8((__m512i)table, (__m512i)indices);
-}
+inline Words lookUp(Words table, Words indices) { return (Words)_mm512_shuffle_epi8((__m512i)table, (__m512i)indices); }
 inline void interleaveBytes(Words even, Words odd, Words (&to)[2]) {
   to[0] = (Words)_mm512_unpacklo_epi8((__m512i)even, (__m512i)odd);
   to[1] = (Words)_mm512_unpackhi_epi8((__m512i)even, (__m512i)odd);
@@ -57,7 +55,8 @@ template <typename Register> void transposeQuads(Register (&of)[kQuarters]) {
   auto highPairs = [](Register a, Register b) {
     return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
   };
-  Register first = low(of[0], of[1]), second = low(of[2], of[3]), third = high(of[0], of[1]), fourth = high(of[2], of[3]);
+  Register first = low(of[0], of[1]), second = low(of[2], of[3]), third = high(of[0], of[1]),
+           fourth = high(of[2], of[3]);
   of[0] = lowPairs(first, second);
   of[1] = highPairs(first, second);
   of[2] = lowPairs(third, fourth);

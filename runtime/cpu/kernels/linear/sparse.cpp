@@ -31,7 +31,8 @@ void runLayer(const hone_tensor &x, const SparseWeight<Format> &weight, const ho
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, SparseBf16)) {
     if (rows > kTileRows)
-      return runBand(x, TileEngine<StepTiles<SparseWeight<Format>>>(StepTiles<SparseWeight<Format>>(weight), rows), y, epilogue);
+      return runBand(x, TileEngine<StepTiles<SparseWeight<Format>>>(StepTiles<SparseWeight<Format>>(weight), rows), y,
+                     epilogue);
     using Kernel = StepTileRowsKernel<SparseWeight<Format>>;
     static_assert(kChunkInputs == kTileStepInputs); // a chunk is a tile
     if (rows >= Kernel::kFewestRows)
