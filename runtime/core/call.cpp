@@ -94,8 +94,6 @@ absl::Status CallContext::finish() {
   return absl::OkStatus();
 }
 
-void CallContext::leave() { std::longjmp(exit, 1); }
-
 void *CallContext::allocate(uint64_t bytes) {
   void *block = memory.pool.allocate(bytes);
   if (!block)

@@ -109,23 +109,23 @@ void Context::release() {
 
 void Context::unloadAll() {
   Scope scope(*this);
-  for (auto [image, module] : images)
+  for (auto [fatbin, module] : modules)
     functions.cuModuleUnload(module);
   if (memoryPool)
     functions.cuMemPoolDestroy(memoryPool);
 }
 
-absl::StatusOr<CUmodule> Context::moduleOf(const void *image, const char *name) {
-  std::lock_guard lock(imageMutex);
-  CUmodule &module = images[image];
+absl::StatusOr<CUmodule> Context::moduleOf(const void *fatbin, const char *name) {
+  std::lock_guard lock(moduleMutex);
+  CUmodule &module = modules[fatbin];
   if (!module)
-    HONE_RETURN_IF_ERROR(check(functions.cuModuleLoadData(&module, image), cat("load the kernel ", name)));
+    HONE_RETURN_IF_ERROR(check(functions.cuModuleLoadData(&module, fatbin), cat("load the kernel ", name)));
   return module;
 }
 
-absl::StatusOr<CUfunction> Context::function(const void *image, const char *name) {
+absl::StatusOr<CUfunction> Context::function(const void *fatbin, const char *name) {
   Scope scope(*this);
-  HONE_ASSIGN_OR_RETURN(CUmodule module, moduleOf(image, name));
+  HONE_ASSIGN_OR_RETURN(CUmodule module, moduleOf(fatbin, name));
   CUfunction found = nullptr;
   HONE_RETURN_IF_ERROR(check(functions.cuModuleGetFunction(&found, module, name), cat("find the kernel ", name)));
   return found;

@@ -52,8 +52,8 @@ public:
     bool entered;
   };
 
-  /// A function of an image (machine code or PTX) that lives as long as the process; the image is loaded once.
-  absl::StatusOr<CUfunction> function(const void *image, const char *name);
+  /// A function of a fat binary that lives as long as the process, and is loaded once.
+  absl::StatusOr<CUfunction> function(const void *fatbin, const char *name);
 
   /// After a fault, whose text is kept.
   bool isLost() const { return isGone; }
@@ -72,7 +72,7 @@ private:
   absl::Status createPool();
   void release();
   void unloadAll();
-  absl::StatusOr<CUmodule> moduleOf(const void *image, const char *name);
+  absl::StatusOr<CUmodule> moduleOf(const void *fatbin, const char *name);
 
   const Driver &functions;
   CUdevice device;
@@ -83,8 +83,8 @@ private:
   std::atomic<bool> isGone = false;
   mutable std::mutex faultMutex;
   std::string fault;
-  std::mutex imageMutex;
-  std::map<const void *, CUmodule> images;
+  std::mutex moduleMutex;
+  std::map<const void *, CUmodule> modules; // by their fat binaries
 };
 
 } // namespace hone::rt::cuda

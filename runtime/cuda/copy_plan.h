@@ -6,8 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_COPY_PLAN_H
 #define HONE_RUNTIME_CUDA_COPY_PLAN_H
 
-#include "cuda/device/strided_copy.h"
-#include "hone/runtime/program.h"
+#include "cuda/kernels/strided_copy.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,7 +18,7 @@ namespace hone::rt::cuda {
 struct CopyStep {
   int width;
   uint64_t bytes; // in a row
-  StridedCopy copy;
+  hone::cuda::StridedCopy copy;
 };
 
 /// The steps of a copy between two views of one dtype and shape; none where there are no elements. Dimensions that follow each other

@@ -5,6 +5,7 @@
 
 #include "cuda/open_device.h"
 
+#include "cuda/kernels/kernel_table.h"
 #include "cuda/queue.h"
 #include "hone/io/file.h"
 
@@ -15,7 +16,7 @@ class CudaDevice final : public Device {
 public:
   explicit CudaDevice(const DeviceSource &source) : source(source) {}
 
-  hone_kernel_fn findKernel(std::string_view) const override { return nullptr; }
+  hone_kernel_fn findKernel(std::string_view name) const override { return hone::cuda::findKernel(name); }
 
   absl::StatusOr<std::unique_ptr<DeviceQueue>> createQueue() override {
     HONE_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedImage> usable, load());

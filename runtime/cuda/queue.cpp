@@ -6,7 +6,7 @@
 #include "cuda/queue.h"
 
 #include "cuda/copy_plan.h"
-#include "cuda/device/images.h"
+#include "cuda/kernels/fatbin_index.h"
 
 #include <algorithm>
 #include <limits>
@@ -14,6 +14,7 @@
 namespace hone::rt::cuda {
 namespace {
 
+using hone::cuda::LaunchShape;
 using io::cat;
 
 constexpr uint64_t kChunk = uint64_t{4} << 20; // of pinned memory; the inputs and outputs of most calls fit
@@ -26,6 +27,21 @@ void *pointerTo(CUdeviceptr memory) { return reinterpret_cast<void *>(memory); }
 
 uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
   return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
+}
+
+const char *stridedCopyName(int width) {
+  switch (width) {
+  case 1:
+    return "strided_copy_1";
+  case 2:
+    return "strided_copy_2";
+  case 4:
+    return "strided_copy_4";
+  case 8:
+    return "strided_copy_8";
+  default:
+    return "strided_copy_16";
+  }
 }
 
 } // namespace
@@ -140,35 +156,48 @@ absl::Status Queue::launch(int64_t kernel, std::span<const int64_t, 7> shape, vo
     return absl::DataLossError(cat("the program launches kernel ", kernel, ", but the manifest lists ", kernels.size(),
                                    "; the artefact is damaged or mixed from two"));
   const Kernel &target = kernels[static_cast<size_t>(kernel)];
-  for (int64_t number : shape)
-    if (number < 0 || number > std::numeric_limits<int>::max())
-      return io::invalid("cannot launch kernel '", target.name, "': ", number,
+  uint32_t numbers[7];
+  for (size_t i = 0; i < std::size(numbers); ++i) {
+    if (shape[i] < 0 || shape[i] > std::numeric_limits<int32_t>::max())
+      return io::invalid("cannot launch kernel '", target.name, "': ", shape[i],
                          " is no number of blocks, threads or bytes");
-  LaunchShape launchShape;
-  for (size_t axis = 0; axis < 3; ++axis) {
-    launchShape.grid[axis] = static_cast<unsigned>(shape[axis]);
-    launchShape.block[axis] = static_cast<unsigned>(shape[axis + 3]);
+    numbers[i] = static_cast<uint32_t>(shape[i]);
   }
-  launchShape.sharedBytes = static_cast<unsigned>(shape[6]);
-  return launch(target.function, target.name, launchShape, arguments);
+  return enqueue(target, {{numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]},
+                 arguments);
 }
 
-absl::Status Queue::launch(CUfunction function, const char *name, const LaunchShape &shape, void **arguments) {
-  const auto &[grid, block, sharedBytes] = shape;
+absl::StatusOr<CUfunction> Queue::functionOf(const hone::cuda::DeviceFunction &function) {
+  CUfunction &known = functions[function.name];
+  if (!known) {
+    HONE_ASSIGN_OR_RETURN(known,
+                          context().function(hone::cuda::fatbins()[function.fatbin].bytes.data(), function.name));
+  }
+  return known;
+}
+
+absl::Status Queue::launch(const hone::cuda::DeviceFunction &function, const LaunchShape &shape, void **arguments) {
+  absl::StatusOr<CUfunction> known = functionOf(function);
+  HONE_RETURN_IF_ERROR(explain(known.status()));
+  return enqueue({function.name, *known}, shape, arguments);
+}
+
+absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void **arguments) {
+  const auto &[grid, block, shared] = shape;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return absl::OkStatus();
   const Driver &driver = context().driver();
   CUresult result = CUDA_SUCCESS;
-  if (sharedBytes > kSharedWithoutAsking)
-    result = driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                       static_cast<int>(sharedBytes));
+  if (shared > kSharedWithoutAsking)
+    result = driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                       static_cast<int>(shared));
   if (result == CUDA_SUCCESS)
-    result = driver.cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], sharedBytes,
+    result = driver.cuLaunchKernel(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
                                    stream->handle(), arguments, nullptr);
   if (result == CUDA_SUCCESS)
-    return mark(name);
-  std::string what = cat("launch kernel '", name, "' (blocks ", grid[0], "x", grid[1], "x", grid[2], " of ", block[0],
-                         "x", block[1], "x", block[2], " threads, ", sharedBytes, " bytes of shared memory)");
+    return mark(kernel.name);
+  std::string what = cat("launch kernel '", kernel.name, "' (blocks ", grid[0], "x", grid[1], "x", grid[2], " of ",
+                         block[0], "x", block[1], "x", block[2], " threads, ", shared, " bytes of shared memory)");
   return explain(context().check(result, what));
 }
 
@@ -220,13 +249,10 @@ absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to)
       HONE_RETURN_IF_ERROR(copy(step.copy.to, step.copy.from, step.bytes));
       continue;
     }
-    const char *name = stridedCopyName(step.width);
-    HONE_ASSIGN_OR_RETURN(CUfunction function, context().function(stridedCopyImage(), name));
-    LaunchShape shape;
-    shape.grid[0] = (step.copy.count + kCopyThreads - 1) / kCopyThreads;
-    shape.block[0] = kCopyThreads;
+    uint32_t blocks = (step.copy.count + hone::cuda::kCopyThreads - 1) / hone::cuda::kCopyThreads;
     void *arguments[] = {&step.copy};
-    HONE_RETURN_IF_ERROR(launch(function, name, shape, arguments));
+    HONE_RETURN_IF_ERROR(launch({hone::cuda::kStridedCopyFatbin, stridedCopyName(step.width)},
+                                {{blocks, 1, 1}, {hone::cuda::kCopyThreads, 1, 1}, 0}, arguments));
   }
   return absl::OkStatus();
 }

@@ -6,18 +6,15 @@
 #ifndef HONE_RUNTIME_CUDA_QUEUE_H
 #define HONE_RUNTIME_CUDA_QUEUE_H
 
-#include "core/call.h"
+#include "core/device.h"
 #include "cuda/image.h"
+#include "cuda/kernels/kernel_device.h"
 #include "cuda/staging.h"
 
+#include <optional>
 #include <set>
 
 namespace hone::rt::cuda {
-
-/// A function's blocks, threads of a block, and bytes of dynamic shared memory.
-struct LaunchShape {
-  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, sharedBytes = 0;
-};
 
 /// Where the state of a session is: rows in the memory of the session's stream.
 class RowMemory final : public StateMemory {
@@ -34,14 +31,11 @@ private:
   Queue &queue;
 };
 
-/// The queue of a session, and what kernels with a host side work with (Queue::of).
+/// One stream, and what calls leave on the GPU for those that follow.
 class Queue final : public DeviceQueue {
 public:
   static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image);
   ~Queue() override;
-
-  /// The queue of a call of a module that is on a GPU.
-  static Queue &of(hone_call *call) { return static_cast<Queue &>(*CallContext::of(call).queue()); }
 
   absl::Status begin() override;
   absl::Status end() override;
@@ -61,8 +55,9 @@ public:
   Context &context() const { return stream->context(); }
   const std::shared_ptr<Stream> &order() const { return stream; }
 
-  /// Enqueues a function. `name`, which lives as long as the process or the module, is what a fault is reported with.
-  absl::Status launch(CUfunction function, const char *name, const LaunchShape &shape, void **arguments);
+  /// Enqueues a kernel of the table.
+  absl::Status launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
+                      void **arguments);
 
   /// Enqueues a copy between two views of one dtype and shape.
   absl::Status copyElements(const hone_tensor &from, const hone_tensor &to);
@@ -76,6 +71,8 @@ private:
 
   Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream);
   absl::Status createProgress();
+  absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
+  absl::StatusOr<CUfunction> functionOf(const hone::cuda::DeviceFunction &function);
   DeviceBuffer &bufferOf(std::vector<DeviceBuffer> &buffers, size_t index);
   absl::Status mark(const char *name);
   absl::Status explain(absl::Status status) const;
@@ -84,6 +81,7 @@ private:
   std::shared_ptr<const LoadedImage> image;
   std::shared_ptr<Stream> stream;
   RowMemory rows;
+  std::map<const char *, CUfunction> functions; // of the table, by the addresses of their names
   Staging staging;
   DeviceBuffer arena;
   std::vector<DeviceBuffer> inputs, outputs; // by their numbers in the manifest; kept between calls

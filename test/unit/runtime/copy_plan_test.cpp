@@ -13,9 +13,8 @@ namespace {
 
 using rt::cuda::CopyStep;
 using rt::cuda::planCopy;
-using rt::cuda::StridedCopy;
 
-/// device/strided_copy.cu for all threads of a launch.
+/// kernels/strided_copy.cu for all threads of a launch.
 void runStep(const CopyStep &step) {
   if (step.width == 0) {
     std::memcpy(step.copy.to, step.copy.from, step.bytes);
