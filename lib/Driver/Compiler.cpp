@@ -218,7 +218,8 @@ static LogicalResult checkStart(const CompileOptions &options, ModuleOp module) 
 static LogicalResult emitKernels(const CompileOptions &options, const CudaChip &chip, ModuleOp module,
                                  const ArtefactWriter &artefact, io::Manifest &manifest) {
   constexpr llvm::StringLiteral file = "device.fatbin";
-  manifest.device = io::DeviceInfo{chip.name.str(), file.str(), hrt::listGeneratedKernels(module), HONE_DEVICE_SERVICES_VERSION};
+  manifest.device =
+      io::DeviceInfo{chip.name.str(), file.str(), hrt::listGeneratedKernels(module), HONE_DEVICE_SERVICES_VERSION};
   CudaOptions cuda{chip, options.ptxas, options.saveIr.empty() ? "" : options.saveIr + "/device.ptx"};
   return emitDevice(module, cuda, artefact.getFile(file));
 }

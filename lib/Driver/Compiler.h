@@ -24,11 +24,11 @@ struct CompileOptions {
   std::string cpu = "native";
   std::string target = "cpu"; // or cuda
   std::string chip, ptxas;    // of the target cuda: the chip to make kernels for, and CUDA's assembler or empty
-  std::string tokenizer; // tokenizer.json to ship, or empty
-  std::string saveIr;    // folder for the IR after every phase, or empty
-  std::string stopAfter; // phase, or empty
-  std::string startFrom; // phase, or empty
-  std::string weights;   // type to store weight matrices in (f16, bf16), or empty for the model's
+  std::string tokenizer;      // tokenizer.json to ship, or empty
+  std::string saveIr;         // folder for the IR after every phase, or empty
+  std::string stopAfter;      // phase, or empty
+  std::string startFrom;      // phase, or empty
+  std::string weights;        // type to store weight matrices in (f16, bf16), or empty for the model's
   std::string
       cache; // type to keep keys and values of sessions in (f16, bf16, int8, int4, model), or empty: as the weights
   std::string quantize;         // integers to store weight matrices as (int8, int4, int3, int2), or empty

@@ -27,7 +27,8 @@ namespace {
 
 struct AllocPattern : HrtPattern<hrt::AllocOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::AllocOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(hrt::AllocOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     auto type = cast<MemRefType>(op.getType());
     SmallVector<Value> sizes;

@@ -60,9 +60,9 @@ struct InputPattern : HrtPattern<hrt::InputOp> {
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       sizes.push_back(type.isDynamicDim(dim) ? abi.load(rewriter.getI64Type(), tensor, kSizes + 8 * dim)
                                              : abi.integer(type.getDimSize(dim)));
-    Value data = hrt::isOnDevice(type)
-                     ? call(abi, op, "hone_rt_device_input", abi.pointer, {adaptor.getCall(), abi.integer(op.getIndex())})
-                     : abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
+    Value data = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_input", abi.pointer,
+                                              {adaptor.getCall(), abi.integer(op.getIndex())})
+                                       : abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
     rewriter.replaceOp(op, describe(abi, type, data, sizes));
     return success();
   }
@@ -98,9 +98,8 @@ struct WeightPattern : HrtPattern<hrt::WeightOp> {
     SmallVector<Value> sizes;
     for (int64_t size : type.getShape())
       sizes.push_back(abi.integer(size));
-    Value weights = hrt::isOnDevice(type)
-                        ? call(abi, op, "hone_rt_device_weights", abi.pointer, {adaptor.getCall()})
-                        : abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
+    Value weights = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_weights", abi.pointer, {adaptor.getCall()})
+                                          : abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
     Value data = abi.atDynamic(weights, abi.integer(op.getOffset()));
     rewriter.replaceOp(op, describe(abi, type, data, sizes));
     return success();

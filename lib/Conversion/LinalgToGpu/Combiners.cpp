@@ -23,7 +23,8 @@ static Operation *getCombiner(linalg::LinalgOp op, OpOperand &output, Value resu
 
 FailureOr<SmallVector<Operation *>> getCombiners(linalg::LinalgOp op) {
   SmallVector<Operation *> combiners;
-  for (auto [output, result] : llvm::zip_equal(op.getDpsInitsMutable(), op.getBlock()->getTerminator()->getOperands())) {
+  for (auto [output, result] :
+       llvm::zip_equal(op.getDpsInitsMutable(), op.getBlock()->getTerminator()->getOperands())) {
     Operation *combiner = getCombiner(op, output, result);
     if (!combiner)
       return failure();

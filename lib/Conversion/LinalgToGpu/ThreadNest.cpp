@@ -53,7 +53,8 @@ void ThreadNest::buildVector(OpBuilder &b, Location loc) {
       continue;
     Value memory = values.lookupOrDefault(operand.get());
     auto elements = cast<MemRefType>(memory.getType()).getElementType();
-    auto load = vector::LoadOp::create(b, loc, VectorType::get({plan.width}, elements), memory, getIndices(b, loc, operand));
+    auto load =
+        vector::LoadOp::create(b, loc, VectorType::get({plan.width}, elements), memory, getIndices(b, loc, operand));
     load.setAlignment(std::min<uint64_t>(plan.width * elements.getIntOrFloatBitWidth() / 8, 16));
     vectors.emplace_back(&operand, load);
   }
@@ -70,7 +71,8 @@ void ThreadNest::buildVector(OpBuilder &b, Location loc) {
   for (auto [lanes, output] : llvm::zip_equal(results, op.getDpsInitsMutable())) {
     Type elements = lanes.front().getType();
     Value vector = vector::FromElementsOp::create(b, loc, VectorType::get({plan.width}, elements), lanes);
-    auto store = vector::StoreOp::create(b, loc, vector, values.lookupOrDefault(output.get()), getIndices(b, loc, output));
+    auto store =
+        vector::StoreOp::create(b, loc, vector, values.lookupOrDefault(output.get()), getIndices(b, loc, output));
     store.setAlignment(std::min<uint64_t>(plan.width * elements.getIntOrFloatBitWidth() / 8, 16));
   }
 }

@@ -37,9 +37,10 @@ static bool isAligned(linalg::LinalgOp op, OpOperand &operand, unsigned dim, int
     return !type.isDynamicDim(type.getRank() - 1) && type.getDimSize(type.getRank() - 1) % width == 0;
   SmallVector<int64_t> strides;
   int64_t offset;
-  return succeeded(type.getStridesAndOffset(strides, offset)) && !ShapedType::isDynamic(offset) && offset % width == 0 &&
-         llvm::all_of(ArrayRef(strides).drop_back(),
-                      [&](int64_t stride) { return !ShapedType::isDynamic(stride) && stride % width == 0; });
+  return succeeded(type.getStridesAndOffset(strides, offset)) && !ShapedType::isDynamic(offset) &&
+         offset % width == 0 && llvm::all_of(ArrayRef(strides).drop_back(), [&](int64_t stride) {
+           return !ShapedType::isDynamic(stride) && stride % width == 0;
+         });
 }
 
 /// How many elements along `dim` a thread can take: a power of two that all operands which are contiguous there allow.
@@ -58,9 +59,8 @@ static int64_t getWidth(linalg::LinalgOp op, unsigned dim) {
   };
   while (width > 1 && !fits(width))
     width /= 2;
-  bool storesVectors = llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &output) {
-    return isVectorized(op, output, dim);
-  });
+  bool storesVectors =
+      llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &output) { return isVectorized(op, output, dim); });
   return storesVectors ? width : 1;
 }
 

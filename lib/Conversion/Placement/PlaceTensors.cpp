@@ -54,7 +54,8 @@ private:
       return placeWhile(loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return placeIf(branch);
-    if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::ReshapeOp>(op))
+    if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::ReshapeOp>(
+            op))
       return placeView(op), success();
     if (auto extract = dyn_cast<tensor::ExtractOp>(op))
       return placeExtract(extract), success();
@@ -206,8 +207,8 @@ private:
     if (!isa<RankedTensorType>(init.get().getType()))
       return Side::Host;
     Side side = tensors.sideOf(init.get());
-    bool onHost = side == Side::Host || isInsertedInto(argument) ||
-                  (side == Side::Both && isSmallInteger(argument.getType()));
+    bool onHost =
+        side == Side::Host || isInsertedInto(argument) || (side == Side::Both && isSmallInteger(argument.getType()));
     side = onHost ? Side::Host : Side::Device;
     init.set(tensors.get(init.get(), side));
     tensors.set(argument, side);

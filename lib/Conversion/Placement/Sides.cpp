@@ -24,7 +24,8 @@ namespace hone {
 static constexpr int64_t kSmallElements = 256;
 
 MemRefType onDevice(MemRefType type) {
-  return MemRefType::get(type.getShape(), type.getElementType(), type.getLayout(), hrt::getDeviceSpace(type.getContext()));
+  return MemRefType::get(type.getShape(), type.getElementType(), type.getLayout(),
+                         hrt::getDeviceSpace(type.getContext()));
 }
 
 bool isSmallInteger(TypeRange types) {

@@ -99,7 +99,8 @@ void CopyOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffect
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
-  bool isGenerated = kernel && isa<gpu::GPUFuncOp>(kernel.getOperation()); // later it is a function of LLVM, which takes other types
+  bool isGenerated =
+      kernel && isa<gpu::GPUFuncOp>(kernel.getOperation()); // later it is a function of LLVM, which takes other types
   if (!kernel || (isGenerated && !llvm::equal(kernel.getArgumentTypes(), getArguments().getTypes()))) // launch C1
     return emitOpError() << "expected " << getKernel() << " to be a kernel that takes " << getArguments().getTypes();
   return success();

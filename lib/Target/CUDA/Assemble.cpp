@@ -87,20 +87,20 @@ static std::vector<KernelUsage> parseUsage(StringRef text) {
   return usage;
 }
 
-FailureOr<std::vector<KernelUsage>> assemble(const CudaTools &tools, StringRef ptx, const CudaChip &chip, StringRef path,
-                                             Location loc) {
+FailureOr<std::vector<KernelUsage>> assemble(const CudaTools &tools, StringRef ptx, const CudaChip &chip,
+                                             StringRef path, Location loc) {
   std::string source = (path + ".ptx").str(), cubin = (path + ".cubin").str(), log = (path + ".log").str();
   llvm::FileRemover removers[] = {llvm::FileRemover(source), llvm::FileRemover(cubin), llvm::FileRemover(log)};
   if (failed(writeFile(source, ptx, loc)))
     return failure();
-  FailureOr<std::string> said =
-      run({tools.ptxas, "-v", "-arch=" + chip.name.str(), "-o", cubin, source}, log, loc);
+  FailureOr<std::string> said = run({tools.ptxas, "-v", "-arch=" + chip.name.str(), "-o", cubin, source}, log, loc);
   if (failed(said))
     return failure();
   std::string number = chip.name.drop_front(3).str();
   // Uncompressed, so that anything that reads the container can read the text.
   if (failed(run({tools.fatbinary, "-64", "--compress=false", "--create=" + path.str(),
-                  "--image3=kind=elf,sm=" + number + ",file=" + cubin, "--image3=kind=ptx,sm=" + number + ",file=" + source},
+                  "--image3=kind=elf,sm=" + number + ",file=" + cubin,
+                  "--image3=kind=ptx,sm=" + number + ",file=" + source},
                  log, loc)))
     return failure();
   return parseUsage(*said);

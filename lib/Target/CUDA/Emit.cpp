@@ -47,9 +47,9 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CudaChip &
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)
     return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, chip.name, ("+" + chip.ptx).str(), llvm::TargetOptions(), std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, chip.name, ("+" + chip.ptx).str(), llvm::TargetOptions(), std::nullopt,
+                                   std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 /// Takes in the functions of libdevice that `module` calls, for itself alone.
@@ -66,9 +66,8 @@ static LogicalResult linkLibdevice(llvm::Module &module, StringRef path, Locatio
   library->setTargetTriple(module.getTargetTriple());
   library->setDataLayout(module.getDataLayout());
   auto internalize = [](llvm::Module &linked, const llvm::StringSet<> &taken) {
-    llvm::internalizeModule(linked, [&](const llvm::GlobalValue &value) {
-      return !value.hasName() || !taken.contains(value.getName());
-    });
+    llvm::internalizeModule(
+        linked, [&](const llvm::GlobalValue &value) { return !value.hasName() || !taken.contains(value.getName()); });
   };
   if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded, internalize))
     return emitError(loc) << "cannot link '" << path << "' to the device's code";
@@ -92,8 +91,8 @@ static void report(ArrayRef<KernelUsage> usage, Location loc) {
       remark::missed(loc, remark::RemarkOpts::name("Spilled").category("hone-cuda"))
           << name + " stores and loads " + std::to_string(kernel.spilledBytes) + " bytes of registers in memory";
     remark::passed(loc, remark::RemarkOpts::name("Assembled").category("hone-cuda"))
-        << name + " takes " + std::to_string(kernel.registers) + " registers and " + std::to_string(kernel.sharedBytes) +
-               " bytes of shared memory";
+        << name + " takes " + std::to_string(kernel.registers) + " registers and " +
+               std::to_string(kernel.sharedBytes) + " bytes of shared memory";
   }
 }
 
