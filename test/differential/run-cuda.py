@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models for CUDA, on a machine that needs no GPU: each compiles for two chips, and no kernel spills registers.
 
-What LLVM makes for the lower chip is assembled for both: the text is the same but for the name of the chip.
+What LLVM makes for the lower chip is assembled for both: the text is the same but for the name of the chip. The models are those
+of test/models; with --zoo those of the shared folder's zoo, which take minutes, are added.
 """
 
 import json
@@ -62,9 +63,11 @@ def check(path, build, ptxas):
 
 
 def main():
-    options = suite.parser(__doc__).parse_args()
+    parser = suite.parser(__doc__)
+    parser.add_argument("--zoo", action="store_true", help="add the models of the shared folder's zoo")
+    options = parser.parse_args()
     ptxas = find_ptxas()
-    cases = [(name, path) for name, path in suite.models().items() if options.only in name]
+    cases = [(name, path) for name, path in suite.models(own=not options.zoo).items() if options.only in name]
     return suite.run_all(cases, lambda path: check(path, options.build, ptxas), options.jobs)
 
 

@@ -17,10 +17,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 namespace hone {
 #define GEN_PASS_DEF_CONVERTLINALGTOGPU
@@ -80,12 +78,12 @@ public:
     OpBuilder b(op);
     for (const Range &range : op.createLoopRanges(b, loc))
       sizeValues.push_back(getValueOrCreateConstantIndexOp(b, loc, range.size));
-    collectCaptures();
+    outside = LoopCaptures::get(op, sizeValues);
     Value count = countPositions(b);
     gpu::GPUFuncOp kernel = kernels.add(createKernel());
     Value blockPositions = constant(b, kBlockThreads / (plan.byWarp ? kWarpLanes : 1));
     Value blocks = b.createOrFold<arith::CeilDivUIOp>(loc, count, blockPositions);
-    SmallVector<Value> arguments = captures;
+    SmallVector<Value> arguments = outside.captures;
     arguments.push_back(count);
     auto symbol = SymbolRefAttr::get(kernels.getModule().getSymNameAttr(), {SymbolRefAttr::get(kernel)});
     hrt::LaunchOp::create(b, loc, symbol, call, blocks, kBlockThreads, arguments);
@@ -106,28 +104,16 @@ private:
     return count;
   }
 
-  /// What the loops use from outside: constants are made again inside, all else is captured.
-  void collectCaptures() {
-    llvm::SetVector<Value> used(sizeValues.begin(), sizeValues.end());
-    used.insert_range(op->getOperands());
-    getUsedValuesDefinedAbove(op->getRegions(), used);
-    for (Value value : used)
-      (matchPattern(value, m_Constant()) ? constants : captures).push_back(value);
-  }
-
   gpu::GPUFuncOp createKernel() {
     OpBuilder b = OpBuilder::atBlockEnd(kernels.getModule().getBody());
-    SmallVector<Type> types = llvm::to_vector(ValueRange(captures).getTypes());
+    SmallVector<Type> types = llvm::to_vector(ValueRange(outside.captures).getTypes());
     types.push_back(b.getIndexType());
     auto kernel = gpu::GPUFuncOp::create(b, loc, "kernel", b.getFunctionType(types, {}));
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({kBlockThreads, 1, 1}));
     Block &block = kernel.getBody().front();
     b.setInsertionPointToStart(&block);
-    IRMapping values;
-    values.map(captures, block.getArguments().drop_back());
-    for (Value constant : constants)
-      values.map(constant, b.clone(*constant.getDefiningOp())->getResult(cast<OpResult>(constant).getResultNumber()));
+    IRMapping values = outside.map(b, block.getArguments().drop_back());
     buildGuarded(b, values, block.getArguments().back());
     gpu::ReturnOp::create(b, loc);
     return kernel;
@@ -159,7 +145,8 @@ private:
   Kernels &kernels;
   ThreadPlan plan;
   Location loc;
-  SmallVector<Value> sizeValues, captures, constants;
+  SmallVector<Value> sizeValues;
+  LoopCaptures outside;
 };
 
 /// Memory of the device is allocated, freed and copied by the runtime.

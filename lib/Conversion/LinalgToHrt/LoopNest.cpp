@@ -11,10 +11,30 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
 namespace hone {
+
+LoopCaptures LoopCaptures::get(linalg::LinalgOp op, ArrayRef<Value> sizes) {
+  llvm::SetVector<Value> used(sizes.begin(), sizes.end());
+  used.insert_range(op->getOperands());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  LoopCaptures found;
+  for (Value value : used)
+    (matchPattern(value, m_Constant()) ? found.constants : found.captures).push_back(value);
+  return found;
+}
+
+IRMapping LoopCaptures::map(OpBuilder &b, ValueRange arguments) const {
+  IRMapping values;
+  values.map(captures, arguments);
+  for (Value constant : constants)
+    values.map(constant, b.clone(*constant.getDefiningOp())->getResult(cast<OpResult>(constant).getResultNumber()));
+  return values;
+}
 
 Value LoopNest::constant(OpBuilder &b, Location loc, int64_t value) const {
   return arith::ConstantIndexOp::create(b, loc, value);

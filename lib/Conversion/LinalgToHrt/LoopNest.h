@@ -35,6 +35,16 @@ int64_t estimateCost(mlir::linalg::LinalgOp op);
 /// Lets sums and products be computed in any order: vectors of partial results are what makes them fast.
 void allowReordering(mlir::ValueRange results, mlir::ValueRange accumulators);
 
+/// What the loops of an operation use from outside where they become a function: constants are made again inside, all else is
+/// captured.
+struct LoopCaptures {
+  llvm::SmallVector<mlir::Value> captures, constants;
+
+  static LoopCaptures get(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> sizes);
+  /// The values inside, where `arguments` are those of the function that stand for the captures.
+  mlir::IRMapping map(mlir::OpBuilder &b, mlir::ValueRange arguments) const;
+};
+
 /// Builds the loops of one operation where the builder stands; `values` says what the operation's operands, and what its
 /// region uses from outside, are there.
 class LoopNest {
