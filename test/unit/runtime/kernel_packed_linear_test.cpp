@@ -91,7 +91,7 @@ protected:
       double sum = test.hasEpilogue ? bias.at({n}) : 0, error = 1e-6;
       for (size_t k = 0; k < values.size(); ++k) {
         sum += values[k] * weight.at(n, static_cast<int64_t>(k));
-        error += errors[k] * std::abs(weight.at(n, static_cast<int64_t>(k)));
+        error += errors[k] * weight.magnitude(n, static_cast<int64_t>(k));
       }
       double expected = activate(sum, test.activation);
       index.back() = n;

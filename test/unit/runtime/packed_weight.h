@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -61,6 +62,10 @@ public:
   }
 
   float at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * shape.inputs + k)]; }
+  /// What the element is made of, added up by magnitude: outliers beside codebooks are multiplied apart from what they are added to.
+  float magnitude(int64_t n, int64_t k) const {
+    return magnitudes.empty() ? std::abs(at(n, k)) : magnitudes[static_cast<size_t>(n * shape.inputs + k)];
+  }
 
   hone_tensor weightView() {
     if (kind.codebook > 0)
@@ -191,8 +196,12 @@ private:
       index = static_cast<uint8_t>(random() % entries);
     if (kind.outliers > 0)
       drawOutliers(random);
-    for (size_t i = 0; i < values.size(); ++i) // drawn outliers are values already, others 0
-      values[i] += std::bit_cast<float>(static_cast<uint32_t>(numbers[i / inputs * entries + chosen[i]]) << 16);
+    for (size_t i = 0; i < values.size(); ++i) { // drawn outliers are values already, others 0
+      uint32_t bits = numbers[i / inputs * entries + chosen[i]];
+      auto number = std::bit_cast<float>(bits << 16);
+      magnitudes.push_back(std::abs(values[i]) + std::abs(number));
+      values[i] += number;
+    }
     auto countOf = [](const std::array<int64_t, 4> &sizes) {
       return static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]);
     };
@@ -261,7 +270,7 @@ private:
     return io::denseView(memory.data(), dtype, packedScaleShape(kind.format, shape));
   }
 
-  std::vector<float> values;
+  std::vector<float> values, magnitudes;
   std::vector<uint8_t> packed, indices, tables, scales, zeros;
   std::vector<int32_t> starts;
   std::vector<uint16_t> columns;
