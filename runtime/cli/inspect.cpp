@@ -54,6 +54,8 @@ void printManifest(const io::Manifest &manifest) {
   std::printf("source: %s\nbuilt by: hone %s for %s, %s (%s)\n", manifest.sourceName.c_str(),
               manifest.honeVersion.c_str(), manifest.target.c_str(), manifest.cpuName.c_str(),
               joined(manifest.cpuFeatures).c_str());
+  if (const std::optional<io::DeviceInfo> &device = manifest.device)
+    std::printf("device: %s, %zu generated kernels\n", device->chip.c_str(), device->kernels.size());
   std::printf("tokenizer: %s\n", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer.c_str());
   for (const io::EntryInfo &entry : manifest.entries) {
     std::printf("entry %s\n", entry.name.c_str());

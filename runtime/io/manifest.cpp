@@ -33,6 +33,7 @@ public:
     manifest.honeVersion = text(document, "hone", "manifest");
     manifest.target = text(document, "target", "manifest");
     parseCpu();
+    parseDevice();
     parseFiles();
     for (const Json &entry : list(document, "entries", "manifest"))
       manifest.entries.push_back(parseEntry(entry));
@@ -66,6 +67,20 @@ private:
       return;
     manifest.cpuName = text(*cpu, "name", "cpu");
     manifest.cpuFeatures = strings(*cpu, "features", "cpu");
+  }
+
+  void parseDevice() {
+    const Json *device = member(document, "device");
+    if (!device)
+      return;
+    DeviceInfo &info = manifest.device.emplace();
+    info.chip = text(*device, "chip", "device");
+    info.file = text(*device, "file", "device");
+    info.kernels = strings(*device, "kernels", "device");
+    std::optional<int64_t> services = asInteger(member(*device, "services"));
+    if (!services)
+      complain("device.services", "a version");
+    info.services = services.value_or(0);
   }
 
   void parseFiles() {
@@ -290,6 +305,9 @@ std::string manifestText(const Manifest &manifest) {
                    {"hone", manifest.honeVersion},
                    {"target", manifest.target},
                    {"cpu", {{"name", manifest.cpuName}, {"features", manifest.cpuFeatures}}}};
+  if (const std::optional<DeviceInfo> &device = manifest.device)
+    document["device"] = {
+        {"chip", device->chip}, {"file", device->file}, {"kernels", device->kernels}, {"services", device->services}};
   document["files"] = Json::object();
   for (const auto &[file, bytes] : manifest.fileBytes)
     document["files"][file]["bytes"] = bytes;

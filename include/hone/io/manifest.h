@@ -55,9 +55,20 @@ struct EntryInfo {
   std::vector<TensorInfo> inputs, outputs, state;
 };
 
+/// The device that an artefact's generated kernels were made for, and where they are.
+struct DeviceInfo {
+  std::string chip;                 // "sm_90"
+  std::string file;                 // in the folder: what the device's driver loads
+  std::vector<std::string> kernels; // names in that file; programs launch them by their place in this list
+  int64_t services = 0;             // version of hone/runtime/device.h
+
+  bool operator==(const DeviceInfo &) const = default;
+};
+
 struct Manifest {
   std::string honeVersion, target, cpuName;
   std::vector<std::string> cpuFeatures;
+  std::optional<DeviceInfo> device; // of targets that run elsewhere than on the CPU
   std::map<std::string, uint64_t> fileBytes;
   std::vector<EntryInfo> entries;
   std::vector<std::string> kernels;

@@ -255,8 +255,19 @@ TEST(Manifests, RoundTrip) {
   EXPECT_EQ(back->entry("forward")->state[0].bits, 8);
 }
 
+TEST(Manifests, KeepTheDevice) {
+  io::Manifest manifest = toyManifest();
+  EXPECT_EQ(io::parseManifest(io::manifestText(manifest), "manifest.json")->device, std::nullopt);
+  manifest.device = {"sm_90", "device.fatbin", {"main_kernel_0", "main_kernel_1"}, 1};
+  auto back = io::parseManifest(io::manifestText(manifest), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->device, manifest.device);
+}
+
 TEST(Manifests, NameWhatIsWrong) {
-  std::string good = io::manifestText(toyManifest());
+  io::Manifest manifest = toyManifest();
+  manifest.device = {"sm_90", "device.fatbin", {"main_kernel_0"}, 1};
+  std::string good = io::manifestText(manifest);
   struct Case {
     std::string from, to, complaint;
   } cases[] = {
@@ -273,6 +284,9 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"key_blocks\", \"bits\": \"8\"", "bits to be 4 or 8"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"bits\": 8", "bits to be those of a slot in blocks"},
       {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": -1}}", "files.program.so.bytes"},
+      {"\"chip\"", "\"ship\"", "device.chip to be a string"},
+      {"\"kernels\": [\n   \"main", "\"kernels\": [\n   1, \"main", "device.kernels to be a list of strings"},
+      {"\"services\": 1", "\"services\": []", "device.services to be a version"},
       {"{", "", "not valid JSON"},
       {"\"hone\":", "\"version\":", "occurs twice"},
   };
