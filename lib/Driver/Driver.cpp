@@ -112,8 +112,12 @@ struct CompileFlags {
                               cl::value_desc("MODEL.hone"), cl::sub(compileCommand)};
   cl::opt<std::string> cpu{"mcpu", cl::desc("CPU to make code for: native (default) or LLVM's name of one"),
                            cl::value_desc("CPU"), cl::init("native"), cl::sub(compileCommand)};
-  cl::opt<std::string> target{"target", cl::desc("Device to make code for: cpu"), cl::value_desc("DEVICE"),
-                              cl::init("cpu"), cl::sub(compileCommand)};
+  cl::opt<std::string> target{"target", cl::desc("Device to make code for: cpu (default) or cuda"),
+                              cl::value_desc("DEVICE"), cl::init("cpu"), cl::sub(compileCommand)};
+  cl::opt<std::string> chip{"chip", cl::desc("With --target=cuda, the chip: sm_80, sm_86, sm_89, sm_90 or sm_100"),
+                            cl::value_desc("CHIP"), cl::sub(compileCommand)};
+  cl::opt<std::string> ptxas{"ptxas", cl::desc("With --target=cuda, CUDA's assembler (default: that of the build)"),
+                             cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> tokenizer{"tokenizer", cl::desc("tokenizer.json to ship in the artefact"),
                                  cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> saveIr{"save-ir", cl::desc("Write the IR after every phase into DIR"), cl::value_desc("DIR"),
@@ -260,7 +264,7 @@ static int runExport(const ExportFlags &flags) {
 
 static int printPipeline(const CompileOptions &options) {
   return withContext(options.input, [&](MLIRContext &context) {
-    for (const Phase &phase : getPhases()) {
+    for (const Phase &phase : getPhases(options.target)) {
       PassManager pm(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
       if (failed(buildPhase(phase, options, pm, UnknownLoc::get(&context))))
         return failure();
@@ -273,15 +277,33 @@ static int printPipeline(const CompileOptions &options) {
   });
 }
 
+/// Why the flags of targets do not go together, or nothing.
+static std::string checkTarget(const CompileFlags &flags) {
+  bool isCuda = flags.target == "cuda";
+  if (!isCuda && flags.target != "cpu")
+    return "unsupported target '" + flags.target + "'; supported: cpu, cuda";
+  for (const cl::opt<std::string> *option : {&flags.chip, &flags.ptxas})
+    if (!isCuda && option->getNumOccurrences() > 0)
+      return ("expected --target=cuda with --" + option->ArgStr).str();
+  if (isCuda && flags.chip.empty())
+    return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
+  if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
+    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+  return "";
+}
+
 static int runCompile(const CompileFlags &flags) {
-  if (flags.target != "cpu")
-    return fail("unsupported target '" + flags.target + "'; supported: cpu");
+  if (std::string error = checkTarget(flags); !error.empty())
+    return fail(error);
   CompileOptions options;
   options.input = flags.input;
   options.output = flags.output;
   if (options.output.empty() && flags.stopAfter.empty())
     options.output = renamed(options.input, "hone");
   options.cpu = flags.cpu;
+  options.target = flags.target;
+  options.chip = flags.chip;
+  options.ptxas = flags.ptxas;
   options.tokenizer = flags.tokenizer;
   options.saveIr = flags.saveIr;
   options.stopAfter = flags.stopAfter;
