@@ -51,7 +51,8 @@ static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}
   Type rows = getRowType(weight);
   if (!rows || !arePlainFloats({x, bias, factor}))
     return {};
-  return {("cuda.linear." + getFloatName(rows)).str(), {x, weight, bias, factor, /*residual=*/Value()}, {activation}, {}};
+  return {
+      ("cuda.linear." + getFloatName(rows)).str(), {x, weight, bias, factor, /*residual=*/Value()}, {activation}, {}};
 }
 
 static Choice choose(AttentionOp op) {
@@ -102,8 +103,7 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   if (!mlp || !getRowType(mlp.getGate()) || !getRowType(mlp.getUp()) || !getRowType(mlp.getDown()) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
-  Value gate =
-      create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
   Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
   return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
 }

@@ -88,9 +88,7 @@ bool readsSequences(AttentionOp op) {
   });
 }
 
-StringRef getFloatName(Type type) {
-  return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : "";
-}
+StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
 static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
