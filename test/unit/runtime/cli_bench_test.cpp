@@ -125,7 +125,6 @@ TEST_F(CliBench, ProfilePrintsSums) {
                     HasSubstr("  (generated code at the end)\n")));
 }
 
-#ifdef HONE_TEST_EMULATED_DRIVER
 TEST_F(CliBench, LeavesTheHostsMemoryOutOnADevice) {
   writeToy(model, "cuda");
   Json object = benchObject();
@@ -146,7 +145,6 @@ TEST_F(CliBench, ProfileTimesTheKernelsOfADevice) {
     logits += event["name"] == "toy_logits";
   EXPECT_EQ(logits, 3 * (1 + 3)) << "one a call, the repeat that is not counted included";
 }
-#endif
 
 TEST_F(CliBench, ProfileIsRefusedBeforeTheWork) {
   Outcome outcome = bench({"--profile", temporary.file("none/trace.json")});
