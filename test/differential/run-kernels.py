@@ -265,7 +265,7 @@ def codebooks():
         # Sums of a number and an outlier are rounded to bf16 once more for many rows.
         yield Case(f"hone.packed_linear.outliers.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), many, 2 * BF16,
                    {"w": codebook(rng, 40, 300, bits, outliers=10)}, x=tensor("B", "S", 300))
-        params = {"u": codebook(rng, 70, 48, bits), "d": codebook(rng, 48, 70, bits), "g": codebook(rng, 70, 48, bits)}
+        params = {name: codebook(rng, *((48, 70) if name == "d" else (70, 48)), bits) for name in "gud"}
         yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS, 2 * BF16,
                    params, x=x)
         yield Case(f"hone.packed_mlp.codebook.u{bits}", "hone.mlp gelu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], 2 * BF16,
