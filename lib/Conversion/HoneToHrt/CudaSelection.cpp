@@ -46,8 +46,23 @@ static Type getRowType(Value weight) {
   return isAligned && !getFloatName(element).empty() ? element : Type();
 }
 
+/// The layout of a weight of levels, or null.
+static hrt::ChunksAttr getChunks(Value weight) {
+  return dyn_cast_or_null<hrt::ChunksAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+}
+
+/// Whether kernels multiply with the weight.
+static bool isMultiplied(Value weight) { return getChunks(weight) || getRowType(weight); }
+
 /// act(x · weightᵀ + bias) · factor
 static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+  if (hrt::ChunksAttr chunks = getChunks(weight); chunks && arePlainFloats({x, bias, factor})) {
+    Choice choice{"cuda.linear." + chunks.getKernelSuffix(), {x, weight}, {activation, chunks.getOf().getGroup()}, {}};
+    if (!chunks.getOf().getHasZeros())
+      choice.inputs.push_back(/*zeros=*/Value());
+    choice.inputs.append({bias, factor, /*residual=*/Value()});
+    return choice;
+  }
   Type rows = getRowType(weight);
   if (!rows || !arePlainFloats({x, bias, factor}))
     return {};
@@ -94,13 +109,13 @@ static Choice choose(Operation *op) {
 static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
-  if (auto mlp = dyn_cast<MlpOp>(op); mlp && getRowType(mlp.getUp()) && getRowType(mlp.getDown()) &&
+  if (auto mlp = dyn_cast<MlpOp>(op); mlp && isMultiplied(mlp.getUp()) && isMultiplied(mlp.getDown()) &&
                                       arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
     Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
     return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
-  if (!mlp || !getRowType(mlp.getGate()) || !getRowType(mlp.getUp()) || !getRowType(mlp.getDown()) ||
+  if (!mlp || !isMultiplied(mlp.getGate()) || !isMultiplied(mlp.getUp()) || !isMultiplied(mlp.getDown()) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
   Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));

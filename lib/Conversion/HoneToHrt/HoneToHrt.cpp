@@ -245,7 +245,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
     bool isCpu = target == "cpu";
     if (!isCpu) {
       outlineConstants(module);
-      turnWeights(module);
+      layOutWeights(module);
     }
     numParameters += placeParameters(module);
     SymbolTable symbols(module);

@@ -7,6 +7,8 @@ hone.param @gate : tensor<16x8xf32, #hone.stored<bf16>> = #hone.external<"weight
 hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 512, 256>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
+hone.param @levels : tensor<16x128xf32, #hone.affine<bits = 4, group = 32, scales = f16>> = {values = #hone.external<"weights.bin", 1024, 1024>, scales = #hone.external<"weights.bin", 2048, 128>}
+
 // A constant of different elements is a parameter.
 // CHECK: hone.param @constant : tensor<8xf32> = dense
 // What lies input after input is turned when the artefact is written.
@@ -34,6 +36,15 @@ func.func @layers(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 func.func @unaligned(%x: tensor<?x6xf32>) -> tensor<?x16xf32> {
   %w = hone.get_param @odd : tensor<16x6xf32, #hone.stored<bf16>>
   %y = hone.linear %x, %w : (tensor<?x6xf32>, tensor<16x6xf32, #hone.stored<bf16>>) -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
+
+// Levels lie in chunks; without zero points that operand is absent.
+// CHECK-LABEL: @levels_in_chunks
+// CHECK: hrt.kernel "cuda.linear.u4" %{{.*}} ints [0, 32] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x128xf32>, tensor<16x1x64xi8>, tensor<16x4xf16>, tensor<f32>,
+func.func @levels_in_chunks(%x: tensor<?x128xf32>) -> tensor<?x16xf32> {
+  %w = hone.get_param @levels : tensor<16x128xf32, #hone.affine<bits = 4, group = 32, scales = f16>>
+  %y = hone.linear %x, %w : (tensor<?x128xf32>, tensor<16x128xf32, #hone.affine<bits = 4, group = 32, scales = f16>>) -> tensor<?x16xf32>
   return %y : tensor<?x16xf32>
 }
 
