@@ -42,8 +42,8 @@ protected:
     Planes planes = makePlanes(encoding);
     llvm::SmallVector<llvm::MutableArrayRef<char>> views(planes.begin(), planes.end());
     llvm::ArrayRef<char> dense(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
-    EXPECT_TRUE(succeeded(encoding.pack(shape, f32(), dense, views,
-                                        [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); })));
+    EXPECT_TRUE(succeeded(
+        encoding.pack(shape, f32(), dense, views, [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); })));
     return planes;
   }
 
@@ -63,7 +63,8 @@ TEST_P(Chunks, KeepWhatAffineKeeps) {
   for (int64_t bits : {8, 4})
     for (int64_t group : {0, 32, 64, 128})
       for (bool hasZeros : {false, true}) {
-        auto affine = AffineAttr::get(&context, bits, group, mlir::Float16Type::get(&context), hasZeros, false, false, 0, false);
+        auto affine =
+            AffineAttr::get(&context, bits, group, mlir::Float16Type::get(&context), hasZeros, false, false, 0, false);
         auto chunks = hrt::ChunksAttr::get(affine);
         Planes plain = pack(affine), packed = pack(chunks);
         EXPECT_EQ(unpack(chunks, packed), unpack(affine, plain)) << bits << " bits in groups of " << group;
