@@ -117,7 +117,7 @@ def clear_rows_not_held(arrays, caches):
 
 
 def cases_of(path, folder):
-    """The stored cases of a model, or a copy in `folder` without what is not specified."""
+    """The file of a model's stored cases, or a copy in `folder` without what is not specified."""
     stored, caches = path.with_suffix(".npz"), windowed_caches(path)
     if not caches:
         return stored
