@@ -19,7 +19,9 @@ import tempfile
 import sessions
 import suite
 
-TOLERANCE = sessions.TOLERANCE
+# Attention multiplies sixteen bits of mantissa on a device, which alone stays within what other models keep. Products of this file
+# round activations to 8 bits, so that a difference in the last place can become one of a 127th of the largest activation.
+TOLERANCES = {"llama.genai-int4": 3e-2, "qwen3.genai-int4": 3e-2}
 CHIPS = ["sm_80", "sm_90"]
 SPILLS = re.compile(r"([1-9]\d*) bytes spill")
 
@@ -65,9 +67,10 @@ def check(path, build, ptxas):
             raise suite.Failure(f"the manifest names {len(device['kernels'])} kernels, and the code has {len(kernels)}")
         for chip in CHIPS:
             assemble(ptxas, text, chip, folder)
+        tolerance = TOLERANCES.get(path.parent.name, sessions.TOLERANCE)
         suite.run_tool([build / "bin" / "hone-run", "run", artefact, "--cases", suite.cases_of(path, folder),
-                        "--rtol", TOLERANCE, "--atol", TOLERANCE])
-        sessions.check(path, artefact, build / "lib" / "libhone_rt.so")
+                        "--rtol", tolerance, "--atol", tolerance])
+        sessions.check(path, artefact, build / "lib" / "libhone_rt.so", tolerance)
 
 
 def use_emulated_driver(build):
