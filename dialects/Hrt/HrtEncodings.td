@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Encodings of weights in the layouts that kernels read.
+// Encodings of weights in the layouts that the CPU's kernels read.
 
 #ifndef HRT_ENCODINGS_TD
 #define HRT_ENCODINGS_TD
@@ -64,39 +64,6 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     ::hone::DenseSparseAttr getSparse() const { return ::llvm::dyn_cast<::hone::DenseSparseAttr>(getElements()); }
 
     /// Whether there are panels of weights in this encoding, or of plain f32 where it is null.
-    static bool canPack(::mlir::Attribute encoding);
-  }];
-  let genVerifyDecl = 1;
-}
-
-def Hrt_ChunksAttr : AttrDef<Hrt_Dialect, "Chunks", [
-    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>, DeclareAttrInterfaceMethods<Hone_EncodingInterface, ["repack"]>]> {
-  let mnemonic = "chunks";
-  let summary = "a weight `[N, K]` of levels in rows of chunks, as kernels of CUDA read them";
-  let description = [{
-    *Meaning.* The numbers of `of`, with levels counted from 0, in the layout of runtime/cuda/packing/pack_linear.h: planes
-    `values` `[N, chunks, 64]` of bytes, `scales` `[N, groups]`, and with zero points `zeros` `[N, groups]` of bytes. Places behind the
-    last input hold 0.
-
-    *Constraints.*
-
-    - C1. `of` has 8 or 4 bits, no groups or groups of 32, 64 or 128, and asks for rounded activations as the least precision if
-      at all.
-    - C2. The tensor has 2 dimensions and elements of f32.
-
-    *Example.*
-    ```mlir
-    func.func private @weight() -> tensor<4864x896xf32, #hrt.chunks<#hone.affine<bits = 4, group = 64, scales = f16>>>
-    ```
-  }];
-  let parameters = (ins "::hone::AffineAttr":$of);
-  let assemblyFormat = "`<` $of `>`";
-  let builders = [AttrBuilderWithInferredContext<(ins "::hone::AffineAttr":$of), [{
-    return $_get(of.getContext(), of);
-  }]>];
-  let skipDefaultBuilders = 1;
-  let extraClassDeclaration = [{
-    /// Whether there are chunks of weights in this encoding.
     static bool canPack(::mlir::Attribute encoding);
   }];
   let genVerifyDecl = 1;

@@ -9,7 +9,6 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
-#include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
@@ -49,22 +48,11 @@ void outlineConstants(ModuleOp module) {
   }
 }
 
-/// The encoding that kernels read a matrix in, or null where that is the one that it has, or there is none.
-static Attribute getLayout(ParamOp param) {
-  Attribute encoding = param.getTensorType().getEncoding();
-  if (param.getTensorType().getRank() != 2)
-    return {};
-  if (auto stored = dyn_cast_or_null<StoredAttr>(encoding); stored && stored.getTransposed())
-    return StoredAttr::get(stored.getType());
-  if (hrt::ChunksAttr::canPack(encoding) && param.getTensorType().getElementType().isF32())
-    return hrt::ChunksAttr::get(cast<AffineAttr>(encoding));
-  return {};
-}
-
 /// Why the parameter that `reads` read stays as it is, or an empty string.
 static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
-  if (!getLayout(param))
-    return "it is as kernels read it, or none does";
+  auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
+  if (param.getTensorType().getRank() != 2 || !stored || !stored.getTransposed())
+    return "it is no matrix that lies input after input";
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
@@ -75,13 +63,13 @@ static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
   return isMultiplied ? "" : "no product reads it";
 }
 
-void layOutWeights(ModuleOp module) {
+void turnWeights(ModuleOp module) {
   auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
-    changeEncoding(param, reads, getLayout(param));
+    changeEncoding(param, reads, StoredAttr::get(cast<StoredAttr>(param.getTensorType().getEncoding()).getType()));
     return "lies in rows of outputs";
   };
   // No change fails.
-  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "LaidOut", "stays as it is", getObstacle, change});
+  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Turned", "stays as it is", getObstacle, change});
 }
 
 } // namespace hone

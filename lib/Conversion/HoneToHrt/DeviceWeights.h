@@ -13,9 +13,8 @@ namespace hone {
 /// Makes parameters of the constants of `module` whose elements are not all the same; equal ones become one.
 void outlineConstants(mlir::ModuleOp module);
 
-/// Puts matrices of `module` that products read into rows of outputs: floats that lie input after input, and levels of 8 and 4
-/// bits, in chunks.
-void layOutWeights(mlir::ModuleOp module);
+/// Puts matrices of `module` that products read, and that lie input after input, into rows of outputs.
+void turnWeights(mlir::ModuleOp module);
 
 } // namespace hone
 

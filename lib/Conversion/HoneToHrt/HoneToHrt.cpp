@@ -245,7 +245,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
     bool isCpu = target == "cpu";
     if (!isCpu) {
       outlineConstants(module);
-      layOutWeights(module);
+      turnWeights(module);
     }
     numParameters += placeParameters(module);
     SymbolTable symbols(module);

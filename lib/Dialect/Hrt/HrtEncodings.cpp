@@ -198,25 +198,19 @@ void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<ch
   AffineAttr affine = panels.getAffine();
   cpu::PackedFormat format = getFormat(panels);
   cpu::LinearShape linear = getLinearShape(panels, shape);
-  AffineGroups groups = loadGroups(affine, shape, from);
-  int64_t bytes = affine.getScales().getIntOrFloatBitWidth() / 8;
-  cpu::packLinearScales(format, linear, bytes, groups.scales.data(), asSpan(to[1]));
-  if (affine.getHasZeros())
-    cpu::packLinearScales(format, linear, 1, groups.zeros.data(), asSpan(to[2]));
-}
-
-AffineGroups loadGroups(AffineAttr affine, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from) {
   int64_t rows = shape[0], groups = affine.getGroups(shape), bytes = affine.getScales().getIntOrFloatBitWidth() / 8;
-  AffineGroups loaded{SmallVector<char>(rows * groups * bytes),
-                      SmallVector<uint8_t>(affine.getHasZeros() ? rows * groups : 0)};
+  SmallVector<char> scales(rows * groups * bytes);
+  SmallVector<uint8_t> zeros(affine.getHasZeros() ? rows * groups : 0);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t group = 0; group < groups; ++group) {
       int64_t place = row * groups + group, source = affine.getTransposed() ? group * rows + row : place;
-      std::memcpy(loaded.scales.data() + place * bytes, from[1].data() + source * bytes, bytes);
+      std::memcpy(scales.data() + place * bytes, from[1].data() + source * bytes, bytes);
     }
   for (int64_t row = 0; affine.getHasZeros() && row < rows; ++row)
-    affine.loadLevels(from[2], rows, row, MutableArrayRef(loaded.zeros).slice(row * groups, groups));
-  return loaded;
+    affine.loadLevels(from[2], rows, row, MutableArrayRef(zeros).slice(row * groups, groups));
+  cpu::packLinearScales(format, linear, bytes, scales.data(), asSpan(to[1]));
+  if (affine.getHasZeros())
+    cpu::packLinearScales(format, linear, 1, zeros.data(), asSpan(to[2]));
 }
 
 bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
@@ -256,12 +250,6 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
   }
   if (!source)
     source = StoredAttr::get(getFloat(*this));
-  return packThrough(source, *this, shape, elementType, dense, planes, emitError);
-}
-
-LogicalResult packThrough(EncodingInterface source, EncodingInterface target, ArrayRef<int64_t> shape, Type elementType,
-                          ArrayRef<char> dense, ArrayRef<MutableArrayRef<char>> planes,
-                          llvm::function_ref<InFlightDiagnostic()> emitError) {
   SmallVector<SmallVector<char, 0>> rounded;
   SmallVector<MutableArrayRef<char>> buffers;
   for (const EncodingPlane &plane : source.getPlanes(shape, elementType))
@@ -270,7 +258,7 @@ LogicalResult packThrough(EncodingInterface source, EncodingInterface target, Ar
     buffers.push_back(plane);
   if (failed(source.pack(shape, elementType, dense, buffers, emitError)))
     return failure();
-  target.repack(shape, source, SmallVector<ArrayRef<char>>(buffers.begin(), buffers.end()), planes);
+  repack(shape, source, SmallVector<ArrayRef<char>>(buffers.begin(), buffers.end()), planes);
   return success();
 }
 

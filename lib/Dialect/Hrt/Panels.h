@@ -28,19 +28,6 @@ inline std::span<uint8_t> asSpan(llvm::MutableArrayRef<char> plane) {
   return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
 }
 
-/// Packs dense elements into `target`, which stores what `source` does: rounded to that, and packed as that is.
-llvm::LogicalResult packThrough(EncodingInterface source, EncodingInterface target, llvm::ArrayRef<int64_t> shape,
-                                mlir::Type elementType, llvm::ArrayRef<char> dense,
-                                llvm::ArrayRef<llvm::MutableArrayRef<char>> planes,
-                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
-
-/// Scales `[N, groups]` and zero points, one byte each and counted from 0, of the planes `from` of `affine`.
-struct AffineGroups {
-  llvm::SmallVector<char> scales;
-  llvm::SmallVector<uint8_t> zeros; // empty without a plane of them
-};
-AffineGroups loadGroups(AffineAttr affine, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from);
-
 /// Planes of scales and zero points; none where elements are floats.
 llvm::SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 

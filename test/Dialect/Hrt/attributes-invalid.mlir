@@ -63,15 +63,3 @@ func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<1:4, of = bf16>>>
 // @panels_c1_nm_zeros
 // expected-error @below {{unsupported packed elements #hone.nm<2:4, of = #hone.affine<bits = 8, hasZeros = true>>}}
 func.func private @f() -> tensor<4x4xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 8, hasZeros = true>>>>
-
-// -----
-
-// @chunks_c1_levels
-// expected-error @below {{unsupported levels #hone.affine<bits = 3, group = 64> in chunks; supported: 8 or 4 bits in groups of 0, 32, 64 or 128, with activations rounded at least or not at all}}
-func.func private @f() -> tensor<4x64xf32, #hrt.chunks<#hone.affine<bits = 3, group = 64>>>
-
-// -----
-
-// @chunks_c2_elements
-// expected-error @below {{expected a tensor in chunks to have 2 dimensions and elements of f32, but got 2 and 'f16'}}
-func.func private @f() -> tensor<4x64xf16, #hrt.chunks<#hone.affine<bits = 8>>>
