@@ -5,6 +5,7 @@
 
 #include "ptx/block.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <list>
@@ -22,7 +23,7 @@ constexpr uint64_t kPatience = uint64_t{1} << 22;
 constexpr size_t kMostResident = 16;
 // Below so many threads another thread of the host costs more than it brings.
 constexpr uint64_t kWorthAThread = 4096;
-constexpr int kFill = 0xff;
+constexpr std::byte kFill{0xff};
 
 std::string describe(const Block &block, const Warp &warp, const std::string &what) {
   const Kernel &kernel = *block.launch.kernel;
@@ -47,7 +48,7 @@ void Block::begin(uint64_t index) {
   position = {static_cast<uint32_t>(index % launch.grid[0]),
               static_cast<uint32_t>(index / launch.grid[0] % launch.grid[1]),
               static_cast<uint32_t>(index / launch.grid[0] / launch.grid[1])};
-  std::memset(shared.data(), kFill, shared.size());
+  std::fill(shared.begin(), shared.end(), kFill);
   barriers = {};
   bulkCopies.clear();
   for (auto &warp : warps)
