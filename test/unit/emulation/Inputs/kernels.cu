@@ -225,3 +225,10 @@ extern "C" __global__ void calls(const float *x, int n, double *sums, int *count
   counts[k] = result.count;
   chosen[k] = choose(k % 10, k + 1000);
 }
+// The second block faults; the others wait for what nobody writes.
+extern "C" __global__ void waits(int *flag) {
+  if (blockIdx.x == 1)
+    flag[1 + threadIdx.x] = 1;
+  while (*(volatile int *)flag == 0)
+    ;
+}
