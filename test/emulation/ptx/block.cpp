@@ -138,11 +138,12 @@ namespace {
 /// One thread of the host: it takes blocks from a counter until none are left.
 class Worker {
 public:
-  Worker(const Launch &launch, std::atomic<uint64_t> &next) : launch(launch), next(next) {}
+  Worker(const Launch &launch, std::atomic<uint64_t> &next, const std::atomic<bool> &stopped)
+      : launch(launch), next(next), stopped(stopped) {}
 
   uint64_t run() {
     uint64_t executed = 0;
-    while (beginAnother() || !resident.empty()) {
+    while (!stopped && (beginAnother() || !resident.empty())) {
       std::unique_ptr<Block> block = std::move(resident.front());
       resident.pop_front();
       uint64_t before = block->executed();
@@ -170,6 +171,7 @@ private:
 
   const Launch &launch;
   std::atomic<uint64_t> &next;
+  const std::atomic<bool> &stopped; // by a fault: blocks may wait for one that never ends
   std::list<std::unique_ptr<Block>> resident;
   std::list<std::unique_ptr<Block>> idle;
 };
@@ -179,13 +181,14 @@ private:
 uint64_t execute(const Launch &launch) {
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> executed{0};
+  std::atomic<bool> stopped{false};
   std::mutex mutex;
   std::exception_ptr fault;
   auto work = [&] {
     try {
-      executed += Worker(launch, next).run();
+      executed += Worker(launch, next, stopped).run();
     } catch (...) {
-      next = launch.blocks();
+      stopped = true;
       std::lock_guard lock(mutex);
       if (!fault)
         fault = std::current_exception();

@@ -157,6 +157,10 @@ const Case kWarps[] = {
     {"{ .reg .b32 %x; .reg .pred %p; mov.u32 %x, 0; setp.lt.u32 %p, %laneid, 4; @%p bra L1; add.u32 %x, %x, 1; L1: "
      "activemask.b32 %d; }",
      0, 0, 0, 0xffffffff},
+    {"{ .reg .b32 %x; and.b32 %x, %laneid, 1; add.u32 %x, %x, %a; T: .branchtargets L0, L1, L2; brx.idx %x, T;"
+     " L0: mov.u32 %d, 10; bra L3; L1: mov.u32 %d, 20; bra L3; L2: mov.u32 %d, 30; L3: shfl.sync.bfly.b32 %d, %d, 1, "
+     "0x1f, -1; }",
+     1, 0, 0, 30},
     // Lanes that come to a shuffle on two ways meet at it.
     {"{ .reg .b32 %x; .reg .pred %p; mov.u32 %x, %laneid; setp.lt.u32 %p, %laneid, 4; @%p bra L1; add.u32 %x, %x, 100; "
      "bra.uni L2; L1: add.u32 %x, %x, 200;"
