@@ -72,7 +72,7 @@ void CallContext::runProgram(hone_entry_fn function) {
     receiver = [profile](const char *name, Profile::Clock::time_point begin) {
       profile->addKernel(name, {}, begin, Profile::Clock::now());
     };
-  if (absl::Status begun = queue()->begin(std::move(receiver)); !begun.ok())
+  if (absl::Status begun = queue()->begin(inputs, std::move(receiver)); !begun.ok())
     return record(std::move(begun));
   enter(function);
   if (absl::Status ended = queue()->end(); failure.ok())
