@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
+#include "hone/io/manifest.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
@@ -159,6 +160,10 @@ struct CompileFlags {
                                      cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
+  cl::opt<int64_t> ranks{
+      "tensor-parallel",
+      cl::desc("Split the model over N processes, which run the artefact together by MPI (default: 1)"), cl::init(1),
+      cl::value_desc("N"), cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
   ReportFlags report{compileCommand};
@@ -258,6 +263,17 @@ static int runExport(const ExportFlags &flags) {
   });
 }
 
+/// Fails with a message where an option that was given is outside of its range.
+static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
+  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
+    return success();
+  bool isBounded = most != std::numeric_limits<int64_t>::max();
+  fail("expected --" + option.ArgStr + " to be a whole number " +
+       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
+       std::to_string(option));
+  return failure();
+}
+
 static int printPipeline(const CompileOptions &options) {
   return withContext(options.input, [&](MLIRContext &context) {
     for (const Phase &phase : getPhases()) {
@@ -276,6 +292,8 @@ static int printPipeline(const CompileOptions &options) {
 static int runCompile(const CompileFlags &flags) {
   if (flags.target != "cpu")
     return fail("unsupported target '" + flags.target + "'; supported: cpu");
+  if (failed(checkRange(flags.ranks, io::kMostRanks)))
+    return 1;
   CompileOptions options;
   options.input = flags.input;
   options.output = flags.output;
@@ -298,6 +316,7 @@ static int runCompile(const CompileFlags &flags) {
   options.outlierMethod = flags.outlierMethod;
   options.sensitivities = flags.sensitivities;
   options.passPipeline = flags.passPipeline;
+  options.ranks = flags.ranks;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   if (flags.printPipeline)
@@ -305,17 +324,6 @@ static int runCompile(const CompileFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) {
     return compileWithReport(options, flags.report.get(flags.quiet), &context);
   });
-}
-
-/// Fails with a message where an option that was given is outside of its range.
-static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
-  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
-    return success();
-  bool isBounded = most != std::numeric_limits<int64_t>::max();
-  fail("expected --" + option.ArgStr + " to be a whole number " +
-       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
-       std::to_string(option));
-  return failure();
 }
 
 static int runCalibrate(const CalibrateFlags &flags) {

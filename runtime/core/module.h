@@ -43,6 +43,8 @@ private:
     hone_entry_fn function;
   };
 
+  absl::Status joinRanks();
+  bool needsFile(const std::string &name) const;
   absl::Status checkManifest() const;
   absl::Status checkCpu() const;
   absl::Status checkFile(const std::string &name) const;
@@ -57,6 +59,7 @@ private:
   std::string path;
   Profile *profile;
   io::Manifest description;
+  std::string weightsName; // those of this rank
   io::SafetensorsReader weightFile;
   void *library = nullptr;
   std::vector<Entry> entries;
