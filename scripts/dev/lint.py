@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-CODE = {".cpp", ".h", ".c", ".td", ".py", ".sh"}
+CODE = {".cpp", ".cu", ".h", ".c", ".td", ".py", ".sh"}
 TEXT = CODE | {".cmake", ".md", ".mlir", ".test", ".txt", ".in", ".json", ".yaml", ".yml", ""}
 MAX_LINES = 500
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"

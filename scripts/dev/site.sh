@@ -30,7 +30,7 @@ command_lint() {
 
 # unformatted: the C++ files that clang-format would change.
 unformatted() {
-  sources '*.cpp' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 --dry-run --Werror 2>&1 |
+  sources '*.cpp' '*.cu' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 --dry-run --Werror 2>&1 |
     sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort -u
 }
 
@@ -43,7 +43,7 @@ run_tidy() {
 
 command_format() {
   need_tool clang-format-22
-  sources '*.cpp' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 -i
+  sources '*.cpp' '*.cu' '*.h' '*.c' | xargs -r -d '\n' clang-format-22 -i
 }
 
 command_docs() {

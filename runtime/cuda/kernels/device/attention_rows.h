@@ -1,0 +1,62 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device code that kernels of attention share: logits, and what becomes of the sums of a row.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_ATTENTION_ROWS_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_ATTENTION_ROWS_H
+
+#include "../attention/attention_arguments.h"
+#include "numbers.h"
+#include "reduce.h"
+
+namespace hone::cuda {
+
+/// A row of queries: sequence, head and query, and what it sees of the keys of this block's split.
+struct QueryRow {
+  int64_t sequence, head, query, position;
+  KeyRange visible;
+
+  __device__ QueryRow(const AttentionArguments &args, int64_t sequence, int64_t head, int64_t query, int64_t split)
+      : sequence(sequence), head(head), query(query), position(args.keys - args.queries + query) {
+    visible = visibleKeys(position, args.keys, args.causal, args.window, args.keyBegin ? args.keyBegin[sequence] : 0,
+                          args.keyEnd ? args.keyEnd[sequence] : args.keys, args.prefix ? args.prefix[sequence] : 0);
+    int64_t first = split * args.splitKeys;
+    visible.begin = visible.begin > first ? visible.begin : first;
+    visible.end = visible.end < first + args.splitKeys ? visible.end : first + args.splitKeys;
+  }
+
+  __device__ int64_t number(const AttentionArguments &args) const {
+    return (sequence * args.queryHeads + head) * args.queries + query;
+  }
+};
+
+/// The logit of a key by its product with the query, which the scale has been applied to.
+__device__ inline float logitOf(const AttentionArguments &args, const QueryRow &row, float product, int64_t key) {
+  if (args.softcap > 0)
+    product = args.softcap * tanhf(product / args.softcap);
+  if (args.alibi)
+    product += args.alibi[row.head] * static_cast<float>(key - row.position);
+  if (args.bias.data)
+    product +=
+        loadNumber(args.bias.data, args.bias.offset(row.sequence, row.head, row.query) + key * args.bias.strides[3],
+                   args.bias.dtype);
+  return product;
+}
+
+/// exp(logit - largest); 0 where there is no logit yet but -inf.
+__device__ inline float weightOf(float logit, float largest) {
+  return largest == -infinity() ? 0 : expf(logit - largest);
+}
+
+/// Where the sums of a row and split lie.
+__device__ inline float *partialValues(const AttentionArguments &args, int64_t row, int64_t split) {
+  return args.partial + (row * args.splits + split) * args.valueSize;
+}
+__device__ inline float *partialState(const AttentionArguments &args, int64_t row, int64_t split) {
+  return args.partial + args.rows() * args.splits * args.valueSize + (row * args.splits + split) * 2;
+}
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_ATTENTION_ROWS_H

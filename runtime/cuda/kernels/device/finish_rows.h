@@ -1,0 +1,46 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device code: the last step of a linear layer of a few rows. Warps that divided the inputs have left their sums in shared
+// memory; the block adds them up in a fixed order and applies bias, activation, factor and residual.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_FINISH_ROWS_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_FINISH_ROWS_H
+
+#include "../linear/few_rows.h"
+#include "numbers.h"
+
+namespace hone::cuda {
+
+/// Applies bias, activation, factor and residual to a sum and stores the number.
+__device__ inline void finishNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
+  if (args.bias)
+    sum += loadNumber(args.bias, output, args.biasType);
+  float value = activate(sum, args.activation);
+  if (args.factor.data)
+    value *= loadNumber(args.factor.data, args.factor.offset(row) + output * args.factor.inner, args.factor.dtype);
+  if (args.residual.data)
+    value +=
+        loadNumber(args.residual.data, args.residual.offset(row) + output * args.residual.inner, args.residual.dtype);
+  storeNumber(args.y.data, args.y.offset(row) + output * args.y.inner, args.y.dtype, value);
+}
+
+/// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.
+__device__ inline void finishRows(const LinearArguments &args, const float *sums, int32_t rows, int32_t outputs,
+                                  int64_t firstRow, int64_t firstOutput) {
+  __syncthreads();
+#pragma unroll 1
+  for (int32_t i = threadIdx.x; i < rows * outputs; i += blockDim.x) {
+    int64_t row = firstRow + i / outputs, output = firstOutput + i % outputs;
+    if (row >= args.rows || output >= args.outputs)
+      continue;
+    float sum = 0;
+    for (int32_t slice = 0; slice < args.slices; ++slice)
+      sum += sums[slice * rows * outputs + i];
+    finishNumber(args, sum, row, output);
+  }
+}
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_FINISH_ROWS_H

@@ -1,0 +1,56 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device code: eight inputs of a row of x, as operand B of the matrix units takes them.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H
+
+#include "numbers.h"
+
+namespace hone::cuda {
+
+/// Inputs as they were read: f32 where they will be split into two numbers of bf16, else pairs of 16 bits.
+template <bool Split> struct RawInputs {
+  uint32_t words[Split ? 8 : 4];
+};
+
+/// Inputs k … k + 7 of `row`, which is aligned to 16 bytes and has a multiple of eight; 0 behind the last, and where `row` is
+/// null.
+template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, const char *row, int64_t k,
+                                                        int64_t count) {
+  uint4 v = {};
+  [[maybe_unused]] uint4 w = {};
+  if (row && k < count) {
+    const auto *address = reinterpret_cast<const uint4 *>(row + k * (Split ? 4 : 2));
+    v = address[0];
+    if constexpr (Split)
+      w = address[1];
+  }
+  if constexpr (Split)
+    raw = {{v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w}};
+  else
+    raw = {{v.x, v.y, v.z, v.w}};
+}
+
+/// Pairs of 16 bits: `high`, and where inputs are split what rounding to it left, so that high + low has 16 bits of mantissa.
+template <bool Split> struct Inputs {
+  uint32_t high[4], low[Split ? 4 : 1];
+
+  __device__ explicit Inputs(const RawInputs<Split> &raw) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (Split) {
+        float a = __uint_as_float(raw.words[2 * i]), b = __uint_as_float(raw.words[2 * i + 1]);
+        high[i] = pairBf16(a, b);
+        low[i] = pairBf16(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+      } else {
+        high[i] = raw.words[i];
+      }
+    }
+  }
+};
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H

@@ -1,0 +1,43 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tables of kernels and of fatbins.
+
+#include "kernel_table.h"
+#include "fatbin_index.h"
+#include "kernel_device.h"
+#include "kernels.h"
+
+#include <algorithm>
+
+// What CMakeLists.txt makes of each fatbin (embed_fatbin.cpp).
+#define HONE_FATBIN(name) extern "C" const std::span<const unsigned char> hone_cuda_fatbin_##name;
+#include "fatbins.def"
+#undef HONE_FATBIN
+
+namespace hone::cuda {
+
+std::span<const Fatbin> fatbins() {
+  static const Fatbin all[] = {
+#define HONE_FATBIN(name) {#name, hone_cuda_fatbin_##name},
+#include "fatbins.def"
+#undef HONE_FATBIN
+  };
+  return all;
+}
+
+static constexpr KernelRow kRows[] = {
+#define HONE_CUDA_KERNEL(name, function, operands) {name, &function, operands},
+#include "kernels.def"
+#undef HONE_CUDA_KERNEL
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &KernelRow::name));
+
+std::span<const KernelRow> kernelRows() { return kRows; }
+
+hone_kernel_fn findKernel(std::string_view name) {
+  const KernelRow *row = std::ranges::lower_bound(kRows, name, {}, &KernelRow::name);
+  return row != std::end(kRows) && row->name == name ? row->function : nullptr;
+}
+
+} // namespace hone::cuda

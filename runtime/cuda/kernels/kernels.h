@@ -1,0 +1,69 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The device kernels: the contract between generated host code and what it calls. Each enqueues on the call's stream.
+//
+// All take strided operands whose data lie in device memory, inputs before outputs; an output overlaps no input unless the
+// kernel says it may. "Absent" is a tensor with no elements, or of rank 0. Numbers are f32, f16 or bf16 where no type is given, also
+// within one call, and sums are f32. Kernels do not fail for what they are given: the compiler has checked shapes. Leading
+// axes of x are those of y, of factor and of residual; of those that do not follow each other in memory there are at most three.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_KERNELS_H
+#define HONE_RUNTIME_CUDA_KERNELS_KERNELS_H
+
+#include "hone/runtime/program.h"
+
+namespace hone::cuda {
+
+/// cuda.linear.f32, .f16, .bf16: x[..., K], weight[N, K] of the kernel's type with rows that begin at multiples of 16 bytes, zeros
+/// between them (denseRowStride of packing/pack_linear.h), bias[N] or absent, factor[..., N] or absent, residual[..., N] or
+/// absent → y[..., N]; ints {activation}.
+///   y = act(x · Wᵀ + bias) · factor + residual
+///   activation: 0 none, 1 relu, 2 silu x · σ(x), 3 gelu x · Φ(x), 4 gelu by tanh (Hendrycks and Gimpel, 2016)
+/// y overlaps neither x, factor nor residual. A gated MLP is two calls: act(x · Gᵀ) is the factor of x · Uᵀ.
+/// Weights are multiplied as they are. With weights of bf16, x of bf16 is too, and x of f32 or f16 as the sum of two numbers
+/// of bf16, which is sixteen bits of mantissa, and an infinite x gives NaN.
+void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.linear.u8, .u4: x[..., K], weight {N, chunks, 64} u8 as packing/pack_linear.h packs it, scales {N, groups} f16 or f32,
+/// zeros {N, groups} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N]; ints {activation, group}:
+/// group 32, 64 or 128 inputs share a scale, 0 for one scale an output. Groups are as many as packing/pack_linear.h says.
+///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
+/// x is multiplied as with weights of bf16: levels are exact, and scales apply to sums of a group in f32.
+void linearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
+/// alibi[Hq] f32 or absent, sinks[Hq] f32 or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or
+/// absent → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none. Dv is at most 512.
+///
+/// Query head h reads key head h / (Hq / Hk). Query i is at position p = Sk - Sq + i, key j at position j.
+///   logit = cap(scale · query · key) + alibi[h] · (j - p) + bias,  cap(l) = softcap · tanh(l / softcap)
+///   key j is visible iff key_begin[b] <= j < key_end[b], and where causal j <= p or j < prefix[b], and where windowed
+///   j > p - window
+///   out = sum of exp(logit) · value / (exp(sinks[h]) + sum of exp(logit)), over the visible keys
+/// A query that sees no key, or only keys with a logit of -inf, gives 0.
+void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.
+/// y = x / sqrt(mean(x²) + epsilon) · weight, or · (1 + weight) with unit_offset (Zhang and Sennrich, 2019).
+void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.layer_norm.f32: x[..., N], weight[N] or absent, bias[N] or absent → y[..., N]; floats {epsilon}. y may be x.
+/// y = (x - mean) / sqrt(variance + epsilon) · weight + bias (Ba et al., 2016).
+void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.softmax.f32: x[..., N] → y[..., N], over the last axis. y may be x. A row of -inf alone gives NaN, as the formula
+/// does.
+void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.rope.f32: x[B, H, S, D], cos[B|1, S, R/2], sin[B|1, S, R/2] → y[B, H, S, D]; ints {interleaved}. y may be x.
+/// The first R ≤ D elements rotate, the rest is copied. Pair i is (x[i], x[i + R/2]), or (x[2i], x[2i+1]) where
+/// interleaved: (a, b) → (a·cos - b·sin, b·cos + a·sin) (Su et al., 2021).
+void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_KERNELS_H

@@ -1,0 +1,88 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The host side of layers of a few rows: which function multiplies which types, and its launch.
+
+#include "few_rows.h"
+#include "../copy_rows.h"
+#include "../fatbin_index.h"
+#include "../kernel_device.h"
+#include "linear_format.h"
+
+namespace hone::cuda {
+namespace {
+
+int32_t chunkInputs(Format format) { return format == Format::U4 ? 128 : format == Format::U8 ? 64 : 32; }
+
+/// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
+const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
+  static constexpr const char *names[5][2][3] = {
+      {},
+      {{"few_rows_f16_1x1", "few_rows_f16_2x1", "few_rows_f16_2x2"}},
+      {{"few_rows_bf16_1x1", "few_rows_bf16_2x1", "few_rows_bf16_2x2"},
+       {"few_rows_bf16_split_1x1", "few_rows_bf16_split_2x1", "few_rows_bf16_split_2x2"}},
+      {{"few_rows_u8_1x1", "few_rows_u8_2x1", "few_rows_u8_2x2"},
+       {"few_rows_u8_split_1x1", "few_rows_u8_split_2x1", "few_rows_u8_split_2x2"}},
+      {{"few_rows_u4_1x1", "few_rows_u4_2x1", "few_rows_u4_2x2"},
+       {"few_rows_u4_split_1x1", "few_rows_u4_split_2x1", "few_rows_u4_split_2x2"}}};
+  return names[static_cast<int>(format)][isSplit][plan.rowTiles + plan.columnTiles - 2];
+}
+
+const char *exactFunction(Format format, const ExactRowsPlan &plan) {
+  static constexpr const char *names[2][3] = {{"exact_rows_f32_1", "exact_rows_f32_4", "exact_rows_f32_16"},
+                                              {"exact_rows_f16_1", "exact_rows_f16_4", "exact_rows_f16_16"}};
+  return names[format == Format::F16][plan.rowsAtOnce == 1 ? 0 : plan.rowsAtOnce == 4 ? 1 : 2];
+}
+
+struct Launch {
+  DeviceFunction function;
+  LaunchShape shape;
+  int32_t slices;
+};
+
+LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t warps, int64_t sharedBytes) {
+  return {{static_cast<uint32_t>(blocks), static_cast<uint32_t>(divideUp(rows, rowsAtOnce)), 1},
+          {32 * static_cast<uint32_t>(warps), 1, 1},
+          static_cast<uint32_t>(sharedBytes)};
+}
+
+Launch planMatrix(Format format, bool isSplit, const LinearArguments &args, int32_t multiprocessors) {
+  FewRowsPlan plan =
+      planFewRows(args.rows, args.outputs, divideUp(args.inputs, chunkInputs(format)), isSplit, multiprocessors);
+  return {{kFewRowsMatrixFatbin, matrixFunction(format, isSplit, plan)},
+          shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, fewRowsSharedBytes(plan)),
+          plan.slices};
+}
+
+Launch planExact(Format format, const LinearArguments &args, int32_t multiprocessors) {
+  ExactRowsPlan plan = planExactRows(args.rows, args.outputs, args.inputs, multiprocessors);
+  return {{kFewRowsExactFatbin, exactFunction(format, plan)},
+          shapeOf(plan.blocks, args.rows, plan.rowsAtOnce, plan.groups * plan.slices, exactRowsSharedBytes(plan)),
+          plan.slices};
+}
+
+/// What x is multiplied as: f32 where it is split or products are exact, else the type that matrix units take.
+int32_t inputTypeOf(Format format, int32_t dtype) {
+  int32_t own = format == Format::F16 ? HONE_F16 : HONE_BF16;
+  return format != Format::F32 && dtype == own ? own : HONE_F32;
+}
+
+} // namespace
+
+void runFewRows(KernelDevice &device, Format format, LinearArguments args) {
+  int32_t type = inputTypeOf(format, args.x.dtype);
+  bool isCopied = args.inputs > 0 && (args.x.dtype != type || !args.x.isVector || args.inputs % 8 != 0);
+  if (isCopied)
+    args.x = copyRows(device, args.x, args.rows, type);
+  bool isExact = format == Format::F32 || (format == Format::F16 && type == HONE_F32);
+  int32_t multiprocessors = device.limits().multiprocessors;
+  Launch launch =
+      isExact ? planExact(format, args, multiprocessors) : planMatrix(format, type == HONE_F32, args, multiprocessors);
+  args.slices = launch.slices;
+  void *pointers[] = {&args};
+  device.launch(launch.function, launch.shape, pointers);
+  if (isCopied)
+    device.release(args.x.data);
+}
+
+} // namespace hone::cuda

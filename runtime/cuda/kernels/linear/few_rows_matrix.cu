@@ -1,0 +1,180 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers of 1 to 16 rows through matrix units: outputs are the rows of operand A, rows of x the columns of operand B.
+//
+// Weights go from memory into registers as the matrix units take them. Which input is which column of A does not matter as
+// long as B agrees, so that a lane reads 16 bytes of an output that follow each other, and uses them for two products: no
+// shared memory, no transposition, and every sector that is asked for is used whole.
+//
+// How this keeps memory busy. A ring of kDepth chunks in registers is always on its way: with one tile 4 · 2 · 16 bytes a
+// lane, 4 KiB a warp; ptxas gives these kernels at most 128 registers, so that a multiprocessor has 16 warps or more, 64 KiB
+// on their way. An H200 needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB a multiprocessor. Of instructions there are, for 1 KiB of
+// weights of 16 outputs, about 45 of bf16 and 110 of u4 with inputs of bf16 (two for a pair of levels, four products for a
+// part), against the 198 that a multiprocessor issues while 1 KiB arrives (4 · 1 KiB / 20.7 bytes a cycle).
+
+#include "../device/finish_rows.h"
+#include "../device/input_rows.h"
+#include "../device/weights.h"
+
+namespace hone::cuda {
+
+/// One chunk of a tile of 16 outputs: rows g and g + 8 of operand A.
+template <class Weight> struct TileChunk {
+  Weight rows[2];
+};
+
+template <class Weight, bool Split, int RowTiles, int ColumnTiles> class FewRows {
+public:
+  __device__ FewRows(const LinearArguments &args)
+      : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
+        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(int64_t{8} * ColumnTiles * blockIdx.y),
+        chunks(divideUp(args.inputs, Weight::kParts * kPartInputs)) {
+#pragma unroll
+    for (int i = 0; i < 2 * RowTiles; ++i) {
+      // Outputs behind the last read the last one; what they sum up is not stored.
+      int64_t output = firstOutput + 8 * i + g;
+      outputs[i] = static_cast<int32_t>(output < args.outputs ? output : args.outputs - 1);
+    }
+#pragma unroll
+    for (int tile = 0; tile < ColumnTiles; ++tile) {
+      int64_t row = firstRow + 8 * tile + g;
+      inputs[tile] = row < args.rows ? args.x.data + args.x.offset(row) * bytesOf(args.x.dtype) : nullptr;
+    }
+  }
+
+  __device__ void run(float *shared) {
+    TileChunk<Weight> ring[kDepth][RowTiles];
+    int64_t chunk = warp;
+#pragma unroll
+    for (int slot = 0; slot < kDepth; ++slot)
+      readWeights(ring[slot], chunk + slot * args.slices);
+    readX(chunk, 0);
+    for (; chunk < chunks; chunk += kDepth * args.slices) {
+#pragma unroll
+      for (int slot = 0; slot < kDepth; ++slot) {
+        int64_t now = chunk + slot * args.slices;
+        if (now >= chunks)
+          break;
+        multiplyChunk(ring[slot], now);
+        readWeights(ring[slot], now + kDepth * args.slices);
+      }
+    }
+    leaveSums(shared);
+    finishRows(args, shared, 8 * ColumnTiles, 16 * RowTiles, firstRow, firstOutput);
+  }
+
+private:
+  static constexpr int kDepth = RowTiles == 1 ? 4 - Weight::kSpareDepth : 2;
+
+  __device__ void readWeights(TileChunk<Weight> (&tiles)[RowTiles], int64_t chunk) {
+    if (chunk >= chunks)
+      return;
+#pragma unroll
+    for (int i = 0; i < 2 * RowTiles; ++i)
+      tiles[i / 2].rows[i % 2].read(args, args.weight + outputs[i] * args.weightStride, outputs[i], chunk, t);
+  }
+
+  __device__ void readX(int64_t chunk, int part) {
+#pragma unroll
+    for (int tile = 0; tile < ColumnTiles; ++tile)
+      readInputs(raw[tile], inputs[tile], (chunk * Weight::kParts + part) * kPartInputs + 8 * t, args.x.count);
+  }
+
+  __device__ void multiplyChunk(const TileChunk<Weight> (&tiles)[RowTiles], int64_t chunk) {
+#pragma unroll
+    for (int part = 0; part < Weight::kParts; ++part) {
+      // Inputs of the next part are on their way while this one is multiplied.
+      RawInputs<Split> current[ColumnTiles];
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+        current[tile] = raw[tile];
+      if (part + 1 < Weight::kParts)
+        readX(chunk, part + 1);
+      else
+        readX(chunk + args.slices, 0);
+      multiplyPart(tiles, part, current);
+    }
+  }
+
+  __device__ void multiplyPart(const TileChunk<Weight> (&tiles)[RowTiles], int part,
+                               const RawInputs<Split> (&current)[ColumnTiles]) {
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
+      uint32_t first[4], second[4];
+      tiles[rowTile].rows[0].expand(args, part, first);
+      tiles[rowTile].rows[1].expand(args, part, second);
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile) {
+        Inputs<Split> x(current[tile]);
+        if constexpr (Weight::kHasScales) {
+          float products[4] = {};
+          multiply(products, first, second, x);
+          float above = tiles[rowTile].rows[0].scale(args, part), below = tiles[rowTile].rows[1].scale(args, part);
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            sums[rowTile][tile][i] += (i < 2 ? above : below) * products[i];
+        } else {
+          multiply(sums[rowTile][tile], first, second, x);
+        }
+      }
+    }
+  }
+
+  __device__ static void multiply(float (&c)[4], const uint32_t (&first)[4], const uint32_t (&second)[4],
+                                  const Inputs<Split> &x) {
+#pragma unroll
+    for (int half = 0; half < 4; half += 2) {
+      uint32_t a[4] = {first[half], second[half], first[half + 1], second[half + 1]};
+      if constexpr (Weight::kIsHalf) {
+        multiplyF16(c, a, x.high[half], x.high[half + 1]);
+      } else {
+        multiplyBf16(c, a, x.high[half], x.high[half + 1]);
+        if constexpr (Split)
+          multiplyBf16(c, a, x.low[half], x.low[half + 1]);
+      }
+    }
+  }
+
+  /// sums[slice][row of x][output], as finishRows reads them.
+  __device__ void leaveSums(float *shared) {
+    float *own = shared + warp * 8 * ColumnTiles * 16 * RowTiles;
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile)
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          own[(8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8] = sums[rowTile][tile][i];
+  }
+
+  const LinearArguments &args;
+  const int warp, g, t;
+  const int64_t firstOutput, firstRow, chunks;
+  int32_t outputs[2 * RowTiles];
+  const char *inputs[ColumnTiles];
+  RawInputs<Split> raw[ColumnTiles];
+  float sums[RowTiles][ColumnTiles][4] = {};
+};
+
+} // namespace hone::cuda
+
+#define HONE_FEW_ROWS(name, weight, split, rowTiles, columnTiles)                                                      \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
+      name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
+    extern __shared__ float shared[];                                                                                  \
+    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args).run(shared);                           \
+  }
+
+#define HONE_FEW_ROWS_TILES(name, weight, split)                                                                       \
+  HONE_FEW_ROWS(name##_1x1, weight, split, 1, 1)                                                                       \
+  HONE_FEW_ROWS(name##_2x1, weight, split, 2, 1)                                                                       \
+  HONE_FEW_ROWS(name##_2x2, weight, split, 2, 2)
+
+HONE_FEW_ROWS_TILES(few_rows_f16, PlainWeight<true>, false)
+HONE_FEW_ROWS_TILES(few_rows_bf16, PlainWeight<false>, false)
+HONE_FEW_ROWS_TILES(few_rows_bf16_split, PlainWeight<false>, true)
+HONE_FEW_ROWS_TILES(few_rows_u8, LevelWeight<8>, false)
+HONE_FEW_ROWS_TILES(few_rows_u8_split, LevelWeight<8>, true)
+HONE_FEW_ROWS_TILES(few_rows_u4, LevelWeight<4>, false)
+HONE_FEW_ROWS_TILES(few_rows_u4_split, LevelWeight<4>, true)

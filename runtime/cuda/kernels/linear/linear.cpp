@@ -1,0 +1,74 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers: operands to arguments.
+
+#include "../kernel_device.h"
+#include "../kernels.h"
+#include "linear_format.h"
+
+namespace hone::cuda {
+namespace {
+
+LinearArguments argumentsOf(const hone_tensor &x, const hone_tensor &weight, const hone_tensor *rest,
+                            int32_t activation) {
+  LinearArguments args = {};
+  args.x = rowsOf(x);
+  args.rows = countRows(x);
+  args.inputs = x.sizes[x.rank - 1];
+  args.weight = static_cast<const char *>(weight.data);
+  const hone_tensor &bias = rest[0], &y = rest[3];
+  args.outputs = y.sizes[y.rank - 1];
+  if (!isAbsent(bias))
+    args.bias = static_cast<const char *>(bias.data), args.biasType = bias.dtype;
+  args.factor = rowsOf(rest[1]);
+  args.residual = rowsOf(rest[2]);
+  args.y = rowsOf(y);
+  args.activation = activation;
+  return args;
+}
+
+void run(hone_call *call, Format format, const LinearArguments &args) {
+  if (args.rows == 0 || args.outputs == 0)
+    return;
+  (args.rows <= kFewRows ? runFewRows : runManyRows)(kernelDevice(call), format, args);
+}
+
+void runPlain(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  const hone_tensor &weight = operands[1];
+  LinearArguments args = argumentsOf(operands[0], weight, operands + 2, static_cast<int32_t>(ints[0]));
+  args.weightStride = weight.strides[0] * (format == Format::F32 ? 4 : 2);
+  run(call, format, args);
+}
+
+void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  const hone_tensor &weight = operands[1], &scales = operands[2], &zeros = operands[3];
+  LinearArguments args = argumentsOf(operands[0], weight, operands + 4, static_cast<int32_t>(ints[0]));
+  args.weightStride = weight.strides[0];
+  args.scales = static_cast<const char *>(scales.data);
+  args.scaleType = scales.dtype;
+  args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
+  args.groups = static_cast<int32_t>(scales.sizes[1]);
+  args.group = static_cast<int32_t>(ints[1]);
+  run(call, format, args);
+}
+
+} // namespace
+
+void linearF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runPlain(call, Format::F32, operands, ints);
+}
+void linearF16(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runPlain(call, Format::F16, operands, ints);
+}
+void linearBf16(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runPlain(call, Format::Bf16, operands, ints);
+}
+void linearU8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::U8, operands, ints);
+}
+void linearU4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::U4, operands, ints);
+}
+
+} // namespace hone::cuda

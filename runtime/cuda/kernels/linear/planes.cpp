@@ -1,0 +1,49 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The launches that make planes.
+
+#include "planes.h"
+#include "../fatbin_index.h"
+#include "../kernel_device.h"
+
+#include <algorithm>
+
+namespace hone::cuda {
+
+static PlaneView makePlanes(KernelDevice &device, const char *function, PlanesArguments args) {
+  args.planeBytes = args.rows * args.depth * 2;
+  args.to =
+      static_cast<char *>(device.acquire(static_cast<uint64_t>(std::max<int64_t>(args.planeBytes * args.planes, 1))));
+  void *pointers[] = {&args};
+  if (args.depth > 0)
+    device.launch({kPlanesFatbin, function},
+                  {{static_cast<uint32_t>(divideUp(args.depth, 8 * kPlaneThreads)),
+                    static_cast<uint32_t>(std::min(args.rows, kMostBlocksAlongY)), 1},
+                   {kPlaneThreads, 1, 1},
+                   0},
+                  pointers);
+  return {args.to, args.depth * 2, args.planeBytes};
+}
+
+PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, int32_t planes, int32_t type) {
+  PlanesArguments args = {};
+  args.from = from;
+  args.rows = rows;
+  args.depth = roundUp(from.count, 8);
+  args.planes = planes;
+  args.type = type;
+  return makePlanes(device, "planes_of_rows", args);
+}
+
+PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, int32_t bits, int32_t planes) {
+  PlanesArguments args = {};
+  args.layer = layer;
+  args.rows = layer.outputs;
+  args.depth = roundUp(layer.inputs, 8);
+  args.planes = planes;
+  args.type = HONE_BF16;
+  return makePlanes(device, bits == 4 ? "planes_of_u4" : "planes_of_u8", args);
+}
+
+} // namespace hone::cuda

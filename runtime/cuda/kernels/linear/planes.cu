@@ -1,0 +1,82 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rows of numbers, and weights of few bits, as planes that matrix units multiply: a thread makes eight numbers of a row.
+
+#include "../device/weights.h"
+#include "planes.h"
+
+namespace hone::cuda {
+
+__device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int64_t column, const float (&values)[8]) {
+  uint32_t high[4], low[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float a = values[2 * i], b = values[2 * i + 1];
+    high[i] = args.type == HONE_F16 ? pairF16(a, b) : pairBf16(a, b);
+    low[i] = pairBf16(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+  }
+  char *to = args.to + (row * args.depth + column) * 2;
+  *reinterpret_cast<uint4 *>(to) = {high[0], high[1], high[2], high[3]};
+  if (args.planes == 2)
+    *reinterpret_cast<uint4 *>(to + args.planeBytes) = {low[0], low[1], low[2], low[3]};
+}
+
+template <int Bits> __device__ inline void levelsToPlanes(const PlanesArguments &args, int64_t row, int64_t column) {
+  using Weight = LevelWeight<Bits>;
+  const LinearArguments &layer = args.layer;
+  Weight weight;
+  int part = column / kPartInputs % Weight::kParts;
+  weight.read(layer, layer.weight + row * layer.weightStride, row, column / (kPartInputs * Weight::kParts),
+              column / 8 % 4);
+  uint32_t pairs[4];
+  if constexpr (Bits == 4) {
+    uint32_t word = part == 0   ? weight.words[0]
+                    : part == 1 ? weight.words[1]
+                    : part == 2 ? weight.words[2]
+                                : weight.words[3];
+    Weight::expand4(word, weight.zero(layer, part), pairs);
+  } else {
+    Weight::expand8(part ? weight.words[2] : weight.words[0], part ? weight.words[3] : weight.words[1],
+                    weight.zero(layer, part), pairs);
+  }
+  float scale = weight.scale(layer, part), values[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    float level = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000 : pairs[i / 2] << 16);
+    values[i] = column + i < layer.inputs ? scale * level : 0;
+  }
+  storePlanes(args, row, column, values);
+}
+
+} // namespace hone::cuda
+
+extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
+    planes_of_rows(const __grid_constant__ hone::cuda::PlanesArguments args) {
+  using namespace hone::cuda;
+  int64_t column = 8 * (int64_t{kPlaneThreads} * blockIdx.x + threadIdx.x);
+  if (column >= args.depth)
+    return;
+#pragma unroll 1
+  for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y) {
+    const char *from = args.from.data + args.from.offset(row) * bytesOf(args.from.dtype);
+    float values[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      values[i] = column + i < args.from.count ? loadNumber(from, (column + i) * args.from.inner, args.from.dtype) : 0;
+    storePlanes(args, row, column, values);
+  }
+}
+
+#define HONE_PLANES_OF_LEVELS(name, bits)                                                                              \
+  extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)                                              \
+      name(const __grid_constant__ hone::cuda::PlanesArguments args) {                                                 \
+    int64_t column = 8 * (int64_t{hone::cuda::kPlaneThreads} * blockIdx.x + threadIdx.x);                              \
+    if (column >= args.depth)                                                                                          \
+      return;                                                                                                          \
+    for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y)                                                  \
+      hone::cuda::levelsToPlanes<bits>(args, row, column);                                                             \
+  }
+
+HONE_PLANES_OF_LEVELS(planes_of_u8, 8)
+HONE_PLANES_OF_LEVELS(planes_of_u4, 4)

@@ -1,0 +1,75 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The host side of kernels that work on one row at a time.
+
+#include "../fatbin_index.h"
+#include "../kernel_device.h"
+#include "../kernels.h"
+#include "rope.h"
+#include "row_kernels.h"
+
+namespace hone::cuda {
+namespace {
+
+void launchRows(hone_call *call, const char *function, const RowKernelArguments &given) {
+  RowKernelArguments args = given;
+  if (args.rows == 0 || args.x.count == 0)
+    return;
+  void *pointers[] = {&args};
+  kernelDevice(call).launch(
+      {kNormsFatbin, function},
+      {{static_cast<uint32_t>(args.rows), 1, 1}, {static_cast<uint32_t>(threadsOfRow(args.x.count)), 1, 1}, 0},
+      pointers);
+}
+
+RowKernelArguments argumentsOf(const hone_tensor &x, const hone_tensor &y) {
+  RowKernelArguments args = {};
+  args.x = rowsOf(x);
+  args.y = rowsOf(y);
+  args.rows = countRows(x);
+  return args;
+}
+
+} // namespace
+
+void rmsNormF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  RowKernelArguments args = argumentsOf(operands[0], operands[2]);
+  args.weight = rowsOf(operands[1]);
+  args.epsilon = static_cast<float>(floats[0]);
+  args.unitOffset = static_cast<int32_t>(ints[0]);
+  launchRows(call, "rms_norm", args);
+}
+
+void layerNormF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *floats) {
+  RowKernelArguments args = argumentsOf(operands[0], operands[3]);
+  args.weight = rowsOf(operands[1]);
+  args.bias = rowsOf(operands[2]);
+  args.epsilon = static_cast<float>(floats[0]);
+  launchRows(call, "layer_norm", args);
+}
+
+void softmaxF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
+  launchRows(call, "softmax", argumentsOf(operands[0], operands[1]));
+}
+
+void ropeF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  const hone_tensor &x = operands[0], &cosine = operands[1];
+  RopeArguments args = {};
+  args.x = rowsOf(x);
+  args.y = rowsOf(operands[3]);
+  args.cosine = rowsOf(cosine);
+  args.sine = rowsOf(operands[2]);
+  args.rows = countRows(x);
+  args.heads = x.sizes[1];
+  args.positions = x.sizes[2];
+  args.tables = static_cast<int32_t>(cosine.sizes[0]);
+  args.interleaved = static_cast<int32_t>(ints[0]);
+  if (args.rows == 0 || args.x.count == 0)
+    return;
+  void *pointers[] = {&args};
+  kernelDevice(call).launch({kRopeFatbin, "rope"},
+                            {{static_cast<uint32_t>(divideUp(args.rows, 4)), 1, 1}, {128, 1, 1}, 0}, pointers);
+}
+
+} // namespace hone::cuda

@@ -1,0 +1,176 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention on the device beside plain loops in double precision.
+
+#include "parity.h"
+
+namespace hone::test {
+namespace {
+
+struct Case {
+  int64_t sequences, queryHeads, keyHeads, queries, keys, size, valueSize;
+  bool causal = true;
+  int64_t window = -1;
+  double softcap = 0;
+  bool hasBias = false, hasAlibi = false, hasSinks = false, hasRanges = false, hasPrefix = false;
+  int32_t type = HONE_F32, cacheType = HONE_F32;
+  Layout layout = Layout::Dense;
+};
+
+/// The operands of a case.
+struct Problem {
+  Problem(const Case &test, std::mt19937 &random)
+      : query({test.sequences, test.queryHeads, test.queries, test.size}, test.type, test.layout),
+        key({test.sequences, test.keyHeads, test.keys, test.size}, test.cacheType, test.layout),
+        value({test.sequences, test.keyHeads, test.keys, test.valueSize}, test.cacheType, test.layout),
+        out({test.sequences, test.queryHeads, test.queries, test.valueSize}, test.type, test.layout) {
+    query.randomize(random), key.randomize(random), value.randomize(random);
+    if (test.hasBias)
+      bias = Tensor({1, test.queryHeads, 1, test.keys}, test.type).randomize(random);
+    if (test.hasAlibi)
+      alibi = Tensor({test.queryHeads}).randomize(random, 0.1);
+    if (test.hasSinks)
+      sinks = Tensor({test.queryHeads}).randomize(random);
+    if (test.hasRanges) {
+      begin = end = Tensor({test.sequences}, HONE_I64);
+      for (int64_t b = 0; b < test.sequences; ++b) {
+        begin.set({b}, static_cast<double>(b * 2 % std::max<int64_t>(test.keys, 1)));
+        end.set({b}, static_cast<double>(test.keys - b % 3));
+      }
+    }
+    if (test.hasPrefix) {
+      prefix = Tensor({test.sequences}, HONE_I64);
+      for (int64_t b = 0; b < test.sequences; ++b)
+        prefix.set({b}, static_cast<double>(b + 2));
+    }
+  }
+
+  Tensor query, key, value, out;
+  Tensor bias = Tensor::absent(), alibi = bias, sinks = bias, begin = bias, end = bias, prefix = bias;
+};
+
+class AttentionParity : public ParityTest {
+protected:
+  void check(const Case &test) {
+    Problem problem(test, random);
+    double scale = 1 / std::sqrt(static_cast<double>(test.size));
+    run({&problem.query, &problem.key, &problem.value, &problem.bias, &problem.alibi, &problem.sinks, &problem.begin,
+         &problem.end, &problem.prefix, &problem.out},
+        1, {test.causal, test.window}, {scale, test.softcap});
+    for (int64_t b = 0; b < test.sequences; ++b)
+      for (int64_t h = 0; h < test.queryHeads; ++h)
+        for (int64_t i = 0; i < test.queries; ++i)
+          if (!compareRow(test, problem, b, h, i, scale))
+            return;
+  }
+
+  bool compareRow(const Case &test, const Problem &problem, int64_t b, int64_t h, int64_t i, double scale) {
+    std::vector<double> logits = logitsOf(test, problem, b, h, i, scale);
+    double largest = test.hasSinks ? problem.sinks.at({h}) : -INFINITY, sum = 0;
+    for (double logit : logits)
+      largest = std::max(largest, logit);
+    if (test.hasSinks)
+      sum = std::exp(problem.sinks.at({h}) - largest);
+    for (double &logit : logits) {
+      logit = largest == -INFINITY ? 0 : std::exp(logit - largest);
+      sum += logit;
+    }
+    for (int64_t d = 0; d < test.valueSize; ++d) {
+      double expected = 0, magnitude = 0;
+      for (int64_t j = 0; j < test.keys; ++j) {
+        double value = problem.value.at({b, h / (test.queryHeads / test.keyHeads), j, d});
+        double weight = sum == 0 ? 0 : logits[static_cast<size_t>(j)] / sum;
+        expected += weight * value;
+        magnitude += weight * std::abs(value);
+      }
+      double actual = problem.out.at({b, h, i, d});
+      double error = tolerance(test) * magnitude + roundingOf(test.type) * std::abs(expected) + 1e-6;
+      if (std::abs(actual - expected) <= error)
+        continue;
+      ADD_FAILURE() << kernel() << " sequence " << b << " head " << h << " query " << i << " number " << d << " of "
+                    << test.queries << " queries, " << test.keys << " keys, size " << test.size << ", type "
+                    << test.type << ", cache " << test.cacheType << ": expected " << expected << " ± " << error
+                    << ", but got " << actual;
+      return false;
+    }
+    return true;
+  }
+
+  /// -inf where a key is not visible.
+  static std::vector<double> logitsOf(const Case &test, const Problem &problem, int64_t b, int64_t h, int64_t i,
+                                      double scale) {
+    std::vector<double> logits(static_cast<size_t>(test.keys), -INFINITY);
+    int64_t position = test.keys - test.queries + i;
+    for (int64_t j = 0; j < test.keys; ++j) {
+      bool isVisible = !test.causal || j <= position || (test.hasPrefix && j < problem.prefix.at({b}));
+      isVisible &= test.window < 0 || j > position - test.window;
+      if (test.hasRanges)
+        isVisible &= j >= problem.begin.at({b}) && j < problem.end.at({b});
+      if (!isVisible)
+        continue;
+      double logit = 0;
+      for (int64_t d = 0; d < test.size; ++d)
+        logit += problem.query.at({b, h, i, d}) * problem.key.at({b, h / (test.queryHeads / test.keyHeads), j, d});
+      logit *= scale;
+      if (test.softcap > 0)
+        logit = test.softcap * std::tanh(logit / test.softcap);
+      if (test.hasAlibi)
+        logit += problem.alibi.at({h}) * static_cast<double>(j - position);
+      if (test.hasBias)
+        logit += problem.bias.at({0, h, 0, j});
+      logits[static_cast<size_t>(j)] = logit;
+    }
+    return logits;
+  }
+
+  /// What weights may be wrong by, as a share of them: logits are sums in f32 of up to a hundred products, about 3 at most.
+  static double tolerance(const Case &) { return 2e-5; }
+};
+
+TEST_P(AttentionParity, DecodeOneToken) {
+  for (int64_t keys : {1, 31, 64, 65, 300, 1000})
+    check({2, 4, 2, 1, keys, 64, 64});
+}
+
+TEST_P(AttentionParity, Prefill) {
+  for (int64_t queries : {2, 17, 70})
+    for (bool causal : {true, false})
+      check({1, 3, 1, queries, queries, 40, 24, causal});
+}
+
+TEST_P(AttentionParity, NewTokensAfterOthers) { check({2, 4, 4, 9, 130, 128, 128}); }
+
+TEST_P(AttentionParity, WindowAndSoftcap) {
+  for (int64_t window : {0, 1, 7, 1000})
+    check({1, 2, 1, 20, 50, 32, 32, true, window, 5});
+}
+
+TEST_P(AttentionParity, EverythingElse) {
+  Case all = {3, 6, 2, 5, 40, 16, 16, true, 20, 3, true, true, true, true, true};
+  check(all);
+  all.causal = false, all.queries = 1, all.keys = 600, all.window = -1;
+  check(all);
+}
+
+TEST_P(AttentionParity, TypesAndLayouts) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    for (int32_t cacheType : {HONE_F32, HONE_F16, HONE_BF16})
+      for (Layout layout : {Layout::Dense, Layout::Swapped, Layout::Gaps})
+        check({2, 2, 1, 3, 37, 24, 40, true, -1, 0, false, false, false, false, false, type, cacheType, layout});
+}
+
+TEST_P(AttentionParity, WideHeads) { check({1, 2, 1, 3, 70, 256, 512}); }
+
+TEST_P(AttentionParity, NothingToSee) {
+  check({2, 2, 1, 3, 0, 16, 16, false});
+  check({0, 2, 1, 3, 5, 16, 16});
+  Case none = {2,    2,  1, 4,     4,     16,    16,
+               true, -1, 0, false, false, false, true}; // padding hides all keys of the first queries
+  check(none);
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, AttentionParity, testing::Values("cuda.attention.f32"));
+
+} // namespace
+} // namespace hone::test

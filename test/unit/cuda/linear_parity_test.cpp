@@ -1,0 +1,182 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers on the device beside sums in double precision over the numbers that weights stand for.
+
+#include "cuda/packing/pack_linear.h"
+#include "linear_weight.h"
+#include "parity.h"
+
+namespace hone::test {
+namespace {
+
+struct Case {
+  std::vector<int64_t> rows; // leading sizes of x
+  int64_t inputs, outputs;
+  LevelKind levels = {};
+  int32_t type = HONE_F32; // of everything but the weight
+  Layout layout = Layout::Dense;
+  bool hasEpilogue = false;
+  int64_t activation = 0;
+};
+
+double activate(double v, int64_t activation) {
+  switch (activation) {
+  case 1:
+    return std::max(v, 0.0);
+  case 2:
+    return v / (1 + std::exp(-v));
+  case 3:
+    return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
+  case 4:
+    return 0.5 * v * (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
+  default:
+    return v;
+  }
+}
+
+class LinearParity : public ParityTest {
+protected:
+  void check(const Case &test) {
+    std::vector<int64_t> xShape = test.rows, yShape = test.rows;
+    xShape.push_back(test.inputs);
+    yShape.push_back(test.outputs);
+    Tensor x(xShape, test.type, test.layout), y(yShape, test.type, test.layout);
+    x.randomize(random);
+    Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
+    LinearWeight weight(format(), test.outputs, test.inputs, test.levels, random);
+    std::vector<Tensor *> operands = {&x, &weight.weight};
+    std::vector<int64_t> ints = {test.activation};
+    if (weight.isQuantized()) {
+      operands.insert(operands.end(), {&weight.scales, &weight.zeros});
+      ints.push_back(test.levels.group);
+    }
+    operands.insert(operands.end(), {&bias, &factor, &residual, &y});
+    run(operands, 1, ints);
+    compare(test, x, weight, bias, factor, residual, y);
+  }
+
+  void compare(const Case &test, const Tensor &x, const LinearWeight &weight, const Tensor &bias, const Tensor &factor,
+               const Tensor &residual, const Tensor &y) {
+    bool failed = false;
+    y.forEach([&](const std::vector<int64_t> &index) {
+      if (failed)
+        return;
+      std::vector<int64_t> at = index;
+      double sum = test.hasEpilogue ? bias.at({index.back()}) : 0, error = 1e-6;
+      for (int64_t k = 0; k < test.inputs; ++k) {
+        at.back() = k;
+        double product = x.at(at) * weight.at(index.back(), k);
+        sum += product;
+        error += productError(test) * std::abs(product);
+      }
+      double expected = activate(sum, test.activation);
+      if (test.hasEpilogue) {
+        expected = expected * factor.at(index) + residual.at(index);
+        error = error * (1 + std::abs(factor.at(index))) + 1e-5;
+      }
+      error = 1.2 * error + roundingOf(test.type) * std::abs(expected); // activations have slopes up to 1.13
+      if (std::abs(y.at(index) - expected) <= error)
+        return;
+      failed = true;
+      ADD_FAILURE() << kernel() << " type " << test.type << " group " << test.levels.group << " rows " << y.count()
+                    << " inputs " << test.inputs << " outputs " << test.outputs << " layout "
+                    << static_cast<int>(test.layout) << " output " << index.back() << ": expected " << expected << " ± "
+                    << error << ", but got " << y.at(index);
+    });
+  }
+
+  /// What a product may be wrong by, as a share of it. Sums in f32 err by less than 1e-6 of every term, and a number that becomes
+  /// the sum of two numbers of bf16 by at most 2^-18. Many rows split weights too where they have more than eight bits and x has,
+  /// and leave the product of both rests out, which is as much again; x of bf16 rounds scaled levels to bf16.
+  double productError(const Case &test) const {
+    int64_t rows = std::accumulate(test.rows.begin(), test.rows.end(), int64_t{1}, std::multiplies<>());
+    bool isMany = rows > 32, isBf16 = test.type == HONE_BF16, isQuantized = LinearWeight::isQuantized(format());
+    if (format() == "f16" && test.type == HONE_F16)
+      return 1e-6;
+    if (!isMany)
+      return format() == "f32" || format() == "f16" || isBf16 ? 1e-6 : 1e-6 + 3.9e-6;
+    if (format() == "bf16" || (isQuantized && isBf16))
+      return isBf16 ? 1e-6 + (isQuantized ? 1.96e-3 : 0) : 1e-6 + 3.9e-6;
+    return 1e-6 + 3 * 3.9e-6;
+  }
+
+  std::string format() const { return kernel().substr(kernel().rfind('.') + 1); }
+
+  Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
+    return test.hasEpilogue ? Tensor(shape, test.type, test.layout).randomize(random) : Tensor::absent();
+  }
+
+  std::vector<LevelKind> kinds() const {
+    if (!LinearWeight::isQuantized(format()))
+      return {{}};
+    return {{0},
+            {0, true, HONE_F16},
+            {32, true, HONE_F16},
+            {32, false, HONE_F32},
+            {64, true, HONE_F32},
+            {64, false, HONE_F16},
+            {128, true, HONE_F16}};
+  }
+};
+
+TEST_P(LinearParity, EveryNumberOfRows) {
+  for (int64_t rows : {1, 2, 3, 7, 8, 9, 16, 17, 32})
+    check({{rows}, 136, 40, kinds().back()});
+}
+
+TEST_P(LinearParity, EveryKindOfLevels) {
+  for (const LevelKind &kind : kinds())
+    for (int32_t type : {HONE_F32, HONE_BF16})
+      for (int64_t rows : {1, 9})
+        check({{rows}, 296, 33, kind, type});
+}
+
+TEST_P(LinearParity, RaggedShapes) {
+  for (int64_t inputs : {1, 5, 31, 64, 129, 260})
+    for (int64_t outputs : {1, 16, 17, 47})
+      check({{inputs % 2 ? 1 : 3}, inputs, outputs, kinds()[static_cast<size_t>(outputs) % kinds().size()]});
+}
+
+TEST_P(LinearParity, TypesAndLayouts) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    for (Layout layout : {Layout::Dense, Layout::Swapped, Layout::Gaps})
+      for (int64_t activation : {0, 1, 2, 3, 4})
+        check({{2, 3}, 72, 36, kinds().back(), type, layout, activation != 1, activation});
+}
+
+TEST_P(LinearParity, LongRowsInSlices) {
+  for (int64_t rows : {1, 4, 12})
+    check({{rows}, 4104, 33, kinds().front()});
+}
+
+TEST_P(LinearParity, ManyRows) {
+  for (int64_t rows : {33, 64, 65, 150})
+    for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+      check({{rows},
+             rows == 65 ? 200 : 77,
+             rows == 150 ? 17 : 140,
+             kinds()[static_cast<size_t>(rows) % kinds().size()],
+             type,
+             rows == 33 ? Layout::Gaps : Layout::Dense,
+             rows < 65,
+             rows < 65 ? 2 : 0});
+}
+
+TEST_P(LinearParity, ManyRowsInBatches) { check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4}); }
+
+TEST_P(LinearParity, ManyOutputs) { check({{2}, 64, 20000, kinds().back(), HONE_BF16, Layout::Dense, true, 2}); }
+
+TEST_P(LinearParity, Empty) {
+  check({{0}, 64, 50});
+  check({{2}, 64, 0});
+  check({{2}, 0, 50, {}, HONE_F32, Layout::Dense, true});
+  check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Linear, LinearParity,
+                         testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16", "cuda.linear.u8",
+                                         "cuda.linear.u4"));
+
+} // namespace
+} // namespace hone::test

@@ -1,0 +1,201 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans, index arithmetic and packing of device kernels, on the host.
+
+#include "cuda/kernels/linear/few_rows.h"
+#include "cuda/kernels/linear/many_rows.h"
+#include "cuda/kernels/row_view.h"
+#include "cuda/packing/pack_linear.h"
+#include "parity.h"
+
+#include <set>
+
+namespace hone::cuda {
+namespace {
+
+using test::Layout;
+using test::Tensor;
+
+TEST(RowViewTest, OffsetsAreThoseOfTheTensor) {
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{7}, {3, 5}, {2, 3, 5}, {2, 1, 3, 4}, {2, 3, 4, 5}, {1, 1, 1}, {2, 3, 4, 1}})
+    for (Layout layout : {Layout::Dense, Layout::Swapped, Layout::Gaps, Layout::Aligned}) {
+      Tensor tensor(shape, HONE_F16, layout);
+      hone_tensor given = tensor.view(tensor.memory.data());
+      RowView view = rowsOf(given);
+      int64_t row = 0, rows = countRows(given);
+      EXPECT_EQ(rows * view.count, tensor.count());
+      tensor.forEach([&](const std::vector<int64_t> &index) {
+        int64_t expected = 0;
+        for (size_t axis = 0; axis < index.size(); ++axis)
+          expected += index[axis] * tensor.strides[axis];
+        EXPECT_EQ(view.offset(row / view.count) + row % view.count * view.inner, expected);
+        ++row;
+      });
+    }
+}
+
+TEST(RowViewTest, VectorsAreAligned) {
+  alignas(16) static char memory[4096];
+  EXPECT_TRUE(rowsOf(Tensor({4, 8}, HONE_F16).view(memory)).isVector);
+  EXPECT_TRUE(rowsOf(Tensor({4, 5}, HONE_F16, Layout::Aligned).view(memory)).isVector);
+  EXPECT_FALSE(rowsOf(Tensor({4, 5}, HONE_F16).view(memory)).isVector);
+  EXPECT_FALSE(rowsOf(Tensor({4, 8}, HONE_F16).view(memory + 2)).isVector);
+  EXPECT_FALSE(rowsOf(Tensor({4, 8}, HONE_F16, Layout::Swapped).view(memory)).isVector);
+  EXPECT_EQ(rowsOf(Tensor::absent().view(memory)).data, nullptr);
+}
+
+/// Every output and row is some block's, none needs more than a launch may have, and warps are no more than chunks are worth.
+TEST(FewRowsPlanTest, CoversAndFits) {
+  for (int64_t rows : {1, 8, 9, 16, 1000})
+    for (int64_t outputs : {1, 16, 17, 896, 4096, 14336, 151936})
+      for (int64_t chunks : {0, 1, 3, 8, 32, 112, 448})
+        for (bool converts : {false, true})
+          for (int32_t multiprocessors : {1, 108, 132}) {
+            FewRowsPlan plan = planFewRows(rows, outputs, chunks, converts, multiprocessors);
+            EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
+            EXPECT_LT((plan.blocks - 1) * plan.rowTiles * 16, outputs);
+            EXPECT_GE(plan.columnTiles * 8, std::min<int64_t>(rows, 16));
+            EXPECT_TRUE(plan.columnTiles == 1 || plan.rowTiles == 2) << "there is no function for it";
+            EXPECT_LE(plan.slices, std::max<int64_t>(chunks, 4));
+            EXPECT_LE(plan.slices, mostSlices(plan.rowTiles));
+            EXPECT_LE(fewRowsSharedBytes(plan), 48 * 1024);
+          }
+}
+
+/// The shapes that memory's speed is measured by: as many bytes on their way as an H200 needs, 29 KiB a multiprocessor.
+TEST(FewRowsPlanTest, KeepsMemoryBusy) {
+  for (int64_t outputs : {4096, 14336})
+    for (int64_t chunkInputs : {32, 64, 128}) {
+      FewRowsPlan plan = planFewRows(1, outputs, (outputs == 4096 ? 14336 : 4096) / chunkInputs, false, 132);
+      double warps = std::min(16.0, double(plan.blocks * plan.slices) / 132); // with at most 128 registers a lane
+      EXPECT_GE(warps * (chunkInputs == 32 ? 4096 : 3072), 29.0 * 1024);
+    }
+}
+
+TEST(ExactRowsPlanTest, CoversAndFits) {
+  for (int64_t rows : {1, 2, 4, 5, 16, 1000})
+    for (int64_t outputs : {1, 31, 896, 4096, 151936})
+      for (int64_t inputs : {0, 1, 128, 896, 14336})
+        for (int32_t multiprocessors : {1, 132}) {
+          ExactRowsPlan plan = planExactRows(rows, outputs, inputs, multiprocessors);
+          EXPECT_EQ(plan.groups * plan.slices, 8);
+          EXPECT_GE(plan.blocks * plan.groups * kExactOutputs, outputs);
+          EXPECT_GE(plan.rowsAtOnce, std::min<int64_t>(rows, 5));
+          EXPECT_TRUE(plan.slices == 1 || plan.slices * kExactInputs <= inputs);
+          EXPECT_LE(exactRowsSharedBytes(plan), 48 * 1024);
+        }
+}
+
+TEST(ManyRowsPlanTest, EveryTileHasOneBlock) {
+  for (int64_t rowTiles : {1, 2, 8, 9, 17})
+    for (int64_t outputTiles : {1, 3, 32}) {
+      std::set<std::pair<int64_t, int64_t>> places;
+      for (int64_t block = 0; block < rowTiles * outputTiles; ++block) {
+        TilePlace place = tileOfBlock(block, rowTiles, outputTiles);
+        EXPECT_TRUE(place.row >= 0 && place.row < rowTiles && place.output >= 0 && place.output < outputTiles);
+        EXPECT_TRUE(places.insert({place.row, place.output}).second);
+      }
+    }
+}
+
+/// Shared memory has 32 banks of 4 bytes: the eight rows of a matrix of ldmatrix, 16 bytes each, must lie in all of them.
+TEST(ManyRowsPlanTest, MatricesAreReadFromEveryBank) {
+  std::set<int32_t> places;
+  for (int32_t part = 0; part < 4; ++part)
+    for (int32_t first = 0; first < 128; first += 8) {
+      std::set<int32_t> banks;
+      for (int32_t row = first; row < first + 8; ++row) {
+        banks.insert(swizzledByte(row, part) % 128 / 16);
+        EXPECT_TRUE(places.insert(swizzledByte(row, part)).second);
+      }
+      EXPECT_EQ(banks.size(), 8u);
+    }
+  EXPECT_EQ(*places.rbegin(), 128 * 64 - 16);
+}
+
+TEST(ManyRowsPlanTest, SumsHaveTheirOwnPlaces) {
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < 128; ++row)
+    for (int32_t output = 0; output < kTileOutputs; ++output) {
+      places.insert(sumPlace(row, output));
+      if (output % 2 == 0) // pairs are stored at once
+        EXPECT_EQ(sumPlace(row, output) + 1, sumPlace(row, output + 1));
+    }
+  EXPECT_EQ(places.size(), 128u * kTileOutputs);
+  EXPECT_EQ(*places.rbegin(), 128 * kTileOutputs - 1);
+}
+
+/// 99 KiB is the most that a block of the smallest supported chips, sm_86 and sm_89, may ask for.
+TEST(ManyRowsPlanTest, FitsIntoSharedMemory) {
+  for (int32_t tileRows : {64, 128})
+    for (int32_t x : {1, 2})
+      for (int32_t weight : {1, 2})
+        EXPECT_LE(manyRowsSharedBytes(tileRows, x, weight), 99 * 1024);
+}
+
+TEST(ManyRowsPlanTest, SlabsAreWholeTiles) {
+  EXPECT_EQ(outputsOfSlab(50, 1024), 50);
+  EXPECT_EQ(outputsOfSlab(151936, 8192), 8192);
+  EXPECT_EQ(outputsOfSlab(151936, 8200) % kTileOutputs, 0);
+  EXPECT_EQ(outputsOfSlab(151936, int64_t{1} << 30), kTileOutputs);
+  EXPECT_EQ(outputsOfSlab(300, 0), 300);
+}
+
+TEST(PackLinearTest, EveryLevelHasItsOwnBits) {
+  for (int32_t bits : {4, 8})
+    for (int64_t inputs : {1, 31, 64, 129, 300}) {
+      LevelShape shape = {bits, 3, inputs};
+      std::set<int64_t> places;
+      for (int64_t n = 0; n < shape.outputs; ++n)
+        for (int64_t k = 0; k < inputs; ++k) {
+          LevelPlace place = placeOf(shape, n, k);
+          EXPECT_LT(place.byte, shape.bytes());
+          EXPECT_LE(place.shift + bits, 8);
+          EXPECT_TRUE(places.insert(place.byte * 8 + place.shift).second);
+        }
+    }
+}
+
+/// Word and bits as device code takes them: a lane's eight inputs of 32 are in one word of u4 or in two of u8.
+TEST(PackLinearTest, LanesFindTheirInputs) {
+  std::mt19937 random(3);
+  for (int32_t bits : {4, 8}) {
+    LevelShape shape = {bits, 2, 200};
+    std::vector<uint8_t> levels(400), packed(static_cast<size_t>(shape.bytes()));
+    for (uint8_t &level : levels)
+      level = static_cast<uint8_t>(random() & ((1u << bits) - 1));
+    packLevels(shape, levels.data(), 200, 1, packed);
+    int64_t parts = bits == 4 ? 4 : 2;
+    for (int64_t k = 0; k < 400; ++k) {
+      int64_t n = k / 200, input = k % 200, chunk = input / (32 * parts), part = input / 32 % parts,
+              lane = input / 8 % 4;
+      uint32_t words[4];
+      std::memcpy(words, packed.data() + (n * shape.chunks() + chunk) * 64 + lane * 16, 16);
+      int64_t i = input % 8;
+      uint32_t found =
+          bits == 4 ? words[part] >> 4 * (i / 2) >> 16 * (i % 2) & 15 : words[2 * part + i / 4] >> 8 * (i % 4) & 255;
+      EXPECT_EQ(found, levels[static_cast<size_t>(k)]) << "bits " << bits << " input " << input;
+    }
+  }
+}
+
+TEST(PackLinearTest, TransposedLevelsAndGroups) {
+  LevelShape shape = {4, 2, 40, 32};
+  std::vector<uint8_t> levels(80), turned(80), a(static_cast<size_t>(shape.bytes())), b = a;
+  for (size_t i = 0; i < 80; ++i)
+    levels[i] = i % 16, turned[i % 40 * 2 + i / 40] = i % 16;
+  packLevels(shape, levels.data(), 40, 1, a);
+  packLevels(shape, turned.data(), 1, 2, b);
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(shape.givenGroups(), 2);
+  EXPECT_EQ(shape.groups(), 4);
+  std::vector<uint16_t> scales = {1, 2, 3, 4}, expected = {1, 2, 0, 0, 3, 4, 0, 0};
+  std::vector<uint8_t> packed(16);
+  packGroups(shape, 2, scales.data(), packed);
+  EXPECT_EQ(std::memcmp(packed.data(), expected.data(), 16), 0);
+}
+
+} // namespace
+} // namespace hone::cuda

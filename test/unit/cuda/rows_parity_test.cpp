@@ -1,0 +1,162 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Norms, softmax and rotary embedding on the device beside plain loops in double precision.
+
+#include "parity.h"
+
+namespace hone::test {
+namespace {
+
+const std::vector<int64_t> kShapes[] = {{1}, {7}, {3, 5}, {2, 3, 33}, {4, 128}, {2, 1000}, {1, 5000}, {0, 8}, {2, 0}};
+constexpr int32_t kTypes[] = {HONE_F32, HONE_F16, HONE_BF16};
+constexpr Layout kLayouts[] = {Layout::Dense, Layout::Swapped, Layout::Gaps};
+
+/// Calls body(shape, type, layout) for shapes in f32, and for a small one in every type and layout.
+template <typename Body> void forEachCase(Body body) {
+  for (const std::vector<int64_t> &shape : kShapes)
+    body(shape, HONE_F32, Layout::Dense);
+  for (int32_t type : kTypes)
+    for (Layout layout : kLayouts)
+      body(std::vector<int64_t>{2, 3, 40}, type, layout);
+}
+
+class RowsParity : public ParityTest {
+protected:
+  using Row = std::vector<double>;
+
+  /// Compares y with what `function` makes of each row of x. Sums of squares in f32 err by less than 1e-6.
+  template <typename Function> void compare(const Tensor &x, const Tensor &y, Function function) {
+    bool failed = false;
+    x.forEach([&](const std::vector<int64_t> &index) {
+      if (failed || index.back() != 0)
+        return;
+      Row row(static_cast<size_t>(x.sizes.back()));
+      std::vector<int64_t> at = index;
+      for (size_t i = 0; i < row.size(); ++i)
+        at.back() = static_cast<int64_t>(i), row[i] = x.at(at);
+      Row expected = function(row);
+      for (size_t i = 0; i < row.size() && !failed; ++i) {
+        at.back() = static_cast<int64_t>(i);
+        failed = !(std::abs(y.at(at) - expected[i]) <= (2e-6 + roundingOf(y.dtype)) * (1 + std::abs(expected[i])));
+        EXPECT_FALSE(failed) << kernel() << " row of " << row.size() << " type " << y.dtype << " number " << i
+                             << ": expected " << expected[i] << ", but got " << y.at(at);
+      }
+    });
+  }
+
+  Tensor vectorOf(const Tensor &x, bool exists) {
+    return exists ? Tensor({x.sizes.back()}, x.dtype).randomize(random) : Tensor::absent();
+  }
+};
+
+class NormParity : public RowsParity {};
+
+TEST_P(NormParity, FollowsItsFormula) {
+  bool isRms = kernel() == "cuda.rms_norm.f32";
+  for (bool hasWeight : {true, false})
+    for (int64_t unitOffset : {0, 1})
+      forEachCase([&](const std::vector<int64_t> &shape, int32_t type, Layout layout) {
+        Tensor x(shape, type, layout), y(shape, type, layout);
+        x.randomize(random, 3);
+        Tensor weight = vectorOf(x, hasWeight), bias = vectorOf(x, hasWeight && !isRms);
+        if (isRms)
+          run({&x, &weight, &y}, 1, {unitOffset}, {1e-5});
+        else
+          run({&x, &weight, &bias, &y}, 1, {}, {1e-5});
+        compare(x, y, [&](const Row &row) {
+          double mean = 0, squares = 0;
+          for (double v : row)
+            mean += isRms ? 0 : v / static_cast<double>(row.size());
+          for (double v : row)
+            squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
+          Row result;
+          for (size_t i = 0; i < row.size(); ++i) {
+            double w =
+                hasWeight ? weight.at({static_cast<int64_t>(i)}) + (isRms ? static_cast<double>(unitOffset) : 0) : 1;
+            double b = hasWeight && !isRms ? bias.at({static_cast<int64_t>(i)}) : 0;
+            result.push_back((row[i] - mean) / std::sqrt(squares + 1e-5) * w + b);
+          }
+          return result;
+        });
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Norm, NormParity, testing::Values("cuda.rms_norm.f32", "cuda.layer_norm.f32"));
+
+class SoftmaxParity : public RowsParity {};
+
+TEST_P(SoftmaxParity, FollowsItsFormula) {
+  forEachCase([&](const std::vector<int64_t> &shape, int32_t type, Layout layout) {
+    Tensor x(shape, type, layout), y(shape, type, layout);
+    x.randomize(random, 3);
+    run({&x, &y}, 1, {});
+    compare(x, y, [](Row row) {
+      double largest = *std::max_element(row.begin(), row.end()), sum = 0;
+      for (double &v : row)
+        sum += v = std::exp(v - largest);
+      for (double &v : row)
+        v /= sum;
+      return row;
+    });
+  });
+}
+
+TEST_P(SoftmaxParity, Infinities) {
+  Tensor x({3, 40}), y({3, 40});
+  x.forEach([&](const std::vector<int64_t> &index) {
+    x.set(index, index[0] == 0 || index[1] % 2 ? -INFINITY : index[0] == 1 ? 1 : index[1] == 4 ? NAN : 1);
+  });
+  run({&x, &y}, 1, {});
+  for (int64_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(std::isnan(y.at({0, i})));
+    EXPECT_NEAR(y.at({1, i}), i % 2 ? 0 : 0.05, 1e-7);
+    EXPECT_TRUE(std::isnan(y.at({2, i})));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Softmax, SoftmaxParity, testing::Values("cuda.softmax.f32"));
+
+class RopeParity : public ParityTest {
+protected:
+  void check(std::vector<int64_t> shape, int64_t half, int64_t tables, bool interleaved, int32_t type, Layout layout) {
+    Tensor x(shape, type, layout), y(shape, type, layout), cosine({tables, shape[2], half}, type, layout),
+        sine = cosine;
+    x.randomize(random), cosine.randomize(random), sine.randomize(random);
+    run({&x, &cosine, &sine, &y}, 1, {interleaved});
+    bool failed = false;
+    x.forEach([&](const std::vector<int64_t> &index) {
+      if (failed)
+        return;
+      double expected = x.at(index);
+      if (index[3] < 2 * half) {
+        int64_t pair = interleaved ? index[3] / 2 : index[3] % half;
+        bool isSecond = interleaved ? index[3] % 2 : index[3] >= half;
+        std::vector<int64_t> other = index, table = {tables == 1 ? 0 : index[0], index[2], pair};
+        other[3] = interleaved ? index[3] ^ 1 : (index[3] + half) % (2 * half);
+        expected = x.at(index) * cosine.at(table) + (isSecond ? 1 : -1) * x.at(other) * sine.at(table);
+      }
+      failed = !(std::abs(y.at(index) - expected) <= 1e-6 + roundingOf(type) * std::abs(expected));
+      EXPECT_FALSE(failed) << "expected " << expected << ", but got " << y.at(index);
+    });
+  }
+};
+
+TEST_P(RopeParity, RotatesPairs) {
+  for (bool interleaved : {false, true})
+    for (int32_t type : kTypes)
+      for (Layout layout : kLayouts)
+        check({2, 3, 5, 24}, 12, type == HONE_F16 ? 1 : 2, interleaved, type, layout);
+}
+
+TEST_P(RopeParity, RotatesAPart) {
+  for (int64_t half : {0, 1, 16})
+    check({1, 2, 3, 37}, half, 1, half == 1, HONE_F32, Layout::Dense);
+  check({1, 1, 1, 200}, 100, 1, false, HONE_F32, Layout::Dense);
+  check({2, 0, 3, 8}, 4, 1, false, HONE_F32, Layout::Dense);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rope, RopeParity, testing::Values("cuda.rope.f32"));
+
+} // namespace
+} // namespace hone::test

@@ -1,0 +1,151 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The few functions of the driver that parity tests need.
+
+#include "test_device.h"
+#include "cuda/kernels/kernel_table.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace hone::test {
+
+// Pointers of the driver's own types are passed as void *, device addresses as 64 bits, error codes as int.
+struct DriverFunctions {
+  int (*cuInit)(unsigned);
+  int (*cuDeviceGet)(int *, int);
+  int (*cuDeviceGetAttribute)(int *, int, int);
+  int (*cuDevicePrimaryCtxRetain)(void **, int);
+  int (*cuCtxSetCurrent)(void *);
+  int (*cuCtxSynchronize)();
+  int (*cuModuleLoadData)(void **, const void *);
+  int (*cuModuleGetFunction)(void **, void *, const char *);
+  int (*cuFuncSetAttribute)(void *, int, int);
+  int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                        void **);
+  int (*cuMemAlloc_v2)(uint64_t *, size_t);
+  int (*cuMemFree_v2)(uint64_t);
+  int (*cuMemcpyHtoD_v2)(uint64_t, const void *, size_t);
+  int (*cuMemcpyDtoH_v2)(void *, uint64_t, size_t);
+  int (*cuGetErrorName)(int, const char **);
+};
+
+static bool openDriver(DriverFunctions &driver, std::string &reason) {
+  const char *name = std::getenv("HONE_TEST_CUDA_DRIVER");
+  name = name ? name : HONE_EMULATED_DRIVER;
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    reason = std::string("cannot open the CUDA driver: ") + dlerror();
+    return false;
+  }
+  auto find = [&](auto &function, const char *symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+    if (!function && reason.empty())
+      reason = std::string(name) + ": no function " + symbol;
+  };
+#define HONE_FIND(function) find(driver.function, #function)
+  HONE_FIND(cuInit), HONE_FIND(cuDeviceGet), HONE_FIND(cuDeviceGetAttribute), HONE_FIND(cuDevicePrimaryCtxRetain);
+  HONE_FIND(cuCtxSetCurrent), HONE_FIND(cuCtxSynchronize), HONE_FIND(cuModuleLoadData), HONE_FIND(cuModuleGetFunction);
+  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuMemAlloc_v2), HONE_FIND(cuMemFree_v2);
+  HONE_FIND(cuMemcpyHtoD_v2), HONE_FIND(cuMemcpyDtoH_v2), HONE_FIND(cuGetErrorName);
+#undef HONE_FIND
+  if (reason.empty() && driver.cuInit(0) != 0)
+    reason = std::string(name) + ": no device that can be used";
+  return reason.empty();
+}
+
+TestDevice *TestDevice::get(std::string &reason) {
+  static DriverFunctions driver;
+  static std::string why;
+  static TestDevice *device = openDriver(driver, why) ? new TestDevice(driver) : nullptr;
+  reason = why;
+  return device;
+}
+
+TestDevice::TestDevice(const DriverFunctions &driver) : driver(driver) {
+  void *context = nullptr;
+  check(driver.cuDeviceGet(&device, 0), "cuDeviceGet");
+  check(driver.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+  check(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR, _MULTIPROCESSOR_COUNT, _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+  deviceLimits = {10 * attribute(75) + attribute(76), attribute(16), attribute(97)};
+}
+
+void TestDevice::check(int result, const char *what) const {
+  if (result == 0)
+    return;
+  const char *name = "unknown error";
+  driver.cuGetErrorName(result, &name);
+  std::fprintf(stderr, "%s failed: %s (%d)\n", what, name, result);
+  std::exit(1);
+}
+
+int32_t TestDevice::attribute(int number) const {
+  int value = 0;
+  check(driver.cuDeviceGetAttribute(&value, number, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+void *TestDevice::functionOf(const cuda::DeviceFunction &function) {
+  void *&module = modules[function.fatbin], *found = nullptr;
+  if (!module)
+    check(driver.cuModuleLoadData(&module, cuda::fatbins()[function.fatbin].bytes.data()), "cuModuleLoadData");
+  check(driver.cuModuleGetFunction(&found, module, function.name), function.name);
+  return found;
+}
+
+void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) {
+  void *found = functionOf(function);
+  ASSERT_LE(shape.shared, static_cast<uint32_t>(deviceLimits.sharedBytes)) << function.name;
+  if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    check(driver.cuFuncSetAttribute(found, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
+  check(driver.cuLaunchKernel(found, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                              shape.block[2], shape.shared, nullptr, arguments, nullptr),
+        function.name);
+}
+
+void *TestDevice::acquire(uint64_t bytes) {
+  uint64_t memory = 0;
+  check(driver.cuMemAlloc_v2(&memory, bytes), "cuMemAlloc");
+  ++acquired;
+  return reinterpret_cast<void *>(memory);
+}
+
+void TestDevice::release(void *memory) {
+  check(driver.cuCtxSynchronize(), "what was enqueued");
+  check(driver.cuMemFree_v2(reinterpret_cast<uint64_t>(memory)), "cuMemFree");
+  --acquired;
+}
+
+void TestDevice::call(std::string_view kernel, const std::vector<hone_tensor> &operands,
+                      const std::vector<int64_t> &ints, const std::vector<double> &floats) {
+  hone_kernel_fn function = cuda::findKernel(kernel);
+  ASSERT_NE(function, nullptr) << kernel;
+  int64_t before = acquired;
+  hone_call call = {};
+  call.runtime = this;
+  function(&call, operands.data(), ints.data(), floats.data());
+  check(driver.cuCtxSynchronize(), "what was enqueued");
+  EXPECT_EQ(acquired, before) << kernel << " keeps memory";
+}
+
+void *TestDevice::upload(const std::vector<uint8_t> &bytes) {
+  void *memory = acquire(std::max<size_t>(bytes.size(), 1));
+  if (!bytes.empty())
+    check(driver.cuMemcpyHtoD_v2(reinterpret_cast<uint64_t>(memory), bytes.data(), bytes.size()), "cuMemcpyHtoD");
+  return memory;
+}
+
+void TestDevice::download(void *memory, std::vector<uint8_t> &bytes) {
+  if (!bytes.empty())
+    check(driver.cuMemcpyDtoH_v2(bytes.data(), reinterpret_cast<uint64_t>(memory), bytes.size()), "cuMemcpyDtoH");
+}
+
+} // namespace hone::test
+
+namespace hone::cuda {
+KernelDevice &kernelDevice(hone_call *call) { return *static_cast<test::TestDevice *>(call->runtime); }
+} // namespace hone::cuda

@@ -1,0 +1,53 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A device for parity tests: the driver of the machine, or an emulated one, without the rest of the runtime.
+
+#ifndef HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
+#define HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
+
+#include "cuda/kernels/kernel_device.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hone::test {
+
+struct DriverFunctions;
+
+/// Runs kernels one after the other. What fails ends the test program with a sentence: after a fault nothing else would run.
+class TestDevice final : public cuda::KernelDevice {
+public:
+  /// The device of the driver that the environment variable HONE_TEST_CUDA_DRIVER names (a path, or a name that the loader
+  /// finds), else of the emulated driver. Null where there is none, and `reason` says why.
+  static TestDevice *get(std::string &reason);
+
+  void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
+  void *acquire(uint64_t bytes) override;
+  void release(void *memory) override;
+  cuda::DeviceLimits limits() const override { return deviceLimits; }
+
+  /// Calls a kernel of the table and waits for it. Memory that it acquired and did not release fails the test.
+  void call(std::string_view kernel, const std::vector<hone_tensor> &operands, const std::vector<int64_t> &ints,
+            const std::vector<double> &floats);
+
+  void *upload(const std::vector<uint8_t> &bytes);
+  void download(void *memory, std::vector<uint8_t> &bytes);
+
+private:
+  explicit TestDevice(const DriverFunctions &driver);
+  void check(int result, const char *what) const;
+  int32_t attribute(int number) const;
+  void *functionOf(const cuda::DeviceFunction &function);
+
+  const DriverFunctions &driver;
+  int device = 0;
+  cuda::DeviceLimits deviceLimits = {};
+  std::map<uint32_t, void *> modules;
+  int64_t acquired = 0;
+};
+
+} // namespace hone::test
+
+#endif // HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
