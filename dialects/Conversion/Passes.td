@@ -122,6 +122,53 @@ def PlanMemory : Pass<"hone-plan-memory", "::mlir::func::FuncOp"> {
                     Statistic<"numSlots", "num-slots-made", "Number of slots">];
 }
 
+def PlaceTensors : Pass<"hone-place-tensors", "::mlir::func::FuncOp"> {
+  let summary = "Decide which tensors are the host's and which the device's";
+  let description = [{
+    In an entry for a device, what is computed over tensors runs on the device, but for small tensors of integers that come from the
+    host (shapes, axes, checks of indices), and for what threads cannot share. Inputs, parameters and constants are read where
+    they are needed. What is needed on the other side is brought there: by `hrt.upload`, or by `hrt.fetch`, which waits. A remark
+    names what is fetched, and what runs on the host.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numDevice", "num-operations-on-device", "Number of operations that run on the device">,
+                    Statistic<"numHost", "num-operations-on-host", "Number of operations that run on the host">,
+                    Statistic<"numFetched", "num-tensors-fetched", "Number of tensors that the host waits for">,
+                    Statistic<"numUploaded", "num-tensors-uploaded", "Number of tensors brought to the device">];
+}
+
+def PlaceBuffers : Pass<"hone-place-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Give buffers on the device their memory space";
+  let description = [{
+    What views, loops and operations join lies in one memory: that of the device if it holds anything of the device. Nothing but
+    `hrt.fetch` and `hrt.upload` touches both, and nothing that the host reads or writes itself may be the device's; anything else
+    is an error of the compiler, which is reported as one.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::gpu::GPUDialect"];
+  let statistics = [Statistic<"numPlaced", "num-buffers-placed", "Number of buffers on the device">];
+}
+
+def ConvertLinalgToGpu : Pass<"hone-convert-linalg-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn operations of linalg on the device's memory into kernels";
+  let description = [{
+    Each becomes a `gpu.func` of the module `@device` and an `hrt.launch`; kernels that are equal but for their name are one.
+    Where nothing is summed, a thread takes the next elements of a row, 16 bytes of them where all operands allow that,
+    else one. Reductions whose operands are contiguous along the reduced dimension give each position to a warp, whose lanes
+    share the terms and exchange sums by shuffles; others give it to a thread.
+
+    Allocation and copies in the device's memory become operations of hrt.
+  }];
+  let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"numKernels", "num-kernels-generated", "Number of different kernels">,
+                    Statistic<"numLaunches", "num-launches", "Number of launches">,
+                    Statistic<"numVectorized", "num-launches-vectorized", "Number of launches that read and write 16 bytes at once">,
+                    Statistic<"numWarps", "num-launches-by-warps", "Number of launches whose warps share a position">];
+}
+
 def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp"> {
   let summary = "Replace onnx operations that have no lowering by the functions their schemas define";
   let description = [{
@@ -157,14 +204,15 @@ def BlockState : Pass<"hone-block-state", "::mlir::ModuleOp"> {
 }
 
 def ConvertHoneToHrt : Pass<"hone-convert-hone-to-hrt", "::mlir::ModuleOp"> {
-  let summary = "Turn functions on tensors into entry points of one call each, for the CPU";
+  let summary = "Turn functions on tensors into entry points of one call each";
   let description = [{
     Every function with a body becomes `(!hrt.call) -> ()`: arguments are read from the call's inputs, results are written
     to its outputs, parameters are read from the mapped weights, and operations on `!hone.kv` become those on the session's
     state. Parameters get the offsets of their planes' bytes (`hrt.offsets`); those that nothing reads are erased.
 
-    Operations that have a kernel become `hrt.kernel`, the others are decomposed.
+    Operations that have a kernel of the target become `hrt.kernel`, the others are decomposed.
   }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "Whose kernels: those of the target cpu or cuda">];
   let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];

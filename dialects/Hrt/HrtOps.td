@@ -25,7 +25,8 @@ def Hrt_Buffer : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef]>;
 def Hrt_InputOp : Hrt_Op<"input", [Pure]> {
   let summary = "an input of the call";
   let description = [{
-    *Meaning.* Memory of input number `index`, dense and row-major; the runtime has checked its type and fixed sizes.
+    *Meaning.* Memory of input number `index`, dense and row-major; the runtime has checked its type and fixed sizes. A result in
+    the memory of the device is the input there.
 
     *Example.* `%0 = hrt.input %call[0] : memref<?x4xf32>`
   }];
@@ -38,7 +39,7 @@ def Hrt_OutputOp : Hrt_Op<"output", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "memory for an output of the call";
   let description = [{
     *Meaning.* Asks the caller for memory of output number `index` with the run-time `sizes`, one for each dynamic dimension
-    of the result, dense and row-major. Each output is asked for once.
+    of the result, dense and row-major: in the memory that the result's type says. Each output is asked for once.
 
     *Example.* `%0 = hrt.output %call[0](%n) : memref<?x4xf32>`
   }];
@@ -51,7 +52,8 @@ def Hrt_OutputOp : Hrt_Op<"output", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Hrt_WeightOp : Hrt_Op<"weight", [Pure]> {
   let summary = "the mapped bytes of a parameter";
   let description = [{
-    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors: one plane of a parameter.
+    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors: one plane of a parameter, on the host or on the
+    device.
 
     *Example.* `%0 = hrt.weight %call[4096] : memref<8x4xf32>`
   }];
@@ -152,9 +154,10 @@ def Hrt_ArenaOp : Hrt_Op<"arena", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the memory of a call, in slots";
   let description = [{
     *Meaning.* One slot of uninitialised memory for each of `bytes`, each at a multiple of 64 bytes and apart from the others,
-    until the call ends. The runtime keeps what it takes for the calls that follow. Asked for once in a call.
+    until the call ends. The runtime keeps what it takes for the calls that follow. Asked for once in a call, and once more for the
+    memory of the device.
 
-    *Constraints.* C1: as many slots as sizes.
+    *Constraints.* C1: as many slots as sizes. C2: all slots in one memory.
 
     *Example.* `%slots:2 = hrt.arena %call(%a, %b) : memref<?xi8>, memref<?xi8>`
   }];
@@ -178,6 +181,91 @@ def Hrt_ParallelOp : Hrt_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpI
   }];
   let arguments = (ins FlatSymbolRefAttr:$body, Index:$count, Index:$cost, Variadic<AnyType>:$captures);
   let assemblyFormat = "$body `of` $count `cost` $cost `(` ($captures^ `:` type($captures))? `)` attr-dict";
+}
+
+//===- Memory of a device -----------------------------------------------------------------------------------------===//
+// Memrefs with the memory space #gpu.address_space<global> lie on the device, those without one on the host.
+
+class Hrt_TransferOp<string mnemonic> : Hrt_Op<mnemonic, [DestinationStyleOpInterface,
+                                                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let arguments = (ins Hrt_CallType:$call, Hrt_Buffer:$source, Hrt_Buffer:$target);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $call `,` $source `into` $target attr-dict `:` type($source) `into` type($target) (`->` type($result)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getTargetMutable(); }
+  }];
+}
+
+def Hrt_FetchOp : Hrt_TransferOp<"fetch"> {
+  let summary = "brings elements from the device to the host";
+  let description = [{
+    *Meaning.* Waits for all that was enqueued, and copies `source`, on the device, into `target`, on the host; both contiguous.
+
+    *Example.* `%h = hrt.fetch %call, %d into %init : tensor<4xi64> into tensor<4xi64> -> tensor<4xi64>`
+  }];
+}
+
+def Hrt_UploadOp : Hrt_TransferOp<"upload"> {
+  let summary = "brings elements from the host to the device";
+  let description = [{
+    *Meaning.* Enqueues a copy of what `source`, on the host, holds now, into `target`, on the device; both contiguous.
+
+    *Example.* `%d = hrt.upload %call, %h into %init : tensor<4xi64> into tensor<4xi64> -> tensor<4xi64>`
+  }];
+}
+
+def Hrt_CopyOp : Hrt_TransferOp<"copy"> {
+  let summary = "copies elements on the device";
+  let description = [{
+    *Meaning.* Enqueues a copy of `source` into `target`; both on the device, contiguous, and apart from each other.
+
+    *Example.*
+    ```mlir
+    #device = #gpu.address_space<global>
+    func.func @copy(%call: !hrt.call, %a: memref<4xf32, #device>, %b: memref<4xf32, #device>) {
+      hrt.copy %call, %a into %b : memref<4xf32, #device> into memref<4xf32, #device>
+      return
+    }
+    ```
+  }];
+}
+
+def Hrt_AllocOp : Hrt_Op<"alloc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "memory of the device";
+  let description = [{
+    *Meaning.* Uninitialised memory of the device, until it is freed or the call ends, with one of `sizes` for each dynamic
+    dimension.
+
+    *Example.* `%0 = hrt.alloc %call(%n) : memref<?x4xf32, #gpu.address_space<global>>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, Variadic<Index>:$sizes);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$call `(` $sizes `)` attr-dict `:` type($result)";
+}
+
+def Hrt_FreeOp : Hrt_Op<"free", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives memory of the device back, for what is enqueued later";
+  let arguments = (ins Hrt_CallType:$call, AnyMemRef:$memory);
+  let assemblyFormat = "$call `,` $memory attr-dict `:` type($memory)";
+}
+
+def Hrt_LaunchOp : Hrt_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                     MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "enqueues a generated kernel";
+  let description = [{
+    *Meaning.* Enqueues `kernel` with `blocks` blocks of `threads` threads each; nothing where `blocks` is 0.
+
+    *Constraints.* C1: `kernel` is a `gpu.func` of the device's module that takes `arguments`.
+
+    *Example.* `hrt.launch @device::@main_kernel_0 %call blocks %n threads 256 (%x : memref<?xf32, #gpu.address_space<global>>)`
+  }];
+  let arguments = (ins SymbolRefAttr:$kernel, Hrt_CallType:$call, Index:$blocks, I64Attr:$threads,
+                       Variadic<AnyType>:$arguments);
+  let assemblyFormat = [{
+    $kernel $call `blocks` $blocks `threads` $threads `(` ($arguments^ `:` type($arguments))? `)` attr-dict
+  }];
 }
 
 #endif // HRT_OPS_TD

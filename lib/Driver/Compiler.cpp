@@ -12,10 +12,13 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/Shards.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Target/CPU.h"
+#include "hone/Target/CUDA.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -44,17 +47,23 @@ static void buildLowerPhase(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-llvm::ArrayRef<Phase> getPhases() {
-  static const Phase phases[] = {
-      {"import", "the file as it is, in the onnx dialect", nullptr},
-      {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
-      {"rewrite", "rewrites that were asked for", [](OpPassManager &) {}},
-      {"lower", "everything else in linalg", buildLowerPhase},
-      {"tensor", "entry points, kernels selected, loops fused", buildTensorPipeline},
-      {"buffer", "memory instead of values", buildBufferPipeline},
-      {"llvm", "the LLVM dialect", buildLLVMPipeline},
-  };
-  return phases;
+template <Target target> static void buildTensorPhase(OpPassManager &pm) { buildTensorPipeline(pm, target); }
+template <Target target> static void buildBufferPhase(OpPassManager &pm) { buildBufferPipeline(pm, target); }
+template <Target target> static void buildLLVMPhase(OpPassManager &pm) { buildLLVMPipeline(pm, target); }
+
+template <Target target>
+static constexpr Phase kPhases[] = {
+    {"import", "the file as it is, in the onnx dialect", nullptr},
+    {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
+    {"rewrite", "rewrites that were asked for", [](OpPassManager &) {}},
+    {"lower", "everything else in linalg", buildLowerPhase},
+    {"tensor", "entry points, kernels selected, loops fused", buildTensorPhase<target>},
+    {"buffer", "memory instead of values", buildBufferPhase<target>},
+    {"llvm", "the LLVM dialect", buildLLVMPhase<target>},
+};
+
+llvm::ArrayRef<Phase> getPhases(StringRef target) {
+  return target == "cuda" ? kPhases<Target::Cuda> : kPhases<Target::Cpu>;
 }
 
 static LogicalResult checkPhase(StringRef name, Location loc) {
@@ -116,7 +125,7 @@ static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, s
 
 static void fillManifest(const CompileOptions &options, const CpuTarget &target, io::Manifest &manifest) {
   manifest.honeVersion = HONE_VERSION;
-  manifest.target = "cpu";
+  manifest.target = options.target;
   manifest.cpuName = target.name;
   for (const std::string &feature : target.features)
     if (cpu::cpuHasFeature(feature)) // one that the loader knows how to look for
@@ -214,6 +223,27 @@ static LogicalResult checkStart(const CompileOptions &options, ModuleOp module) 
   return failure(result.wasInterrupted());
 }
 
+/// The device's kernels, made before the host's program, which is what is left.
+static LogicalResult emitKernels(const CompileOptions &options, const CudaChip &chip, ModuleOp module,
+                                 const ArtefactWriter &artefact, io::Manifest &manifest) {
+  constexpr llvm::StringLiteral file = "device.fatbin";
+  manifest.device =
+      io::DeviceInfo{chip.name.str(), file.str(), hrt::listGeneratedKernels(module), HONE_DEVICE_SERVICES_VERSION};
+  CudaOptions cuda{chip, options.ptxas, options.saveIr.empty() ? "" : options.saveIr + "/device.ptx"};
+  return emitDevice(module, cuda, artefact.getFile(file));
+}
+
+/// The chip that is asked for, or nothing for the CPU; fails after an error.
+static FailureOr<std::optional<CudaChip>> getChip(const CompileOptions &options, Location loc) {
+  if (options.target != "cuda")
+    return std::optional<CudaChip>();
+  std::string error;
+  FailureOr<CudaChip> chip = CudaChip::get(options.chip, error);
+  if (failed(chip))
+    return emitError(loc) << error;
+  return std::optional<CudaChip>(*chip);
+}
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
@@ -222,9 +252,13 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
   if (failed(target))
     return emitError(loc) << error;
+  FailureOr<std::optional<CudaChip>> chip = getChip(options, loc);
+  if (failed(chip))
+    return failure();
   if (failed(openRemarks(options, *context, loc)))
     return failure();
-  Progress progress(options.progress, getPhases().size() + 3);
+  ArrayRef<Phase> phases = getPhases(options.target);
+  Progress progress(options.progress, phases.size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context))); };
   if (failed(progress.step("model read", read)))
@@ -235,7 +269,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   fillManifest(options, *target, manifest);
   std::optional<ArtefactWriter> artefact;
   bool started = options.startFrom.empty();
-  for (auto [number, phase] : llvm::enumerate(getPhases())) {
+  for (auto [number, phase] : llvm::enumerate(phases)) {
     started |= phase.name == options.startFrom;
     if (!started)
       continue;
@@ -254,6 +288,9 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
       return failure();
   }
+  auto emitDevice = [&] { return emitKernels(options, **chip, *module, *artefact, manifest); };
+  if (*chip && failed(progress.step("machine code of the device", emitDevice)))
+    return failure();
   auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
   if (failed(progress.step("machine code", emit)))
     return failure();

@@ -22,11 +22,13 @@ struct CompileOptions {
   std::string input;  // .onnx, .mlir or .mlirbc
   std::string output; // folder of the artefact
   std::string cpu = "native";
-  std::string tokenizer; // tokenizer.json to ship, or empty
-  std::string saveIr;    // folder for the IR after every phase, or empty
-  std::string stopAfter; // phase, or empty
-  std::string startFrom; // phase, or empty
-  std::string weights;   // type to store weight matrices in (f16, bf16), or empty for the model's
+  std::string target = "cpu"; // or cuda
+  std::string chip, ptxas;    // of the target cuda: the chip to make kernels for, and CUDA's assembler or empty
+  std::string tokenizer;      // tokenizer.json to ship, or empty
+  std::string saveIr;         // folder for the IR after every phase, or empty
+  std::string stopAfter;      // phase, or empty
+  std::string startFrom;      // phase, or empty
+  std::string weights;        // type to store weight matrices in (f16, bf16), or empty for the model's
   std::string
       cache; // type to keep keys and values of sessions in (f16, bf16, int8, int4, model), or empty: as the weights
   std::string quantize;         // integers to store weight matrices as (int8, int4, int3, int2), or empty
@@ -69,8 +71,8 @@ struct Phase {
   void (*build)(mlir::OpPassManager &pm);
 };
 
-/// All phases, in order. The first ("import") has no passes.
-llvm::ArrayRef<Phase> getPhases();
+/// All phases, in order. The first ("import") has no passes; those up to "lower" are the same for every target.
+llvm::ArrayRef<Phase> getPhases(llvm::StringRef target = "cpu");
 
 /// Adds the passes of a phase, with those that the options stand for.
 llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm,

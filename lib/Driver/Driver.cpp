@@ -8,6 +8,7 @@
 #include "Calibrate.h"
 #include "CompileReport.h"
 #include "CompressFlags.h"
+#include "FlagChecks.h"
 #include "Inspect.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
@@ -113,8 +114,12 @@ struct CompileFlags {
                               cl::value_desc("MODEL.hone"), cl::sub(compileCommand)};
   cl::opt<std::string> cpu{"mcpu", cl::desc("CPU to make code for: native (default) or LLVM's name of one"),
                            cl::value_desc("CPU"), cl::init("native"), cl::sub(compileCommand)};
-  cl::opt<std::string> target{"target", cl::desc("Device to make code for: cpu"), cl::value_desc("DEVICE"),
-                              cl::init("cpu"), cl::sub(compileCommand)};
+  cl::opt<std::string> target{"target", cl::desc("Device to make code for: cpu (default) or cuda"),
+                              cl::value_desc("DEVICE"), cl::init("cpu"), cl::sub(compileCommand)};
+  cl::opt<std::string> chip{"chip", cl::desc("With --target=cuda, the chip: sm_80, sm_86, sm_89, sm_90 or sm_100"),
+                            cl::value_desc("CHIP"), cl::sub(compileCommand)};
+  cl::opt<std::string> ptxas{"ptxas", cl::desc("With --target=cuda, CUDA's assembler (default: that of the build)"),
+                             cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> tokenizer{"tokenizer", cl::desc("tokenizer.json to ship in the artefact"),
                                  cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> saveIr{"save-ir", cl::desc("Write the IR after every phase into DIR"), cl::value_desc("DIR"),
@@ -203,11 +208,6 @@ static void printDiagnostic(Diagnostic &diagnostic) {
     print(note);
 }
 
-static int fail(const llvm::Twine &reason) {
-  llvm::errs() << "hone: error: " << reason << '\n';
-  return 1;
-}
-
 /// What was printed must have arrived; LLVM's own complaint about it would be a crash.
 static int closeOutput(int status) {
   llvm::outs().flush();
@@ -263,20 +263,9 @@ static int runExport(const ExportFlags &flags) {
   });
 }
 
-/// Fails with a message where an option that was given is outside of its range.
-static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
-  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
-    return success();
-  bool isBounded = most != std::numeric_limits<int64_t>::max();
-  fail("expected --" + option.ArgStr + " to be a whole number " +
-       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
-       std::to_string(option));
-  return failure();
-}
-
 static int printPipeline(const CompileOptions &options) {
   return withContext(options.input, [&](MLIRContext &context) {
-    for (const Phase &phase : getPhases()) {
+    for (const Phase &phase : getPhases(options.target)) {
       PassManager pm(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
       if (failed(buildPhase(phase, options, pm, UnknownLoc::get(&context))))
         return failure();
@@ -289,17 +278,37 @@ static int printPipeline(const CompileOptions &options) {
   });
 }
 
+/// Why the flags of targets do not go together, or nothing.
+static std::string checkTarget(const CompileFlags &flags) {
+  bool isCuda = flags.target == "cuda";
+  if (!isCuda && flags.target != "cpu")
+    return "unsupported target '" + flags.target + "'; supported: cpu, cuda";
+  for (const cl::opt<std::string> *option : {&flags.chip, &flags.ptxas})
+    if (!isCuda && option->getNumOccurrences() > 0)
+      return ("expected --target=cuda with --" + option->ArgStr).str();
+  if (isCuda && flags.chip.empty())
+    return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
+  if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
+    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+  if (isCuda && flags.ranks != 1)
+    return "unsupported --tensor-parallel with --target=cuda; supported: 1";
+  return "";
+}
+
 static int runCompile(const CompileFlags &flags) {
-  if (flags.target != "cpu")
-    return fail("unsupported target '" + flags.target + "'; supported: cpu");
   if (failed(checkRange(flags.ranks, io::kMostRanks)))
     return 1;
+  if (std::string error = checkTarget(flags); !error.empty())
+    return fail(error);
   CompileOptions options;
   options.input = flags.input;
   options.output = flags.output;
   if (options.output.empty() && flags.stopAfter.empty())
     options.output = renamed(options.input, "hone");
   options.cpu = flags.cpu;
+  options.target = flags.target;
+  options.chip = flags.chip;
+  options.ptxas = flags.ptxas;
   options.tokenizer = flags.tokenizer;
   options.saveIr = flags.saveIr;
   options.stopAfter = flags.stopAfter;

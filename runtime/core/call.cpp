@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   CallContext *outer = std::exchange(currentCall, this);
   if (followers.profile)
     followers.profile->beginCall(entry, inputs);
-  enter(function);
+  runProgram(function);
   if (followers.profile)
     followers.profile->endCall();
   currentCall = outer;
@@ -65,6 +65,16 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   for (std::optional<io::Array> &output : outputs)
     results.push_back(*std::move(output));
   return results;
+}
+
+void CallContext::runProgram(hone_entry_fn function) {
+  if (!queue())
+    return enter(function);
+  if (absl::Status begun = queue()->begin(); !begun.ok())
+    return record(std::move(begun));
+  enter(function);
+  if (absl::Status ended = queue()->end(); failure.ok())
+    record(std::move(ended));
 }
 
 /// A frame of its own, without variables that a longjmp could leave undefined.
@@ -87,8 +97,6 @@ absl::Status CallContext::finish() {
   return absl::OkStatus();
 }
 
-void CallContext::leave() { std::longjmp(exit, 1); }
-
 void *CallContext::allocate(uint64_t bytes) {
   void *block = memory.pool.allocate(bytes);
   if (!block)
@@ -103,25 +111,36 @@ bool CallContext::placeSlots(std::span<const uint64_t> bytes, std::span<void *> 
   return placed;
 }
 
-void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {
+absl::StatusOr<io::Array *> CallContext::makeOutput(int64_t index, int64_t rank, const int64_t *sizes) {
   bool known = index >= 0 && index < static_cast<int64_t>(outputs.size()) && rank >= 0 && rank <= HONE_MAX_RANK;
-  if (!known || outputs[static_cast<size_t>(index)]) {
-    record(mismatch("the program made output ", index, " of rank ", rank, " of '", entry.name, "'"));
-    return nullptr;
-  }
+  if (!known || outputs[static_cast<size_t>(index)])
+    return mismatch("the program made output ", index, " of rank ", rank, " of '", entry.name, "'");
   const io::TensorInfo &info = entry.outputs[static_cast<size_t>(index)];
   std::vector<int64_t> shape(sizes, sizes + rank);
-  if (!fits(info, shape)) {
-    record(mismatch("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
-                    ", but the manifest says ", io::shapeText(info.shape)));
-    return nullptr;
-  }
-  absl::StatusOr<io::Array> array = io::Array::create(info.dtype, std::move(shape));
-  if (!array.ok()) {
-    record(array.status());
-    return nullptr;
-  }
-  return outputs[static_cast<size_t>(index)].emplace(*std::move(array)).data();
+  if (!fits(info, shape))
+    return mismatch("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
+                    ", but the manifest says ", io::shapeText(info.shape));
+  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(info.dtype, std::move(shape)));
+  return &outputs[static_cast<size_t>(index)].emplace(std::move(array));
+}
+
+void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {
+  absl::StatusOr<io::Array *> array = makeOutput(index, rank, sizes);
+  if (array.ok())
+    return (*array)->data();
+  record(array.status());
+  return nullptr;
+}
+
+absl::StatusOr<void *> CallContext::createDeviceOutput(int64_t index, int64_t rank, const int64_t *sizes) {
+  HONE_ASSIGN_OR_RETURN(io::Array * array, makeOutput(index, rank, sizes));
+  return queue()->output(static_cast<size_t>(index), array->data(), static_cast<uint64_t>(array->bytes()));
+}
+
+absl::StatusOr<void *> CallContext::deviceInput(int64_t index) {
+  if (index < 0 || index >= static_cast<int64_t>(inputs.size()))
+    return mismatch("the program reads input ", index, " of '", entry.name, "', which has ", inputs.size());
+  return queue()->input(static_cast<size_t>(index), inputs[static_cast<size_t>(index)]);
 }
 
 Slot *CallContext::findSlot(int64_t index) {
@@ -155,8 +174,17 @@ bool CallContext::viewState(int64_t index, hone_tensor &all) {
 
 bool CallContext::observe(int64_t site, const hone_tensor &values) {
   if (followers.observer)
-    record((*followers.observer)(site, values));
+    record(queue() ? observeDevice(site, values) : (*followers.observer)(site, values));
   return failure.ok();
+}
+
+absl::Status CallContext::observeDevice(int64_t site, const hone_tensor &values) {
+  HONE_ASSIGN_OR_RETURN(StateBuffer dense, queue()->stateMemory().copyOf(values));
+  std::span<const int64_t> sizes(values.sizes, static_cast<size_t>(values.rank));
+  HONE_ASSIGN_OR_RETURN(io::Array host,
+                        io::Array::create(static_cast<hone_dtype>(values.dtype), {sizes.begin(), sizes.end()}));
+  HONE_RETURN_IF_ERROR(queue()->fetch(host.data(), dense.view.data, static_cast<uint64_t>(host.bytes())));
+  return (*followers.observer)(site, host.view());
 }
 
 } // namespace hone::rt

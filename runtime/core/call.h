@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/block_pool.h"
+#include "core/device.h"
 #include "core/inputs.h"
 #include "core/profile.h"
 #include "core/state.h"
@@ -21,6 +22,7 @@ namespace hone::rt {
 struct Memory {
   Arena arena;
   BlockPool pool;
+  std::unique_ptr<DeviceQueue> queue; // of a module that is on a device
 };
 
 /// Gets what a program observes: the number of the site, and rows, the last dimension of `values`, which are valid until it
@@ -49,7 +51,7 @@ public:
   static CallContext &of(hone_call *call) { return *static_cast<CallContext *>(call->runtime); }
 
   /// Ends the call with the status that was recorded.
-  [[noreturn]] void leave();
+  [[noreturn]] void leave() { std::longjmp(exit, 1); }
   void record(absl::Status status) { failure = std::move(status); }
 
   void *allocate(uint64_t bytes);
@@ -61,6 +63,13 @@ public:
   bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
   bool viewState(int64_t slot, hone_tensor &all);
   bool observe(int64_t site, const hone_tensor &values);
+
+  /// Null for a module that is on no device.
+  DeviceQueue *queue() const { return memory.queue.get(); }
+  /// An input or an output on the device.
+  absl::StatusOr<void *> deviceInput(int64_t index);
+  absl::StatusOr<void *> createDeviceOutput(int64_t index, int64_t rank, const int64_t *sizes);
+
   const State *sessionState() const { return state; }
   Profile *profile() const { return followers.profile; }
 
@@ -68,6 +77,9 @@ private:
   Slot *findSlot(int64_t index);
   bool assign(absl::StatusOr<hone_tensor> view, hone_tensor &target);
   void enter(hone_entry_fn function);
+  void runProgram(hone_entry_fn function);
+  absl::StatusOr<io::Array *> makeOutput(int64_t index, int64_t rank, const int64_t *sizes);
+  absl::Status observeDevice(int64_t site, const hone_tensor &values);
   absl::Status finish();
 
   const io::EntryInfo &entry;
@@ -82,8 +94,20 @@ private:
   std::jmp_buf exit;
 };
 
+/// A function that programs import.
+struct Service {
+  std::string_view name;
+  void *function;
+};
+
+/// The function of that name, or null.
+void *findService(std::span<const Service> services, std::string_view name);
+
 /// A service of the runtime by its imported name, or null.
 void *findService(std::string_view name);
+
+/// A service that only programs for a device import (hone/runtime/device.h), or null.
+void *findDeviceService(std::string_view name);
 
 } // namespace hone::rt
 

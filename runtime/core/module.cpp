@@ -8,6 +8,8 @@
 #include "core/communicator.h"
 #include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
+#include "cuda/open_device.h"
+#include "hone/runtime/device.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +24,8 @@ using io::cat;
 using io::invalid;
 
 constexpr std::string_view kManifest = "manifest.json", kProgram = "program.so";
-constexpr uint64_t kWeightAlignment = 64; // what program.h promises generated code
+constexpr std::string_view kCpu = "cpu", kCuda = "cuda"; // targets
+constexpr uint64_t kWeightAlignment = 64;                // what program.h promises generated code
 
 std::string join(const std::vector<std::string> &words) {
   std::string text;
@@ -66,6 +69,7 @@ absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &fo
                    module->weightFile.dataOffset());
   if (profile)
     profile->setWeights(module->weightFile.allBytes());
+  HONE_RETURN_IF_ERROR(module->loadDevice());
   HONE_RETURN_IF_ERROR(module->loadProgram());
   return std::shared_ptr<const Module>(std::move(module));
 }
@@ -80,7 +84,7 @@ std::string Module::file(std::string_view name) const { return (std::filesystem:
 /// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
 absl::Status Module::joinRanks() {
   int64_t rank = 0;
-  if (description.ranks > 1 && !cpu::supportedLevels().empty()) {
+  if (description.ranks > 1 && description.target == kCpu && !cpu::supportedLevels().empty()) {
     std::string same = io::manifestText(description) + std::string(cpu::levelName(cpu::supportedLevels().back()));
     absl::StatusOr<Communicator *> ranks = Communicator::join(description.ranks, same);
     if (!ranks.ok())
@@ -100,9 +104,11 @@ bool Module::needsFile(const std::string &name) const {
 }
 
 absl::Status Module::checkManifest() const {
-  if (description.target != "cpu")
-    return invalid(path, ": unsupported target '", description.target, "'; supported: cpu");
+  if (description.target != kCpu && description.target != kCuda)
+    return invalid(path, ": unsupported target '", description.target, "'; supported: ", kCpu, ", ", kCuda);
   HONE_RETURN_IF_ERROR(checkCpu());
+  if (description.target != kCpu)
+    HONE_RETURN_IF_ERROR(checkDevice());
   for (const std::string &needed : {std::string(kProgram), weightsName})
     if (!description.fileBytes.contains(needed))
       return invalid(file(kManifest), ": expected files to list ", needed);
@@ -125,6 +131,25 @@ absl::Status Module::checkCpu() const {
                  "); this CPU lacks ", join(lacking));
 }
 
+absl::Status Module::checkDevice() const {
+  const std::optional<io::DeviceInfo> &info = description.device;
+  if (!info)
+    return invalid(file(kManifest), ": expected a member 'device' for the target '", description.target, "'");
+  if (info->services != HONE_DEVICE_SERVICES_VERSION)
+    return invalid(path, ": unsupported version ", info->services,
+                   " of device services; supported: ", HONE_DEVICE_SERVICES_VERSION);
+  if (!description.fileBytes.contains(info->file))
+    return invalid(file(kManifest), ": expected files to list ", info->file);
+  for (const io::EntryInfo &entry : description.entries)
+    for (const io::TensorInfo &slot : entry.state)
+      if (slot.layout != io::StateLayout::Rows)
+        return invalid(path, ": unsupported layout ", io::layoutName(slot.layout), " of state '", slot.name,
+                       "' on a device; supported: rows");
+  if (description.ranks > 1)
+    return invalid(path, ": unsupported number of ranks ", description.ranks, " of a device's program; supported: 1");
+  return absl::OkStatus();
+}
+
 absl::Status Module::checkFile(const std::string &name) const {
   std::error_code error;
   uint64_t expected = description.fileBytes.at(name), bytes = std::filesystem::file_size(file(name), error);
@@ -133,6 +158,17 @@ absl::Status Module::checkFile(const std::string &name) const {
   if (bytes != expected)
     return invalid(file(name), ": expected ", expected, " bytes, but got ", bytes,
                    "; the artefact is cut short or mixed from two");
+  return absl::OkStatus();
+}
+
+absl::Status Module::loadDevice() {
+  if (!description.device)
+    return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<Device>> opened =
+      cuda::openDevice({file(description.device->file), &*description.device, weightFile.allBytes()});
+  if (!opened.ok())
+    return absl::Status(opened.status().code(), cat(path, ": ", opened.status().message()));
+  device = *std::move(opened);
   return absl::OkStatus();
 }
 
@@ -154,11 +190,7 @@ absl::Status Module::loadProgram() {
 absl::Status Module::fillImports(const hone_program &program) const {
   std::vector<std::string> missing;
   for (const hone_import &import : std::span(program.imports, program.import_count)) {
-    void *function = findService(import.name);
-    if (!function && description.ranks > 1)
-      function = reinterpret_cast<void *>(findCollective(import.name));
-    if (!function)
-      function = reinterpret_cast<void *>(profile ? findProfiledKernel(import.name) : cpu::findKernel(import.name));
+    void *function = findImport(import.name);
     if (!function)
       missing.emplace_back(import.name);
     else // Atomic, as a second load of one file gets the same library and writes what calls of the first may be reading.
@@ -168,6 +200,17 @@ absl::Status Module::fillImports(const hone_program &program) const {
     return absl::OkStatus();
   return invalid(file(kProgram), ": needs ", join(missing), ", which this runtime does not have; it was built by hone ",
                  description.honeVersion);
+}
+
+void *Module::findImport(std::string_view name) const {
+  if (void *service = findService(name))
+    return service;
+  if (hone_kernel_fn collective = description.ranks > 1 ? findCollective(name) : nullptr)
+    return reinterpret_cast<void *>(collective);
+  if (!device)
+    return reinterpret_cast<void *>(profile ? findProfiledKernel(name) : cpu::findKernel(name));
+  void *service = findDeviceService(name);
+  return service ? service : reinterpret_cast<void *>(device->findKernel(name));
 }
 
 absl::Status Module::findEntries(const hone_program &program) {
@@ -197,17 +240,26 @@ absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::
   HONE_ASSIGN_OR_RETURN(Entry entry, findEntry(name));
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
   ThreadCount threadCount(threads);
-  std::unique_ptr<Memory> scratch = takeMemory();
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Memory> scratch, takeMemory());
   Followers followers = {profile};
   auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, followers).run(entry.function);
   giveMemory(std::move(scratch));
   return results;
 }
 
-std::unique_ptr<Memory> Module::takeMemory() const {
+absl::StatusOr<std::unique_ptr<Memory>> Module::createMemory() const {
+  auto memory = std::make_unique<Memory>();
+  if (device) {
+    HONE_ASSIGN_OR_RETURN(memory->queue, device->createQueue());
+  }
+  return memory;
+}
+
+absl::StatusOr<std::unique_ptr<Memory>> Module::takeMemory() const {
   std::lock_guard lock(mutex);
+  std::erase_if(idle, [](const auto &memory) { return memory->queue && !memory->queue->isUsable(); });
   if (idle.empty())
-    return std::make_unique<Memory>();
+    return createMemory();
   std::unique_ptr<Memory> memory = std::move(idle.back());
   idle.pop_back();
   return memory;
@@ -220,8 +272,13 @@ void Module::giveMemory(std::unique_ptr<Memory> memory) const {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry) {
   HONE_ASSIGN_OR_RETURN(Module::Entry target, module->findEntry(entry));
-  return std::unique_ptr<Session>(new Session(std::move(module), target));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Memory> scratch, module->createMemory());
+  return std::unique_ptr<Session>(new Session(std::move(module), target, std::move(scratch)));
 }
+
+Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch)
+    : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
+      memory(entry.info->state, this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory()) {}
 
 /// The context input of that name; fails with the names that there are.
 static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &entry, std::string_view name) {
@@ -260,7 +317,7 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
   Followers followers = {owner->profile, observer ? &observer : nullptr};
-  return CallContext(*target.info, bound, owner->weightFile.data(), scratch, &memory, followers).run(target.function);
+  return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, followers).run(target.function);
 }
 
 } // namespace hone::rt

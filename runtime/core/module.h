@@ -47,13 +47,17 @@ private:
   bool needsFile(const std::string &name) const;
   absl::Status checkManifest() const;
   absl::Status checkCpu() const;
+  absl::Status checkDevice() const;
   absl::Status checkFile(const std::string &name) const;
+  absl::Status loadDevice();
   absl::Status loadProgram();
   absl::Status fillImports(const hone_program &program) const;
+  void *findImport(std::string_view name) const;
   absl::Status findEntries(const hone_program &program);
   absl::StatusOr<Entry> findEntry(std::string_view name) const;
   std::string file(std::string_view name) const;
-  std::unique_ptr<Memory> takeMemory() const;
+  absl::StatusOr<std::unique_ptr<Memory>> createMemory() const;
+  absl::StatusOr<std::unique_ptr<Memory>> takeMemory() const;
   void giveMemory(std::unique_ptr<Memory> memory) const;
 
   std::string path;
@@ -61,6 +65,7 @@ private:
   io::Manifest description;
   std::string weightsName; // those of this rank
   io::SafetensorsReader weightFile;
+  std::unique_ptr<Device> device; // of a target that is not the CPU
   void *library = nullptr;
   std::vector<Entry> entries;
 
@@ -92,14 +97,13 @@ public:
   absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
 
 private:
-  Session(std::shared_ptr<const Module> module, Module::Entry entry)
-      : owner(std::move(module)), target(entry), memory(entry.info->state) {}
+  Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
 
   std::shared_ptr<const Module> owner;
   Module::Entry target;
+  std::unique_ptr<Memory> scratch;
   State memory;
   std::map<std::string, io::Array> context;
-  Memory scratch;
   Observer observer;
   int threads = 0;
 };

@@ -114,11 +114,6 @@ void serviceObserve(hone_call *call, int64_t site, const hone_tensor *values) {
     CallContext::of(call).leave();
 }
 
-struct Service {
-  std::string_view name;
-  void *function;
-};
-
 const Service kServices[] = {
     {"hone_rt_alloc", reinterpret_cast<void *>(&serviceAlloc)},
     {"hone_rt_arena", reinterpret_cast<void *>(&serviceArena)},
@@ -136,11 +131,11 @@ const Service kServices[] = {
 
 } // namespace
 
-void *findService(std::string_view name) {
-  for (const Service &service : kServices)
-    if (service.name == name)
-      return service.function;
-  return nullptr;
+void *findService(std::span<const Service> services, std::string_view name) {
+  auto found = std::ranges::find(services, name, &Service::name);
+  return found == services.end() ? nullptr : found->function;
 }
+
+void *findService(std::string_view name) { return findService(kServices, name); }
 
 } // namespace hone::rt

@@ -55,10 +55,10 @@ void Slot::setSizes(std::vector<int64_t> first) {
   sizes = std::move(first);
   if (grows()) {
     int64_t &capacity = sizes[*info->appendAxis];
-    capacity = buffer.data() ? keptSizes[*info->appendAxis] : 0;
+    capacity = buffer.owner ? keptSizes[*info->appendAxis] : 0;
     if (sizes != keptSizes) {
       capacity = written = 0;
-      buffer = io::Array();
+      buffer = {};
     }
   }
   if (info->layout != io::StateLayout::Rows)
@@ -75,9 +75,9 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
     larger[axis] = wholeBlocks(larger[axis]);
     used = wholeBlocks(used);
   }
-  HONE_ASSIGN_OR_RETURN(io::Array grown, createBuffer(larger));
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, createBuffer(larger));
   if (used > 0)
-    io::copyElements(slice(buffer.view(), axis, 0, used), slice(grown.view(), axis, 0, used));
+    HONE_RETURN_IF_ERROR(memory->copy(slice(buffer.view, axis, 0, used), slice(grown.view, axis, 0, used)));
   retired.push_back(std::move(buffer));
   buffer = std::move(grown);
   sizes = std::move(larger);
@@ -85,46 +85,47 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
 }
 
 hone_tensor Slot::viewOf(int64_t positions) const {
-  hone_tensor view = slice(buffer.view(), *info->appendAxis, 0, positions);
+  hone_tensor view = slice(buffer.view, *info->appendAxis, 0, positions);
   if (writer)
     view.sizes[kElementAxis] = sizes[kElementAxis];
   return view;
 }
 
 /// A buffer of zeros for the sizes; in blocks, with the elements that fill positions up.
-absl::StatusOr<io::Array> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
+absl::StatusOr<StateBuffer> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
   if (!writer)
-    return io::Array::zeros(info->dtype, std::move(bufferSizes));
+    return memory->zeros(info->dtype, std::move(bufferSizes));
   bufferSizes[kElementAxis] = writer->width();
-  return io::Array::zeros(writer->elements(), std::move(bufferSizes));
+  return memory->zeros(writer->elements(), std::move(bufferSizes));
 }
 
 /// Writes positions from `first` on, behind which there is nothing.
-void Slot::write(const hone_tensor &fresh, int64_t first) {
+absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
   int64_t axis = *info->appendAxis, end = first + fresh.sizes[axis];
   if (!writer)
-    return io::copyElements(fresh, slice(buffer.view(), axis, first, fresh.sizes[axis]));
-  writer->write(fresh, buffer.view(), first);
+    return memory->copy(fresh, slice(buffer.view, axis, first, fresh.sizes[axis]));
+  writer->write(fresh, buffer.view, first);
   // What a rollback left may be no number, which a weight of 0 does not make 0.
-  writer->clear(buffer.view(), end, std::min(written, wholeBlocks(end)));
+  writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));
   written = std::max(written, end);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t length) {
   HONE_RETURN_IF_ERROR(adoptSizes(fresh));
   if (!grows()) {
     HONE_RETURN_IF_ERROR(replace(fresh));
-    return replacement->view();
+    return replacement->view;
   }
   int64_t axis = *info->appendAxis, used = length + pending, count = fresh.sizes[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
-  write(fresh, used);
+  HONE_RETURN_IF_ERROR(write(fresh, used));
   pending += count;
   return viewOf(used + count);
 }
 
 absl::Status Slot::replace(const hone_tensor &fresh) {
-  HONE_ASSIGN_OR_RETURN(io::Array copy, io::Array::copyOf(fresh));
+  HONE_ASSIGN_OR_RETURN(StateBuffer copy, memory->copyOf(fresh));
   if (replacement)
     retired.push_back(*std::move(replacement));
   replacement = std::move(copy);
@@ -141,13 +142,13 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
       first.push_back(dim.isFixed() ? dim.size : known->second.size);
     }
     setSizes(std::move(first));
-    if (!buffer.data()) {
+    if (!buffer.owner) {
       HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
     }
   }
   if (grows())
     return viewOf(length + pending);
-  return replacement ? replacement->view() : buffer.view();
+  return replacement ? replacement->view : buffer.view;
 }
 
 void Slot::endCall(bool keep) {
@@ -167,12 +168,12 @@ void Slot::forget() {
   sizes.clear();
   writer.reset();
   if (!grows())
-    buffer = io::Array();
+    buffer = {};
 }
 
-State::State(std::span<const io::TensorInfo> slots) {
+State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) {
   for (const io::TensorInfo &info : slots)
-    all.emplace_back(info);
+    all.emplace_back(info, memory);
 }
 
 absl::Status State::setPadding(std::vector<int64_t> perSequence) {

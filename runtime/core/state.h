@@ -9,6 +9,7 @@
 
 #include "core/cache_writer.h"
 #include "core/inputs.h"
+#include "core/state_memory.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,10 +18,10 @@ namespace hone::rt {
 
 /// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
 /// blocks (see the manifest) has room for whole blocks, and zeros behind its last position up to the end of a block; its views have
-/// the sizes of what they hold, and are read by kernels that know the layout.
+/// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
 class Slot {
 public:
-  explicit Slot(const io::TensorInfo &info) : info(&info) {}
+  Slot(const io::TensorInfo &info, StateMemory &memory) : info(&info), memory(&memory) {}
 
   /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
@@ -44,16 +45,17 @@ private:
   absl::Status makeRoom(int64_t positions, int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;
-  absl::StatusOr<io::Array> createBuffer(std::vector<int64_t> bufferSizes) const;
-  void write(const hone_tensor &fresh, int64_t first);
+  absl::StatusOr<StateBuffer> createBuffer(std::vector<int64_t> bufferSizes) const;
+  absl::Status write(const hone_tensor &fresh, int64_t first);
 
   const io::TensorInfo *info;
+  StateMemory *memory;
   std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
   std::vector<int64_t> keptSizes;    // of the buffer while `sizes` is empty
   std::optional<CacheWriter> writer; // of a slot in blocks whose sizes are known
-  io::Array buffer;
-  std::vector<io::Array> retired; // buffers that views of this call may still read
-  std::optional<io::Array> replacement;
+  StateBuffer buffer;
+  std::vector<StateBuffer> retired; // buffers that views of this call may still read
+  std::optional<StateBuffer> replacement;
   int64_t pending = 0, reserved = 0;
   int64_t written = 0; // positions of the buffer that may hold something other than zeros
 };
@@ -61,7 +63,8 @@ private:
 /// All slots of a session, and how far they are filled.
 class State {
 public:
-  explicit State(std::span<const io::TensorInfo> slots);
+  /// `memory` outlives the state.
+  explicit State(std::span<const io::TensorInfo> slots, StateMemory &memory = hostStateMemory());
 
   int64_t length() const { return positions; }
   std::span<Slot> slots() { return all; }

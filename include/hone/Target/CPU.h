@@ -29,12 +29,15 @@ struct CpuTarget {
 /// The name of the highest level of kernels (runtime/cpu/levels.def) whose instructions `target` has.
 llvm::StringRef getKernelLevel(const CpuTarget &target);
 
-/// From tensors to entry points: decomposition, kernel selection, fusion.
-void buildTensorPipeline(mlir::OpPassManager &pm);
-/// From tensors to memrefs and loops.
-void buildBufferPipeline(mlir::OpPassManager &pm);
-/// From loops to the LLVM dialect.
-void buildLLVMPipeline(mlir::OpPassManager &pm);
+/// Where tensors are computed: on the CPU, or on a GPU beside it, whose program for the host is the CPU's.
+enum class Target { Cpu, Cuda };
+
+/// From tensors to entry points: decomposition, kernel selection, fusion, and what is the device's.
+void buildTensorPipeline(mlir::OpPassManager &pm, Target target);
+/// From tensors to memrefs and loops; on a device, to launches of kernels of the module @device.
+void buildBufferPipeline(mlir::OpPassManager &pm, Target target);
+/// From loops to the LLVM dialect; the module @device to that of NVVM.
+void buildLLVMPipeline(mlir::OpPassManager &pm, Target target);
 
 /// Translates a module of the LLVM dialect, optimises it for `target`, and links it into the shared object `path`.
 llvm::LogicalResult emitProgram(mlir::ModuleOp module, const CpuTarget &target, llvm::StringRef path);

@@ -5,6 +5,7 @@
 
 #include "Collectives.h"
 #include "KernelSelection.h"
+#include "OutlineConstants.h"
 #include "PlaceParameters.h"
 
 #include "hone/Conversion/Passes.h"
@@ -229,7 +230,11 @@ static LogicalResult convertInterface(func::FuncOp function, SymbolTable &symbol
 
 namespace {
 struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
+  using ConvertHoneToHrtBase::ConvertHoneToHrtBase;
+
   LogicalResult initialize(MLIRContext *context) override {
+    if (target != "cpu" && target != "cuda")
+      return emitError(UnknownLoc::get(context)) << "unsupported target '" << target << "'; supported: cpu, cuda";
     RewritePatternSet patterns(context);
     populateDecompositions(patterns);
     decompositions = FrozenRewritePatternSet(std::move(patterns));
@@ -238,6 +243,8 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (target == "cuda")
+      outlineConstants(module);
     numParameters += placeParameters(module);
     SymbolTable symbols(module);
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -245,7 +252,8 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
         continue;
       if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function)))
         return signalPassFailure();
-      numKernels += selectKernels(function);
+      if (target == "cpu")
+        numKernels += selectKernels(function);
       decompose(function, decompositions);
       if (failed(replacePlanes(function, function.getArgument(0), symbols)))
         return signalPassFailure();

@@ -5,6 +5,7 @@
 // of the structs in include/hone/runtime/program.h.
 
 #include "Abi.h"
+#include "DevicePatterns.h"
 #include "MemoryPatterns.h"
 
 #include "hone/Conversion/Passes.h"
@@ -17,6 +18,7 @@
 #include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -27,6 +29,7 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -57,7 +60,9 @@ struct InputPattern : HrtPattern<hrt::InputOp> {
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       sizes.push_back(type.isDynamicDim(dim) ? abi.load(rewriter.getI64Type(), tensor, kSizes + 8 * dim)
                                              : abi.integer(type.getDimSize(dim)));
-    Value data = abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
+    Value data = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_input", abi.pointer,
+                                              {adaptor.getCall(), abi.integer(op.getIndex())})
+                                       : abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
     rewriter.replaceOp(op, describe(abi, type, data, sizes));
     return success();
   }
@@ -76,7 +81,7 @@ struct OutputPattern : HrtPattern<hrt::OutputOp> {
       sizes.push_back(type.isDynamicDim(dim) ? adaptor.getSizes()[next++] : abi.integer(type.getDimSize(dim)));
       abi.store(sizes.back(), array, 8 * dim);
     }
-    Value data = call(abi, op, "hone_rt_output", abi.pointer,
+    Value data = call(abi, op, hrt::isOnDevice(type) ? "hone_rt_device_output" : "hone_rt_output", abi.pointer,
                       {adaptor.getCall(), abi.integer(op.getIndex()), abi.integer(type.getRank()), array});
     abi.release(mark);
     rewriter.replaceOp(op, describe(abi, type, data, sizes));
@@ -93,7 +98,8 @@ struct WeightPattern : HrtPattern<hrt::WeightOp> {
     SmallVector<Value> sizes;
     for (int64_t size : type.getShape())
       sizes.push_back(abi.integer(size));
-    Value weights = abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
+    Value weights = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_weights", abi.pointer, {adaptor.getCall()})
+                                          : abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
     Value data = abi.atDynamic(weights, abi.integer(op.getOffset()));
     rewriter.replaceOp(op, describe(abi, type, data, sizes));
     return success();
@@ -275,15 +281,26 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
     LLVMTypeConverter types(&getContext(), options);
     types.addConversion([&](hrt::CallType type) { return LLVM::LLVMPointerType::get(type.getContext()); });
     RewritePatternSet patterns(&getContext());
+    // On the host, memory of the device is an address like any other.
+    populateGpuMemorySpaceAttributeConversions(types, [](gpu::AddressSpace) { return 0; });
     populate(types, patterns);
+    populateDevicePatterns(types, getKernelNumbers(module), patterns);
     LLVMConversionTarget target(getContext());
-    target.addLegalOp<ModuleOp>();
+    target.addLegalOp<ModuleOp, gpu::GPUModuleOp>();
+    target.markOpRecursivelyLegal<gpu::GPUModuleOp>();
     if (failed(applyFullConversion(module, target, std::move(patterns))) || failed(addProgramTable(module, entries)))
       return signalPassFailure();
     markIndependentAccesses(module);
   }
 
 private:
+  static llvm::StringMap<int64_t> getKernelNumbers(ModuleOp module) {
+    llvm::StringMap<int64_t> numbers;
+    for (const std::string &name : hrt::listGeneratedKernels(module))
+      numbers.try_emplace(name, numbers.size());
+    return numbers;
+  }
+
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
     populateMemoryPatterns(types, patterns);
     patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ObservePattern,

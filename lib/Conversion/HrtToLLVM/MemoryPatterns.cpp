@@ -29,7 +29,8 @@ struct ArenaPattern : HrtPattern<hrt::ArenaOp> {
     Value mark = abi.mark(), sizes = abi.allocate(8 * count), slots = abi.allocate(8 * count);
     for (auto [i, bytes] : llvm::enumerate(adaptor.getBytes()))
       abi.store(bytes, sizes, 8 * i);
-    call(abi, op, "hone_rt_arena", Type(), {adaptor.getCall(), abi.integer(count), sizes, slots});
+    StringRef service = hrt::isOnDevice(op.getSlots().front()) ? "hone_rt_device_arena" : "hone_rt_arena";
+    call(abi, op, service, Type(), {adaptor.getCall(), abi.integer(count), sizes, slots});
     SmallVector<Value> results;
     for (auto [i, bytes] : llvm::enumerate(adaptor.getBytes()))
       results.push_back(

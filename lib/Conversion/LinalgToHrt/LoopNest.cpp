@@ -11,10 +11,30 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
 namespace hone {
+
+LoopCaptures LoopCaptures::get(linalg::LinalgOp op, ArrayRef<Value> sizes) {
+  llvm::SetVector<Value> used(sizes.begin(), sizes.end());
+  used.insert_range(op->getOperands());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  LoopCaptures found;
+  for (Value value : used)
+    (matchPattern(value, m_Constant()) ? found.constants : found.captures).push_back(value);
+  return found;
+}
+
+IRMapping LoopCaptures::map(OpBuilder &b, ValueRange arguments) const {
+  IRMapping values;
+  values.map(captures, arguments);
+  for (Value constant : constants)
+    values.map(constant, b.clone(*constant.getDefiningOp())->getResult(cast<OpResult>(constant).getResultNumber()));
+  return values;
+}
 
 Value LoopNest::constant(OpBuilder &b, Location loc, int64_t value) const {
   return arith::ConstantIndexOp::create(b, loc, value);
@@ -41,6 +61,8 @@ SmallVector<Value> LoopNest::getIndices(OpBuilder &b, Location loc, OpOperand &o
 }
 
 Value LoopNest::load(OpBuilder &b, Location loc, OpOperand &operand) {
+  if (Value known = loaded.lookup(&operand))
+    return known;
   Value value = values.lookupOrDefault(operand.get());
   if (!isa<MemRefType>(value.getType()))
     return value;
@@ -101,8 +123,7 @@ void LoopNest::buildLoops(OpBuilder &b, Location loc, ArrayRef<unsigned> dims, B
   buildLoops(b, loc, dims.drop_front(), body);
 }
 
-/// Lets sums and products be computed in any order: vectors of partial results are what makes them fast.
-static void allowReordering(ValueRange results, ValueRange accumulators) {
+void allowReordering(ValueRange results, ValueRange accumulators) {
   for (auto [result, accumulator] : llvm::zip_equal(results, accumulators)) {
     Operation *combine = result.getDefiningOp();
     if (!combine || !isa<arith::AddFOp, arith::MulFOp>(combine) ||
@@ -164,21 +185,21 @@ void LoopNest::buildAll(OpBuilder &b, Location loc) {
   });
 }
 
-void LoopNest::delinearize(OpBuilder &b, Location loc, Value position) {
-  if (order.outer.empty())
+void LoopNest::delinearize(OpBuilder &b, Location loc, ArrayRef<unsigned> dims, Value position) {
+  if (dims.empty())
     return;
-  for (unsigned dim : llvm::reverse(llvm::drop_begin(order.outer))) {
+  for (unsigned dim : llvm::reverse(llvm::drop_begin(dims))) {
     ivs[dim] = arith::RemUIOp::create(b, loc, position, sizes[dim]);
     position = arith::DivUIOp::create(b, loc, position, sizes[dim]);
   }
-  ivs[order.outer.front()] = position;
+  ivs[dims.front()] = position;
 }
 
 void LoopNest::buildRows(OpBuilder &b, Location loc, Value begin, Value end) {
   auto rows = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rows.getBody());
-  delinearize(b, loc, rows.getInductionVar());
+  delinearize(b, loc, order.outer, rows.getInductionVar());
   buildPoint(b, loc, {}, {});
 }
 
@@ -195,7 +216,7 @@ void LoopNest::buildRange(OpBuilder &b, Location loc, Value begin, Value end) {
   Value start = arith::MulIOp::create(b, loc, rows.getInductionVar(), width);
   Value from = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, begin, start), constant(b, loc, 0));
   Value to = arith::MinSIOp::create(b, loc, arith::SubIOp::create(b, loc, end, start), width);
-  delinearize(b, loc, rows.getInductionVar());
+  delinearize(b, loc, order.outer, rows.getInductionVar());
   buildPoint(b, loc, from, to);
 }
 

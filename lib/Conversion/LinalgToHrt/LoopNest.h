@@ -21,12 +21,29 @@ struct LoopOrder {
   static LoopOrder get(mlir::linalg::LinalgOp op);
 };
 
+/// The stride, in elements, of `operand` along loop dimension `dim`: 0 where it does not depend on it, nothing where it is
+/// not known.
+std::optional<int64_t> getStride(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, unsigned dim);
+
 /// Whether any two iterations that differ in a parallel dimension write different elements, and iterations do nothing else
 /// than read, compute and write.
 bool isParallel(mlir::linalg::LinalgOp op);
 
 /// The work of one iteration, in operations on scalars.
 int64_t estimateCost(mlir::linalg::LinalgOp op);
+
+/// Lets sums and products be computed in any order: vectors of partial results are what makes them fast.
+void allowReordering(mlir::ValueRange results, mlir::ValueRange accumulators);
+
+/// What the loops of an operation use from outside where they become a function: constants are made again inside, all else is
+/// captured.
+struct LoopCaptures {
+  llvm::SmallVector<mlir::Value> captures, constants;
+
+  static LoopCaptures get(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> sizes);
+  /// The values inside, where `arguments` are those of the function that stand for the captures.
+  mlir::IRMapping map(mlir::OpBuilder &b, mlir::ValueRange arguments) const;
+};
 
 /// Builds the loops of one operation where the builder stands; `values` says what the operation's operands, and what its
 /// region uses from outside, are there.
@@ -41,13 +58,13 @@ public:
   /// The positions from `begin` to `end` of the product of the parallel dimensions, counted with the innermost fastest.
   void buildRange(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
 
-private:
+protected:
   using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
   mlir::Value constant(mlir::OpBuilder &b, mlir::Location loc, int64_t value) const;
   void buildLoops(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims, Body body);
   void buildRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
-  /// Says by which indices of `outer` position number `position` is meant.
-  void delinearize(mlir::OpBuilder &b, mlir::Location loc, mlir::Value position);
+  /// Says by which indices of `dims` position number `position` is meant, counted with the last fastest.
+  void delinearize(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims, mlir::Value position);
   /// All that is left when the indices of `outer` are known; `begin` and `end` bound the innermost parallel dimension.
   void buildPoint(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
   llvm::SmallVector<mlir::Value> buildReductions(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims,
@@ -65,6 +82,8 @@ private:
   llvm::ArrayRef<mlir::Value> sizes;
   mlir::IRMapping values;
   llvm::SmallVector<mlir::Value> ivs;
+  /// Elements of operands that need not be loaded any more.
+  llvm::DenseMap<mlir::OpOperand *, mlir::Value> loaded;
 };
 
 } // namespace hone

@@ -16,9 +16,7 @@ namespace hone {
 /// What a call of a mathematical function costs, in operations on scalars.
 static constexpr int64_t kFunctionCost = 16;
 
-/// The stride, in elements, of `operand` along loop dimension `dim`: 0 where it does not depend on it, nothing where it is
-/// not known.
-static std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   if (!type)
     return 0;

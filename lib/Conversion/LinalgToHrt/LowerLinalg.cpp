@@ -15,10 +15,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 namespace hone {
 #define GEN_PASS_DEF_LOWERLINALG
@@ -50,14 +48,14 @@ public:
     OpBuilder b(op);
     sizeValues =
         llvm::map_to_vector(sizes, [&](OpFoldResult size) { return getValueOrCreateConstantIndexOp(b, loc, size); });
-    collectCaptures();
+    outside = LoopCaptures::get(op, sizeValues);
     func::FuncOp body = createBody();
     SmallVector<unsigned> parallel = order.outer;
     if (order.inner)
       parallel.push_back(*order.inner);
     Value iteration = arith::ConstantIndexOp::create(b, loc, estimateCost(op));
     hrt::ParallelOp::create(b, loc, body.getSymName(), multiply(b, Value(), parallel),
-                            multiply(b, iteration, order.reductions), captures);
+                            multiply(b, iteration, order.reductions), outside.captures);
   }
 
 private:
@@ -67,19 +65,10 @@ private:
     return product ? product : arith::ConstantIndexOp::create(b, loc, 1);
   }
 
-  /// What the loops use from outside: constants are made again inside, all else is captured.
-  void collectCaptures() {
-    llvm::SetVector<Value> used(sizeValues.begin(), sizeValues.end());
-    used.insert_range(op->getOperands());
-    getUsedValuesDefinedAbove(op->getRegions(), used);
-    for (Value value : used)
-      (matchPattern(value, m_Constant()) ? constants : captures).push_back(value);
-  }
-
   func::FuncOp createBody() {
     OpBuilder b(op.getContext());
     SmallVector<Type> types(2, b.getIndexType());
-    llvm::append_range(types, ValueRange(captures).getTypes());
+    llvm::append_range(types, ValueRange(outside.captures).getTypes());
     std::string name = (op->getParentOfType<func::FuncOp>().getSymName() + ".loop").str();
     auto body = func::FuncOp::create(loc, name, b.getFunctionType(types, {}));
     body.setPrivate();
@@ -87,10 +76,7 @@ private:
     symbols.insert(body);
     Block *block = body.addEntryBlock();
     b.setInsertionPointToStart(block);
-    IRMapping values;
-    values.map(captures, block->getArguments().drop_front(2));
-    for (Value constant : constants)
-      values.map(constant, b.clone(*constant.getDefiningOp())->getResult(cast<OpResult>(constant).getResultNumber()));
+    IRMapping values = outside.map(b, block->getArguments().drop_front(2));
     auto sizes = llvm::map_to_vector(sizeValues, [&](Value size) { return values.lookup(size); });
     LoopNest(op, order, sizes, values).buildRange(b, loc, block->getArgument(0), block->getArgument(1));
     func::ReturnOp::create(b, loc);
@@ -101,7 +87,8 @@ private:
   SymbolTable &symbols;
   LoopOrder order;
   Location loc;
-  SmallVector<Value> sizeValues, captures, constants;
+  SmallVector<Value> sizeValues;
+  LoopCaptures outside;
 };
 
 struct LowerLinalg : impl::LowerLinalgBase<LowerLinalg> {

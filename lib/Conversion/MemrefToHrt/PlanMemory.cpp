@@ -131,9 +131,10 @@ std::optional<int64_t> getFixedBytes(MemRefType type) {
 
 class Planner {
 public:
-  explicit Planner(func::FuncOp entry)
-      : block(entry.getBody().front()), call(entry.getArgument(0)), aliases(entry), positions(block),
-        sizes(block, call) {}
+  /// Plans the host's memory or the device's.
+  Planner(func::FuncOp entry, bool isDevice)
+      : isDevice(isDevice), block(entry.getBody().front()), call(entry.getArgument(0)), aliases(entry),
+        positions(block), sizes(block, call) {}
 
   /// Returns the number of buffers that got a slot.
   int64_t run() {
@@ -153,6 +154,8 @@ public:
 private:
   void collect() {
     for (auto alloc : block.getOps<memref::AllocOp>()) {
+      if (hrt::isOnDevice(alloc) != isDevice)
+        continue;
       auto options = remark::RemarkOpts::name("Planned").category("hone-plan-memory");
       Buffer buffer{alloc, {}, 0, 0, 0, {}};
       StringRef obstacle = describe(buffer);
@@ -247,7 +250,8 @@ private:
 
   void replace(OpBuilder &b) {
     auto bytes = llvm::map_to_vector(slots, [](const Slot &slot) { return slot.bytes; });
-    auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+    Attribute space = isDevice ? hrt::getDeviceSpace(b.getContext()) : Attribute();
+    auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(), MemRefLayoutAttrInterface(), space);
     auto arena =
         hrt::ArenaOp::create(b, buffers.front().alloc.getLoc(), SmallVector<Type>(slots.size(), type), call, bytes);
     for (auto [slot, memory] : llvm::zip_equal(slots, arena.getSlots()))
@@ -263,6 +267,7 @@ private:
       }
   }
 
+  bool isDevice;
   Block &block;
   Value call;
   Aliases aliases;
@@ -278,9 +283,11 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     func::FuncOp function = getOperation();
     if (!function->hasAttr(hrt::kEntryAttr) || !function.getBody().hasOneBlock())
       return;
-    Planner planner(function);
-    numPlanned += planner.run();
-    numSlots += planner.getSlotCount();
+    for (bool isDevice : {false, true}) {
+      Planner planner(function, isDevice);
+      numPlanned += planner.run();
+      numSlots += planner.getSlotCount();
+    }
   }
 };
 

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
@@ -38,6 +39,45 @@ struct KernelModel : DstBufferizableOpInterfaceExternalModel<KernelModel, Kernel
     KernelOp::create(rewriter, op->getLoc(), TypeRange(), kernel.getCall(), kernel.getNameAttr(), inputs, outputs,
                      kernel.getIntsAttr(), kernel.getFloatsAttr());
     replaceOpWithBufferizedValues(rewriter, op, outputs);
+    return success();
+  }
+};
+
+/// What is copied from one memory to another lies there without gaps: what has gaps is copied to where it has none before.
+FailureOr<Value> getContiguous(RewriterBase &rewriter, Location loc, Value tensor, const BufferizationOptions &options,
+                               BufferizationState &state) {
+  FailureOr<Value> buffer = getBuffer(rewriter, tensor, options, state);
+  if (failed(buffer))
+    return failure();
+  auto type = cast<MemRefType>(buffer->getType());
+  if (type.areTrailingDimsContiguous(type.getRank()))
+    return buffer;
+  auto dense = MemRefType::get(type.getShape(), type.getElementType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(memref::DimOp::create(rewriter, loc, *buffer, dim));
+  Value copy = memref::AllocOp::create(rewriter, loc, dense, sizes);
+  memref::CopyOp::create(rewriter, loc, *buffer, copy);
+  return copy;
+}
+
+/// A copy overwrites its target without reading it.
+template <typename Op>
+struct TransferModel : DstBufferizableOpInterfaceExternalModel<TransferModel<Op>, Op> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
+    return !cast<Op>(op).isDpsInit(&operand);
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto transfer = cast<Op>(op);
+    FailureOr<Value> source = getContiguous(rewriter, op->getLoc(), transfer.getSource(), options, state);
+    FailureOr<Value> target = getBuffer(rewriter, transfer.getTarget(), options, state);
+    if (failed(source) || failed(target))
+      return failure();
+    Op::create(rewriter, op->getLoc(), TypeRange(), transfer.getCall(), *source, *target);
+    replaceOpWithBufferizedValues(rewriter, op, *target);
     return success();
   }
 };
@@ -104,5 +144,8 @@ void hone::hrt::registerBufferizableOpInterfaceExternalModels(DialectRegistry &r
     StateAppendOp::attachInterface<AppendModel>(*context);
     StateViewOp::attachInterface<ViewModel>(*context);
     ObserveOp::attachInterface<ObserveModel>(*context);
+    FetchOp::attachInterface<TransferModel<FetchOp>>(*context);
+    UploadOp::attachInterface<TransferModel<UploadOp>>(*context);
+    CopyOp::attachInterface<TransferModel<CopyOp>>(*context);
   });
 }

@@ -5,6 +5,7 @@
 
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -50,6 +51,9 @@ LogicalResult ArenaOp::verify() {
   if (getSlots().size() != getBytes().size()) // arena C1
     return emitOpError() << "expected as many slots as sizes, but got " << getSlots().size() << " and "
                          << getBytes().size();
+  for (Value slot : getSlots())
+    if (isOnDevice(slot) != isOnDevice(getSlots().front())) // arena C2
+      return emitOpError() << "expected all slots to be in one memory, but got " << getSlots().getTypes();
   return success();
 }
 
@@ -70,4 +74,53 @@ void KernelOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffe
   for (OpOperand &operand : getOutputsMutable())
     if (isa<MemRefType>(operand.get().getType()))
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+}
+
+template <typename Op>
+static void getTransferEffects(Op op, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  OpOperand &source = op.getSourceMutable(), &target = op.getTargetMutable();
+  if (isa<MemRefType>(source.get().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &source, SideEffects::DefaultResource::get());
+  if (isa<MemRefType>(target.get().getType()))
+    effects.emplace_back(MemoryEffects::Write::get(), &target, SideEffects::DefaultResource::get());
+}
+
+void FetchOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  getTransferEffects(*this, effects);
+}
+
+void UploadOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  getTransferEffects(*this, effects);
+}
+
+void CopyOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  getTransferEffects(*this, effects);
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
+  bool isGenerated =
+      kernel && isa<gpu::GPUFuncOp>(kernel.getOperation()); // later it is a function of LLVM, which takes other types
+  if (!kernel || (isGenerated && !llvm::equal(kernel.getArgumentTypes(), getArguments().getTypes()))) // launch C1
+    return emitOpError() << "expected " << getKernel() << " to be a kernel that takes " << getArguments().getTypes();
+  return success();
+}
+
+Attribute hone::hrt::getDeviceSpace(MLIRContext *context) {
+  return gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Global);
+}
+
+bool hone::hrt::isOnDevice(Type type) {
+  auto memref = dyn_cast<BaseMemRefType>(type);
+  auto space = memref ? dyn_cast_or_null<gpu::AddressSpaceAttr>(memref.getMemorySpace()) : gpu::AddressSpaceAttr();
+  return space && space.getValue() == gpu::AddressSpace::Global;
+}
+
+std::vector<std::string> hone::hrt::listGeneratedKernels(Operation *module) {
+  std::vector<std::string> names;
+  for (auto device : module->getRegion(0).getOps<gpu::GPUModuleOp>())
+    for (auto function : device.getOps<FunctionOpInterface>())
+      if (!function.isExternal() && function.isPublic())
+        names.push_back(function.getName().str());
+  return names;
 }

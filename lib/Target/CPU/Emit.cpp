@@ -4,6 +4,7 @@
 // LLVM dialect to a shared object: translation, optimisation for the CPU, object code in memory, linked by lld in process.
 
 #include "hone/Target/CPU.h"
+#include "hone/Target/Optimise.h"
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
@@ -13,7 +14,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/TargetSelect.h"
@@ -101,7 +101,7 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuTarget 
                                    std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+static void setFeatures(llvm::Module &module, const llvm::TargetMachine &machine) {
   bool wide = machine.getTargetFeatureString().contains("+avx512f");
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -111,17 +111,6 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
     if (wide)
       function.addFnAttr("prefer-vector-width", "512");
   }
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
 static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, StringRef path, Location loc) {
@@ -132,17 +121,7 @@ static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machi
   if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return emitError(loc) << "cannot emit machine code for " << machine.getTargetCPU();
   passes.run(module);
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (!error) {
-    file << object;
-    file.close();
-    error = file.error();
-    file.clear_error(); // else the stream ends the process
-  }
-  if (error)
-    return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  return success();
+  return writeFile(path, object, loc);
 }
 
 /// Whether the disk has room for the program. The linker maps what it writes: without room, that ends in SIGBUS.
@@ -191,6 +170,7 @@ LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, StringRef pa
     return failure();
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setDataLayout(machine->createDataLayout());
+  setFeatures(*translated, *machine);
   optimise(*translated, *machine);
   std::string object = (path + ".o").str();
   llvm::FileRemover remover(object);

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,19 +26,26 @@ static void simplify(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void buildTensorPipeline(OpPassManager &pm) {
-  pm.addPass(createPackWeights());
-  pm.addNestedPass<func::FuncOp>(createSplitMlps());
-  pm.addPass(createBlockState());
-  pm.addPass(createConvertHoneToHrt());
+void buildTensorPipeline(OpPassManager &pm, Target target) {
+  bool isCpu = target == Target::Cpu;
+  if (isCpu) { // how its kernels read weights and state
+    pm.addPass(createPackWeights());
+    pm.addNestedPass<func::FuncOp>(createSplitMlps());
+    pm.addPass(createBlockState());
+  }
+  pm.addPass(createConvertHoneToHrt({/*target=*/isCpu ? "cpu" : "cuda"}));
   simplify(pm);
   pm.addNestedPass<func::FuncOp>(createFoldResiduals());
   pm.addPass(createLinalgElementwiseOpFusionPass());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass()); // of tensors: their sizes are known before they are made
   simplify(pm);
+  if (isCpu)
+    return;
+  pm.addNestedPass<func::FuncOp>(createPlaceTensors());
+  simplify(pm);
 }
 
-void buildBufferPipeline(OpPassManager &pm) {
+void buildBufferPipeline(OpPassManager &pm, Target target) {
   pm.addPass(createSplitEmpties());
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -52,14 +60,18 @@ void buildBufferPipeline(OpPassManager &pm) {
   pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
   pm.addPass(bufferization::createLowerDeallocationsPass());
   simplify(pm);
+  if (target == Target::Cuda)
+    pm.addNestedPass<func::FuncOp>(createPlaceBuffers());
   pm.addNestedPass<func::FuncOp>(createPlaceOutputs());
   pm.addNestedPass<func::FuncOp>(createPlanMemory());
   simplify(pm);
   pm.addPass(createLowerCopies());
+  if (target == Target::Cuda)
+    pm.addPass(createConvertLinalgToGpu());
   pm.addPass(createLowerLinalg());
 }
 
-void buildLLVMPipeline(OpPassManager &pm) {
+void buildLLVMPipeline(OpPassManager &pm, Target target) {
   pm.addPass(createLowerMath());
   pm.addPass(createLowerExpansions());
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -68,6 +80,8 @@ void buildLLVMPipeline(OpPassManager &pm) {
   pm.addPass(memref::createExpandOpsPass());
   pm.addPass(createConvertComplexToStandardPass());
   simplify(pm);
+  if (target == Target::Cuda)
+    pm.addNestedPass<gpu::GPUModuleOp>(createConvertGpuOpsToNVVMOps());
   pm.addPass(createConvertHrtToLLVM());
   simplify(pm);
 }

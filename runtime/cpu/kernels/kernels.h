@@ -117,7 +117,8 @@ void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *in
 
 /// hone.attention.blocks.f32, .f16, .bf16: the same with key as BlockedKeyLayout and value as BlockedValueLayout of
 /// runtime/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
-/// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite.
+/// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite. Where there are dot
+/// products of bf16 and no tiles of it, or none of the size, .bf16 rounds queries and weights to bf16.
 void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -137,9 +137,9 @@ TEST_F(Modules, CutFilesAreNamed) {
 
 TEST_F(Modules, AnotherTargetIsRefused) {
   io::Manifest manifest = toyManifest();
-  manifest.target = "cuda";
+  manifest.target = "tpu";
   write(manifest);
-  EXPECT_THAT(loadMessage(), HasSubstr("unsupported target 'cuda'; supported: cpu"));
+  EXPECT_THAT(loadMessage(), HasSubstr("unsupported target 'tpu'; supported: cpu, cuda"));
 }
 
 TEST_F(Modules, AnotherCpuIsRefused) {

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sessions: state grows, survives failures, rolls back, and is each session's own.
+// Sessions, on every target: state grows, survives failures, rolls back, and is each session's own.
 
 #include "core/module.h"
-#include "support.h"
+#include "device_support.h"
 
 #include <thread>
 
@@ -17,10 +17,10 @@ using rt::Session;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class Sessions : public testing::Test {
+class Sessions : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
-    writeArtefact(folder, HONE_TEST_PROGRAM, toyManifest());
+    writeToy(folder, GetParam());
     auto loaded = Module::load(folder);
     ASSERT_TRUE(loaded.ok()) << messageOf(loaded);
     module = *loaded;
@@ -57,7 +57,7 @@ protected:
   std::unique_ptr<Session> session;
 };
 
-TEST_F(Sessions, StepsChunksAndAllAtOnceAgree) {
+TEST_P(Sessions, StepsChunksAndAllAtOnceAgree) {
   std::vector<int64_t> tokens;
   for (int64_t i = 0; i < 300; ++i) // beyond the first buffers, so that they grow
     tokens.push_back(i * 7 % 8);
@@ -73,7 +73,7 @@ TEST_F(Sessions, StepsChunksAndAllAtOnceAgree) {
   EXPECT_EQ(session->state().length(), 300);
 }
 
-TEST_F(Sessions, GiveWhatIsWanted) {
+TEST_P(Sessions, GiveWhatIsWanted) {
   auto other = open();
   std::vector<int64_t> all = next(*session, {1, 2, 3, 4});
   EXPECT_EQ(other->state().setWanted(2), 0);
@@ -83,7 +83,7 @@ TEST_F(Sessions, GiveWhatIsWanted) {
   EXPECT_EQ(next(*other, {6, 7}).size(), 2u);
 }
 
-TEST_F(Sessions, TruncateForgetsTheEnd) {
+TEST_P(Sessions, TruncateForgetsTheEnd) {
   next(*session, {1, 2, 3});
   ASSERT_EQ(messageOf(session->state().truncate(1)), "OK");
   EXPECT_THAT(next(*session, {4}), ElementsAre(5));
@@ -95,26 +95,26 @@ TEST_F(Sessions, TruncateForgetsTheEnd) {
   EXPECT_THAT(next(*session, {4}), ElementsAre(4));
 }
 
-TEST_F(Sessions, AFailureLeavesTheStateAsItWas) {
+TEST_P(Sessions, AFailureLeavesTheStateAsItWas) {
   next(*session, {1, 2});
   EXPECT_EQ(messageOf(forward(*session, 1, {3, -1})), "expected tokens to be at least 0");
   EXPECT_EQ(session->state().length(), 2);
   EXPECT_THAT(next(*session, {1}), ElementsAre(4));
 }
 
-TEST_F(Sessions, AFailureAtTheBeginningFixesNothing) {
+TEST_P(Sessions, AFailureAtTheBeginningFixesNothing) {
   EXPECT_FALSE(forward(*session, 2, {3, -1}).ok());
   EXPECT_THAT(next(*session, {1}), ElementsAre(1)) << "another batch size is fine";
 }
 
-TEST_F(Sessions, TheBatchSizeStays) {
+TEST_P(Sessions, TheBatchSizeStays) {
   EXPECT_THAT(next(*session, {1, 2, 3, 4}, 2), ElementsAre(1, 3, 3, 7));
   EXPECT_THAT(messageOf(forward(*session, 1, {1})), HasSubstr("batch is 2 in the session's state"));
   session->state().reset();
   EXPECT_THAT(next(*session, {1}), ElementsAre(1));
 }
 
-TEST_F(Sessions, PaddingIsPerSequence) {
+TEST_P(Sessions, PaddingIsPerSequence) {
   ASSERT_EQ(messageOf(session->state().setPadding({2, 0})), "OK");
   EXPECT_THAT(next(*session, {5, 5, 1, 5, 5, 1}, 2), ElementsAre(0, 0, 1, 5, 2, 3));
   EXPECT_THAT(messageOf(session->state().setPadding({1})), HasSubstr("cannot set padding after 3 positions"));
@@ -123,13 +123,13 @@ TEST_F(Sessions, PaddingIsPerSequence) {
   EXPECT_EQ(session->state().padding(0), 0);
 }
 
-TEST_F(Sessions, PaddingSurvivesAFailedFirstCall) {
+TEST_P(Sessions, PaddingSurvivesAFailedFirstCall) {
   ASSERT_EQ(messageOf(session->state().setPadding({1})), "OK");
   EXPECT_FALSE(forward(*session, 1, {-1}).ok());
   EXPECT_THAT(next(*session, {3, 4}), ElementsAre(0, 4));
 }
 
-TEST_F(Sessions, ReplacedStateHasNoHistory) {
+TEST_P(Sessions, ReplacedStateHasNoHistory) {
   auto counting = open("count");
   for (int64_t call = 1; call <= 3; ++call)
     EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(call));
@@ -137,7 +137,7 @@ TEST_F(Sessions, ReplacedStateHasNoHistory) {
   EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(1));
 }
 
-TEST_F(Sessions, ShowTheirObserverWhatTheProgramShows) {
+TEST_P(Sessions, ShowTheirObserverWhatTheProgramShows) {
   std::vector<float> seen;
   session->setObserver([&](int64_t site, const hone_tensor &values) {
     EXPECT_EQ(site, 4);
@@ -154,7 +154,7 @@ TEST_F(Sessions, ShowTheirObserverWhatTheProgramShows) {
   EXPECT_THAT(seen.size(), 4u);
 }
 
-TEST_F(Sessions, EndACallWhereTheObserverFails) {
+TEST_P(Sessions, EndACallWhereTheObserverFails) {
   session->setObserver([&](int64_t, const hone_tensor &) { return io::invalid("enough seen"); });
   EXPECT_EQ(messageOf(forward(*session, 1, {1})), "enough seen");
   EXPECT_EQ(session->state().length(), 0);
@@ -162,9 +162,9 @@ TEST_F(Sessions, EndACallWhereTheObserverFails) {
   EXPECT_THAT(next(*session, {1}), ElementsAre(1));
 }
 
-TEST_F(Sessions, TakeContextOnce) {
+TEST_P(Sessions, TakeContextOnce) {
   std::string decoder = temporary.file("context.hone");
-  writeArtefact(decoder, HONE_TEST_PROGRAM, toyManifestWithContext());
+  writeToy(decoder, GetParam(), toyManifestWithContext());
   module = *Module::load(decoder);
   session = open();
   Array encoded = makeArray<float>(HONE_F32, {1, 2}, {1, 2}), wrong = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
@@ -183,7 +183,7 @@ TEST_F(Sessions, TakeContextOnce) {
   EXPECT_THAT(next(*session, {4}), ElementsAre(4)) << "context stays";
 }
 
-TEST_F(Sessions, RunInParallelThreads) {
+TEST_P(Sessions, RunInParallelThreads) {
   std::vector<std::vector<int64_t>> results(4);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i)
@@ -200,14 +200,17 @@ TEST_F(Sessions, RunInParallelThreads) {
       ASSERT_EQ(results[i][step], static_cast<int64_t>(i * (step + 1) % 8));
 }
 
-TEST_F(Sessions, KeepTheModuleAlive) {
+TEST_P(Sessions, KeepTheModuleAlive) {
   module.reset();
   EXPECT_THAT(next(*session, {3}), ElementsAre(3));
 }
 
-TEST_F(Sessions, NeedAnEntryThatExists) {
+TEST_P(Sessions, NeedAnEntryThatExists) {
   EXPECT_THAT(messageOf(Session::create(module, "backward")), HasSubstr("no entry 'backward'"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, Sessions, testing::ValuesIn(kTargets),
+                         [](const auto &target) { return std::string(target.param); });
 
 } // namespace
 } // namespace hone::test

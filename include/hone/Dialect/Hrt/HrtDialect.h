@@ -36,6 +36,16 @@ inline constexpr llvm::StringLiteral kOffsetsAttr = "hrt.offsets";
 /// Unit attribute of a function that takes one !hrt.call and is an entry point of the program.
 inline constexpr llvm::StringLiteral kEntryAttr = "hrt.entry";
 
+/// The memory space of memrefs on the device; those on the host have none.
+mlir::Attribute getDeviceSpace(mlir::MLIRContext *context);
+
+/// Whether `type` is that of a memref on the device.
+bool isOnDevice(mlir::Type type);
+inline bool isOnDevice(mlir::Value value) { return isOnDevice(value.getType()); }
+
+/// Names of the kernels in the module of the device, in the order of their numbers; none without such a module.
+std::vector<std::string> listGeneratedKernels(mlir::Operation *module);
+
 /// How the operations of hrt become operations on memrefs.
 void registerBufferizableOpInterfaceExternalModels(mlir::DialectRegistry &registry);
 

@@ -103,7 +103,7 @@ public:
   void ask(int64_t lines) {
     for (; lines > 0 && left > 0; --lines, --left, offset += 64)
       for (int64_t u = 0; u < kStepUnits; ++u)
-        __builtin_prefetch(reinterpret_cast<const uint8_t *>(step.values[u]) + offset, 0, 3);
+        __builtin_prefetch(reinterpret_cast<const uint8_t *>(step.values[u]) + offset, 0, 2);
   }
 
 private:

@@ -6,9 +6,8 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_PRODUCTS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_PRODUCTS_H
 
-#include "../scratch.h"
 #include "blocked_softmax.h"
-#include "row_block.h"
+#include "word_products.h"
 
 namespace {
 
@@ -23,12 +22,13 @@ template <typename Cache> class BlockedProducts {
 public:
   BlockedProducts(const Attention &attention, int64_t mostRows)
       : attention(attention), width(hone::cpu::BlockedKeyLayout(kWord, attention.size()).width),
-        columns(toLanes(attention.valueSize()) / kLanes), totals(mostRows * kLanes) {}
+        columns(toLanes(attention.valueSize()) / kLanes), queries(mostRows, width), totals(mostRows * kLanes) {}
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
     block = &of;
+    queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
       Vector total = 0;
       total[0] = of.rows[r].sum;
@@ -46,9 +46,14 @@ public:
 private:
   using Keys = BlockedCache<Cache>;
   using Step = BlockedStep<Cache>;
-  static constexpr int kWord = Keys::kWord, kPieces = Keys::kPieces;
-  static constexpr int64_t kAhead =
-      1024 / sizeof(typename Cache::Element); // elements between what is read and what is asked for
+  using Products = WordProducts<Cache>;
+  using Factor = typename Products::Factor;
+  using Numbers = typename Products::Numbers;
+  static constexpr int kFactors = Products::kFactors, kWord = Keys::kWord, kPieces = Keys::kPieces;
+  // Elements between what is read and what is asked for, into the second-level cache: a step's keys and values of four units
+  // would push each other out of the first. Memory needs what a few KiB of keys take to be multiplied; of values, the next columns.
+  static constexpr int64_t kKeysAhead = 4096 / sizeof(typename Cache::Element);
+  static constexpr int64_t kValuesAhead = kBlockedVectors * kLanes * Keys::kWordsElements;
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
@@ -58,49 +63,51 @@ private:
         return addRows<ROWS - 1>(step, first, rows);
     if (!block->sees(first, ROWS, step.begin, step.end))
       return;
-    int64_t ahead = first == 0 && block->count < kFewRows ? kAhead : 0;
+    bool isAsking = first == 0 && block->count < kFewRows;
+    int64_t keysAhead = isAsking ? kKeysAhead : 0, valuesAhead = isAsking ? kValuesAhead : 0;
     for (int unit = 0; unit < kStepUnits; unit += kBlockedVectors)
       for (int part = 0; part < kWord; ++part)
-        multiplyKeys<ROWS>(step, unit, part, first, ahead);
-    ValuesAhead<Step> values(step, ahead != 0);
+        multiplyKeys<ROWS>(step, unit, part, first, keysAhead);
+    ValuesAhead<Step> values(step, isAsking);
     for (int64_t r = 0; r < ROWS; ++r)
-      weigh(step, first + r, weights[r], values);
+      weigh(step, first + r, r, values);
     int64_t column = 0;
     for (; column + kBlockedVectors <= columns; column += kBlockedVectors)
-      multiplyValues<ROWS, kBlockedVectors>(step, column, first, ahead);
+      multiplyValues<ROWS, kBlockedVectors>(step, column, first, valuesAhead);
     for (; column < columns; ++column)
-      multiplyValues<ROWS, 1>(step, column, first, ahead);
+      multiplyValues<ROWS, 1>(step, column, first, valuesAhead);
   }
 
   /// Scores of the pieces `part` of kBlockedVectors units.
   template <int ROWS> void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t ahead) {
     Vector sums[ROWS][kBlockedVectors] = {};
-    const float *query = block->queries + first * block->queryStride;
-    for (int64_t offset = part * kLanes * width, d = 0; d < width; offset += Keys::kWordsElements, d += kWord) {
-      Vector numbers[kBlockedVectors][kWord];
+    const Factor *query = queries.data() + first * queries.stride(), *end = query + width / kWord * kFactors;
+    for (int64_t offset = part * kLanes * width; query < end; offset += Keys::kWordsElements, query += kFactors) {
+      Numbers numbers[kBlockedVectors][kFactors];
       for (int v = 0; v < kBlockedVectors; ++v) {
-        Keys::readWords(step.keys[unit + v] + offset, numbers[v]);
-        __builtin_prefetch(step.keys[unit + v] + offset + ahead, 0, 3);
+        Products::read(step.keys[unit + v] + offset, numbers[v]);
+        __builtin_prefetch(step.keys[unit + v] + offset + ahead, 0, 2);
       }
-      for (int e = 0; e < kWord; ++e)
+      for (int e = 0; e < kFactors; ++e)
         for (int r = 0; r < ROWS; ++r)
           for (int v = 0; v < kBlockedVectors; ++v)
-            sums[r][v] += query[r * block->queryStride + d + e] * numbers[v][e];
+            Products::add(sums[r][v], query[r * queries.stride() + e], numbers[v][e]);
     }
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < kBlockedVectors; ++v)
-        store(weights[r] + ((unit + v) * kWord + part) * kLanes, sums[r][v]);
+        store(scores[r] + ((unit + v) * kWord + part) * kLanes, sums[r][v]);
   }
 
-  void weigh(const Step &step, int64_t r, float *scores, ValuesAhead<Step> &values) {
+  /// Weights of row `r`, whose scores are number `index` of what is worked on.
+  void weigh(const Step &step, int64_t r, int64_t index, ValuesAhead<Step> &values) {
     Vector logits[kPieces], total = load(totalOf(r));
     for (int piece = 0; piece < kPieces; ++piece)
-      logits[piece] = load(scores + piece * kLanes);
+      logits[piece] = load(scores[index] + piece * kLanes);
     values.ask(kPieces);
     adjustPieces(block->rows[r], step, attention.softcap, logits);
     float correction = weighPieces(block->rows[r], logits, total);
-    for (int piece = 0; piece < kPieces; ++piece)
-      store(scores + piece * kLanes, logits[piece]);
+    for (int unit = 0; unit < kStepUnits; ++unit)
+      Products::storeWeights(logits + unit * kWord, weights[index] + unit * kFactors * kLanes);
     store(totalOf(r), total);
     if (correction == 1.0f)
       return;
@@ -119,16 +126,16 @@ private:
         sums[r][v] = load(to + r * block->sumStride + v * kLanes);
     for (int64_t i = 0; i < kLanes; ++i)
       for (int unit = 0; unit < kStepUnits; ++unit) {
-        Vector numbers[VECTORS][kWord];
+        Numbers numbers[VECTORS][kFactors];
         for (int v = 0; v < VECTORS; ++v) {
           const auto *from = step.values[unit] + ((column + v) * kLanes + i) * Keys::kWordsElements;
-          Keys::readWords(from, numbers[v]);
-          __builtin_prefetch(from + ahead, 0, 3);
+          Products::read(from, numbers[v]);
+          __builtin_prefetch(from + ahead, 0, 2);
         }
-        for (int e = 0; e < kWord; ++e)
+        for (int e = 0; e < kFactors; ++e)
           for (int r = 0; r < ROWS; ++r)
             for (int v = 0; v < VECTORS; ++v)
-              sums[r][v] += weights[r][(unit * kWord + e) * kLanes + i] * numbers[v][e];
+              Products::add(sums[r][v], weights[r][(unit * kFactors + e) * kLanes + i], numbers[v][e]);
       }
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < VECTORS; ++v)
@@ -137,9 +144,11 @@ private:
 
   const Attention &attention;
   int64_t width, columns;
+  QueryFactors<Cache> queries;
   Scratch<float> totals; // [row][lane]
   const RowBlock *block = nullptr;
-  alignas(64) float weights[kBlockedRows][kPieces * kLanes];
+  alignas(64) float scores[kBlockedRows][kPieces * kLanes];
+  alignas(64) Factor weights[kBlockedRows][kStepUnits * kFactors * kLanes];
 };
 
 /// Tiles of a cache in blocks. This one takes none.

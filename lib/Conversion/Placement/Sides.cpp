@@ -1,0 +1,169 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensors on the host and on the device. What both can read is read twice and not copied: an input is given to the host, and
+// brought to the device once by the runtime.
+
+#include "Sides.h"
+
+#include "LinalgToHrt/LoopNest.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// What a tensor of sizes or of answers to checks has at most.
+static constexpr int64_t kSmallElements = 256;
+
+MemRefType onDevice(MemRefType type) {
+  return MemRefType::get(type.getShape(), type.getElementType(), type.getLayout(),
+                         hrt::getDeviceSpace(type.getContext()));
+}
+
+bool isSmallInteger(TypeRange types) {
+  return llvm::all_of(types, [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && tensor.getNumElements() <= kSmallElements &&
+           tensor.getElementType().isIntOrIndex();
+  });
+}
+
+bool isInsertedInto(Value tensor) {
+  for (OpOperand &use : tensor.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto insert = dyn_cast<tensor::InsertOp>(user); insert && insert.getDest() == tensor)
+      return true;
+    if (auto loop = dyn_cast<scf::ForOp>(user); loop && isInsertedInto(loop.getTiedLoopRegionIterArg(&use)))
+      return true;
+    if (auto loop = dyn_cast<scf::WhileOp>(user);
+        loop && isInsertedInto(loop.getBeforeArguments()[use.getOperandNumber()]))
+      return true;
+    if (auto condition = dyn_cast<scf::ConditionOp>(user);
+        condition && use.getOperandNumber() > 0 &&
+        isInsertedInto(cast<scf::WhileOp>(condition->getParentOp()).getAfterArguments()[use.getOperandNumber() - 1]))
+      return true;
+  }
+  return false;
+}
+
+bool SidedTensors::isSource(Operation *op) {
+  return isa<bufferization::ToTensorOp, arith::ConstantOp, tensor::EmptyOp>(op);
+}
+
+Side SidedTensors::sideOf(Value tensor) const {
+  if (auto side = sides.find(tensor); side != sides.end())
+    return side->second;
+  return Side::Both; // a source
+}
+
+void SidedTensors::setResults(Operation *op, Side side) {
+  for (Value result : op->getResults())
+    set(result, side);
+}
+
+/// The memory that a source reads, on the device: an input or a parameter, perhaps transposed.
+static Value readOnDevice(OpBuilder &b, Value memory) {
+  Operation *copy = b.clone(*memory.getDefiningOp());
+  Value result = copy->getResult(0);
+  result.setType(onDevice(cast<MemRefType>(result.getType())));
+  if (auto transpose = dyn_cast<memref::TransposeOp>(copy)) {
+    OpBuilder before(copy);
+    transpose.getInMutable().set(readOnDevice(before, transpose.getIn()));
+  }
+  return result;
+}
+
+Value SidedTensors::read(Operation *source, Side side) {
+  OpBuilder b(source->getContext());
+  b.setInsertionPointAfter(source);
+  Location loc = source->getLoc();
+  if (auto memory = dyn_cast<bufferization::ToTensorOp>(source)) {
+    if (side == Side::Host)
+      return memory;
+    return bufferization::ToTensorOp::create(b, loc, memory.getType(), readOnDevice(b, memory.getBuffer()),
+                                             /*restrict=*/true);
+  }
+  if (isa<tensor::EmptyOp>(source) || side == Side::Host)
+    return b.clone(*source)->getResult(0);
+  auto constant = cast<arith::ConstantOp>(source);
+  auto elements = dyn_cast<SplatElementsAttr>(constant.getValue());
+  if (!elements)
+    return copy(constant, side);
+  Value init = tensor::EmptyOp::create(b, loc, elements.getType().getShape(), elements.getElementType());
+  Value element = arith::ConstantOp::create(b, loc, elements.getSplatValue<TypedAttr>());
+  return linalg::FillOp::create(b, loc, element, init).getResult(0);
+}
+
+Value SidedTensors::copy(Value tensor, Side side) {
+  OpBuilder b(tensor.getContext());
+  b.setInsertionPointAfterValue(tensor);
+  Location loc = tensor.getLoc();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, tensor), type.getElementType());
+  if (init.getType() != type)
+    init = tensor::CastOp::create(b, loc, type, init);
+  if (side == Side::Device) {
+    ++numUploaded;
+    return hrt::UploadOp::create(b, loc, type, call, tensor, init).getResult();
+  }
+  ++numFetched;
+  remark::missed(loc, remark::RemarkOpts::name("Fetched").category("hone-place-tensors"))
+      << "the host waits for a tensor of the device";
+  return hrt::FetchOp::create(b, loc, type, call, tensor, init).getResult();
+}
+
+Value SidedTensors::get(Value tensor, Side side) {
+  Side there = sideOf(tensor);
+  if (there == side)
+    return tensor;
+  auto [place, isNew] = known.try_emplace({tensor, static_cast<int>(side)});
+  if (!isNew)
+    return place->second;
+  Operation *op = tensor.getDefiningOp();
+  Value result;
+  if (there != Side::Both) {
+    result = copy(tensor, side);
+  } else if (isSource(op)) {
+    result = read(op, side);
+  } else { // a view of a source
+    OpBuilder b(op);
+    Operation *view = b.clone(*op);
+    view->setOperand(0, get(op->getOperand(0), side));
+    result = view->getResult(0);
+  }
+  set(result, side);
+  return known[{tensor, static_cast<int>(side)}] = result;
+}
+
+/// Whether threads can share `op`: its positions are independent, and it makes no tensors on the way.
+static bool isShareable(linalg::LinalgOp op) {
+  if (!isParallel(op))
+    return false;
+  WalkResult result = op->getRegion(0).walk([](Operation *inner) {
+    bool makesTensors = llvm::any_of(inner->getResultTypes(), llvm::IsaPred<ShapedType>);
+    return makesTensors ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+StringRef getReasonForHost(linalg::LinalgOp op, ArrayRef<OpOperand *> captured, const SidedTensors &tensors) {
+  if (!isShareable(op))
+    return "its iterations depend on each other or may fail";
+  auto isHosts = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return !type || (type.getElementType().isIntOrIndex() && tensors.sideOf(value) != Side::Device);
+  };
+  bool fromHost = llvm::all_of(op->getOperands(), isHosts) &&
+                  llvm::all_of(captured, [&](OpOperand *operand) { return isHosts(operand->get()); });
+  return fromHost && isSmallInteger(op->getResultTypes()) ? "it makes few integers of the host's" : "";
+}
+
+} // namespace hone

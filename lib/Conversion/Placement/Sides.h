@@ -1,0 +1,58 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// On which side a tensor is, and the same tensor on the other.
+
+#ifndef HONE_LIB_CONVERSION_PLACEMENT_SIDES_H
+#define HONE_LIB_CONVERSION_PLACEMENT_SIDES_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace hone {
+
+/// Where a tensor's elements are. Both: it can be read on either side at no cost (inputs, parameters, constants, tensors
+/// without elements yet).
+enum class Side { Host, Device, Both };
+
+/// The memref type of the same elements on the device.
+mlir::MemRefType onDevice(mlir::MemRefType type);
+
+/// Whether all of `types` are tensors of few integers or booleans: shapes, axes, answers to checks.
+bool isSmallInteger(mlir::TypeRange types);
+
+/// Whether elements are inserted into `tensor` one by one, there or further down the loops that carry it.
+bool isInsertedInto(mlir::Value tensor);
+
+/// The tensors of an entry and their sides.
+class SidedTensors {
+public:
+  explicit SidedTensors(mlir::Value call) : call(call) {}
+
+  /// Whether what `op` makes can be read on both sides.
+  static bool isSource(mlir::Operation *op);
+
+  Side sideOf(mlir::Value tensor) const;
+  void set(mlir::Value value, Side side) { sides[value] = side; }
+  void setResults(mlir::Operation *op, Side side);
+
+  /// `tensor` on the host or on the device: itself, what it is made of read there, or a copy.
+  mlir::Value get(mlir::Value tensor, Side side);
+
+  int64_t numFetched = 0, numUploaded = 0;
+
+private:
+  mlir::Value read(mlir::Operation *source, Side side);
+  mlir::Value copy(mlir::Value tensor, Side side);
+
+  mlir::Value call;
+  llvm::DenseMap<mlir::Value, Side> sides;
+  llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;
+};
+
+/// Why `op`, whose region also reads `captured`, is to run on the host; empty if it is not.
+llvm::StringRef getReasonForHost(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::OpOperand *> captured,
+                                 const SidedTensors &tensors);
+
+} // namespace hone
+
+#endif // HONE_LIB_CONVERSION_PLACEMENT_SIDES_H

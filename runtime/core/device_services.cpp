@@ -1,0 +1,94 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C functions that a program for a device imports (hone/runtime/device.h documents them). Nothing with a destructor lives in
+// them when they leave the call.
+
+#include "core/call.h"
+
+namespace hone::rt {
+namespace {
+
+DeviceQueue &queueOf(hone_call *call) { return *CallContext::of(call).queue(); }
+
+bool succeeded(hone_call *call, absl::Status status) {
+  if (status.ok())
+    return true;
+  CallContext::of(call).record(std::move(status));
+  return false;
+}
+
+void *memoryOf(hone_call *call, absl::StatusOr<void *> memory) {
+  return succeeded(call, memory.status()) ? *memory : nullptr;
+}
+
+/// Ends the call where there is no memory. In a statement of its own, as what failed is destroyed at the end of its own.
+void *orLeave(hone_call *call, void *memory) {
+  if (!memory)
+    CallContext::of(call).leave();
+  return memory;
+}
+
+const uint8_t *serviceWeights(hone_call *call) { return queueOf(call).weights(); }
+
+void *serviceInput(hone_call *call, int64_t index) {
+  void *memory = memoryOf(call, CallContext::of(call).deviceInput(index));
+  return orLeave(call, memory);
+}
+
+void *serviceDeviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t *sizes) {
+  void *memory = memoryOf(call, CallContext::of(call).createDeviceOutput(index, rank, sizes));
+  return orLeave(call, memory);
+}
+
+void serviceDeviceArena(hone_call *call, int64_t count, const uint64_t *bytes, void **slots) {
+  auto number = static_cast<size_t>(count);
+  if (!succeeded(call, queueOf(call).placeSlots({bytes, number}, {slots, number})))
+    CallContext::of(call).leave();
+}
+
+void *serviceDeviceAlloc(hone_call *call, uint64_t bytes) {
+  void *memory = memoryOf(call, queueOf(call).allocate(bytes));
+  return orLeave(call, memory);
+}
+
+void serviceDeviceFree(hone_call *call, void *memory) { queueOf(call).release(memory); }
+
+void serviceLaunch(hone_call *call, int64_t kernel, const int64_t *shape, void **arguments) {
+  if (!succeeded(call, queueOf(call).launch(kernel, std::span<const int64_t, 7>(shape, 7), arguments)))
+    CallContext::of(call).leave();
+}
+
+void serviceDeviceCopy(hone_call *call, void *to, const void *from, uint64_t bytes) {
+  if (!succeeded(call, queueOf(call).copy(to, from, bytes)))
+    CallContext::of(call).leave();
+}
+
+void serviceUpload(hone_call *call, void *device, const void *host, uint64_t bytes) {
+  if (!succeeded(call, queueOf(call).upload(device, host, bytes)))
+    CallContext::of(call).leave();
+}
+
+void serviceFetch(hone_call *call, void *host, const void *device, uint64_t bytes) {
+  if (!succeeded(call, queueOf(call).fetch(host, device, bytes)))
+    CallContext::of(call).leave();
+}
+
+const Service kServices[] = {
+    {"hone_rt_device_weights", reinterpret_cast<void *>(&serviceWeights)},
+    {"hone_rt_device_input", reinterpret_cast<void *>(&serviceInput)},
+    {"hone_rt_device_output", reinterpret_cast<void *>(&serviceDeviceOutput)},
+    {"hone_rt_device_arena", reinterpret_cast<void *>(&serviceDeviceArena)},
+    {"hone_rt_device_alloc", reinterpret_cast<void *>(&serviceDeviceAlloc)},
+    {"hone_rt_device_free", reinterpret_cast<void *>(&serviceDeviceFree)},
+    {"hone_rt_launch", reinterpret_cast<void *>(&serviceLaunch)},
+    {"hone_rt_device_copy", reinterpret_cast<void *>(&serviceDeviceCopy)},
+    {"hone_rt_upload", reinterpret_cast<void *>(&serviceUpload)},
+    {"hone_rt_fetch", reinterpret_cast<void *>(&serviceFetch)},
+};
+
+} // namespace
+
+void *findDeviceService(std::string_view name) { return findService(kServices, name); }
+
+} // namespace hone::rt

@@ -1,0 +1,92 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A GPU in use: its primary context, which this process shares with other users of CUDA in it, and a pool of its memory.
+
+#ifndef HONE_RUNTIME_CUDA_CONTEXT_H
+#define HONE_RUNTIME_CUDA_CONTEXT_H
+
+#include "cuda/driver.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+namespace hone::rt::cuda {
+
+/// What a GPU is and has.
+struct Properties {
+  std::string name;   // "NVIDIA H100"
+  int capability = 0; // 90 for sm_90
+  int multiprocessors = 0;
+  int64_t sharedBytes = 0; // most shared memory of a block
+};
+
+/// The first GPU that the driver shows; CUDA_VISIBLE_DEVICES chooses it. Thread-safe.
+///
+/// A fault of a kernel ends a context: its memory, streams and modules are lost, and none of its functions works any more. It shows
+/// in the result of any function that comes later, so all results go through `check`. Objects of a lost context give nothing back
+/// to the driver, and `get` makes another one.
+class Context {
+public:
+  static absl::StatusOr<std::shared_ptr<Context>> get();
+
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+  ~Context();
+
+  const Driver &driver() const { return functions; }
+  const Properties &properties() const { return description; }
+  CUmemoryPool pool() const { return memoryPool; }
+
+  /// The context is the calling thread's current one while this lives.
+  class Scope {
+  public:
+    explicit Scope(const Context &context);
+    ~Scope();
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+  private:
+    const Driver &driver;
+    bool entered;
+  };
+
+  /// A function of a fat binary that lives as long as the process, and is loaded once.
+  absl::StatusOr<CUfunction> function(const void *fatbin, const char *name);
+
+  /// After a fault, whose text is kept.
+  bool isLost() const { return isGone; }
+  std::string faultText() const;
+
+  /// "cannot allocate <bytes> bytes of GPU memory for <what>: <free> of <total> bytes are free".
+  absl::Status outOfMemory(uint64_t bytes, std::string_view what) const;
+
+  /// OK, or what went wrong, and the context is lost where that was a fault.
+  absl::Status check(CUresult result, std::string_view what);
+
+private:
+  Context(const Driver &functions, CUdevice device) : functions(functions), device(device) {}
+  absl::Status open();
+  absl::Status describe();
+  absl::Status createPool();
+  void release();
+  void unloadAll();
+  absl::StatusOr<CUmodule> moduleOf(const void *fatbin, const char *name);
+
+  const Driver &functions;
+  CUdevice device;
+  Properties description;
+  CUcontext handle = nullptr;
+  bool isRetained = false;
+  CUmemoryPool memoryPool = nullptr;
+  std::atomic<bool> isGone = false;
+  mutable std::mutex faultMutex;
+  std::string fault;
+  std::mutex moduleMutex;
+  std::map<const void *, CUmodule> modules; // by their fat binaries
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_CONTEXT_H

@@ -1,0 +1,62 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the host sides of kernels meet the call that they are in. Nothing with a destructor lives in what leaves a call.
+
+#include "core/call.h"
+#include "cuda/queue.h"
+
+namespace hone::rt::cuda {
+namespace {
+
+class KernelSide final : public hone::cuda::KernelDevice {
+public:
+  void enter(hone_call *next) { call = next; }
+
+  void launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
+              void **arguments) override {
+    if (!succeeded(queue().launch(function, shape, arguments)))
+      context().leave();
+  }
+
+  void *acquire(uint64_t bytes) override {
+    void *memory = allocate(bytes);
+    if (!memory)
+      context().leave();
+    return memory;
+  }
+
+  void release(void *memory) override { queue().release(memory); }
+
+  hone::cuda::DeviceLimits limits() const override {
+    const Properties &gpu = queue().context().properties();
+    return {gpu.capability, gpu.multiprocessors, static_cast<int32_t>(gpu.sharedBytes)};
+  }
+
+private:
+  CallContext &context() const { return CallContext::of(call); }
+  Queue &queue() const { return static_cast<Queue &>(*context().queue()); }
+
+  bool succeeded(absl::Status status) {
+    if (status.ok())
+      return true;
+    context().record(std::move(status));
+    return false;
+  }
+
+  void *allocate(uint64_t bytes) {
+    absl::StatusOr<void *> memory = queue().allocate(bytes);
+    return succeeded(memory.status()) ? *memory : nullptr;
+  }
+
+  hone_call *call = nullptr;
+};
+
+} // namespace
+} // namespace hone::rt::cuda
+
+hone::cuda::KernelDevice &hone::cuda::kernelDevice(hone_call *call) {
+  static thread_local rt::cuda::KernelSide side; // a thread is in one call at a time
+  side.enter(call);
+  return side;
+}

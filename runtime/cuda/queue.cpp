@@ -1,0 +1,286 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a call's services do on a GPU.
+
+#include "cuda/queue.h"
+
+#include "cuda/copy_plan.h"
+#include "cuda/kernels/fatbin_index.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hone::rt::cuda {
+namespace {
+
+using hone::cuda::LaunchShape;
+using io::cat;
+
+constexpr uint64_t kChunk = uint64_t{4} << 20; // of pinned memory; the inputs and outputs of most calls fit
+constexpr unsigned kSharedWithoutAsking = 48
+                                          << 10; // larger blocks of shared memory are asked for, see cuFuncSetAttribute
+
+CUdeviceptr addressOf(const void *memory) { return reinterpret_cast<CUdeviceptr>(memory); }
+
+void *pointerTo(CUdeviceptr memory) { return reinterpret_cast<void *>(memory); }
+
+uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
+  return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
+}
+
+const char *stridedCopyName(int width) {
+  switch (width) {
+  case 1:
+    return "strided_copy_1";
+  case 2:
+    return "strided_copy_2";
+  case 4:
+    return "strided_copy_4";
+  case 8:
+    return "strided_copy_8";
+  default:
+    return "strided_copy_16";
+  }
+}
+
+} // namespace
+
+Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
+    : image(std::move(image)), stream(stream), rows(*this), staging(stream, kChunk), arena(stream) {}
+
+absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context()));
+  std::unique_ptr<Queue> queue(new Queue(std::move(image), std::move(stream)));
+  HONE_RETURN_IF_ERROR(queue->createProgress());
+  return queue;
+}
+
+absl::Status Queue::createProgress() {
+  Context::Scope current(context());
+  void *memory = nullptr;
+  HONE_RETURN_IF_ERROR(
+      context().check(context().driver().cuMemHostAlloc(&memory, sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE),
+                      "allocate pinned memory"));
+  progress = static_cast<volatile uint32_t *>(memory);
+  *progress = 0;
+  return absl::OkStatus();
+}
+
+Queue::~Queue() {
+  if (!isUsable() || !progress)
+    return;
+  Context::Scope current(context());
+  context().driver().cuMemFreeHost(const_cast<uint32_t *>(progress));
+}
+
+absl::Status Queue::begin() {
+  if (!isUsable())
+    return absl::UnavailableError(
+        "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
+  scope.emplace(context());
+  isGiven.clear();
+  results.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Queue::end() {
+  absl::Status status;
+  for (const Output &output : results)
+    if (status.ok())
+      status = staging.download(output.host, outputs[output.buffer].address(), output.bytes);
+  status = status.ok() ? waitForAll() : explain(std::move(status));
+  staging.drop();
+  for (CUdeviceptr memory : allocations)
+    stream->free(memory);
+  allocations.clear();
+  scope.reset();
+  return status;
+}
+
+DeviceBuffer &Queue::bufferOf(std::vector<DeviceBuffer> &buffers, size_t index) {
+  while (buffers.size() <= index)
+    buffers.emplace_back(stream);
+  return buffers[index];
+}
+
+absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor) {
+  DeviceBuffer &buffer = bufferOf(inputs, index);
+  isGiven.resize(inputs.size());
+  if (isGiven[index])
+    return buffer.data();
+  uint64_t bytes = bytesOf(static_cast<hone_dtype>(tensor.dtype), {tensor.sizes, static_cast<size_t>(tensor.rank)});
+  HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an input")));
+  HONE_RETURN_IF_ERROR(explain(staging.upload(buffer.address(), tensor.data, bytes)));
+  isGiven[index] = true;
+  return buffer.data();
+}
+
+absl::StatusOr<void *> Queue::output(size_t index, void *host, uint64_t bytes) {
+  DeviceBuffer &buffer = bufferOf(outputs, index);
+  HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an output")));
+  results.push_back({host, bytes, index});
+  return buffer.data();
+}
+
+absl::Status Queue::placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots) {
+  constexpr uint64_t largest = uint64_t{1} << 62;
+  uint64_t total = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    slots[i] = pointerTo(total);
+    total += (std::min(bytes[i], largest) + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+    if (total > largest)
+      return context().outOfMemory(bytes[i], "a buffer of the call");
+  }
+  HONE_RETURN_IF_ERROR(explain(arena.reserve(total, "the buffers of the call")));
+  for (void *&slot : slots)
+    slot = pointerTo(addressOf(slot) + arena.address());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void *> Queue::allocate(uint64_t bytes) {
+  absl::StatusOr<CUdeviceptr> memory = stream->allocate(bytes, "a buffer of the call");
+  HONE_RETURN_IF_ERROR(explain(memory.status()));
+  allocations.insert(*memory);
+  return pointerTo(*memory);
+}
+
+void Queue::release(void *memory) {
+  if (allocations.erase(addressOf(memory)) > 0)
+    stream->free(addressOf(memory));
+}
+
+absl::Status Queue::launch(int64_t kernel, std::span<const int64_t, 7> shape, void **arguments) {
+  std::span<const Kernel> kernels = image->kernels();
+  if (kernel < 0 || kernel >= static_cast<int64_t>(kernels.size()))
+    return absl::DataLossError(cat("the program launches kernel ", kernel, ", but the manifest lists ", kernels.size(),
+                                   "; the artefact is damaged or mixed from two"));
+  const Kernel &target = kernels[static_cast<size_t>(kernel)];
+  uint32_t numbers[7];
+  for (size_t i = 0; i < std::size(numbers); ++i) {
+    if (shape[i] < 0 || shape[i] > std::numeric_limits<int32_t>::max())
+      return io::invalid("cannot launch kernel '", target.name, "': ", shape[i],
+                         " is no number of blocks, threads or bytes");
+    numbers[i] = static_cast<uint32_t>(shape[i]);
+  }
+  return enqueue(target, {{numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]},
+                 arguments);
+}
+
+absl::StatusOr<CUfunction> Queue::functionOf(const hone::cuda::DeviceFunction &function) {
+  CUfunction &known = functions[function.name];
+  if (!known) {
+    HONE_ASSIGN_OR_RETURN(known,
+                          context().function(hone::cuda::fatbins()[function.fatbin].bytes.data(), function.name));
+  }
+  return known;
+}
+
+absl::Status Queue::launch(const hone::cuda::DeviceFunction &function, const LaunchShape &shape, void **arguments) {
+  absl::StatusOr<CUfunction> known = functionOf(function);
+  HONE_RETURN_IF_ERROR(explain(known.status()));
+  return enqueue({function.name, *known}, shape, arguments);
+}
+
+absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void **arguments) {
+  const auto &[grid, block, shared] = shape;
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+    return absl::OkStatus();
+  const Driver &driver = context().driver();
+  CUresult result = CUDA_SUCCESS;
+  if (shared > kSharedWithoutAsking)
+    result = driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                       static_cast<int>(shared));
+  if (result == CUDA_SUCCESS)
+    result = driver.cuLaunchKernel(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+                                   stream->handle(), arguments, nullptr);
+  if (result == CUDA_SUCCESS)
+    return mark(kernel.name);
+  std::string what = cat("launch kernel '", kernel.name, "' (blocks ", grid[0], "x", grid[1], "x", grid[2], " of ",
+                         block[0], "x", block[1], "x", block[2], " threads, ", shared, " bytes of shared memory)");
+  return explain(context().check(result, what));
+}
+
+/// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
+absl::Status Queue::mark(const char *name) {
+  launched.push_back(name);
+  CUresult result = context().driver().cuStreamWriteValue32(
+      stream->handle(), addressOf(const_cast<uint32_t *>(progress)), static_cast<uint32_t>(launched.size()), 0);
+  return explain(context().check(result, "count kernels that have ended"));
+}
+
+absl::Status Queue::copy(void *to, const void *from, uint64_t bytes) {
+  if (bytes == 0)
+    return absl::OkStatus();
+  return explain(
+      context().check(context().driver().cuMemcpyDtoDAsync(addressOf(to), addressOf(from), bytes, stream->handle()),
+                      "copy on the GPU"));
+}
+
+absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) {
+  return explain(staging.upload(addressOf(to), from, bytes));
+}
+
+absl::Status Queue::fetch(void *to, const void *from, uint64_t bytes) {
+  HONE_RETURN_IF_ERROR(explain(staging.download(to, addressOf(from), bytes)));
+  return waitForAll();
+}
+
+absl::Status Queue::waitForAll() {
+  HONE_RETURN_IF_ERROR(explain(staging.flush()));
+  launched.clear();
+  *progress = 0;
+  return absl::OkStatus();
+}
+
+/// Says of a fault which kernel it was, and what it means for the caller.
+absl::Status Queue::explain(absl::Status status) const {
+  if (status.ok() || isUsable())
+    return status;
+  uint32_t ended = *progress;
+  std::string kernel = ended < launched.size() ? cat("kernel '", launched[ended], "'") : "a kernel of another session";
+  return absl::AbortedError(cat(kernel, " failed on the ", context().properties().name, ": ", context().faultText(),
+                                "; what sessions had on the GPU is lost, but others can be opened"));
+}
+
+absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to) {
+  for (CopyStep &step : planCopy(from, to)) {
+    if (step.width == 0) {
+      HONE_RETURN_IF_ERROR(copy(step.copy.to, step.copy.from, step.bytes));
+      continue;
+    }
+    uint32_t blocks = (step.copy.count + hone::cuda::kCopyThreads - 1) / hone::cuda::kCopyThreads;
+    void *arguments[] = {&step.copy};
+    HONE_RETURN_IF_ERROR(launch({hone::cuda::kStridedCopyFatbin, stridedCopyName(step.width)},
+                                {{blocks, 1, 1}, {hone::cuda::kCopyThreads, 1, 1}, 0}, arguments));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StateBuffer> RowMemory::create(hone_dtype dtype, std::span<const int64_t> sizes) {
+  auto owner = std::make_shared<DeviceBuffer>(queue.order());
+  HONE_RETURN_IF_ERROR(owner->reserve(bytesOf(dtype, sizes), "the state of the session"));
+  hone_tensor view = io::denseView(owner->data(), dtype, sizes);
+  return StateBuffer{view, std::move(owner)};
+}
+
+absl::StatusOr<StateBuffer> RowMemory::zeros(hone_dtype dtype, std::vector<int64_t> sizes) {
+  HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(dtype, sizes));
+  Context &context = queue.context();
+  if (uint64_t bytes = bytesOf(dtype, sizes))
+    HONE_RETURN_IF_ERROR(
+        context.check(context.driver().cuMemsetD8Async(addressOf(buffer.view.data), 0, bytes, queue.order()->handle()),
+                      "clear the state of the session"));
+  return buffer;
+}
+
+absl::Status RowMemory::copy(const hone_tensor &from, const hone_tensor &to) { return queue.copyElements(from, to); }
+
+absl::StatusOr<StateBuffer> RowMemory::copyOf(const hone_tensor &tensor) {
+  HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(static_cast<hone_dtype>(tensor.dtype),
+                                                   {tensor.sizes, static_cast<size_t>(tensor.rank)}));
+  HONE_RETURN_IF_ERROR(queue.copyElements(tensor, buffer.view));
+  return buffer;
+}
+
+} // namespace hone::rt::cuda

@@ -1,0 +1,98 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The calls of one session on a GPU, one after the other.
+
+#ifndef HONE_RUNTIME_CUDA_QUEUE_H
+#define HONE_RUNTIME_CUDA_QUEUE_H
+
+#include "core/device.h"
+#include "cuda/image.h"
+#include "cuda/kernels/kernel_device.h"
+#include "cuda/staging.h"
+
+#include <optional>
+#include <set>
+
+namespace hone::rt::cuda {
+
+/// Where the state of a session is: rows in the memory of the session's stream.
+class RowMemory final : public StateMemory {
+public:
+  explicit RowMemory(class Queue &queue) : queue(queue) {}
+
+  absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override;
+  absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
+  absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
+
+private:
+  absl::StatusOr<StateBuffer> create(hone_dtype dtype, std::span<const int64_t> sizes);
+
+  Queue &queue;
+};
+
+/// One stream, and what calls leave on the GPU for those that follow.
+class Queue final : public DeviceQueue {
+public:
+  static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image);
+  ~Queue() override;
+
+  absl::Status begin() override;
+  absl::Status end() override;
+  bool isUsable() const override { return !context().isLost(); }
+  const uint8_t *weights() const override { return reinterpret_cast<const uint8_t *>(image->weights()); }
+  absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor) override;
+  absl::StatusOr<void *> output(size_t index, void *host, uint64_t bytes) override;
+  absl::Status placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots) override;
+  absl::StatusOr<void *> allocate(uint64_t bytes) override;
+  void release(void *memory) override;
+  absl::Status launch(int64_t kernel, std::span<const int64_t, 7> shape, void **arguments) override;
+  absl::Status copy(void *to, const void *from, uint64_t bytes) override;
+  absl::Status upload(void *to, const void *from, uint64_t bytes) override;
+  absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
+  StateMemory &stateMemory() override { return rows; }
+
+  Context &context() const { return stream->context(); }
+  const std::shared_ptr<Stream> &order() const { return stream; }
+
+  /// Enqueues a kernel of the table.
+  absl::Status launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
+                      void **arguments);
+
+  /// Enqueues a copy between two views of one dtype and shape.
+  absl::Status copyElements(const hone_tensor &from, const hone_tensor &to);
+
+private:
+  struct Output {
+    void *host;
+    uint64_t bytes;
+    size_t buffer;
+  };
+
+  Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream);
+  absl::Status createProgress();
+  absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
+  absl::StatusOr<CUfunction> functionOf(const hone::cuda::DeviceFunction &function);
+  DeviceBuffer &bufferOf(std::vector<DeviceBuffer> &buffers, size_t index);
+  absl::Status mark(const char *name);
+  absl::Status explain(absl::Status status) const;
+  absl::Status waitForAll();
+
+  std::shared_ptr<const LoadedImage> image;
+  std::shared_ptr<Stream> stream;
+  RowMemory rows;
+  std::map<const char *, CUfunction> functions; // of the table, by the addresses of their names
+  Staging staging;
+  DeviceBuffer arena;
+  std::vector<DeviceBuffer> inputs, outputs; // by their numbers in the manifest; kept between calls
+  std::vector<bool> isGiven;                 // inputs that this call has on the GPU
+  std::vector<Output> results;
+  std::set<CUdeviceptr> allocations;
+  std::optional<Context::Scope> scope;   // of the call
+  std::vector<const char *> launched;    // since the last wait
+  volatile uint32_t *progress = nullptr; // how many of them have ended; pinned, written by the GPU
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_QUEUE_H

@@ -1,0 +1,68 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A stream of a GPU, and memory that is allocated and freed in its order.
+
+#ifndef HONE_RUNTIME_CUDA_STREAM_H
+#define HONE_RUNTIME_CUDA_STREAM_H
+
+#include "cuda/context.h"
+
+namespace hone::rt::cuda {
+
+/// What pointers to device memory are aligned to, in bytes; the driver aligns to as much at least.
+constexpr uint64_t kDeviceAlignment = 256;
+
+/// Functions that enqueue need the context to be current (Context::Scope).
+class Stream {
+public:
+  static absl::StatusOr<std::shared_ptr<Stream>> create(std::shared_ptr<Context> context);
+  Stream(const Stream &) = delete;
+  Stream &operator=(const Stream &) = delete;
+  ~Stream();
+
+  Context &context() const { return *owner; }
+  const Driver &driver() const { return owner->driver(); }
+  CUstream handle() const { return stream; }
+
+  /// Waits for all that was enqueued. A fault loses the context.
+  absl::Status wait();
+
+  /// Memory from the context's pool, uninitialised. `what` is what it is for, in the error where there is not so much.
+  absl::StatusOr<CUdeviceptr> allocate(uint64_t bytes, std::string_view what);
+  void free(CUdeviceptr memory);
+
+private:
+  explicit Stream(std::shared_ptr<Context> context) : owner(std::move(context)) {}
+
+  std::shared_ptr<Context> owner;
+  CUstream stream = nullptr;
+};
+
+/// Memory in the order of a stream that only grows. What it held is gone when it does.
+class DeviceBuffer {
+public:
+  explicit DeviceBuffer(std::shared_ptr<Stream> stream) : stream(std::move(stream)) {}
+  DeviceBuffer(DeviceBuffer &&other) noexcept
+      : stream(std::move(other.stream)), memory(std::exchange(other.memory, 0)),
+        capacity(std::exchange(other.capacity, 0)) {}
+  DeviceBuffer &operator=(DeviceBuffer &&) = delete;
+  ~DeviceBuffer() { clear(); }
+
+  /// Has at least `bytes` afterwards, and half more where it grew and there is so much, for the next calls.
+  absl::Status reserve(uint64_t bytes, std::string_view what);
+
+  CUdeviceptr address() const { return memory; }
+  void *data() const { return reinterpret_cast<void *>(memory); }
+
+private:
+  void clear();
+
+  std::shared_ptr<Stream> stream;
+  CUdeviceptr memory = 0;
+  uint64_t capacity = 0;
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_STREAM_H

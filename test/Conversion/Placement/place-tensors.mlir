@@ -1,0 +1,69 @@
+// RUN: hone-opt %s --pass-pipeline='builtin.module(func.func(hone-place-tensors),canonicalize,cse)' | FileCheck %s --enable-var-scope
+// RUN: hone-opt %s --pass-pipeline='builtin.module(func.func(hone-place-tensors))' --remarks-filter=hone-place-tensors --remark-policy=all 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK-DAG: Remark="linalg.fill runs on the host: it makes few integers of the host's"
+// REMARK-DAG: Remark="the host waits for a tensor of the device"
+
+#plain = affine_map<(d0) -> (d0)>
+#all = affine_map<(d0) -> ()>
+
+// Inputs are read on the device, and the output is made there.
+// CHECK-LABEL: @elementwise
+// CHECK: hrt.input %{{.*}}[0] : memref<?xf32, #gpu.address_space<global>>
+// CHECK-NOT: hrt.upload
+// CHECK: hrt.output %{{.*}}[0] (%{{.*}}) : memref<?xf32, #gpu.address_space<global>>
+func.func @elementwise(%call: !hrt.call) attributes {hrt.entry} {
+  %m = hrt.input %call[0] : memref<?xf32>
+  %x = bufferization.to_tensor %m restrict : memref<?xf32> to tensor<?xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %init = tensor.empty(%n) : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#plain, #plain], iterator_types = ["parallel"]}
+      ins(%x : tensor<?xf32>) outs(%init : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %out = hrt.output %call[0](%n) : memref<?xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out : (tensor<?xf32>, memref<?xf32>) -> ()
+  return
+}
+
+// What a check needs of the host's integers is computed where they are: nobody waits.
+// CHECK-LABEL: @check
+// CHECK: hrt.input %{{.*}}[0] : memref<?xi64>{{$}}
+// CHECK-NOT: hrt.fetch
+// CHECK: cf.assert
+func.func @check(%call: !hrt.call) attributes {hrt.entry} {
+  %m = hrt.input %call[0] : memref<?xi64>
+  %x = bufferization.to_tensor %m restrict : memref<?xi64> to tensor<?xi64>
+  %true = arith.constant true
+  %zero = arith.constant 0 : i64
+  %init = tensor.empty() : tensor<i1>
+  %yes = linalg.fill ins(%true : i1) outs(%init : tensor<i1>) -> tensor<i1>
+  %inside = linalg.generic {indexing_maps = [#plain, #all], iterator_types = ["reduction"]}
+      ins(%x : tensor<?xi64>) outs(%yes : tensor<i1>) {
+  ^bb0(%a: i64, %b: i1):
+    %c = arith.cmpi sge, %a, %zero : i64
+    %s = arith.andi %b, %c : i1
+    linalg.yield %s : i1
+  } -> tensor<i1>
+  %ok = tensor.extract %inside[] : tensor<i1>
+  cf.assert %ok, "expected indices inside their dimension"
+  return
+}
+
+// Of what the device computes, one element is fetched, and not its tensor.
+// CHECK-LABEL: @fetch
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}] [1] [1] : tensor<?xf32> to tensor<f32>
+// CHECK: hrt.fetch %{{.*}}, %[[SLICE]] into %{{.*}} : tensor<f32>
+// CHECK: tensor.extract %{{.*}}[] : tensor<f32>
+func.func @fetch(%call: !hrt.call, %i: index, %n: index) attributes {hrt.entry} {
+  %one = arith.constant 1.0 : f32
+  %init = tensor.empty(%n) : tensor<?xf32>
+  %x = linalg.fill ins(%one : f32) outs(%init : tensor<?xf32>) -> tensor<?xf32>
+  %e = tensor.extract %x[%i] : tensor<?xf32>
+  %ok = arith.cmpf oeq, %e, %one : f32
+  cf.assert %ok, "expected one"
+  return
+}

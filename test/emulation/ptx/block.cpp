@@ -1,0 +1,204 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks: turns of warps, barriers, and launches on two threads of the host.
+
+#include "ptx/block.h"
+
+#include <atomic>
+#include <exception>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace hone::emulation {
+namespace {
+
+// A warp has so many instructions before others have their turn; one that waits in a loop ends its turn itself.
+constexpr uint32_t kQuantum = 20000;
+// A block that has run so long may be waiting for another one: that one is begun beside it.
+constexpr uint64_t kPatience = uint64_t{1} << 22;
+// So many blocks a thread of the host keeps begun, where they wait for each other.
+constexpr size_t kMostResident = 16;
+// Below so many threads another thread of the host costs more than it brings.
+constexpr uint64_t kWorthAThread = 4096;
+constexpr int kFill = 0xff;
+
+std::string describe(const Block &block, const Warp &warp, const std::string &what) {
+  const Kernel &kernel = *block.launch.kernel;
+  auto list = [](const auto &three) {
+    return "(" + std::to_string(three[0]) + ", " + std::to_string(three[1]) + ", " + std::to_string(three[2]) + ")";
+  };
+  std::string text = "kernel '" + kernel.name + "': " + what;
+  if (warp.pc < kernel.texts.size())
+    text += " at '" + std::string(kernel.texts[warp.pc]) + "'";
+  return text + ", block " + list(block.position) + ", warp " + std::to_string(warp.index);
+}
+
+} // namespace
+
+Block::Block(const Launch &launch) : launch(launch) {
+  shared.resize(launch.sharedBytes());
+  for (uint32_t first = 0; first < launch.threads(); first += kLanes)
+    warps.push_back(std::make_unique<Warp>(*this, first / kLanes));
+}
+
+void Block::begin(uint64_t index) {
+  position = {static_cast<uint32_t>(index % launch.grid[0]),
+              static_cast<uint32_t>(index / launch.grid[0] % launch.grid[1]),
+              static_cast<uint32_t>(index / launch.grid[0] / launch.grid[1])};
+  std::memset(shared.data(), kFill, shared.size());
+  barriers = {};
+  for (auto &warp : warps)
+    warp->reset();
+}
+
+uint64_t Block::executed() const {
+  uint64_t sum = 0;
+  for (const auto &warp : warps)
+    sum += warp->executed;
+  return sum;
+}
+
+bool Block::run(uint64_t budget) {
+  uint64_t end = executed() + budget;
+  while (executed() < end) {
+    bool progress = false;
+    bool alive = false;
+    // Warps go forwards and backwards in turn, so that who needs a barrier does not get its order by chance.
+    for (size_t i = 0; i < warps.size(); ++i) {
+      Warp &warp = *warps[backwards ? warps.size() - 1 - i : i];
+      if (warp.runnable()) {
+        progress = true;
+        try {
+          warp.run(kQuantum);
+        } catch (const Fault &fault) {
+          throw Fault(fault.kind, describe(*this, warp, fault.what()));
+        }
+      }
+      alive |= warp.alive != 0;
+    }
+    backwards = !backwards;
+    if (!alive)
+      return true;
+    if (!progress)
+      failStuck();
+  }
+  return false;
+}
+
+void Block::failStuck() const {
+  for (const auto &warp : warps)
+    if (warp->alive != 0)
+      throw Fault(Fault::Kind::Deadlock, describe(*this, *warp, "all threads wait for threads that never come"));
+  throw Fault(Fault::Kind::Deadlock, "no thread can go on");
+}
+
+bool Block::isComplete(uint32_t index) const {
+  const Barrier &barrier = barriers[index];
+  uint32_t threads = barrier.arrivedOnly;
+  bool all = true;
+  bool any = false;
+  for (const auto &warp : warps) {
+    bool waits = warp->isAt(index);
+    threads += waits ? kLanes : 0;
+    any |= waits;
+    all &= waits || warp->alive == 0;
+  }
+  if (barrier.expected == 0)
+    return any && all;
+  return any && threads >= barrier.expected;
+}
+
+void Block::update(uint32_t index) {
+  if (!isComplete(index))
+    return;
+  Barrier done = std::move(barriers[index]);
+  barriers[index] = {};
+  for (auto &warp : warps)
+    warp->release(index);
+  for (const Barrier::Result &result : done.results) {
+    bool holds = done.reduction == Reduction::And ? done.holds == done.threads : done.holds != 0;
+    if (done.reduction != Reduction::Count)
+      result.warp->setMask(result.slot, result.lanes, holds ? kAllLanes : 0);
+    else
+      eachLane(result.lanes, [&](uint32_t lane) { result.warp->at<uint32_t>(result.slot)[lane] = done.holds; });
+  }
+}
+
+void Block::updateAll() {
+  for (uint32_t index = 0; index < kNumBarriers; ++index)
+    update(index);
+}
+
+namespace {
+
+/// One thread of the host: it takes blocks from a counter until none are left.
+class Worker {
+public:
+  Worker(const Launch &launch, std::atomic<uint64_t> &next) : launch(launch), next(next) {}
+
+  uint64_t run() {
+    uint64_t executed = 0;
+    while (beginAnother() || !resident.empty()) {
+      std::unique_ptr<Block> block = std::move(resident.front());
+      resident.pop_front();
+      uint64_t before = block->executed();
+      bool done = block->run(kPatience);
+      executed += block->executed() - before;
+      (done ? idle : resident).push_back(std::move(block));
+    }
+    return executed;
+  }
+
+private:
+  bool beginAnother() {
+    if (!launch.cooperative && resident.size() >= kMostResident)
+      return false;
+    uint64_t index = next.fetch_add(1);
+    if (index >= launch.blocks())
+      return false;
+    if (idle.empty())
+      idle.push_back(std::make_unique<Block>(launch));
+    resident.push_front(std::move(idle.front()));
+    idle.pop_front();
+    resident.front()->begin(index);
+    return true;
+  }
+
+  const Launch &launch;
+  std::atomic<uint64_t> &next;
+  std::list<std::unique_ptr<Block>> resident;
+  std::list<std::unique_ptr<Block>> idle;
+};
+
+} // namespace
+
+uint64_t execute(const Launch &launch) {
+  std::atomic<uint64_t> next{0};
+  std::atomic<uint64_t> executed{0};
+  std::mutex mutex;
+  std::exception_ptr fault;
+  auto work = [&] {
+    try {
+      executed += Worker(launch, next).run();
+    } catch (...) {
+      next = launch.blocks();
+      std::lock_guard lock(mutex);
+      if (!fault)
+        fault = std::current_exception();
+    }
+  };
+  bool large = launch.blocks() > 1 && launch.blocks() * launch.threads() >= kWorthAThread;
+  std::thread helper;
+  if (large && std::thread::hardware_concurrency() > 1)
+    helper = std::thread(work);
+  work();
+  if (helper.joinable())
+    helper.join();
+  if (fault)
+    std::rethrow_exception(fault);
+  return executed;
+}
+
+} // namespace hone::emulation

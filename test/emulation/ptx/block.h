@@ -1,0 +1,60 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A block of threads: its warps, its shared memory and its barriers.
+
+#pragma once
+
+#include "ptx/warp.h"
+
+#include <memory>
+
+namespace hone::emulation {
+
+class Block {
+public:
+  /// A place for blocks of a launch; begin() says which.
+  explicit Block(const Launch &launch);
+
+  void begin(uint64_t index);
+  /// Runs until all threads have ended (true) or about so many instructions were executed. Throws Fault where nobody can go on.
+  bool run(uint64_t budget);
+  uint64_t executed() const;
+
+  /// A warp has come to a barrier, or lanes of it have ended: whoever waits goes on if all are there.
+  void update(uint32_t barrier);
+  /// A warp of lanes ended: it may be the last that barriers were waiting for.
+  void updateAll();
+
+  enum class Reduction : uint8_t { None, Count, And, Or };
+  /// What the threads that have come to a barrier so far agreed on.
+  struct Barrier {
+    uint32_t expected = 0;    // threads it is for, 0: all of the block
+    uint32_t arrivedOnly = 0; // threads that came without waiting
+    Reduction reduction = Reduction::None;
+    uint32_t holds = 0; // threads whose predicate holds
+    uint32_t threads = 0;
+    /// A slot, and the lanes of a warp that take the reduction there.
+    struct Result {
+      Warp *warp;
+      uint32_t slot;
+      uint32_t lanes;
+    };
+    std::vector<Result> results;
+  };
+  Barrier &barrier(uint32_t index) { return barriers[index]; }
+
+  const Launch &launch;
+  std::vector<std::byte> shared;
+  std::array<uint32_t, 3> position{};
+
+private:
+  bool isComplete(uint32_t index) const;
+  [[noreturn]] void failStuck() const;
+
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::array<Barrier, kNumBarriers> barriers;
+  bool backwards = false;
+};
+
+} // namespace hone::emulation

@@ -1,0 +1,87 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Toy artefacts for a device, and the emulated driver that runs them.
+
+#ifndef HONE_TEST_UNIT_RUNTIME_DEVICE_SUPPORT_H
+#define HONE_TEST_UNIT_RUNTIME_DEVICE_SUPPORT_H
+
+#include "support.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+namespace hone::test {
+
+/// The targets that this machine can run.
+#ifdef HONE_TEST_EMULATED_DRIVER
+inline constexpr const char *kTargets[] = {"cpu", "cuda"};
+#else
+inline constexpr const char *kTargets[] = {"cpu"};
+#endif
+
+/// A fat binary with one piece of PTX, as the toolkit's fatbinary lays it out without compression.
+inline std::string fatbinOf(const std::string &ptx) {
+  struct {
+    uint32_t magic = 0xBA55ED50;
+    uint16_t version = 1, headerBytes = 16;
+    uint64_t contentBytes;
+  } header;
+  struct {
+    uint16_t kind = 1, attributes = 0x101; // PTX
+    uint32_t headerBytes = 64;
+    uint64_t contentBytes;
+    uint32_t compressedBytes = 0, optionsOffset = 0;
+    uint16_t minor = 5, major = 7;
+    uint32_t chip = 80, nameOffset = 0, nameBytes = 0;
+    uint64_t flags = 0x11, reserved = 0, plainBytes = 0;
+  } entry;
+  static_assert(sizeof header == 16 && sizeof entry == 64);
+  std::string text = ptx + std::string(8 - ptx.size() % 8, '\0');
+  entry.contentBytes = text.size();
+  header.contentBytes = sizeof entry + text.size();
+  std::string bytes(sizeof header + sizeof entry, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, &entry, sizeof entry);
+  return bytes + text;
+}
+
+#ifdef HONE_TEST_EMULATED_DRIVER
+/// The emulated driver is the one that the runtime finds from now on: the loader knows a library that is there by its name.
+inline void useEmulatedDriver() {
+  ASSERT_NE(dlopen(HONE_TEST_EMULATED_DRIVER, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
+}
+#else
+inline void useEmulatedDriver() {}
+#endif
+
+/// What program/device_program.c offers.
+inline io::Manifest deviceManifest(io::Manifest manifest = toyManifest()) {
+  manifest.target = "cuda";
+  manifest.device = {"sm_80", "device.fatbin", {"toy_add", "toy_rows", "toy_logits", "toy_count", "toy_fault"}, 1};
+  io::EntryInfo hog, echo;
+  hog.name = "hog";
+  hog.inputs = {{"bytes", HONE_I64, {}, {}}};
+  echo.name = "echo";
+  echo.inputs = {{"bytes", HONE_U8, {io::Dim::symbolic("count")}, {}}};
+  echo.outputs = {{"copy", HONE_U8, {io::Dim::symbolic("count")}, {}}};
+  manifest.entries.insert(manifest.entries.end(), {hog, echo});
+  return manifest;
+}
+
+/// The toy for a target.
+inline void writeToy(const std::string &folder, std::string_view target, io::Manifest manifest = toyManifest()) {
+  if (target == "cpu")
+    return writeArtefact(folder, HONE_TEST_PROGRAM, manifest);
+  manifest = deviceManifest(std::move(manifest));
+  std::filesystem::create_directories(folder);
+  std::string fatbin = fatbinOf(*io::readFile(HONE_TEST_DEVICE_PTX));
+  ASSERT_EQ(messageOf(io::writeFile(folder + "/device.fatbin", fatbin)), "OK");
+  manifest.fileBytes["device.fatbin"] = fatbin.size();
+  writeArtefact(folder, HONE_TEST_DEVICE_PROGRAM, manifest);
+  useEmulatedDriver();
+}
+
+} // namespace hone::test
+
+#endif // HONE_TEST_UNIT_RUNTIME_DEVICE_SUPPORT_H

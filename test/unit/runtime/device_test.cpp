@@ -1,0 +1,168 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Artefacts of the target `cuda` on an emulated GPU: results, one sentence for each way to be wrong, and what a fault leaves.
+
+#include "core/module.h"
+#include "device_support.h"
+
+#include <numeric>
+
+namespace hone::test {
+namespace {
+
+using rt::Module;
+using rt::NamedTensor;
+using rt::Session;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Devices : public testing::Test {
+protected:
+  void SetUp() override { writeToy(folder, "cuda"); }
+
+  std::shared_ptr<const Module> load() {
+    auto module = Module::load(folder);
+    EXPECT_TRUE(module.ok()) << messageOf(module);
+    return *module;
+  }
+
+  /// Loads the toy with another manifest.
+  std::string loadMessage(const std::function<void(io::Manifest &)> &change) {
+    io::Manifest manifest = *io::readManifest(folder + "/manifest.json");
+    change(manifest);
+    EXPECT_EQ(messageOf(io::writeFile(folder + "/manifest.json", io::manifestText(manifest))), "OK");
+    return messageOf(Module::load(folder));
+  }
+
+  static std::vector<float> sum(const Module &module, std::vector<float> elements) {
+    int64_t batch = static_cast<int64_t>(elements.size()) / 3;
+    Array x = makeArray<float>(HONE_F32, {batch, 3}, elements);
+    NamedTensor inputs[] = {{"x", x.view()}, {"y", x.view()}};
+    auto outputs = module.call("main", inputs);
+    EXPECT_TRUE(outputs.ok()) << messageOf(outputs);
+    EXPECT_THAT(elementsOf<int64_t>((*outputs)[1]), ElementsAre(batch));
+    return elementsOf<float>((*outputs)[0]);
+  }
+
+  static std::string feed(Session &session, std::vector<int64_t> tokens) {
+    Array array = makeArray<int64_t>(HONE_I64, {1, static_cast<int64_t>(tokens.size())}, tokens);
+    NamedTensor inputs[] = {{"tokens", array.view()}};
+    return messageOf(session.forward(inputs));
+  }
+
+  static std::string hog(const Module &module, int64_t bytes) {
+    Array array = makeArray<int64_t>(HONE_I64, {}, {bytes});
+    NamedTensor inputs[] = {{"bytes", array.view()}};
+    return messageOf(module.call("hog", inputs));
+  }
+
+  TemporaryFolder temporary;
+  std::string folder = temporary.file("toy.hone");
+};
+
+TEST_F(Devices, CallAnEntry) {
+  auto module = load();
+  EXPECT_THAT(sum(*module, {1, 2, 3, 4, 5, 6}), ElementsAre(102, 204, 306, 108, 210, 312));
+  EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302)) << "smaller, in the memory of the call before";
+  EXPECT_THAT(sum(*module, {}), ElementsAre()) << "no elements, no launch";
+}
+
+TEST_F(Devices, AProgramsFailureEndsTheCallAlone) {
+  auto module = load();
+  Array bad = makeArray<float>(HONE_F32, {1, 3}, {-1, 2, 3});
+  NamedTensor inputs[] = {{"x", bad.view()}, {"y", bad.view()}};
+  EXPECT_EQ(messageOf(module->call("main", inputs)), "expected x to begin with a positive number");
+  EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302));
+}
+
+TEST_F(Devices, CopiesLargerThanPinnedMemoryArrive) {
+  auto module = load();
+  for (int64_t count : {int64_t{21} << 20, int64_t{5}, int64_t{8} << 20}) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(count));
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<uint8_t>(i * 2654435761u >> 24);
+    Array input = makeArray<uint8_t>(HONE_U8, {count}, bytes);
+    NamedTensor inputs[] = {{"bytes", input.view()}};
+    auto outputs = module->call("echo", inputs);
+    ASSERT_TRUE(outputs.ok()) << messageOf(outputs);
+    EXPECT_TRUE(elementsOf<uint8_t>((*outputs)[0]) == bytes) << count << " bytes";
+  }
+}
+
+TEST_F(Devices, SayHowMuchMemoryIsMissing) {
+  auto module = load();
+  EXPECT_THAT(hog(*module, int64_t{1} << 50),
+              AllOf(HasSubstr("cannot allocate 1125899906842624 bytes of GPU memory for the buffers of the call: "),
+                    HasSubstr(" bytes are free")));
+  EXPECT_THAT(hog(*module, -1), HasSubstr("cannot allocate")) << "more than a sum of bytes can be";
+  EXPECT_EQ(hog(*module, 4096), "OK");
+}
+
+TEST_F(Devices, AFaultIsNamedAndOtherSessionsGoOn) {
+  auto module = load();
+  auto session = *Session::create(module), witness = *Session::create(module);
+  ASSERT_EQ(feed(*session, {1, 2}), "OK");
+  ASSERT_EQ(feed(*witness, {1}), "OK");
+  EXPECT_THAT(feed(*session, {3, 77}),
+              AllOf(HasSubstr("kernel 'toy_fault' failed on the "), HasSubstr(": CUDA_ERROR_ILLEGAL_ADDRESS ("),
+                    HasSubstr("what sessions had on the GPU is lost, but others can be opened")));
+  EXPECT_THAT(feed(*session, {3}), HasSubstr("cannot go on after the fault of a kernel"));
+  EXPECT_THAT(feed(*witness, {3}), HasSubstr("open another session"));
+  auto other = Session::create(module);
+  ASSERT_TRUE(other.ok()) << messageOf(other);
+  EXPECT_EQ(feed(**other, {3}), "OK");
+  EXPECT_EQ((*other)->state().length(), 1);
+  EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302)) << "weights are there again";
+  EXPECT_EQ(messageOf(Module::load(folder)), "OK");
+}
+
+TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->services = 2; }),
+              HasSubstr("unsupported version 2 of device services; supported: 1"));
+  writeToy(folder, "cuda");
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->file = "other.fatbin"; }),
+              HasSubstr("expected files to list other.fatbin"));
+  writeToy(folder, "cuda");
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->kernels[2] = "toy_other"; }),
+              HasSubstr("device.fatbin: has no kernel 'toy_other', which the manifest lists"));
+  writeToy(folder, "cuda");
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->kernels.resize(1); }), "OK");
+  EXPECT_THAT(feed(**Session::create(load()), {1}),
+              HasSubstr("the program launches kernel 1, but the manifest lists 1"));
+  writeToy(folder, "cuda");
+  EXPECT_THAT(
+      loadMessage([](io::Manifest &manifest) { manifest.entries[1].state[0].layout = io::StateLayout::KeyBlocks; }),
+      HasSubstr("unsupported layout key_blocks of state 'history' on a device; supported: rows"));
+  writeToy(folder, "cuda");
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device.reset(); }),
+              HasSubstr("expected a member 'device' for the target 'cuda'"));
+}
+
+TEST_F(Devices, AnotherChipIsRefused) {
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->chip = "sm_900"; }),
+              AllOf(HasSubstr("this artefact was built for sm_900; this GPU is an "), HasSubstr("(sm_")));
+}
+
+TEST_F(Devices, FilesThatAreNoFatBinariesAreRefused) {
+  auto replace = [&](const std::string &bytes) {
+    EXPECT_EQ(messageOf(io::writeFile(folder + "/device.fatbin", bytes)), "OK");
+    return loadMessage([&](io::Manifest &manifest) { manifest.fileBytes["device.fatbin"] = bytes.size(); });
+  };
+  std::string whole = *io::readFile(folder + "/device.fatbin");
+  EXPECT_THAT(replace("no kernels at all"), HasSubstr("device.fatbin: not a fat binary of CUDA"));
+  EXPECT_THAT(replace(""), HasSubstr("device.fatbin: not a fat binary of CUDA"));
+  EXPECT_THAT(replace(whole.substr(0, 64)), HasSubstr("bytes behind a header of 16, but the file has 64"));
+}
+
+TEST_F(Devices, ProgramsOfTheCpuHaveNoDeviceServices) {
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) {
+                manifest.target = "cpu";
+                manifest.device.reset();
+              }),
+              HasSubstr("needs hone_rt_device_weights, "));
+}
+
+} // namespace
+} // namespace hone::test
