@@ -61,16 +61,15 @@ absl::Status allGather(Communicator &ranks, const hone_tensor &from, const hone_
 /// Nothing with a destructor lives here when the call is left.
 void settle(hone_call *call, absl::Status (*run)(Communicator &, const hone_tensor *, const int64_t *),
             const hone_tensor *operands, const int64_t *ints) {
-  CallContext &context = CallContext::of(call);
   bool failed = false;
   {
     absl::Status status = run(*Communicator::current(), operands, ints);
     failed = !status.ok();
     if (failed)
-      context.record(std::move(status));
+      CallContext::of(call).record(std::move(status));
   }
   if (failed)
-    context.leave();
+    CallContext::of(call).leave();
 }
 
 void allReduceKernel(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {

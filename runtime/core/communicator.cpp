@@ -57,6 +57,10 @@ absl::StatusOr<Communicator *> Communicator::open() {
   const hone_collectives *library = function(&error);
   if (!library)
     return absl::UnavailableError(cat("cannot join other processes: ", error ? error : "no reason given"));
+  return adopt(library);
+}
+
+absl::StatusOr<Communicator *> Communicator::adopt(const hone_collectives *library) {
   if (library->version != HONE_COLLECTIVES_VERSION)
     return invalid("unsupported version ", library->version, " of ", kLibrary,
                    "; supported: ", HONE_COLLECTIVES_VERSION);

@@ -23,6 +23,8 @@ public:
   static absl::StatusOr<Communicator *> join(int64_t ranks, std::string_view artefact);
   /// The processes that are joined, or null.
   static Communicator *current();
+  /// Takes processes that `library` has joined, once, before any artefact is loaded.
+  static absl::StatusOr<Communicator *> adopt(const hone_collectives *library);
 
   int64_t rank() const { return library->rank; }
   int64_t ranks() const { return library->ranks; }
