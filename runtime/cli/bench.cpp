@@ -14,6 +14,7 @@
 #include <fstream>
 #include <numeric>
 #include <omp.h>
+#include <optional>
 #include <sstream>
 #include <unistd.h>
 
@@ -45,7 +46,8 @@ members of the object; those of the repeats have _min and _max beside the median
   achieved_bytes_per_second   bytes_read_per_token by decode_tokens_per_second
   read_bandwidth_bytes_per_second  what this machine reads in a second with the same threads, the better of a measurement
                               before the repeats and one after
-  read_bandwidth_fraction     achieved_bytes_per_second as a part of that
+  read_bandwidth_fraction     achieved_bytes_per_second as a part of that; neither of the two for an artefact on a GPU, whose
+                              memory is another
   peak_rss_bytes              most memory the process had, mapped files included, before the first repeat that counts
   artefact_bytes              size of the artefact's files
   prompt_length, new_tokens, threads, repeats
@@ -110,7 +112,7 @@ int64_t peakMemory() {
 struct Measurement {
   std::vector<double> prefillTokensPerSecond, decodeTokensPerSecond;
   double loadSeconds = 0, firstTokenSeconds = 0;
-  double bandwidth = 0; // bytes a second
+  std::optional<double> bandwidth; // of the memory that weights are in, in bytes a second, where that is the host's
   int64_t peakBytes = 0;
 };
 
@@ -143,22 +145,30 @@ absl::StatusOr<double> measureBandwidth(int threads) {
   return best;
 }
 
+/// Keeps the better of what was measured.
+absl::Status measureBandwidth(const rt::Module &module, int threads, Measurement &measured) {
+  if (module.manifest().device)
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(double bandwidth, measureBandwidth(threads));
+  measured.bandwidth = std::max(measured.bandwidth.value_or(0), bandwidth);
+  return absl::OkStatus();
+}
+
 absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, const BenchOptions &options,
                      int threads, Measurement &measured) {
+  const rt::Module &module = model.session().module();
   Measurement warmUp;
   model.reserve(options.promptLength, options.newTokens);
   HONE_RETURN_IF_ERROR(
       measureOnce(model, prompt, options.newTokens, warmUp, [&] { measured.firstTokenSeconds = secondsSinceStart(); }));
   measured.peakBytes = peakMemory(); // without the memory that bandwidth is measured with
-  HONE_ASSIGN_OR_RETURN(double before, measureBandwidth(threads));
+  HONE_RETURN_IF_ERROR(measureBandwidth(module, threads, measured));
   Progress progress("measuring", options.repeat);
   for (int64_t i = 0; i < options.repeat; ++i) {
     progress.update(i);
     HONE_RETURN_IF_ERROR(measureOnce(model, prompt, options.newTokens, measured, [] {}));
   }
-  HONE_ASSIGN_OR_RETURN(double after, measureBandwidth(threads));
-  measured.bandwidth = std::max(before, after);
-  return absl::OkStatus();
+  return measureBandwidth(module, threads, measured);
 }
 
 /// Bytes of the state at `positions`, without what is kept beside integers; symbolic sizes other than the batch are 1 as well.
@@ -187,7 +197,8 @@ int64_t weightBytes(const rt::Module &module) {
 /// What is printed.
 struct Report {
   Spread decode, prefill;
-  double loadSeconds, firstTokenSeconds, achieved, bandwidth;
+  double loadSeconds, firstTokenSeconds, achieved;
+  std::optional<double> bandwidth;
   int64_t bytesPerToken, peakBytes, artefactBytes;
   int64_t promptLength, newTokens, threads, repeats;
 };
@@ -225,9 +236,10 @@ void printJson(const Report &report) {
   speed("prefill_tokens_per_second", report.prefill);
   std::printf("\"first_token_seconds\": %.6f, \"load_seconds\": %.6f, ", report.firstTokenSeconds, report.loadSeconds);
   whole("bytes_read_per_token", report.bytesPerToken);
-  std::printf("\"achieved_bytes_per_second\": %.0f, \"read_bandwidth_bytes_per_second\": %.0f, ", report.achieved,
-              report.bandwidth);
-  std::printf("\"read_bandwidth_fraction\": %.4f, ", report.achieved / report.bandwidth);
+  std::printf("\"achieved_bytes_per_second\": %.0f, ", report.achieved);
+  if (report.bandwidth)
+    std::printf("\"read_bandwidth_bytes_per_second\": %.0f, \"read_bandwidth_fraction\": %.4f, ", *report.bandwidth,
+                report.achieved / *report.bandwidth);
   whole("peak_rss_bytes", report.peakBytes);
   whole("artefact_bytes", report.artefactBytes);
   whole("prompt_length", report.promptLength);
@@ -248,9 +260,13 @@ void printText(const Report &report) {
   speed("prefill", report.prefill);
   std::printf("%-12s %10.3f s          (from the start of the process; loading %.3f s)\n", "first token",
               report.firstTokenSeconds, report.loadSeconds);
-  std::printf("%-12s %10.2f GB/s       (%.1f MB a token, %.1f%% of the %.2f GB/s that this machine reads)\n", "reading",
-              report.achieved / giga, static_cast<double>(report.bytesPerToken) / mega,
-              100 * report.achieved / report.bandwidth, report.bandwidth / giga);
+  std::printf("%-12s %10.2f GB/s       (%.1f MB a token", "reading", report.achieved / giga,
+              static_cast<double>(report.bytesPerToken) / mega);
+  if (report.bandwidth)
+    std::printf(", %.1f%% of the %.2f GB/s that this machine reads)\n", 100 * report.achieved / *report.bandwidth,
+                *report.bandwidth / giga);
+  else
+    std::printf(", in the GPU's memory)\n");
   std::printf("%-12s %10.1f MB         (%.2f times the artefact)\n", "peak memory",
               static_cast<double>(report.peakBytes) / mega,
               static_cast<double>(report.peakBytes) / static_cast<double>(report.artefactBytes));

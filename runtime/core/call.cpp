@@ -70,7 +70,12 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
 void CallContext::runProgram(hone_entry_fn function) {
   if (!queue())
     return enter(function);
-  if (absl::Status begun = queue()->begin(); !begun.ok())
+  LaunchReceiver receiver;
+  if (Profile *profile = followers.profile)
+    receiver = [profile](const char *name, Profile::Clock::time_point begin) {
+      profile->addKernel(name, {}, begin, Profile::Clock::now());
+    };
+  if (absl::Status begun = queue()->begin(std::move(receiver)); !begun.ok())
     return record(std::move(begun));
   enter(function);
   if (absl::Status ended = queue()->end(); failure.ok())

@@ -9,9 +9,14 @@
 #include "core/state_memory.h"
 #include "hone/io/manifest.h"
 
+#include <chrono>
+#include <functional>
 #include <memory>
 
 namespace hone::rt {
+
+/// Gets each kernel of a call when it has ended, and when it was enqueued. Its name is valid until the receiver returns.
+using LaunchReceiver = std::function<void(const char *name, std::chrono::steady_clock::time_point begin)>;
 
 /// A stream of work, with the memory that its calls leave for those that follow. Used by one call at a time; what a call
 /// enqueues runs in that order. Pointers to device memory are aligned to 256 bytes. After a failure of one function the call ends.
@@ -19,8 +24,8 @@ class DeviceQueue {
 public:
   virtual ~DeviceQueue() = default;
 
-  /// Begins a call. Fails where the device was lost in an earlier one.
-  virtual absl::Status begin() = 0;
+  /// Begins a call. Fails where the device was lost in an earlier one. With a receiver, it waits for each kernel.
+  virtual absl::Status begin(LaunchReceiver receiver) = 0;
 
   /// Ends it: hands outputs over and waits, also for what a failed call enqueued. Memory of the call is given back.
   virtual absl::Status end() = 0;

@@ -89,7 +89,8 @@ void Profile::endCall() { recorded.back().end = sinceBeginning(Clock::now()); }
 void Profile::addKernel(const char *name, std::span<const hone_tensor> operands, Clock::time_point begin,
                         Clock::time_point end) {
   std::lock_guard lock(mutex);
-  ProfiledKernel kernel = {{sinceBeginning(begin), sinceBeginning(end)}, name, numberOfThread(), {}};
+  ProfiledKernel kernel = {
+      {sinceBeginning(begin), sinceBeginning(end)}, names.emplace(name).first->c_str(), numberOfThread(), {}};
   for (const hone_tensor &operand : operands)
     kernel.operands.push_back(describe(operand));
   recorded.back().kernels.push_back(std::move(kernel));

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -73,6 +74,7 @@ private:
   std::span<const uint8_t> weights;
   std::vector<ProfiledCall> recorded;
   std::vector<std::thread::id> threads;
+  std::set<std::string> names; // of kernels, which their modules may not outlive
   std::mutex mutex;
 };
 

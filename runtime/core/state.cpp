@@ -105,9 +105,12 @@ absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
   if (!writer)
     return memory->copy(fresh, slice(buffer.view, axis, first, fresh.sizes[axis]));
   writer->write(fresh, buffer.view, first);
-  // What a rollback left may be no number, which a weight of 0 does not make 0.
-  writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));
+  // What a rollback left may be no number, which a weight of 0 does not make 0. Behind the last write its block holds zeros.
+  bool isCleared = first == lastEnd && end <= wholeBlocks(first);
+  if (!isCleared)
+    writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));
   written = std::max(written, end);
+  lastEnd = end;
   return absl::OkStatus();
 }
 

@@ -58,6 +58,7 @@ private:
   std::optional<StateBuffer> replacement;
   int64_t pending = 0, reserved = 0;
   int64_t written = 0; // positions of the buffer that may hold something other than zeros
+  int64_t lastEnd = 0; // of what was written last: from there on its block of positions holds zeros
 };
 
 /// All slots of a session, and how far they are filled.

@@ -80,14 +80,14 @@ LoadedImage::~LoadedImage() {
 absl::Status LoadedImage::loadKernels(const std::string &fatbin, const DeviceSource &source) {
   const Driver &driver = owner->driver();
   const Properties &gpu = owner->properties();
-  std::string here = cat("this GPU is an ", gpu.name, " (sm_", gpu.capability, ")");
+  std::string chips =
+      cat("this artefact was built for ", source.info->chip, ", and this GPU, ", gpu.name, ", is sm_", gpu.capability);
   HONE_RETURN_IF_ERROR(checkFatbin(fatbin, source.file));
   if (capabilityOf(source.info->chip) > gpu.capability)
-    return invalid("this artefact was built for ", source.info->chip, "; ", here);
+    return invalid(chips);
   CUresult result = driver.cuModuleLoadData(&module, fatbin.data());
   if (meansOtherChip(result))
-    return invalid("this artefact was built for ", source.info->chip, "; ", here,
-                   ", and its driver cannot compile the PTX: ", driver.textOf(result));
+    return invalid(chips, "; its driver cannot compile the PTX: ", driver.textOf(result));
   HONE_RETURN_IF_ERROR(owner->check(result, cat("load ", source.file)));
   for (const std::string &name : source.info->kernels) {
     CUfunction function = nullptr;

@@ -74,11 +74,12 @@ Queue::~Queue() {
   context().driver().cuMemFreeHost(const_cast<uint32_t *>(progress));
 }
 
-absl::Status Queue::begin() {
+absl::Status Queue::begin(LaunchReceiver launchReceiver) {
   if (!isUsable())
     return absl::UnavailableError(
         "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
   scope.emplace(context());
+  receiver = std::move(launchReceiver);
   isGiven.clear();
   results.clear();
   return absl::OkStatus();
@@ -187,6 +188,7 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return absl::OkStatus();
   const Driver &driver = context().driver();
+  auto begin = std::chrono::steady_clock::now();
   CUresult result = CUDA_SUCCESS;
   if (shared > kSharedWithoutAsking)
     result = driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -195,18 +197,23 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
     result = driver.cuLaunchKernel(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
                                    stream->handle(), arguments, nullptr);
   if (result == CUDA_SUCCESS)
-    return mark(kernel.name);
+    return follow(kernel.name, begin);
   std::string what = cat("launch kernel '", kernel.name, "' (blocks ", grid[0], "x", grid[1], "x", grid[2], " of ",
                          block[0], "x", block[1], "x", block[2], " threads, ", shared, " bytes of shared memory)");
   return explain(context().check(result, what));
 }
 
 /// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
-absl::Status Queue::mark(const char *name) {
+absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_point begin) {
   launched.push_back(name);
   CUresult result = context().driver().cuStreamWriteValue32(
       stream->handle(), addressOf(const_cast<uint32_t *>(progress)), static_cast<uint32_t>(launched.size()), 0);
-  return explain(context().check(result, "count kernels that have ended"));
+  HONE_RETURN_IF_ERROR(explain(context().check(result, "count kernels that have ended")));
+  if (!receiver)
+    return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(waitForAll());
+  receiver(name, begin);
+  return absl::OkStatus();
 }
 
 absl::Status Queue::copy(void *to, const void *from, uint64_t bytes) {

@@ -37,7 +37,7 @@ public:
   static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image);
   ~Queue() override;
 
-  absl::Status begin() override;
+  absl::Status begin(LaunchReceiver launchReceiver) override;
   absl::Status end() override;
   bool isUsable() const override { return !context().isLost(); }
   const uint8_t *weights() const override { return reinterpret_cast<const uint8_t *>(image->weights()); }
@@ -74,7 +74,7 @@ private:
   absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
   absl::StatusOr<CUfunction> functionOf(const hone::cuda::DeviceFunction &function);
   DeviceBuffer &bufferOf(std::vector<DeviceBuffer> &buffers, size_t index);
-  absl::Status mark(const char *name);
+  absl::Status follow(const char *name, std::chrono::steady_clock::time_point begin);
   absl::Status explain(absl::Status status) const;
   absl::Status waitForAll();
 
@@ -89,6 +89,7 @@ private:
   std::vector<Output> results;
   std::set<CUdeviceptr> allocations;
   std::optional<Context::Scope> scope;   // of the call
+  LaunchReceiver receiver;               // of the call, or empty
   std::vector<const char *> launched;    // since the last wait
   volatile uint32_t *progress = nullptr; // how many of them have ended; pinned, written by the GPU
 };

@@ -4,8 +4,8 @@
 // Functions on tensors become entry points: inputs, outputs, parameters and state come from the call.
 
 #include "Collectives.h"
+#include "DeviceWeights.h"
 #include "KernelSelection.h"
-#include "OutlineConstants.h"
 #include "PlaceParameters.h"
 
 #include "hone/Conversion/Passes.h"
@@ -243,8 +243,11 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (target == "cuda")
+    bool isCpu = target == "cpu";
+    if (!isCpu) {
       outlineConstants(module);
+      turnWeights(module);
+    }
     numParameters += placeParameters(module);
     SymbolTable symbols(module);
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -252,8 +255,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
         continue;
       if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function)))
         return signalPassFailure();
-      if (target == "cpu")
-        numKernels += selectKernels(function);
+      numKernels += isCpu ? selectKernels(function) : selectCudaKernels(function);
       decompose(function, decompositions);
       if (failed(replacePlanes(function, function.getArgument(0), symbols)))
         return signalPassFailure();

@@ -17,19 +17,6 @@ using namespace mlir;
 
 namespace hone {
 
-namespace {
-
-/// A kernel and what it is called with; an empty name says that there is none. A null input is an absent operand, an encoded
-/// one is its planes.
-struct Choice {
-  std::string name;
-  SmallVector<Value> inputs;
-  SmallVector<int64_t> ints;
-  SmallVector<double> floats;
-};
-
-} // namespace
-
 static bool isPlainF32(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   return tensor && tensor.getElementType().isF32() && !tensor.getEncoding();
@@ -85,8 +72,7 @@ static Choice choose(RopeOp op) {
   return {"hone.rope.f32", {op.getX(), op.getCos(), op.getSin()}, {op.getInterleaved()}, {}};
 }
 
-/// {causal, window} of the patterns that the kernel knows; the prefix is an operand.
-static std::optional<SmallVector<int64_t>> getPatternIntegers(Attribute pattern) {
+std::optional<SmallVector<int64_t>> getPatternIntegers(Attribute pattern) {
   if (isa<FullAttr>(pattern))
     return SmallVector<int64_t>{0, -1};
   if (isa<CausalAttr, PrefixCausalAttr>(pattern))
@@ -96,21 +82,18 @@ static std::optional<SmallVector<int64_t>> getPatternIntegers(Attribute pattern)
   return std::nullopt;
 }
 
-/// The kernel reads what is given for each sequence as i64.
-static bool isAbsentOrI64(Value value) {
-  return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
+bool readsSequences(AttentionOp op) {
+  return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()}, [](Value value) {
+    return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
+  });
 }
 
-/// The type's word in names of kernels, or nothing where none is of that type.
-static StringRef getFloatName(Type type) {
-  return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : "";
-}
+StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
 static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
-  bool readable = isAbsentOrI64(op.getKeyBegin()) && isAbsentOrI64(op.getKeyEnd()) && isAbsentOrI64(op.getPrefix());
   StringRef cache = getFloatName(op.getKey().getType().getElementType());
-  if (!pattern || !readable || !isPlainF32(op.getQuery()) || cache.empty())
+  if (!pattern || !readsSequences(op) || !isPlainF32(op.getQuery()) || cache.empty())
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
@@ -137,12 +120,12 @@ static Choice choose(Operation *op) {
       .Default([](Operation *) { return Choice(); });
 }
 
-/// What a kernel takes for an operand that is not given: a scalar.
+/// What a kernel takes for an operand that is not given: a scalar, which it does not read.
 static Value createAbsent(OpBuilder &b, Location loc) {
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(RankedTensorType::get({}, b.getF32Type()), 0.0f));
+  return tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>(), b.getF32Type());
 }
 
-static Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &choice, Value destination) {
+Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &choice, Value destination) {
   SmallVector<Value> inputs;
   for (Value input : choice.inputs) {
     if (!input)
@@ -162,7 +145,7 @@ static Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &
 // Feed-forward blocks: several calls
 //===----------------------------------------------------------------------===//
 
-static int64_t getNumber(Activation activation) {
+int64_t getNumber(Activation activation) {
   switch (activation) {
   case Activation::Relu:
     return 1;
@@ -183,7 +166,7 @@ static Value createRows(OpBuilder &b, Location loc, Value x, Value weight) {
   return tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
 }
 
-static Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
+Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
   return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
 }
 
@@ -300,21 +283,26 @@ static Value createCalls(OpBuilder &b, Operation *op, Value call) {
     return createMoe(b, moe, call);
   if (Value mlp = createMlp(b, op, call))
     return mlp;
-  Choice choice = choose(op);
+  return createCall(b, op, call, choose(op));
+}
+
+int64_t selectKernels(func::FuncOp entry) { return replaceByKernels(entry, createCalls); }
+
+Value createCall(OpBuilder &b, Operation *op, Value call, const Choice &choice) {
   if (choice.name.empty())
     return {};
   FailureOr<Value> destination = createDestination(b, op);
   return succeeded(destination) ? createKernel(b, op->getLoc(), call, choice, *destination) : Value();
 }
 
-int64_t selectKernels(func::FuncOp entry) {
+int64_t replaceByKernels(func::FuncOp entry, CallBuilder build) {
   int64_t count = 0;
   Value call = entry.getArgument(0);
   entry.walk([&](Operation *op) {
     if (op->getNumResults() != 1)
       return;
     OpBuilder b(op);
-    Value result = createCalls(b, op, call);
+    Value result = build(b, op, call);
     if (!result)
       return;
     if (result.getType() != op->getResult(0).getType())

@@ -182,14 +182,16 @@ HONE_DRIVER_API cuMemsetD32_v2(DevicePointer to, unsigned value, size_t count) {
 
 namespace {
 
+/// Memory of the device, or pinned memory of the host, which has the same address there.
 template <class T> int writeValue(void *handle, DevicePointer to, T value) {
   return onStream(handle, 1, [=](Call &call, Stream &stream) -> int {
     Context *context = call.context;
-    if (!context->memory.holds(to, sizeof value) || to % sizeof value != 0)
+    auto *host = reinterpret_cast<void *>(to);
+    bool isPinned = call.driver.isPinned(host);
+    if ((!isPinned && !context->memory.holds(to, sizeof value)) || to % sizeof value != 0)
       return kInvalidValue;
-    return submit(
-        call, stream,
-        {Operation::Kind::Write, [=] { std::memcpy(located(*context, to, sizeof value), &value, sizeof value); }, {}});
+    auto write = [=] { std::memcpy(isPinned ? host : located(*context, to, sizeof value), &value, sizeof value); };
+    return submit(call, stream, {Operation::Kind::Write, write, {}});
   });
 }
 

@@ -89,6 +89,13 @@ std::byte *locate(Warp &warp, Space space, uint32_t lane, uint64_t address, uint
   refuse(warp, space, lane, address, bytes);
 }
 
+std::byte *locateBytes(Warp &warp, uint32_t lane, uint64_t address, uint64_t bytes) {
+  const DeviceMemory &memory = *warp.block.launch.memory;
+  if (!memory.holds(address, bytes))
+    refuse(warp, Space::Global, lane, address, bytes);
+  return memory.bytes(address);
+}
+
 void locateLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, std::byte **places) {
   uint64_t addresses[kLanes];
   addressesOf(warp, inst, mask, at, addresses);

@@ -16,6 +16,9 @@ void addressesOf(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint6
 /// their number (a power of two).
 std::byte *locate(Warp &warp, Space space, uint32_t lane, uint64_t address, uint64_t bytes);
 
+/// The same for bytes of global memory, of any number and at any address.
+std::byte *locateBytes(Warp &warp, uint32_t lane, uint64_t address, uint64_t bytes);
+
 /// Both of it for the lanes of a mask.
 void locateLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, std::byte **places);
 

@@ -71,6 +71,17 @@ void decodePause(Decoder &decoder, Statement &statement);
 // barrier.cpp
 void decodeBarrier(Decoder &decoder, Statement &statement);
 
+// matrix_multiply.cpp
+void decodeMultiply(Decoder &decoder, Statement &statement);
+// matrix_move.cpp
+void decodeMatrixMove(Decoder &decoder, Statement &statement);
+void decodeTransposition(Decoder &decoder, Statement &statement);
+
+// async_copy.cpp
+void decodeAsyncCopy(Decoder &decoder, Statement &statement);
+// mbarrier.cpp
+void decodeMbarrier(Decoder &decoder, Statement &statement);
+
 // warpwide.cpp
 void decodeShuffle(Decoder &decoder, Statement &statement);
 void decodeVote(Decoder &decoder, Statement &statement);

@@ -96,6 +96,12 @@ InstructionDecoder instructionDecoder(std::string_view root) {
       {"activemask", decodeActiveMask},
       {"match", decodeMatch},
       {"redux", decodeReduce},
+      {"mma", decodeMultiply},
+      {"ldmatrix", decodeMatrixMove},
+      {"stmatrix", decodeMatrixMove},
+      {"movmatrix", decodeTransposition},
+      {"cp", decodeAsyncCopy},
+      {"mbarrier", decodeMbarrier},
       {"elect", decodeElect},
   };
   auto found = kDecoders.find(root);

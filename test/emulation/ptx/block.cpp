@@ -49,6 +49,7 @@ void Block::begin(uint64_t index) {
               static_cast<uint32_t>(index / launch.grid[0] / launch.grid[1])};
   std::memset(shared.data(), kFill, shared.size());
   barriers = {};
+  bulkCopies.clear();
   for (auto &warp : warps)
     warp->reset();
 }

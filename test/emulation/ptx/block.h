@@ -44,6 +44,17 @@ public:
   };
   Barrier &barrier(uint32_t index) { return barriers[index]; }
 
+  /// A copy to shared memory whose bytes a barrier in memory counts.
+  struct BulkCopy {
+    std::byte *to;
+    const std::byte *from;
+    uint32_t bytes;
+    std::byte *barrier;
+  };
+  std::vector<BulkCopy> bulkCopies;
+  /// Does the copies of a barrier.
+  void performBulkCopies(const std::byte *barrier);
+
   const Launch &launch;
   std::vector<std::byte> shared;
   std::array<uint32_t, 3> position{};

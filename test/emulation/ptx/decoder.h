@@ -35,6 +35,9 @@ public:
   /// The mask of a predicate; `flip` becomes all ones where it is negated.
   uint32_t predicate(const Operand &operand, uint32_t &flip);
   uint32_t predicate(const Operand &operand);
+  /// What a name is: whether it is a predicate, and how many bytes a lane of its register has (0 where it is no register).
+  bool isPredicate(const Operand &operand);
+  unsigned bytesOfRegister(const Operand &operand);
   /// The slot of a register that may be wider than the type, and how many bytes it has. Immediates have those of the type.
   uint32_t wideSource(const Operand &operand, Type type, unsigned &bytes);
   uint32_t wideDestination(const Operand &operand, Type type, unsigned &bytes);

@@ -210,6 +210,16 @@ uint32_t Decoder::predicate(const Operand &operand, uint32_t &flip) {
   return source(plain, Type::Pred);
 }
 
+bool Decoder::isPredicate(const Operand &operand) {
+  std::optional<Register> found = findRegister(operand.name);
+  return found && found->type == Type::Pred;
+}
+
+unsigned Decoder::bytesOfRegister(const Operand &operand) {
+  std::optional<Register> found = findRegister(operand.name);
+  return found ? bytesOf(found->type) : 0;
+}
+
 uint32_t Decoder::predicate(const Operand &operand) {
   uint32_t flip = 0;
   uint32_t slot = predicate(operand, flip);

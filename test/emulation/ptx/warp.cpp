@@ -78,7 +78,8 @@ void Warp::reset() {
   pc = 0;
   join = kAllLanes;
   partings = 0;
-  asyncCopies = {};
+  copies.clear();
+  committedCopies = {};
   atBarrier = {};
 }
 

@@ -22,6 +22,16 @@ class Block;
 
 constexpr uint32_t kNumBarriers = 16;
 
+/// A copy to shared memory that a lane has begun and not yet waited for.
+struct PendingCopy {
+  uint32_t lane;
+  uint64_t group; // how many the lane had committed before
+  std::byte *to;
+  const std::byte *from;
+  uint32_t bytes;
+  uint32_t taken; // bytes that are read; zeros follow
+};
+
 class Warp {
 public:
   Warp(Block &block, uint32_t index);
@@ -75,8 +85,9 @@ public:
   uint64_t executed = 0;
   uint32_t pc = 0; // of the active lanes
   uint32_t active = 0;
-  uint32_t carry = 0;                    // the lanes' condition code
-  std::array<uint32_t, 2> asyncCopies{}; // groups of cp.async: begun, waited for
+  uint32_t carry = 0;                             // the lanes' condition code
+  std::vector<PendingCopy> copies;                // of cp.async, in their order
+  std::array<uint64_t, kLanes> committedCopies{}; // groups
 
 private:
   void park();

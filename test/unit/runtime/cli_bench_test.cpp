@@ -7,6 +7,7 @@
 
 #include "cli/profile.h"
 #include "core/language_model.h"
+#include "device_support.h"
 #include "io/json.h"
 
 namespace hone::test {
@@ -122,6 +123,27 @@ TEST_F(CliBench, ProfilePrintsSums) {
               AllOf(HasSubstr("forward [1, 1]: 2 calls, "), HasSubstr("forward [1, 2]: 1 calls, "),
                     HasSubstr("  hone.softmax.f32\n"), HasSubstr("  (generated code before hone.softmax.f32)\n"),
                     HasSubstr("  (generated code at the end)\n")));
+}
+
+TEST_F(CliBench, LeavesTheHostsMemoryOutOnADevice) {
+  writeToy(model, "cuda");
+  Json object = benchObject();
+  EXPECT_FALSE(object.contains("read_bandwidth_fraction"));
+  EXPECT_FALSE(object.contains("read_bandwidth_bytes_per_second"));
+  EXPECT_GT(object["achieved_bytes_per_second"], 0);
+  EXPECT_THAT(bench({}).out, HasSubstr("a token, in the GPU's memory)\n"));
+}
+
+TEST_F(CliBench, ProfileTimesTheKernelsOfADevice) {
+  writeToy(model, "cuda");
+  std::string path = temporary.file("trace.json");
+  Outcome outcome = bench({"--profile", path, "--profile", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("  toy_rows\n"), HasSubstr("  toy_logits\n")));
+  int64_t logits = 0;
+  for (const Json &event : eventsOf(path))
+    logits += event["name"] == "toy_logits";
+  EXPECT_EQ(logits, 3 * (1 + 3)) << "one a call, the repeat that is not counted included";
 }
 
 TEST_F(CliBench, ProfileIsRefusedBeforeTheWork) {

@@ -13,13 +13,6 @@
 
 namespace hone::test {
 
-/// The targets that this machine can run.
-#ifdef HONE_TEST_EMULATED_DRIVER
-inline constexpr const char *kTargets[] = {"cpu", "cuda"};
-#else
-inline constexpr const char *kTargets[] = {"cpu"};
-#endif
-
 /// A fat binary with one piece of PTX, as the toolkit's fatbinary lays it out without compression.
 inline std::string fatbinOf(const std::string &ptx) {
   struct {
@@ -46,14 +39,10 @@ inline std::string fatbinOf(const std::string &ptx) {
   return bytes + text;
 }
 
-#ifdef HONE_TEST_EMULATED_DRIVER
 /// The emulated driver is the one that the runtime finds from now on: the loader knows a library that is there by its name.
 inline void useEmulatedDriver() {
   ASSERT_NE(dlopen(HONE_TEST_EMULATED_DRIVER, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
 }
-#else
-inline void useEmulatedDriver() {}
-#endif
 
 /// What program/device_program.c offers.
 inline io::Manifest deviceManifest(io::Manifest manifest = toyManifest()) {

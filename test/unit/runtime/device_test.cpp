@@ -142,7 +142,7 @@ TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {
 
 TEST_F(Devices, AnotherChipIsRefused) {
   EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->chip = "sm_900"; }),
-              AllOf(HasSubstr("this artefact was built for sm_900; this GPU is an "), HasSubstr("(sm_")));
+              AllOf(HasSubstr("this artefact was built for sm_900, and this GPU, "), HasSubstr(", is sm_")));
 }
 
 TEST_F(Devices, FilesThatAreNoFatBinariesAreRefused) {

@@ -3,8 +3,9 @@
 //
 // Opening the driver of NVIDIA GPUs.
 
+#include "core/module.h"
 #include "cuda/driver.h"
-#include "support.h"
+#include "device_support.h"
 
 namespace hone::test {
 namespace {
@@ -17,6 +18,45 @@ TEST(Drivers, ThatAreMissingAreNamed) {
       messageOf(rt::cuda::Driver::open("libhone-none.so.1")),
       AllOf(HasSubstr("cannot use an NVIDIA GPU: the driver is not installed: "), HasSubstr("libhone-none.so.1")));
   EXPECT_THAT(messageOf(rt::cuda::Driver::open("libc.so.6")), HasSubstr("libc.so.6 has no function cuInit"));
+}
+
+/// What the statement says of an emulated GPU that a variable changes. The driver looks at its variables once, so that each of them
+/// needs a process of its own.
+class EmulatedDrivers : public testing::Test {
+protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  static void expect(const char *variable, const char *value, const std::function<std::string()> &messageOf,
+                     const std::string &message) {
+    setenv(variable, value, 1);
+    EXPECT_EXIT(std::exit((std::fputs(messageOf().c_str(), stderr), 0)), testing::ExitedWithCode(0),
+                HasSubstr(message));
+    unsetenv(variable);
+  }
+
+  static std::string open() { return messageOf(rt::cuda::Driver::open(HONE_TEST_EMULATED_DRIVER)); }
+};
+
+TEST_F(EmulatedDrivers, Open) { expect("HONE_EMULATED_DEVICES", "1", open, "OK"); }
+
+TEST_F(EmulatedDrivers, WithoutAGpuAreRefused) {
+  expect("HONE_EMULATED_DEVICES", "0", open, "cannot use an NVIDIA GPU: the driver finds none");
+}
+
+TEST_F(EmulatedDrivers, ThatAreTooOldAreRefused) {
+  expect("HONE_EMULATED_DRIVER_VERSION", "11080", open,
+         "cannot use an NVIDIA GPU: expected a driver for CUDA 12.0 or newer, but the installed one is for 11.8");
+}
+
+TEST_F(EmulatedDrivers, WithoutRoomForWeightsAreNamed) {
+  TemporaryFolder temporary;
+  std::string folder = temporary.file("toy.hone");
+  auto load = [&] {
+    writeToy(folder, "cuda");
+    return messageOf(rt::Module::load(folder));
+  };
+  expect("HONE_EMULATED_MEMORY", "128", load,
+         "cannot allocate 256 bytes of GPU memory for the weights: 128 of 128 bytes are free");
 }
 
 } // namespace

@@ -209,7 +209,7 @@ TEST_P(Sessions, NeedAnEntryThatExists) {
   EXPECT_THAT(messageOf(Session::create(module, "backward")), HasSubstr("no entry 'backward'"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Sessions, testing::ValuesIn(kTargets),
+INSTANTIATE_TEST_SUITE_P(Targets, Sessions, testing::Values("cpu", "cuda"),
                          [](const auto &target) { return std::string(target.param); });
 
 } // namespace

@@ -140,25 +140,41 @@ void writePosition(const Head<Elements> &head, const Layout &layout, int64_t s, 
   }
 }
 
+/// Asks for the lines that writePosition writes. Words of a key lie a line apart, and nothing else hides what fetching them takes.
+template <typename Elements, typename Layout>
+void askForPosition(const Head<Elements> &head, const Layout &layout, int64_t position) {
+  const auto *to = head.memory + layout.ofPosition(position);
+  for (int64_t d = 0; d < head.size; d += Elements::word)
+    __builtin_prefetch(to + layout.ofElement(d), 1, 3);
+}
+
+/// The rows of one sequence and head of `fresh`, and where `cache` has it. Rows of heads are counted sequence after sequence.
+template <typename Elements> Head<Elements> headOf(const hone_tensor &fresh, const hone_tensor &cache, int64_t row) {
+  int64_t sequence = row / fresh.sizes[1], number = row % fresh.sizes[1];
+  return {floats(fresh) + sequence * fresh.strides[0] + number * fresh.strides[1], fresh.strides[2], fresh.strides[3],
+          fresh.sizes[3],
+          static_cast<typename Elements::Bits *>(cache.data) + sequence * cache.strides[0] + number * cache.strides[1]};
+}
+
 template <typename Elements, template <typename> typename Writer>
 void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
   using Blocks = Writer<Elements>;
   const hone_tensor &fresh = operands[0], &cache = operands[1];
   if (isAbsent(fresh))
     return;
-  int64_t first = ints[0], heads = fresh.sizes[1], count = fresh.sizes[2], size = fresh.sizes[3];
+  int64_t first = ints[0], count = fresh.sizes[2], size = fresh.sizes[3];
   typename Blocks::Layout layout(Elements::word, size);
   // A task is what goes into one run of positions of a head. Heads follow each other, as their rows mostly do in memory: so the
   // hardware asks for what comes next, and stays in the same pages.
   int64_t firstRun = first / kRunPositions, runs = (first + count - 1) / kRunPositions - firstRun + 1;
-  int64_t rows = fresh.sizes[0] * heads, tasks = rows * runs;
+  int64_t rows = fresh.sizes[0] * fresh.sizes[1], tasks = rows * runs;
+  constexpr int64_t ahead = 2; // heads: as many lines as a core fetches at once
 #pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
   for (int64_t task = 0; task < tasks; ++task) {
-    int64_t row = task % rows, run = firstRun + task / rows, sequence = row / heads, number = row % heads;
-    Head<Elements> head = {floats(fresh) + sequence * fresh.strides[0] + number * fresh.strides[1], fresh.strides[2],
-                           fresh.strides[3], size,
-                           static_cast<typename Elements::Bits *>(cache.data) + sequence * cache.strides[0] +
-                               number * cache.strides[1]};
+    int64_t row = task % rows, run = firstRun + task / rows;
+    auto head = headOf<Elements>(fresh, cache, row);
+    if (count == 1 && row + ahead < rows)
+      askForPosition(headOf<Elements>(fresh, cache, row + ahead), layout, first);
     int64_t position = larger(first, run * kRunPositions);
     int64_t end = smaller(first + count, (run + 1) * kRunPositions);
     while (position < end)

