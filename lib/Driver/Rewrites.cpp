@@ -237,6 +237,8 @@ static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
 }
 
 LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (options.target == "cuda" && !options.force) // no kernel of CUDA reads weights without their zeros
+    return success();
   FailureOr<SmallVector<int64_t>> rows = getRows(options.tuneFor, loc);
   if (failed(rows))
     return failure();
