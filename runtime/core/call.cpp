@@ -5,6 +5,8 @@
 
 #include "core/call.h"
 
+#include "core/communicator.h"
+
 #include <utility>
 
 namespace hone::rt {
@@ -52,6 +54,7 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   memory.pool.endCall();
   absl::Status status = finish();
   if (!status.ok()) {
+    failRanks();
     if (state)
       state->rollback();
     return status;

@@ -56,9 +56,8 @@ static Layer findLayer(Value value) {
     value = value.getDefiningOp()->getOperand(0);
   }
   auto kernel = value.getDefiningOp<hrt::KernelOp>();
-  bool adds =
-      kernel && value.hasOneUse() && hasResidual(kernel.getName()) &&
-      cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
+  bool adds = kernel && value.hasOneUse() && hasResidual(kernel.getName()) &&
+              cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
   if (adds && !ShapedType::isDynamic(columns) && getColumns(value) == columns)
     layer.kernel = kernel;
   return layer;
