@@ -356,4 +356,24 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
+  let summary = "Split layers over several processes, each of which has a part of the weights";
+  let description = [{
+    Tensor parallelism (Shoeybi et al. 2019, "Megatron-LM"): each of `ranks` processes computes with its part of the heads of
+    attention, by groups that share keys, of the hidden channels of feed-forward blocks, and of the rows of products that the
+    model returns. Weights before are split by rows, weights behind by columns; what these add up, `shard.all_reduce` adds up
+    over the ranks, and biases are added then. The module gets the grid `@ranks` of the upstream dialect `shard`, and parameters
+    of which ranks have parts `hone.shards`. State is split with the heads that it belongs to. Arguments and results of
+    functions stay whole: `shard.all_slice` and `shard.all_gather` are beside them. All else is the same on all ranks, and the
+    module is the program of each.
+
+    A product that shares its weight with an embedding gets a copy of it first. A layer that cannot be split stays whole on
+    each rank, with a remark; it is an error if none can. Parts of integers with a scale a group are whole groups.
+  }];
+  let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "processes that the model is split over">];
+  let statistics = [Statistic<"numLayers", "num-layers-sharded", "Number of layers that ranks share">,
+                    Statistic<"numParams", "num-params-sharded", "Number of parameters of which ranks have parts">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::shard::ShardDialect"];
+}
+
 #endif // HONE_TRANSFORMS_PASSES_TD

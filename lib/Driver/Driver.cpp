@@ -8,12 +8,14 @@
 #include "Calibrate.h"
 #include "CompileReport.h"
 #include "CompressFlags.h"
+#include "FlagChecks.h"
 #include "Inspect.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
+#include "hone/io/manifest.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
@@ -150,6 +152,10 @@ struct CompileFlags {
                       cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
+  cl::opt<int64_t> ranks{
+      "tensor-parallel",
+      cl::desc("Split the model over N processes, which run the artefact together by MPI (default: 1)"), cl::init(1),
+      cl::value_desc("N"), cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
   ReportFlags report{compileCommand};
@@ -187,11 +193,6 @@ static void printDiagnostic(Diagnostic &diagnostic) {
   print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes())
     print(note);
-}
-
-static int fail(const llvm::Twine &reason) {
-  llvm::errs() << "hone: error: " << reason << '\n';
-  return 1;
 }
 
 /// What was printed must have arrived; LLVM's own complaint about it would be a crash.
@@ -276,10 +277,14 @@ static std::string checkTarget(const CompileFlags &flags) {
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
     return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+  if (isCuda && flags.ranks != 1)
+    return "unsupported --tensor-parallel with --target=cuda; supported: 1";
   return "";
 }
 
 static int runCompile(const CompileFlags &flags) {
+  if (failed(checkRange(flags.ranks, io::kMostRanks)))
+    return 1;
   if (std::string error = checkTarget(flags); !error.empty())
     return fail(error);
   CompileOptions options;
@@ -303,6 +308,7 @@ static int runCompile(const CompileFlags &flags) {
   options.tuneFor = flags.tuneFor;
   options.force = flags.force;
   options.passPipeline = flags.passPipeline;
+  options.ranks = flags.ranks;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   if (flags.printPipeline)
@@ -310,17 +316,6 @@ static int runCompile(const CompileFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) {
     return compileWithReport(options, flags.report.get(flags.quiet), &context);
   });
-}
-
-/// Fails with a message where an option that was given is outside of its range.
-static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
-  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
-    return success();
-  bool isBounded = most != std::numeric_limits<int64_t>::max();
-  fail("expected --" + option.ArgStr + " to be a whole number " +
-       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
-       std::to_string(option));
-  return failure();
 }
 
 static int runCalibrate(const CalibrateFlags &flags) {

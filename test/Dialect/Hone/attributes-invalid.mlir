@@ -73,7 +73,7 @@ hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.slots}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.shards, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----
