@@ -12,24 +12,11 @@ import pathlib
 import sys
 import tempfile
 
-import numpy as np
-
 import sessions
 import suite
 
 KNOWN = pathlib.Path(__file__).with_name("models.known")
 TOLERANCE = 1e-4  # f32 in another order of summation, over a few layers
-
-
-def cases_of(path, folder):
-    """The stored cases, or a copy without what is not specified."""
-    stored, caches = path.with_suffix(".npz"), suite.windowed_caches(path)
-    if not caches:
-        return stored
-    arrays = dict(np.load(stored))
-    suite.clear_rows_not_held(arrays, caches)
-    np.savez(folder / "cases.npz", **arrays)
-    return folder / "cases.npz"
 
 
 def check(path, build):
@@ -38,7 +25,7 @@ def check(path, build):
         folder = pathlib.Path(name)
         artefact = folder / "model.hone"
         suite.run_tool([tools / "hone", "compile", path, "-o", artefact])
-        suite.run_tool([tools / "hone-run", "run", artefact, "--cases", cases_of(path, folder),
+        suite.run_tool([tools / "hone-run", "run", artefact, "--cases", suite.cases_of(path, folder),
                         "--rtol", TOLERANCE, "--atol", TOLERANCE])
         sessions.check(path, artefact, build / "lib" / "libhone_rt.so")
 

@@ -116,6 +116,17 @@ def clear_rows_not_held(arrays, caches):
             array[:, :, rows_held(tokens, array.shape[2], caches[output]):] = 0
 
 
+def cases_of(path, folder):
+    """The file of a model's stored cases, or a copy in `folder` without what is not specified."""
+    stored, caches = path.with_suffix(".npz"), windowed_caches(path)
+    if not caches:
+        return stored
+    arrays = dict(np.load(stored))
+    clear_rows_not_held(arrays, caches)
+    np.savez(folder / "cases.npz", **arrays)
+    return folder / "cases.npz"
+
+
 def read_known(path):
     """Cases that are known to fail, with the reason of each: lines `case: reason`."""
     known = {}

@@ -19,6 +19,8 @@ namespace hone {
 static constexpr int64_t kMostHeadValues = 512;
 /// What rows of a weight begin at multiples of.
 static constexpr int64_t kRowBytes = 16;
+/// Inputs that a lane takes at once, and the fewest that share a scale.
+static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32;
 
 static bool arePlainFloats(ValueRange values) {
   return llvm::all_of(values, [](Value value) {
@@ -43,16 +45,43 @@ static Type getRowType(Value weight) {
       return {};
   }
   bool isAligned = type.getRank() == 2 && type.getDimSize(1) * getElementBytes(element) % kRowBytes == 0;
-  return isAligned && !getFloatName(element).empty() ? element : Type();
+  return isAligned ? element : Type();
+}
+
+/// The encoding of a weight whose levels kernels read where they lie, or null: whole words for each lane, and groups of a power of two.
+/// They leave activations as they are, which is right unless rounding them is part of what the product means.
+static AffineAttr getLevels(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding());
+  if (!affine || affine.getTransposed() || (affine.getBits() != 4 && affine.getBits() != 8) ||
+      (affine.getActivations() != 0 && !affine.getAtLeast()))
+    return {};
+  int64_t group = affine.getGroup();
+  bool areGroups = group == 0 || (group >= kLeastGroup && llvm::isPowerOf2_64(group));
+  return areGroups && type.getDimSize(1) % kLaneInputs == 0 ? affine : AffineAttr();
+}
+
+/// The last word of the kernel that reads a weight; empty where none does.
+static std::string getFormat(Value weight) {
+  if (AffineAttr affine = getLevels(weight))
+    return "affine" + std::to_string(affine.getBits());
+  Type rows = getRowType(weight);
+  return rows ? getFloatName(rows).str() : "";
 }
 
 /// act(x · weightᵀ + bias) · factor
 static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
-  Type rows = getRowType(weight);
-  if (!rows || !arePlainFloats({x, bias, factor}))
+  std::string format = getFormat(weight);
+  if (format.empty() || !arePlainFloats({x, bias, factor}))
     return {};
-  return {
-      ("cuda.linear." + getFloatName(rows)).str(), {x, weight, bias, factor, /*residual=*/Value()}, {activation}, {}};
+  Choice choice{"cuda.linear." + format, {x, weight}, {activation}, {}};
+  if (AffineAttr affine = getLevels(weight)) {
+    if (!affine.getHasZeros())
+      choice.inputs.push_back(/*zeros=*/Value());
+    choice.ints.append({affine.getGroup(), affine.getIsSigned()});
+  }
+  choice.inputs.append({bias, factor, /*residual=*/Value()});
+  return choice;
 }
 
 static Choice choose(AttentionOp op) {
@@ -90,17 +119,21 @@ static Choice choose(Operation *op) {
   return {"cuda.rope.f32", {rope.getX(), rope.getCos(), rope.getSin()}, {rope.getInterleaved()}, {}};
 }
 
+static bool areRead(ArrayRef<Value> weights) {
+  return llvm::none_of(weights, [](Value weight) { return getFormat(weight).empty(); });
+}
+
 /// A feed-forward block as calls of products, each with what follows it, or null.
 static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
-  if (auto mlp = dyn_cast<MlpOp>(op); mlp && getRowType(mlp.getUp()) && getRowType(mlp.getDown()) &&
+  if (auto mlp = dyn_cast<MlpOp>(op); mlp && areRead({mlp.getUp(), mlp.getDown()}) &&
                                       arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
     Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
     return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
-  if (!mlp || !getRowType(mlp.getGate()) || !getRowType(mlp.getUp()) || !getRowType(mlp.getDown()) ||
+  if (!mlp || !areRead({mlp.getGate(), mlp.getUp(), mlp.getDown()}) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
   Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));

@@ -15,9 +15,9 @@
 
 namespace hone::cuda {
 
-/// cuda.linear.f32, .f16, .bf16: x[..., K], weight[N, K] of the kernel's type with rows that begin at multiples of 16 bytes, zeros
-/// between them (denseRowStride of packing/pack_linear.h), bias[N] or absent, factor[..., N] or absent, residual[..., N] or
-/// absent → y[..., N]; ints {activation}.
+/// cuda.linear.f32, .f16, .bf16: x[..., K], weight[N, K'] of the kernel's type, K' ≥ K and zeros behind the K-th column, bias[N] or
+/// absent, factor[..., N] or absent, residual[..., N] or absent → y[..., N]; ints {activation}. A weight whose rows are not whole
+/// and aligned pieces of 16 bytes (paddedInputs of packing/pack_linear.h) is copied in each call.
 ///   y = act(x · Wᵀ + bias) · factor + residual
 ///   activation: 0 none, 1 relu, 2 silu x · σ(x), 3 gelu x · Φ(x), 4 gelu by tanh (Hendrycks and Gimpel, 2016)
 /// y overlaps neither x, factor nor residual. A gated MLP is two calls: act(x · Gᵀ) is the factor of x · Uᵀ.
@@ -35,6 +35,12 @@ void linearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, c
 void linearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.linear.affine8, .affine4: cuda.linear.u8 and .u4 with weight, scales and zeros or absent as the planes of a #hone.affine of 8
+/// or 4 bits that is not transposed: rows begin at multiples of 4 bytes, and K is a multiple of eight; ints {activation, group,
+/// signed}: group 0 or a power of two from 32 on. Packed levels are read in longer pieces.
+void linearAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] f32 or absent, sinks[Hq] f32 or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or
 /// absent → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none. Dv is at most 512.
@@ -45,6 +51,8 @@ void linearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, con
 ///   j > p - window
 ///   out = sum of exp(logit) · value / (exp(sinks[h]) + sum of exp(logit)), over the visible keys
 /// A query that sees no key, or only keys with a logit of -inf, gives 0.
+/// Where query, key and value are of the same 16 bits, weights are rounded to them. Other heads of up to 128 numbers are multiplied
+/// as sums of two numbers of bf16, and those of more in f32.
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// cuda.rms_norm.f32: x[..., N], weight[N] or absent → y[..., N]; ints {unit_offset}, floats {epsilon}. y may be x.

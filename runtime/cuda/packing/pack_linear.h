@@ -4,7 +4,7 @@
 // Weights of linear layers as device kernels read them: rows of outputs, inputs in the order in which lanes multiply them.
 // Host code without CUDA: the compiler calls it when it writes an artefact.
 //
-//   f32, f16, bf16   [output][input]           rows filled up with zeros to multiples of 16 bytes
+//   f32, f16, bf16   [output][input]           inputs filled up with zeros to multiples of 16 bytes
 //   levels           [output][chunk][64 bytes] a chunk is 64 inputs of u8 or 128 of u4; the last one is filled up
 //   scales, zeros    [output][group]           as many groups as whole chunks have; filled up with 0
 //
@@ -20,8 +20,8 @@
 
 namespace hone::cuda {
 
-/// Numbers from an output to the next of a plain weight whose elements have `elementBytes` bytes.
-constexpr int64_t denseRowStride(int64_t inputs, int64_t elementBytes) {
+/// Inputs of a plain weight whose elements have `elementBytes` bytes, those included that are zero to fill up 16 bytes.
+constexpr int64_t paddedInputs(int64_t inputs, int64_t elementBytes) {
   int64_t unit = 16 / elementBytes;
   return (inputs + unit - 1) / unit * unit;
 }

@@ -5,6 +5,10 @@
 hone.param @up : tensor<16x8xf32, #hone.stored<bf16, transposed>> = #hone.external<"weights.bin", 0, 256>
 hone.param @gate : tensor<16x8xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 256, 256>
 hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 512, 256>
+hone.param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
+hone.param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
 // A constant of different elements is a parameter.
@@ -25,6 +29,30 @@ func.func @layers(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %down = hone.get_param @down : tensor<8x16xf32, #hone.stored<bf16>>
   %y = hone.gated_mlp silu %n, gate(%gate), up(%up), down(%down) : (tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<bf16>>, tensor<16x8xf32, #hone.stored<bf16, transposed>>, tensor<8x16xf32, #hone.stored<bf16>>) -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
+}
+
+// Levels are read where they lie: planes, group and sign.
+// CHECK-LABEL: @levels
+// CHECK: hrt.kernel "cuda.linear.affine4" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x32xi8>, tensor<16x2xf16>, tensor<16x1xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 0, 1] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<64x16xi8>, tensor<64x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+func.func @levels(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = hone.get_param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>>
+  %v = hone.get_param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>>
+  %h = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>>) -> tensor<?x16xf32>
+  %y = hone.linear %h, %v : (tensor<?x16xf32>, tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>>) -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}
+
+// Levels of 3 bits have no kernel, and no kernel rounds activations where that is part of what a product means.
+// CHECK-LABEL: @other_levels
+// CHECK-NOT: hrt.kernel
+// CHECK: return
+func.func @other_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
+  %v = hone.get_param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
+  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
+  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
+  return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
 }
 
 // Rows of 12 bytes do not begin at multiples of 16.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <new>
 #include <string>
 
 using namespace hone::emulation;
@@ -197,9 +198,14 @@ HONE_DRIVER_API cuDevicePrimaryCtxRetain(Context **context, int device) {
   Call call(false);
   if (call && !call.driver.hasDevice(device))
     return kInvalidDevice;
-  if (call)
+  if (!call)
+    return call.status;
+  try {
     *context = call.driver.retain(device);
-  return call.status;
+    return kSuccess;
+  } catch (const std::bad_alloc &) {
+    return kOutOfMemory; // the system does not let a process reserve that many addresses
+  }
 }
 
 HONE_DRIVER_API cuDevicePrimaryCtxRelease_v2(int device) {

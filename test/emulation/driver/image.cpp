@@ -54,6 +54,11 @@ Result refuse(const char *why) {
   return kNotSupported;
 }
 
+/// PTX for sm_90a is for that chip alone, other PTX for newer ones too.
+bool runsOn(PtxTarget target, int chip) {
+  return target.exact ? target.architecture == chip : target.architecture <= chip;
+}
+
 struct Choice {
   std::string_view ptx;
   int architecture = 0;
@@ -61,9 +66,9 @@ struct Choice {
   bool compressed = false; // there is PTX that cannot be read
 };
 
-Choice choose(const std::byte *at, uint64_t bytes, int chip) {
+Choice choose(const std::byte *at, uint64_t size, int chip) {
   Choice choice;
-  const std::byte *end = at + bytes;
+  const std::byte *end = at + size;
   while (end - at >= static_cast<ptrdiff_t>(sizeof(EntryHeader))) {
     EntryHeader entry;
     std::memcpy(&entry, at, sizeof entry);
@@ -73,11 +78,11 @@ Choice choose(const std::byte *at, uint64_t bytes, int chip) {
     bool sameMajor = architecture / 10 == chip / 10;
     if (entry.kind == kElfKind && sameMajor && architecture <= chip)
       choice.cubin = true;
+    std::string_view bytes(reinterpret_cast<const char *>(at) + entry.headerBytes, entry.bytes);
     if (entry.kind == kPtxKind && architecture <= chip && (entry.flags & kCompressed) != 0)
       choice.compressed = true;
-    else if (entry.kind == kPtxKind && architecture <= chip && architecture > choice.architecture)
-      choice = {std::string_view(reinterpret_cast<const char *>(at) + entry.headerBytes, entry.bytes), architecture,
-                choice.cubin, choice.compressed};
+    else if (entry.kind == kPtxKind && architecture > choice.architecture && runsOn(targetOf(bytes), chip))
+      choice = {bytes, architecture, choice.cubin, choice.compressed};
     at += entry.headerBytes + entry.bytes;
   }
   return choice;
@@ -146,8 +151,7 @@ Result selectPtx(const void *image, int chip, int driverVersion, std::string &te
   }
   if (Result result = checkVersion(text, driverVersion); result != kSuccess)
     return result;
-  PtxTarget target = targetOf(text);
-  if (target.architecture > chip || (target.exact && target.architecture != chip))
+  if (!runsOn(targetOf(text), chip))
     return fatbin ? kNoBinaryForGpu : kInvalidPtx;
   return kSuccess;
 }

@@ -15,48 +15,41 @@ struct Wide {
   uint64_t words[2];
 };
 
-/// The lanes of a full warp often read numbers that lie side by side: one check, and one copy.
-template <class T> std::byte *contiguous(Warp &warp, const Inst &inst, uint32_t mask, const uint64_t *addresses) {
-  if (mask != kAllLanes || inst.space != Space::Global || (addresses[0] & (sizeof(T) - 1)) != 0)
-    return nullptr;
+const std::byte *placeOf(uint64_t origin, uint64_t address) {
+  return reinterpret_cast<const std::byte *>(origin + address);
+}
+
+/// Whether numbers of a full warp lie side by side, as they often do: one copy brings them all.
+template <class T> bool areContiguous(uint32_t mask, const uint64_t *addresses) {
   uint64_t apart = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane)
     apart |= addresses[lane] ^ (addresses[0] + lane * sizeof(T));
-  const DeviceMemory &memory = *warp.block.launch.memory;
-  constexpr uint64_t kBytes = kLanes * sizeof(T);
-  return apart == 0 && memory.holds(addresses[0], kBytes) ? memory.bytes(addresses[0]) : nullptr;
+  return mask == kAllLanes && apart == 0;
+}
+
+template <class T, class R> R readAs(const std::byte *place) {
+  T value;
+  std::memcpy(&value, place, sizeof value);
+  if constexpr (sizeof(T) == sizeof(R))
+    return std::bit_cast<R>(value);
+  else
+    return static_cast<R>(value);
 }
 
 /// Loads numbers of type T into registers of type R; Inst::list are the registers of a vector.
 template <class T, class R> void load(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t addresses[kLanes];
-  addressesOf(warp, inst, mask, 1, addresses);
+  uint64_t origin = resolveLanes(warp, inst, mask, 1, sizeof(T) * inst.count, addresses);
   if constexpr (sizeof(T) == sizeof(R)) {
-    if (inst.count == 1) {
-      if (const std::byte *from = contiguous<T>(warp, inst, mask, addresses)) {
-        std::memcpy(warp.at<R>(inst.list[0]), from, kLanes * sizeof(T));
-        return;
-      }
+    if (inst.count == 1 && areContiguous<T>(mask, addresses)) {
+      std::memcpy(warp.at<R>(inst.list[0]), placeOf(origin, addresses[0]), kLanes * sizeof(T));
+      return;
     }
-  }
-  R values[kLanes];
-  const std::byte *places[kLanes];
-  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    uint32_t lane = firstLane(lanes);
-    places[lane] = locate(warp, inst.space, lane, addresses[lane], sizeof(T) * inst.count);
   }
   for (uint32_t i = 0; i < inst.count; ++i) {
     R *d = warp.at<R>(inst.list[i]);
-    for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
-      uint32_t lane = firstLane(lanes);
-      T value;
-      std::memcpy(&value, places[lane] + i * sizeof(T), sizeof value);
-      if constexpr (sizeof(T) == sizeof(R))
-        std::memcpy(&values[lane], &value, sizeof value);
-      else
-        values[lane] = static_cast<R>(value);
-    }
-    eachLane(mask, [&](uint32_t lane) { d[lane] = values[lane]; });
+    uint64_t begin = origin + i * sizeof(T);
+    eachLane(mask, [=, &addresses](uint32_t lane) { d[lane] = readAs<T, R>(placeOf(begin, addresses[lane])); });
   }
 }
 
@@ -79,19 +72,19 @@ template <class T, class R> void loadParameter(Warp &warp, const Inst &inst, uin
 /// Stores the low bytes of registers, which are op[2] bytes each.
 template <class T> void store(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t addresses[kLanes];
-  addressesOf(warp, inst, mask, 1, addresses);
+  uint64_t origin = resolveLanes(warp, inst, mask, 1, sizeof(T) * inst.count, addresses);
   uint32_t stride = inst.op[2];
-  if (inst.count == 1 && stride == sizeof(T)) {
-    if (std::byte *to = contiguous<T>(warp, inst, mask, addresses)) {
-      std::memcpy(to, warp.at<T>(inst.list[0]), kLanes * sizeof(T));
-      return;
-    }
+  if (inst.count == 1 && stride == sizeof(T) && areContiguous<T>(mask, addresses)) {
+    std::memcpy(reinterpret_cast<std::byte *>(origin + addresses[0]), warp.at<T>(inst.list[0]), kLanes * sizeof(T));
+    return;
   }
-  for (; mask != 0; mask &= mask - 1) {
-    uint32_t lane = firstLane(mask);
-    std::byte *to = locate(warp, inst.space, lane, addresses[lane], sizeof(T) * inst.count);
-    for (uint32_t i = 0; i < inst.count; ++i)
-      std::memcpy(to + i * sizeof(T), warp.at<std::byte>(inst.list[i]) + lane * stride, sizeof(T));
+  for (uint32_t i = 0; i < inst.count; ++i) {
+    const std::byte *a = warp.at<std::byte>(inst.list[i]);
+    uint64_t begin = origin + i * sizeof(T);
+    for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+      uint32_t lane = firstLane(lanes);
+      std::memcpy(reinterpret_cast<std::byte *>(begin + addresses[lane]), a + lane * stride, sizeof(T));
+    }
   }
 }
 

@@ -96,13 +96,116 @@ std::byte *locateBytes(Warp &warp, uint32_t lane, uint64_t address, uint64_t byt
   return memory.bytes(address);
 }
 
-void locateLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, std::byte **places) {
-  uint64_t addresses[kLanes];
+namespace {
+
+// Lanes that lie farther apart are checked one by one.
+constexpr uint64_t kNear = 16384;
+
+Space spaceOf(const DeviceMemory &memory, uint64_t address) {
+  if (memory.owns(address))
+    return Space::Global;
+  if (address - kSharedWindow < kWindowBytes)
+    return Space::Shared;
+  if (address - kLocalWindow < kWindowBytes)
+    return Space::Local;
+  return address - kParamWindow < kWindowBytes ? Space::Param : Space::Generic;
+}
+
+/// What generic addresses of a space have more than its own.
+uint64_t windowOf(Space space) {
+  return space == Space::Shared ? kSharedWindow : space == Space::Local ? kLocalWindow : 0;
+}
+
+struct Span {
+  uint64_t least;
+  uint64_t most;
+  uint64_t bits; // of all addresses
+};
+
+Span spanOf(const uint64_t *addresses) {
+  // No address has its highest bit set that is one; compared as signed numbers, such a one is the least.
+  int64_t least = static_cast<int64_t>(addresses[0]);
+  int64_t most = least;
+  uint64_t bits = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    auto address = static_cast<int64_t>(addresses[lane]);
+    least = address < least ? address : least;
+    most = address > most ? address : most;
+    bits |= addresses[lane];
+  }
+  return {static_cast<uint64_t>(least), static_cast<uint64_t>(most), bits};
+}
+
+bool holdsLanes(const DeviceMemory &memory, Span span, uint64_t bytes, const uint64_t *addresses) {
+  if (span.most - span.least < kNear)
+    return memory.holds(span.least, span.most - span.least + bytes);
+  bool all = true;
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    all &= memory.holds(addresses[lane], bytes);
+  return all;
+}
+
+/// Checks all lanes together, with addresses of their space; false where one of them may be wrong.
+bool resolveTogether(Warp &warp, Space space, Span span, uint64_t bytes, uint64_t *addresses, uint64_t &origin) {
+  const Launch &launch = warp.block.launch;
+  auto beginning = [](const std::byte *data) { return reinterpret_cast<uint64_t>(data); };
+  switch (space) {
+  case Space::Global:
+    origin = beginning(launch.memory->bytes(0));
+    return holdsLanes(*launch.memory, span, bytes, addresses);
+  case Space::Shared:
+    origin = beginning(warp.block.shared.data());
+    return within(span.most, bytes, warp.block.shared.size());
+  case Space::Local: {
+    uint64_t size = launch.kernel->localBytes;
+    origin = beginning(warp.local);
+    if (!within(span.most, bytes, size))
+      return false;
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      addresses[lane] += lane * size;
+    return true;
+  }
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+uint64_t resolveLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, uint64_t *addresses) {
+  addressesOf(warp, inst, mask, at, addresses);
+  // Lanes that do not take part are where the first one is.
+  for (uint32_t rest = ~mask; rest != 0; rest &= rest - 1)
+    addresses[firstLane(rest)] = addresses[firstLane(mask)];
+  Span span = spanOf(addresses);
+  Space space = inst.space;
+  bool together = (span.bits & (bytes - 1)) == 0 && static_cast<int64_t>(span.least) >= 0;
+  if (together && space == Space::Generic) {
+    const DeviceMemory &memory = *warp.block.launch.memory;
+    space = spaceOf(memory, span.least);
+    together = space == spaceOf(memory, span.most);
+    uint64_t window = together ? windowOf(space) : 0;
+    span.least -= window, span.most -= window;
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      addresses[lane] -= window;
+  }
+  uint64_t origin = 0;
+  if (together && resolveTogether(warp, space, span, bytes, addresses, origin))
+    return origin;
+  // One by one: who is wrong says so.
   addressesOf(warp, inst, mask, at, addresses);
   for (; mask != 0; mask &= mask - 1) {
     uint32_t lane = firstLane(mask);
-    places[lane] = locate(warp, inst.space, lane, addresses[lane], bytes);
+    addresses[lane] = reinterpret_cast<uint64_t>(locate(warp, inst.space, lane, addresses[lane], bytes));
   }
+  return 0;
+}
+
+void locateLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, std::byte **places) {
+  uint64_t addresses[kLanes];
+  uint64_t origin = resolveLanes(warp, inst, mask, at, bytes, addresses);
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    places[lane] = reinterpret_cast<std::byte *>(origin + addresses[lane]);
 }
 
 } // namespace hone::emulation

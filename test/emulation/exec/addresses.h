@@ -19,7 +19,11 @@ std::byte *locate(Warp &warp, Space space, uint32_t lane, uint64_t address, uint
 /// The same for bytes of global memory, of any number and at any address.
 std::byte *locateBytes(Warp &warp, uint32_t lane, uint64_t address, uint64_t bytes);
 
-/// Both of it for the lanes of a mask.
+/// Both of it for the lanes of a mask: afterwards `origin + addresses[lane]` is where a lane's bytes lie. Lanes that touch one allocation, or
+/// memory of their block, are checked together.
+uint64_t resolveLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, uint64_t *addresses);
+
+/// The same, with a pointer for each lane.
 void locateLanes(Warp &warp, const Inst &inst, uint32_t mask, unsigned at, uint64_t bytes, std::byte **places);
 
 } // namespace hone::emulation

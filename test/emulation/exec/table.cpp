@@ -26,8 +26,6 @@ InstructionDecoder instructionDecoder(std::string_view root) {
       {"addc", decodeArithmetic},
       {"subc", decodeArithmetic},
       {"madc", decodeArithmetic},
-      {"mul24", decodeArithmetic},
-      {"mad24", decodeArithmetic},
       {"copysign", decodeArithmetic},
       {"dp4a", decodeDotProduct},
       {"dp2a", decodeDotProduct},

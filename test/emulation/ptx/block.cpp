@@ -5,6 +5,7 @@
 
 #include "ptx/block.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <list>
@@ -22,7 +23,7 @@ constexpr uint64_t kPatience = uint64_t{1} << 22;
 constexpr size_t kMostResident = 16;
 // Below so many threads another thread of the host costs more than it brings.
 constexpr uint64_t kWorthAThread = 4096;
-constexpr int kFill = 0xff;
+constexpr std::byte kFill{0xff};
 
 std::string describe(const Block &block, const Warp &warp, const std::string &what) {
   const Kernel &kernel = *block.launch.kernel;
@@ -47,7 +48,7 @@ void Block::begin(uint64_t index) {
   position = {static_cast<uint32_t>(index % launch.grid[0]),
               static_cast<uint32_t>(index / launch.grid[0] % launch.grid[1]),
               static_cast<uint32_t>(index / launch.grid[0] / launch.grid[1])};
-  std::memset(shared.data(), kFill, shared.size());
+  std::fill(shared.begin(), shared.end(), kFill);
   barriers = {};
   bulkCopies.clear();
   for (auto &warp : warps)
@@ -137,11 +138,12 @@ namespace {
 /// One thread of the host: it takes blocks from a counter until none are left.
 class Worker {
 public:
-  Worker(const Launch &launch, std::atomic<uint64_t> &next) : launch(launch), next(next) {}
+  Worker(const Launch &launch, std::atomic<uint64_t> &next, const std::atomic<bool> &stopped)
+      : launch(launch), next(next), stopped(stopped) {}
 
   uint64_t run() {
     uint64_t executed = 0;
-    while (beginAnother() || !resident.empty()) {
+    while (!stopped && (beginAnother() || !resident.empty())) {
       std::unique_ptr<Block> block = std::move(resident.front());
       resident.pop_front();
       uint64_t before = block->executed();
@@ -169,6 +171,7 @@ private:
 
   const Launch &launch;
   std::atomic<uint64_t> &next;
+  const std::atomic<bool> &stopped; // by a fault: blocks may wait for one that never ends
   std::list<std::unique_ptr<Block>> resident;
   std::list<std::unique_ptr<Block>> idle;
 };
@@ -178,13 +181,14 @@ private:
 uint64_t execute(const Launch &launch) {
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> executed{0};
+  std::atomic<bool> stopped{false};
   std::mutex mutex;
   std::exception_ptr fault;
   auto work = [&] {
     try {
-      executed += Worker(launch, next).run();
+      executed += Worker(launch, next, stopped).run();
     } catch (...) {
-      next = launch.blocks();
+      stopped = true;
       std::lock_guard lock(mutex);
       if (!fault)
         fault = std::current_exception();

@@ -17,6 +17,8 @@ constexpr uint64_t kAlignment = 512;
 // Addresses that are not used again at once show uses of memory that was freed.
 constexpr uint64_t kRangesPerLimit = 4;
 constexpr int kFill = 0xff;
+// Runs of more granules are looked up in the list of allocations.
+constexpr uint64_t kFewGranules = 80;
 
 uint64_t reserve(uint64_t bytes, int protection) {
   void *range = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -97,6 +99,15 @@ void DeviceMemory::mark(uint64_t at, uint64_t bytes, bool live) {
 }
 
 bool DeviceMemory::holdsMany(uint64_t at, uint64_t bytes) const {
+  // Between two allocations there is always a granule that belongs to neither.
+  uint64_t first = at / kGranule;
+  uint64_t last = (at + bytes - 1) / kGranule;
+  if (last - first < kFewGranules) {
+    for (uint64_t granule = first; granule < last; ++granule)
+      if (valid[granule] != kGranule)
+        return false;
+    return (at + bytes - 1) % kGranule < valid[last];
+  }
   auto next = allocations.upper_bound(at);
   if (next == allocations.begin())
     return false;

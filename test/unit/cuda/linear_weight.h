@@ -16,34 +16,40 @@ struct LevelKind {
   int64_t group = 0;
   bool hasZeros = false;
   int32_t scaleType = HONE_F32;
+  bool isSigned = false; // of what is not packed
 };
 
 class LinearWeight {
 public:
-  /// `format`: "f32", "f16", "bf16", "u8" or "u4".
-  LinearWeight(const std::string &format, int64_t outputs, int64_t inputs, const LevelKind &kind, std::mt19937 &random)
+  /// `format`: "f32", "f16", "bf16", "u8", "u4", "affine8" or "affine4". `layout` is that of a weight without levels, which is packed where it is Aligned.
+  LinearWeight(const std::string &format, int64_t outputs, int64_t inputs, const LevelKind &kind, Layout layout,
+               std::mt19937 &random)
       : weight({0}), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
     if (isQuantized(format))
-      quantize({format == "u4" ? 4 : 8, outputs, inputs, kind.group}, kind, random);
+      quantize({format.ends_with('4') ? 4 : 8, outputs, inputs, kind.group}, kind, format.starts_with('u'), random);
     else
-      fill(format == "f32" ? HONE_F32 : format == "f16" ? HONE_F16 : HONE_BF16, outputs, random);
+      fill(format == "f32" ? HONE_F32 : format == "f16" ? HONE_F16 : HONE_BF16, outputs, layout, random);
   }
 
-  static bool isQuantized(std::string_view format) { return format.starts_with('u'); }
+  static bool isQuantized(std::string_view format) { return format.starts_with('u') || format.starts_with('a'); }
   bool isQuantized() const { return weight.dtype == HONE_U8; }
   double at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * inputs + k)]; }
 
   Tensor weight, scales = Tensor::absent(), zeros = Tensor::absent();
 
 private:
-  void fill(int32_t dtype, int64_t outputs, std::mt19937 &random) {
-    weight = Tensor({outputs, inputs}, dtype, Layout::Aligned).randomize(random);
-    for (int64_t n = 0; n < outputs; ++n)
-      for (int64_t k = 0; k < inputs; ++k)
-        values[static_cast<size_t>(n * inputs + k)] = weight.at({n, k});
+  void fill(int32_t dtype, int64_t outputs, Layout layout, std::mt19937 &random) {
+    bool isPacked = layout == Layout::Aligned;
+    weight = Tensor({outputs, isPacked ? cuda::paddedInputs(inputs, bytesOf(dtype)) : inputs}, dtype, layout);
+    std::normal_distribution<double> normal;
+    weight.forEach([&](const std::vector<int64_t> &index) {
+      weight.set(index, index[1] < inputs ? normal(random) : 0);
+      if (index[1] < inputs)
+        values[static_cast<size_t>(index[0] * inputs + index[1])] = weight.at(index);
+    });
   }
 
-  void quantize(const cuda::LevelShape &shape, const LevelKind &kind, std::mt19937 &random) {
+  void quantize(const cuda::LevelShape &shape, const LevelKind &kind, bool isPacked, std::mt19937 &random) {
     int32_t most = (1 << shape.bits) - 1;
     std::uniform_int_distribution<int32_t> level(0, most);
     std::uniform_real_distribution<double> scale(0.5 / most, 2.0 / most);
@@ -60,12 +66,36 @@ private:
         int64_t group = kind.group > 0 ? k / kind.group : 0;
         values[i] = givenScales.at({n, group}) * (levels[i] - givenZeros.at({n, group}));
       }
+    if (!isPacked)
+      return layOut(shape, kind, levels, givenScales, givenZeros);
     weight = Tensor({shape.outputs, shape.chunks(), 64}, HONE_U8);
     weight.memory.resize(static_cast<size_t>(shape.bytes()));
     packLevels(shape, levels.data(), inputs, 1, weight.memory);
     scales = packed(shape, givenScales);
     if (kind.hasZeros)
       zeros = packed(shape, givenZeros);
+  }
+
+  /// Planes as #hone.affine has them: levels one behind the other, rows filled up to whole groups.
+  void layOut(const cuda::LevelShape &shape, const LevelKind &kind, const std::vector<uint8_t> &levels,
+              const Tensor &givenScales, const Tensor &givenZeros) {
+    int64_t row = kind.group > 0 ? shape.givenGroups() * kind.group : inputs;
+    int32_t flip = kind.isSigned ? 1 << (shape.bits - 1) : 0;
+    auto planeOf = [&](int64_t count, auto level) {
+      Tensor plane({shape.outputs, (count * shape.bits + 7) / 8}, HONE_U8);
+      std::ranges::fill(plane.memory, uint8_t{0});
+      for (int64_t n = 0; n < shape.outputs; ++n)
+        for (int64_t i = 0; i < count; ++i)
+          plane.memory[static_cast<size_t>(n * plane.sizes[1] + i * shape.bits / 8)] |=
+              static_cast<uint8_t>((level(n, i) ^ flip) << i * shape.bits % 8);
+      return plane;
+    };
+    weight = planeOf(
+        row, [&](int64_t n, int64_t k) { return k < inputs ? levels[static_cast<size_t>(n * inputs + k)] : 0; });
+    scales = givenScales;
+    if (kind.hasZeros)
+      zeros = planeOf(shape.givenGroups(),
+                      [&](int64_t n, int64_t g) { return static_cast<int32_t>(givenZeros.at({n, g})); });
   }
 
   static Tensor packed(const cuda::LevelShape &shape, const Tensor &given) {

@@ -3,6 +3,8 @@
 //
 // Plans, index arithmetic and packing of device kernels, on the host.
 
+#include "cuda/kernels/attention/exact.h"
+#include "cuda/kernels/attention/flash.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
@@ -141,6 +143,67 @@ TEST(ManyRowsPlanTest, SlabsAreWholeTiles) {
   EXPECT_EQ(outputsOfSlab(151936, 8200) % kTileOutputs, 0);
   EXPECT_EQ(outputsOfSlab(151936, int64_t{1} << 30), kTileOutputs);
   EXPECT_EQ(outputsOfSlab(300, 0), 300);
+}
+
+TEST(AttentionPlanTest, VisibleKeysAreThoseOfThePredicate) {
+  for (int64_t keys : {1, 7, 12})
+    for (bool causal : {false, true})
+      for (int64_t window : {-1, 0, 1, 5})
+        for (int64_t begin : {0, 3, 20})
+          for (int64_t end : {0, 5, 12})
+            for (int64_t prefix : {0, 4})
+              for (int64_t position = 0; position < keys; ++position) {
+                KeyRange range = visibleKeys(position, keys, causal, window, begin, end, prefix);
+                for (int64_t j = 0; j < keys; ++j) {
+                  bool expected = begin <= j && j < end && (!causal || j <= position || j < prefix) &&
+                                  (window < 0 || j > position - window);
+                  EXPECT_EQ(range.begin <= j && j < range.end, expected);
+                }
+              }
+}
+
+TEST(AttentionPlanTest, SplitsCoverTheKeys) {
+  for (int64_t blocks : {1, 8, 132, 100000})
+    for (int64_t keys : {0, 1, 255, 256, 1000, 65536, 1000000}) {
+      int32_t splits = splitsOf(blocks, keys, 132, 3);
+      EXPECT_GE(splits, 1);
+      EXPECT_GE(keysOfSplit(keys, splits, kFlashKeys) * splits, keys);
+      EXPECT_EQ(keysOfSplit(keys, splits, kFlashKeys) % kFlashKeys, 0);
+      if (blocks >= 400)
+        EXPECT_EQ(splits, 1) << "rows alone fill the device";
+      if (blocks == 8 && keys == 65536)
+        EXPECT_GE(splits * blocks, 3 * 132) << "one token over a long cache must fill the device";
+    }
+}
+
+TEST(AttentionPlanTest, FlashFits) {
+  for (int32_t size : {64, 128})
+    for (int32_t rowWarps : {1, 4})
+      for (int32_t queryPlanes : {1, 2}) {
+        EXPECT_LE(flashSharedBytes(size, rowWarps, 1, queryPlanes), 99 * 1024); // sm_86 and sm_89
+        EXPECT_LE(flashSharedBytes(size, rowWarps, 2, 2), 99 * 1024);
+      }
+  EXPECT_LE(3 * (flashSharedBytes(128, 1, 1, 2) + 1024), 228 * 1024) << "three blocks a multiprocessor of sm_90";
+  EXPECT_EQ(flashSize(129, 64), 0);
+  EXPECT_EQ(flashSize(65, 64), 128);
+  EXPECT_EQ(planFlash(128, 128, 1, 8).rowWarps, 1);
+  EXPECT_EQ(planFlash(128, 128, 512, 4).tiles, 32);
+}
+
+TEST(AttentionPlanTest, MatricesAreReadFromEveryBank) {
+  for (int32_t size : {64, 128}) {
+    std::set<int32_t> places;
+    for (int32_t part = 0; part < size / 8; ++part)
+      for (int32_t first = 0; first < kFlashKeys; first += 8) {
+        std::set<int32_t> banks;
+        for (int32_t row = first; row < first + 8; ++row) {
+          banks.insert(flashByte(size, row, part) % 128 / 16);
+          EXPECT_TRUE(places.insert(flashByte(size, row, part)).second);
+        }
+        EXPECT_EQ(banks.size(), 8u);
+      }
+    EXPECT_EQ(static_cast<int32_t>(places.size()) * 16, flashTileBytes(size, 1));
+  }
 }
 
 TEST(PackLinearTest, EveryLevelHasItsOwnBits) {

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
 namespace hone::test {
 
@@ -26,11 +25,15 @@ struct DriverFunctions {
   int (*cuFuncSetAttribute)(void *, int, int);
   int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                         void **);
-  int (*cuMemAlloc_v2)(uint64_t *, size_t);
-  int (*cuMemFree_v2)(uint64_t);
+  int (*cuMemAllocAsync)(uint64_t *, size_t, void *);
+  int (*cuMemFreeAsync)(uint64_t, void *);
   int (*cuMemcpyHtoD_v2)(uint64_t, const void *, size_t);
   int (*cuMemcpyDtoH_v2)(void *, uint64_t, size_t);
   int (*cuGetErrorName)(int, const char **);
+  int (*cuEventCreate)(void **, unsigned);
+  int (*cuEventRecord)(void *, void *);
+  int (*cuEventSynchronize)(void *);
+  int (*cuEventElapsedTime)(float *, void *, void *);
 };
 
 static bool openDriver(DriverFunctions &driver, std::string &reason) {
@@ -49,8 +52,9 @@ static bool openDriver(DriverFunctions &driver, std::string &reason) {
 #define HONE_FIND(function) find(driver.function, #function)
   HONE_FIND(cuInit), HONE_FIND(cuDeviceGet), HONE_FIND(cuDeviceGetAttribute), HONE_FIND(cuDevicePrimaryCtxRetain);
   HONE_FIND(cuCtxSetCurrent), HONE_FIND(cuCtxSynchronize), HONE_FIND(cuModuleLoadData), HONE_FIND(cuModuleGetFunction);
-  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuMemAlloc_v2), HONE_FIND(cuMemFree_v2);
-  HONE_FIND(cuMemcpyHtoD_v2), HONE_FIND(cuMemcpyDtoH_v2), HONE_FIND(cuGetErrorName);
+  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuMemAllocAsync), HONE_FIND(cuMemFreeAsync);
+  HONE_FIND(cuMemcpyHtoD_v2), HONE_FIND(cuMemcpyDtoH_v2), HONE_FIND(cuGetErrorName), HONE_FIND(cuEventCreate);
+  HONE_FIND(cuEventRecord), HONE_FIND(cuEventSynchronize), HONE_FIND(cuEventElapsedTime);
 #undef HONE_FIND
   if (reason.empty() && driver.cuInit(0) != 0)
     reason = std::string(name) + ": no device that can be used";
@@ -99,7 +103,6 @@ void *TestDevice::functionOf(const cuda::DeviceFunction &function) {
 
 void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) {
   void *found = functionOf(function);
-  ASSERT_LE(shape.shared, static_cast<uint32_t>(deviceLimits.sharedBytes)) << function.name;
   if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     check(driver.cuFuncSetAttribute(found, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
   check(driver.cuLaunchKernel(found, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
@@ -109,27 +112,43 @@ void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::Launch
 
 void *TestDevice::acquire(uint64_t bytes) {
   uint64_t memory = 0;
-  check(driver.cuMemAlloc_v2(&memory, bytes), "cuMemAlloc");
+  check(driver.cuMemAllocAsync(&memory, bytes, nullptr), "cuMemAllocAsync");
   ++acquired;
   return reinterpret_cast<void *>(memory);
 }
 
 void TestDevice::release(void *memory) {
-  check(driver.cuCtxSynchronize(), "what was enqueued");
-  check(driver.cuMemFree_v2(reinterpret_cast<uint64_t>(memory)), "cuMemFree");
+  check(driver.cuMemFreeAsync(reinterpret_cast<uint64_t>(memory), nullptr), "cuMemFreeAsync");
   --acquired;
 }
 
 void TestDevice::call(std::string_view kernel, const std::vector<hone_tensor> &operands,
                       const std::vector<int64_t> &ints, const std::vector<double> &floats) {
   hone_kernel_fn function = cuda::findKernel(kernel);
-  ASSERT_NE(function, nullptr) << kernel;
-  int64_t before = acquired;
+  if (!function) {
+    std::fprintf(stderr, "no kernel %s\n", std::string(kernel).c_str());
+    std::exit(1);
+  }
   hone_call call = {};
   call.runtime = this;
   function(&call, operands.data(), ints.data(), floats.data());
-  check(driver.cuCtxSynchronize(), "what was enqueued");
-  EXPECT_EQ(acquired, before) << kernel << " keeps memory";
+}
+
+void TestDevice::wait() { check(driver.cuCtxSynchronize(), "what was enqueued"); }
+
+void TestDevice::beginMeasurement() {
+  for (void *&event : events)
+    if (!event)
+      check(driver.cuEventCreate(&event, 0), "cuEventCreate");
+  check(driver.cuEventRecord(events[0], nullptr), "cuEventRecord");
+}
+
+double TestDevice::endMeasurement() {
+  float milliseconds = 0;
+  check(driver.cuEventRecord(events[1], nullptr), "cuEventRecord");
+  check(driver.cuEventSynchronize(events[1]), "what was enqueued");
+  check(driver.cuEventElapsedTime(&milliseconds, events[0], events[1]), "cuEventElapsedTime");
+  return 1000.0 * milliseconds;
 }
 
 void *TestDevice::upload(const std::vector<uint8_t> &bytes) {

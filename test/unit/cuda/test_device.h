@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A device for parity tests: the driver of the machine, or an emulated one, without the rest of the runtime.
+// A device for parity tests and benchmarks: the driver of the machine, or an emulated one, without the rest of the runtime.
 
 #ifndef HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
 #define HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
@@ -28,14 +28,27 @@ public:
   void release(void *memory) override;
   cuda::DeviceLimits limits() const override { return deviceLimits; }
 
-  /// Calls a kernel of the table and waits for it. Memory that it acquired and did not release fails the test.
+  /// Enqueues a kernel of the table.
   void call(std::string_view kernel, const std::vector<hone_tensor> &operands, const std::vector<int64_t> &ints,
             const std::vector<double> &floats);
+  void wait();
+
+  /// Microseconds that the device takes for what `enqueue` enqueues.
+  template <typename Enqueue> double measure(Enqueue enqueue) {
+    beginMeasurement();
+    enqueue();
+    return endMeasurement();
+  }
+
+  /// How many pieces of memory are acquired and not released.
+  int64_t piecesHeld() const { return acquired; }
 
   void *upload(const std::vector<uint8_t> &bytes);
   void download(void *memory, std::vector<uint8_t> &bytes);
 
 private:
+  void beginMeasurement();
+  double endMeasurement();
   explicit TestDevice(const DriverFunctions &driver);
   void check(int result, const char *what) const;
   int32_t attribute(int number) const;
@@ -46,6 +59,7 @@ private:
   cuda::DeviceLimits deviceLimits = {};
   std::map<uint32_t, void *> modules;
   int64_t acquired = 0;
+  void *events[2] = {};
 };
 
 } // namespace hone::test

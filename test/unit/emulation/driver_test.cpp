@@ -66,6 +66,17 @@ TEST(EmulatedDriver, ThreadsThatWaitForeverAreAFault) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("all threads wait for threads that never come"));
 }
 
+TEST(EmulatedDriver, AFaultEndsBlocksThatWaitForOthers) {
+  Device device;
+  device.loadFile("kernels.ptx");
+  DevicePointer flag = device.upload(std::vector<int>(1));
+  ASSERT_EQ(device.launch("waits", {{8, 1, 1}, {1024, 1, 1}}, flag),
+            kSuccess); // as much as goes to two threads of the host
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(device.synchronize(), kIllegalAddress);
+  testing::internal::GetCapturedStderr();
+}
+
 TEST(EmulatedDriverDeathTest, HostCannotTouchDeviceMemory) {
   Device device;
   DevicePointer x = device.upload(std::vector<int>{1, 2, 3});

@@ -209,10 +209,10 @@ TEST(Fatbins, HaveThePtxThatIsNearestToTheChip) {
          "ELF");
   append(entries, 1, 70, ptxFor("sm_70", "for_70"));
   append(entries, 1, 86, ptxFor("sm_86", "for_86"));
-  append(entries, 1, 90, ptxFor("sm_90", "for_90"));
+  append(entries, 1, 90, ptxFor("sm_90a", "for_90"));
   std::string fatbin = finished(entries);
-  for (auto [chip, kernel] :
-       {std::pair("sm_80", "for_70"), std::pair("sm_89", "for_86"), std::pair("sm_100", "for_90")}) {
+  for (auto [chip, kernel] : {std::pair("sm_80", "for_70"), std::pair("sm_89", "for_86"), std::pair("sm_90", "for_90"),
+                              std::pair("sm_100", "for_86")}) {
     Device device({{"HONE_EMULATED_CHIP", chip}});
     void *module = nullptr;
     void *function = nullptr;

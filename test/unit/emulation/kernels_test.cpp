@@ -161,6 +161,38 @@ TEST_F(Kernels, TakesStructuresAndLocalArrays) {
   EXPECT_EQ(device.download<int>(counter, 1)[0], 5); // each module has variables of its own
 }
 
+TEST_F(Kernels, CallsFunctionsWhereLanesPart) {
+  constexpr int kThreads = 50;
+  constexpr int kLength = 6;
+  std::vector<float> x(kThreads + kLength);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = i % 11 == 7 ? -1.0f : static_cast<float>(i);
+  DevicePointer sums = device.allocate(kThreads * sizeof(double));
+  DevicePointer counts = device.allocate(kThreads * sizeof(int));
+  DevicePointer chosen = device.allocate(kThreads * sizeof(int));
+  ASSERT_EQ(device.launch("calls", {{1, 1, 1}, {kThreads, 1, 1}}, device.upload(x), kLength, sums, counts, chosen), 0);
+  std::vector<double> sum = device.download<double>(sums, kThreads);
+  std::vector<int> count = device.download<int>(counts, kThreads);
+  std::vector<int> choice = device.download<int>(chosen, kThreads);
+  for (int k = 0; k < kThreads; ++k) {
+    double expected = 0.5;
+    int counted = 100;
+    for (int i = 0; k % 3 != 0 && i < kLength; ++i) {
+      if (x[k + i] < 0) {
+        expected -= 1;
+        break;
+      }
+      expected += x[k + i];
+      ++counted;
+    }
+    EXPECT_EQ(sum[k], expected) << k;
+    EXPECT_EQ(count[k], counted) << k;
+    int v = k + 1000;
+    int choices[] = {v * 3, v ^ 0x55, v - 100, std::popcount(static_cast<unsigned>(v)), v << 2, v, -v, v / 7, 8, 9};
+    EXPECT_EQ(choice[k], choices[k % 10]) << k;
+  }
+}
+
 TEST_F(Kernels, ComputesFunctions) {
   constexpr int kCount = 300;
   std::vector<float> x = numbers(kCount, 5);

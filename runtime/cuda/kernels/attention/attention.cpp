@@ -8,6 +8,7 @@
 #include "../kernels.h"
 #include "../row_view.h"
 #include "exact.h"
+#include "flash.h"
 
 namespace hone::cuda {
 namespace {
@@ -24,8 +25,10 @@ View4 viewOf(const hone_tensor &tensor) {
   return view;
 }
 
-template <typename Element> const Element *listOf(const hone_tensor &tensor) {
-  return isAbsent(tensor) ? nullptr : static_cast<const Element *>(tensor.data);
+template <typename Element> ListView<Element> listOf(const hone_tensor &tensor) {
+  if (isAbsent(tensor))
+    return {};
+  return {static_cast<const Element *>(tensor.data), tensor.strides[0]};
 }
 
 AttentionArguments argumentsOf(const hone_tensor *operands, const int64_t *ints, const double *floats) {
@@ -87,12 +90,62 @@ void runExact(KernelDevice &device, AttentionArguments args) {
   joinSplits(device, args);
 }
 
+/// Whether keys and values can be copied as they are into the tiles that matrix units read.
+bool areTiles(const AttentionArguments &args) {
+  return args.key.dtype == args.value.dtype && args.key.dtype != HONE_F32 && args.key.isVector && args.value.isVector &&
+         args.size % 8 == 0 && args.valueSize % 8 == 0;
+}
+
+/// Functions for one pair of types: by size 64 or 128, and by warps that divide rows, 1 or 4.
+struct FlashFunctions {
+  const char *names[2][2];
+  int32_t cachePlanes, queryPlanes;
+};
+
+const FlashFunctions &flashFunctions(const AttentionArguments &args) {
+  static constexpr FlashFunctions f16 = {
+      {{"flash_f16_64_1", "flash_f16_64_4"}, {"flash_f16_128_1", "flash_f16_128_4"}}, 1, 1};
+  static constexpr FlashFunctions bf16 = {
+      {{"flash_bf16_64_1", "flash_bf16_64_4"}, {"flash_bf16_128_1", "flash_bf16_128_4"}}, 1, 1};
+  static constexpr FlashFunctions split = {
+      {{"flash_split_64_1", "flash_split_64_4"}, {"flash_split_128_1", "flash_split_128_4"}}, 1, 2};
+  static constexpr FlashFunctions wide = {
+      {{"flash_double_64_1", "flash_double_64_4"}, {"flash_double_128_1", "flash_double_128_4"}}, 2, 2};
+  if (areTiles(args) && args.query.dtype == args.key.dtype)
+    return args.key.dtype == HONE_F16 ? f16 : bf16;
+  return areTiles(args) && args.key.dtype == HONE_BF16 ? split : wide;
+}
+
+void runFlash(KernelDevice &device, AttentionArguments args) {
+  FlashPlan plan = planFlash(args.size, args.valueSize, args.queries, args.queryHeads / args.keyHeads);
+  const FlashFunctions &functions = flashFunctions(args);
+  constexpr int32_t kResidents = 3; // blocks of a multiprocessor by their shared memory
+  int64_t heads = args.sequences * args.keyHeads;
+  divideKeys(device, args, splitsOf(plan.tiles * heads, args.keys, device.limits().multiprocessors, kResidents),
+             kFlashKeys);
+  void *pointers[] = {&args};
+  device.launch(
+      {kFlashFatbin, functions.names[plan.size == 128][plan.rowWarps == 4]},
+      {{static_cast<uint32_t>(plan.tiles), static_cast<uint32_t>(heads), static_cast<uint32_t>(args.splits)},
+       {32 * kFlashWarps, 1, 1},
+       static_cast<uint32_t>(flashSharedBytes(plan.size, plan.rowWarps, functions.cachePlanes, functions.queryPlanes))},
+      pointers);
+  joinSplits(device, args);
+}
+
+/// Matrix units take heads of up to 128 numbers, and a grid so many blocks along y.
+bool fitsFlash(const AttentionArguments &args) {
+  return flashSize(args.size, args.valueSize) != 0 && args.keys > 0 &&
+         args.sequences * args.keyHeads <= kMostBlocksAlongY;
+}
+
 } // namespace
 
 void attentionF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
   if (isAbsent(operands[9]))
     return;
-  runExact(kernelDevice(call), argumentsOf(operands, ints, floats));
+  AttentionArguments args = argumentsOf(operands, ints, floats);
+  (fitsFlash(args) ? runFlash : runExact)(kernelDevice(call), args);
 }
 
 } // namespace hone::cuda

@@ -22,15 +22,23 @@ struct View4 {
   }
 };
 
+/// One number for each head or sequence; data is null where absent.
+template <typename Element> struct ListView {
+  const Element *data;
+  int64_t stride;
+
+  HONE_HOST_DEVICE Element at(int64_t i, Element absent) const { return data ? data[i * stride] : absent; }
+};
+
 /// Keys begin … end - 1.
 struct KeyRange {
   int64_t begin, end;
 };
 
 struct AttentionArguments {
-  View4 query, key, value, bias, out;        // bias.data null where absent
-  const float *alibi, *sinks;                // of query heads, or null
-  const int64_t *keyBegin, *keyEnd, *prefix; // of sequences, or null
+  View4 query, key, value, bias, out;         // bias.data null where absent
+  ListView<float> alibi, sinks;               // of query heads
+  ListView<int64_t> keyBegin, keyEnd, prefix; // of sequences
   int64_t sequences, queryHeads, keyHeads, queries, keys;
   int64_t window; // -1: none
   int32_t size, valueSize, causal, splits;

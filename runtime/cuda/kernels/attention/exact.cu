@@ -80,13 +80,13 @@ private:
 
   /// Sinks count with the first split.
   __device__ void writeRow() {
-    bool hasSink = args.sinks && split == 0;
-    float most = hasSink ? args.sinks[row.head] : -infinity(), total = hasSink ? 1 : 0, factors[kExactWarps];
+    bool hasSink = args.sinks.data && split == 0;
+    float most = hasSink ? args.sinks.at(row.head, 0) : -infinity(), total = hasSink ? 1 : 0, factors[kExactWarps];
     int stride = args.valueSize + 2;
     for (int i = 0; i < kExactWarps; ++i)
       most = larger(most, sums[i * stride]);
     if (hasSink)
-      total = weightOf(args.sinks[row.head], most);
+      total = weightOf(args.sinks.at(row.head, 0), most);
 #pragma unroll
     for (int i = 0; i < kExactWarps; ++i) {
       factors[i] = weightOf(sums[i * stride], most);

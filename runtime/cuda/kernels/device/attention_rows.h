@@ -19,8 +19,8 @@ struct QueryRow {
 
   __device__ QueryRow(const AttentionArguments &args, int64_t sequence, int64_t head, int64_t query, int64_t split)
       : sequence(sequence), head(head), query(query), position(args.keys - args.queries + query) {
-    visible = visibleKeys(position, args.keys, args.causal, args.window, args.keyBegin ? args.keyBegin[sequence] : 0,
-                          args.keyEnd ? args.keyEnd[sequence] : args.keys, args.prefix ? args.prefix[sequence] : 0);
+    visible = visibleKeys(position, args.keys, args.causal, args.window, args.keyBegin.at(sequence, 0),
+                          args.keyEnd.at(sequence, args.keys), args.prefix.at(sequence, 0));
     int64_t first = split * args.splitKeys;
     visible.begin = visible.begin > first ? visible.begin : first;
     visible.end = visible.end < first + args.splitKeys ? visible.end : first + args.splitKeys;
@@ -35,8 +35,8 @@ struct QueryRow {
 __device__ inline float logitOf(const AttentionArguments &args, const QueryRow &row, float product, int64_t key) {
   if (args.softcap > 0)
     product = args.softcap * tanhf(product / args.softcap);
-  if (args.alibi)
-    product += args.alibi[row.head] * static_cast<float>(key - row.position);
+  if (args.alibi.data)
+    product += args.alibi.at(row.head, 0) * static_cast<float>(key - row.position);
   if (args.bias.data)
     product +=
         loadNumber(args.bias.data, args.bias.offset(row.sequence, row.head, row.query) + key * args.bias.strides[3],

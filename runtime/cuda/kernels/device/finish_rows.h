@@ -14,8 +14,8 @@ namespace hone::cuda {
 
 /// Applies bias, activation, factor and residual to a sum and stores the number.
 __device__ inline void finishNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
-  if (args.bias)
-    sum += loadNumber(args.bias, output, args.biasType);
+  if (args.bias.data)
+    sum += loadNumber(args.bias.data, output * args.bias.inner, args.bias.dtype);
   float value = activate(sum, args.activation);
   if (args.factor.data)
     value *= loadNumber(args.factor.data, args.factor.offset(row) + output * args.factor.inner, args.factor.dtype);

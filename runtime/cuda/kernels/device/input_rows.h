@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H
 
 #include "numbers.h"
+#include "weights.h"
 
 namespace hone::cuda {
 
@@ -37,15 +38,18 @@ template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, c
 template <bool Split> struct Inputs {
   uint32_t high[4], low[Split ? 4 : 1];
 
-  __device__ explicit Inputs(const RawInputs<Split> &raw) {
+  __device__ Inputs(const RawInputs<Split> &raw, PairOrder order) {
+    bool areHalves = order == PairOrder::Halves;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if constexpr (Split) {
-        float a = __uint_as_float(raw.words[2 * i]), b = __uint_as_float(raw.words[2 * i + 1]);
+        float a = __uint_as_float(raw.words[areHalves ? i : 2 * i]);
+        float b = __uint_as_float(raw.words[areHalves ? i + 4 : 2 * i + 1]);
         high[i] = pairBf16(a, b);
         low[i] = pairBf16(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
       } else {
-        high[i] = raw.words[i];
+        high[i] =
+            areHalves ? __byte_perm(raw.words[i / 2], raw.words[i / 2 + 2], i % 2 ? 0x7632 : 0x5410) : raw.words[i];
       }
     }
   }

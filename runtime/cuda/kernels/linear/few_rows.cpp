@@ -12,11 +12,11 @@
 namespace hone::cuda {
 namespace {
 
-int32_t chunkInputs(Format format) { return format == Format::U4 ? 128 : format == Format::U8 ? 64 : 32; }
+int32_t chunkInputs(Format format) { return !hasLevels(format) ? 32 : bitsOf(format) == 4 ? 128 : 64; }
 
 /// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
 const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
-  static constexpr const char *names[5][2][3] = {
+  static constexpr const char *names[7][2][3] = {
       {},
       {{"few_rows_f16_1x1", "few_rows_f16_2x1", "few_rows_f16_2x2"}},
       {{"few_rows_bf16_1x1", "few_rows_bf16_2x1", "few_rows_bf16_2x2"},
@@ -24,8 +24,18 @@ const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan)
       {{"few_rows_u8_1x1", "few_rows_u8_2x1", "few_rows_u8_2x2"},
        {"few_rows_u8_split_1x1", "few_rows_u8_split_2x1", "few_rows_u8_split_2x2"}},
       {{"few_rows_u4_1x1", "few_rows_u4_2x1", "few_rows_u4_2x2"},
-       {"few_rows_u4_split_1x1", "few_rows_u4_split_2x1", "few_rows_u4_split_2x2"}}};
+       {"few_rows_u4_split_1x1", "few_rows_u4_split_2x1", "few_rows_u4_split_2x2"}},
+      {{"few_rows_affine8_1x1", "few_rows_affine8_2x1", "few_rows_affine8_2x2"},
+       {"few_rows_affine8_split_1x1", "few_rows_affine8_split_2x1", "few_rows_affine8_split_2x2"}},
+      {{"few_rows_affine4_1x1", "few_rows_affine4_2x1", "few_rows_affine4_2x2"},
+       {"few_rows_affine4_split_1x1", "few_rows_affine4_split_2x1", "few_rows_affine4_split_2x2"}}};
   return names[static_cast<int>(format)][isSplit][plan.rowTiles + plan.columnTiles - 2];
+}
+
+uint32_t matrixFatbin(Format format) {
+  if (!hasLevels(format))
+    return kFewRowsPlainFatbin;
+  return format == Format::U8 || format == Format::U4 ? kFewRowsPackedFatbin : kFewRowsAffineFatbin;
 }
 
 const char *exactFunction(Format format, const ExactRowsPlan &plan) {
@@ -49,7 +59,7 @@ LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t wa
 Launch planMatrix(Format format, bool isSplit, const LinearArguments &args, int32_t multiprocessors) {
   FewRowsPlan plan =
       planFewRows(args.rows, args.outputs, divideUp(args.inputs, chunkInputs(format)), isSplit, multiprocessors);
-  return {{kFewRowsMatrixFatbin, matrixFunction(format, isSplit, plan)},
+  return {{matrixFatbin(format), matrixFunction(format, isSplit, plan)},
           shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, fewRowsSharedBytes(plan)),
           plan.slices};
 }

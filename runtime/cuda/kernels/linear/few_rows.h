@@ -26,7 +26,7 @@ struct FewRowsPlan {
 /// bf16 on the way, which is dear beside weights of few bits, so that two tiles share it.
 ///
 /// Memory is what takes time, so that each multiprocessor shall have 32 warps or, where there is less work, all there is:
-/// a warp keeps 4 KiB of weights on the way (few_rows_matrix.cu), and 4.8 TB/s · 0.8 µs on 132 multiprocessors are 29 KiB each.
+/// a warp keeps 4 KiB of weights on the way (few_rows_kernel.h), and 4.8 TB/s · 0.8 µs on 132 multiprocessors are 29 KiB each.
 HONE_HOST_DEVICE constexpr FewRowsPlan planFewRows(int64_t rows, int64_t outputs, int64_t chunks, bool convertsInputs,
                                                    int32_t multiprocessors) {
   FewRowsPlan plan = {1, rows > 8 ? 2 : 1, 4, 0};

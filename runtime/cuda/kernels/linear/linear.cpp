@@ -3,9 +3,12 @@
 //
 // Linear layers: operands to arguments.
 
+#include "../copy_rows.h"
 #include "../kernel_device.h"
 #include "../kernels.h"
 #include "linear_format.h"
+
+#include <bit>
 
 namespace hone::cuda {
 namespace {
@@ -17,10 +20,9 @@ LinearArguments argumentsOf(const hone_tensor &x, const hone_tensor &weight, con
   args.rows = countRows(x);
   args.inputs = x.sizes[x.rank - 1];
   args.weight = static_cast<const char *>(weight.data);
-  const hone_tensor &bias = rest[0], &y = rest[3];
+  const hone_tensor &y = rest[3];
   args.outputs = y.sizes[y.rank - 1];
-  if (!isAbsent(bias))
-    args.bias = static_cast<const char *>(bias.data), args.biasType = bias.dtype;
+  args.bias = rowsOf(rest[0]);
   args.factor = rowsOf(rest[1]);
   args.residual = rowsOf(rest[2]);
   args.y = rowsOf(y);
@@ -37,10 +39,20 @@ void run(hone_call *call, Format format, const LinearArguments &args) {
 void runPlain(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
   const hone_tensor &weight = operands[1];
   LinearArguments args = argumentsOf(operands[0], weight, operands + 2, static_cast<int32_t>(ints[0]));
-  args.weightStride = weight.strides[0] * (format == Format::F32 ? 4 : 2);
+  RowView rows = rowsOf(weight);
+  int64_t bytes = bytesOf(rows.dtype);
+  bool isCopied = rows.data && args.rows > 0 && (!rows.isVector || rows.count * bytes % 16 != 0);
+  if (isCopied) {
+    rows = copyRows(kernelDevice(call), rows, args.outputs, rows.dtype);
+    args.weight = rows.data;
+  }
+  args.weightStride = rows.strides[2] * bytes;
   run(call, format, args);
+  if (isCopied)
+    kernelDevice(call).release(rows.data);
 }
 
+/// `ints`: activation, group, and where levels are as #hone.affine lays them out whether they are signed.
 void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
   const hone_tensor &weight = operands[1], &scales = operands[2], &zeros = operands[3];
   LinearArguments args = argumentsOf(operands[0], weight, operands + 4, static_cast<int32_t>(ints[0]));
@@ -48,8 +60,10 @@ void runLevels(hone_call *call, Format format, const hone_tensor *operands, cons
   args.scales = static_cast<const char *>(scales.data);
   args.scaleType = scales.dtype;
   args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
+  args.zeroStride = args.zeros ? zeros.strides[0] : 0;
   args.groups = static_cast<int32_t>(scales.sizes[1]);
-  args.group = static_cast<int32_t>(ints[1]);
+  args.groupShift = ints[1] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[1]));
+  args.isSigned = format == Format::Affine8 || format == Format::Affine4 ? static_cast<int32_t>(ints[2]) : 0;
   run(call, format, args);
 }
 
@@ -66,6 +80,12 @@ void linearBf16(hone_call *call, const hone_tensor *operands, const int64_t *int
 }
 void linearU8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runLevels(call, Format::U8, operands, ints);
+}
+void linearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine8, operands, ints);
+}
+void linearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine4, operands, ints);
 }
 void linearU4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runLevels(call, Format::U4, operands, ints);

@@ -12,14 +12,16 @@ namespace hone::cuda {
 
 /// The one argument of every linear kernel: y = act(x · Wᵀ + bias) · factor + residual.
 struct LinearArguments {
-  RowView x, factor, residual, y;
-  const char *weight, *scales, *bias; // bias null where absent
-  const uint8_t *zeros;               // null: the middle level
-  int64_t weightStride;               // bytes from an output to the next
+  RowView x, bias, factor, residual, y; // the bias is one row
+  const char *weight, *scales;
+  const uint8_t *zeros; // null: the middle level
+  int64_t weightStride; // bytes from an output to the next
+  int64_t zeroStride;   // the same of zero points
   int64_t rows, outputs, inputs;
-  int32_t biasType, scaleType; // hone_dtype
-  int32_t groups;              // scales of an output
-  int32_t group;               // inputs that share a scale; 0: all
+  int32_t scaleType;  // hone_dtype
+  int32_t groups;     // scales of an output
+  int32_t groupShift; // inputs that share a scale, as a power of two; 31: all
+  int32_t isSigned;   // levels and zero points are
   int32_t activation;
   int32_t slices; // warps of a block that share the outputs and divide the inputs
 };

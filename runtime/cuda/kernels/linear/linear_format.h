@@ -10,7 +10,13 @@
 
 namespace hone::cuda {
 
-enum class Format { F32, F16, Bf16, U8, U4 };
+/// Levels are packed (packing/pack_linear.h), or as #hone.affine lays them out.
+enum class Format { F32, F16, Bf16, U8, U4, Affine8, Affine4 };
+
+constexpr bool hasLevels(Format format) { return format >= Format::U8; }
+constexpr int32_t bitsOf(Format format) {
+  return format == Format::U4 || format == Format::Affine4 ? 4 : 8;
+} // of levels
 
 class KernelDevice;
 

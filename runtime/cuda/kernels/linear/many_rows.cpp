@@ -49,12 +49,11 @@ void skipOutputs(RowView &view, int64_t count) {
 LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
   layer.outputs = count;
   layer.weight += first * layer.weightStride;
-  if (layer.bias)
-    layer.bias += first * bytesOf(layer.biasType);
   if (layer.scales)
     layer.scales += first * layer.groups * bytesOf(layer.scaleType);
   if (layer.zeros)
-    layer.zeros += first * layer.groups;
+    layer.zeros += first * layer.zeroStride;
+  skipOutputs(layer.bias, first);
   skipOutputs(layer.factor, first);
   skipOutputs(layer.residual, first);
   skipOutputs(layer.y, first);
@@ -62,8 +61,8 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
 }
 
 PlaneView weightPlanes(KernelDevice &device, Format format, const LinearArguments &layer, const Planes &planes) {
-  if (format == Format::U8 || format == Format::U4)
-    return planesOfLevels(device, layer, format == Format::U4 ? 4 : 8, planes.weight);
+  if (hasLevels(format))
+    return planesOfLevels(device, layer, format, planes.weight);
   RowView rows = {};
   rows.data = const_cast<char *>(layer.weight);
   rows.dtype = format == Format::F32 ? HONE_F32 : HONE_F16;

@@ -4,7 +4,7 @@
 // Linear layers of many rows through matrix units: blocks of 64 or 128 rows by 128 outputs, eight warps.
 //
 // Numbers of more than 16 bits are two planes of bf16: x = xh + xl, W = wh + wl. Products xh · wh + xh · wl + xl · wh err by
-// about 2^-17 of x · W, and take three times the products of plain bf16.
+// at most 3 · 2^-16 of x · W, and take three times the products of plain bf16.
 //
 // Tiles of 32 inputs come by cp.async, three on their way while one is multiplied. A warp has 64 rows by 32 (or 16)
 // outputs: for a step of 16 inputs 16 products from 4 + 2 loads of four matrices, so that shared memory, which gives 128

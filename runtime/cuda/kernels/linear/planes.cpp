@@ -36,14 +36,15 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
   return makePlanes(device, "planes_of_rows", args);
 }
 
-PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, int32_t bits, int32_t planes) {
+PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
+  static constexpr const char *functions[] = {"planes_of_u8", "planes_of_u4", "planes_of_affine8", "planes_of_affine4"};
   PlanesArguments args = {};
   args.layer = layer;
   args.rows = layer.outputs;
   args.depth = roundUp(layer.inputs, 8);
   args.planes = planes;
   args.type = HONE_BF16;
-  return makePlanes(device, bits == 4 ? "planes_of_u4" : "planes_of_u8", args);
+  return makePlanes(device, functions[static_cast<int>(format) - static_cast<int>(Format::U8)], args);
 }
 
 } // namespace hone::cuda

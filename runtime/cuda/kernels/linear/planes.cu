@@ -22,31 +22,32 @@ __device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int
     *reinterpret_cast<uint4 *>(to + args.planeBytes) = {low[0], low[1], low[2], low[3]};
 }
 
-template <int Bits> __device__ inline void levelsToPlanes(const PlanesArguments &args, int64_t row, int64_t column) {
-  using Weight = LevelWeight<Bits>;
+template <class Weight> __device__ inline void levelsToPlanes(const PlanesArguments &args, int64_t row,
+                                                              int64_t column) {
   const LinearArguments &layer = args.layer;
   Weight weight;
-  int part = column / kPartInputs % Weight::kParts;
-  weight.read(layer, layer.weight + row * layer.weightStride, row, column / (kPartInputs * Weight::kParts),
-              column / 8 % 4);
-  uint32_t pairs[4];
-  if constexpr (Bits == 4) {
-    uint32_t word = part == 0   ? weight.words[0]
-                    : part == 1 ? weight.words[1]
-                    : part == 2 ? weight.words[2]
-                                : weight.words[3];
-    Weight::expand4(word, weight.zero(layer, part), pairs);
-  } else {
-    Weight::expand8(part ? weight.words[2] : weight.words[0], part ? weight.words[3] : weight.words[1],
-                    weight.zero(layer, part), pairs);
-  }
-  float scale = weight.scale(layer, part), values[8];
+  int part = column / kPartInputs % Weight::kParts, lane = column / 8 % 4;
+  auto chunk = static_cast<int32_t>(column / (kPartInputs * Weight::kParts));
+  weight.read(layer, layer.weight + row * layer.weightStride, chunk, lane);
+  GroupScale group = Weight::scaleOf(layer, static_cast<int32_t>(row), chunk, part);
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    float level = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000 : pairs[i / 2] << 16);
-    values[i] = column + i < layer.inputs ? scale * level : 0;
+  for (int i = 0; i < Weight::kParts; ++i) {
+    if (i != part)
+      continue;
+    uint32_t pairs[4];
+    weight.expand(layer, i, group.zero, pairs);
+    float values[8];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      bool areHalves = Weight::kOrder == PairOrder::Halves;
+      values[areHalves ? j : 2 * j] = group.scale * __uint_as_float(pairs[j] << 16);
+      values[areHalves ? j + 4 : 2 * j + 1] = group.scale * __uint_as_float(pairs[j] & 0xffff0000);
+    }
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      values[j] = column + j < layer.inputs ? values[j] : 0;
+    storePlanes(args, row, column, values);
   }
-  storePlanes(args, row, column, values);
 }
 
 } // namespace hone::cuda
@@ -68,15 +69,17 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
   }
 }
 
-#define HONE_PLANES_OF_LEVELS(name, bits)                                                                              \
+#define HONE_PLANES_OF_LEVELS(name, bits, isPacked)                                                                    \
   extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)                                              \
       name(const __grid_constant__ hone::cuda::PlanesArguments args) {                                                 \
     int64_t column = 8 * (int64_t{hone::cuda::kPlaneThreads} * blockIdx.x + threadIdx.x);                              \
     if (column >= args.depth)                                                                                          \
       return;                                                                                                          \
     for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y)                                                  \
-      hone::cuda::levelsToPlanes<bits>(args, row, column);                                                             \
+      hone::cuda::levelsToPlanes<hone::cuda::LevelWeight<bits, isPacked>>(args, row, column);                          \
   }
 
-HONE_PLANES_OF_LEVELS(planes_of_u8, 8)
-HONE_PLANES_OF_LEVELS(planes_of_u4, 4)
+HONE_PLANES_OF_LEVELS(planes_of_u8, 8, true)
+HONE_PLANES_OF_LEVELS(planes_of_u4, 4, true)
+HONE_PLANES_OF_LEVELS(planes_of_affine8, 8, false)
+HONE_PLANES_OF_LEVELS(planes_of_affine4, 4, false)

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_PLANES_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_PLANES_H
 
+#include "linear_format.h"
 #include "many_rows.h"
 
 namespace hone::cuda {
@@ -26,8 +27,8 @@ class KernelDevice;
 /// `from` as planes in memory that the caller releases; rows of roundUp(from.count, 8) numbers.
 PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, int32_t planes, int32_t type);
 
-/// All outputs of a layer of levels of `bits` bits likewise, of bf16.
-PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, int32_t bits, int32_t planes);
+/// All outputs of a layer of levels likewise, of bf16.
+PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes);
 
 } // namespace hone::cuda
 

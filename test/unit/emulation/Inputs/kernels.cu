@@ -178,3 +178,57 @@ extern "C" __global__ void wide(const long long *x, unsigned long long *y, int n
   y[4 * n + i] = __dp4a((int)v, (int)(v >> 32), 5) + __sad((int)v, (int)(v >> 32), 7u);
   y[5 * n + i] = (unsigned long long)((unsigned __int128)v * (unsigned long long)~v >> 37);
 }
+struct Pair {
+  double sum;
+  int count;
+};
+__device__ __noinline__ Pair accumulate(const float *x, int n, Pair start) {
+  if (n == 0)
+    return start;
+  for (int i = 0; i < n; ++i) {
+    if (x[i] < 0)
+      return {start.sum - 1, start.count};
+    start.sum += x[i];
+    ++start.count;
+  }
+  return start;
+}
+__device__ __noinline__ int choose(int kind, int value) {
+  switch (kind) {
+  case 0:
+    return value * 3;
+  case 1:
+    return value ^ 0x55;
+  case 2:
+    return value - 100;
+  case 3:
+    return __popc(value);
+  case 4:
+    return value << 2;
+  case 5:
+    return accumulate((const float *)0, 0, {2.0, value}).count;
+  case 6:
+    return -value;
+  case 7:
+    return value / 7;
+  default:
+    return kind;
+  }
+}
+// Functions that stay functions, called by some lanes, and a branch by a table.
+extern "C" __global__ void calls(const float *x, int n, double *sums, int *counts, int *chosen) {
+  int k = threadIdx.x;
+  Pair result{0.5, 100};
+  if (k % 3 != 0)
+    result = accumulate(x + k, n, result);
+  sums[k] = result.sum;
+  counts[k] = result.count;
+  chosen[k] = choose(k % 10, k + 1000);
+}
+// The second block faults; the others wait for what nobody writes.
+extern "C" __global__ void waits(int *flag) {
+  if (blockIdx.x == 1)
+    flag[1 + threadIdx.x] = 1;
+  while (*(volatile int *)flag == 0)
+    ;
+}

@@ -1,21 +1,25 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers of 1 to 16 rows through matrix units: outputs are the rows of operand A, rows of x the columns of operand B.
+// Device code: linear layers of 1 to 16 rows through matrix units: outputs are the rows of operand A, rows of x the columns of operand B.
 //
 // Weights go from memory into registers as the matrix units take them. Which input is which column of A does not matter as
 // long as B agrees, so that a lane reads 16 bytes of an output that follow each other, and uses them for two products: no
 // shared memory, no transposition, and every sector that is asked for is used whole.
 //
 // How this keeps memory busy. A ring of kDepth chunks in registers is always on its way: with one tile 4 · 2 · 16 bytes a
-// lane, 4 KiB a warp; ptxas gives these kernels at most 128 registers, so that a multiprocessor has 16 warps or more, 64 KiB
-// on their way. An H200 needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB a multiprocessor. Of instructions there are, for 1 KiB of
-// weights of 16 outputs, about 45 of bf16 and 110 of u4 with inputs of bf16 (two for a pair of levels, four products for a
-// part), against the 198 that a multiprocessor issues while 1 KiB arrives (4 · 1 KiB / 20.7 bytes a cycle).
+// lane, 4 KiB a warp, and 3 KiB of levels; ptxas gives these kernels about 128 registers at most, so that a multiprocessor has
+// 16 warps, 48 KiB on their way. An H200 needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB a multiprocessor. Of instructions there are,
+// for 1 KiB of weights of 16 outputs, about 45 of bf16 and 110 of levels of 4 bits with inputs of bf16 (two for a pair of
+// levels, four products for a part), against the 198 that a multiprocessor issues while 1 KiB arrives (4 · 1 KiB / 20.7 bytes
+// a cycle).
 
-#include "../device/finish_rows.h"
-#include "../device/input_rows.h"
-#include "../device/weights.h"
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_FEW_ROWS_KERNEL_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_FEW_ROWS_KERNEL_H
+
+#include "finish_rows.h"
+#include "input_rows.h"
+#include "weights.h"
 
 namespace hone::cuda {
 
@@ -29,7 +33,7 @@ public:
   __device__ FewRows(const LinearArguments &args)
       : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
         firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(int64_t{8} * ColumnTiles * blockIdx.y),
-        chunks(divideUp(args.inputs, Weight::kParts * kPartInputs)) {
+        chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
       // Outputs behind the last read the last one; what they sum up is not stored.
@@ -45,7 +49,7 @@ public:
 
   __device__ void run(float *shared) {
     TileChunk<Weight> ring[kDepth][RowTiles];
-    int64_t chunk = warp;
+    int32_t chunk = warp;
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], chunk + slot * args.slices);
@@ -53,7 +57,7 @@ public:
     for (; chunk < chunks; chunk += kDepth * args.slices) {
 #pragma unroll
       for (int slot = 0; slot < kDepth; ++slot) {
-        int64_t now = chunk + slot * args.slices;
+        int32_t now = chunk + slot * args.slices;
         if (now >= chunks)
           break;
         multiplyChunk(ring[slot], now);
@@ -65,23 +69,25 @@ public:
   }
 
 private:
-  static constexpr int kDepth = RowTiles == 1 ? 4 - Weight::kSpareDepth : 2;
+  static constexpr int kDepth = RowTiles == 1                            ? (Weight::kHasScales ? 3 : 4)
+                                : Weight::kHasScales && ColumnTiles == 2 ? 1
+                                                                         : 2;
 
-  __device__ void readWeights(TileChunk<Weight> (&tiles)[RowTiles], int64_t chunk) {
+  __device__ void readWeights(TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
     if (chunk >= chunks)
       return;
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i)
-      tiles[i / 2].rows[i % 2].read(args, args.weight + outputs[i] * args.weightStride, outputs[i], chunk, t);
+      tiles[i / 2].rows[i % 2].read(args, args.weight + outputs[i] * args.weightStride, chunk, t);
   }
 
-  __device__ void readX(int64_t chunk, int part) {
+  __device__ void readX(int32_t chunk, int part) {
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile)
-      readInputs(raw[tile], inputs[tile], (chunk * Weight::kParts + part) * kPartInputs + 8 * t, args.x.count);
+      readInputs(raw[tile], inputs[tile], int64_t{chunk * Weight::kParts + part} * kPartInputs + 8 * t, args.x.count);
   }
 
-  __device__ void multiplyChunk(const TileChunk<Weight> (&tiles)[RowTiles], int64_t chunk) {
+  __device__ void multiplyChunk(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
 #pragma unroll
     for (int part = 0; part < Weight::kParts; ++part) {
       // Inputs of the next part are on their way while this one is multiplied.
@@ -93,27 +99,31 @@ private:
         readX(chunk, part + 1);
       else
         readX(chunk + args.slices, 0);
-      multiplyPart(tiles, part, current);
+      multiplyPart(tiles, chunk, part, current);
     }
   }
 
-  __device__ void multiplyPart(const TileChunk<Weight> (&tiles)[RowTiles], int part,
+  __device__ void multiplyPart(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk, int part,
                                const RawInputs<Split> (&current)[ColumnTiles]) {
 #pragma unroll
     for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
+      GroupScale above = {}, below = {};
+      if constexpr (Weight::kHasScales) {
+        above = Weight::scaleOf(args, outputs[2 * rowTile], chunk, part);
+        below = Weight::scaleOf(args, outputs[2 * rowTile + 1], chunk, part);
+      }
       uint32_t first[4], second[4];
-      tiles[rowTile].rows[0].expand(args, part, first);
-      tiles[rowTile].rows[1].expand(args, part, second);
+      tiles[rowTile].rows[0].expand(args, part, above.zero, first);
+      tiles[rowTile].rows[1].expand(args, part, below.zero, second);
 #pragma unroll
       for (int tile = 0; tile < ColumnTiles; ++tile) {
-        Inputs<Split> x(current[tile]);
+        Inputs<Split> x(current[tile], Weight::kOrder);
         if constexpr (Weight::kHasScales) {
           float products[4] = {};
           multiply(products, first, second, x);
-          float above = tiles[rowTile].rows[0].scale(args, part), below = tiles[rowTile].rows[1].scale(args, part);
 #pragma unroll
           for (int i = 0; i < 4; ++i)
-            sums[rowTile][tile][i] += (i < 2 ? above : below) * products[i];
+            sums[rowTile][tile][i] += (i < 2 ? above.scale : below.scale) * products[i];
         } else {
           multiply(sums[rowTile][tile], first, second, x);
         }
@@ -150,7 +160,8 @@ private:
 
   const LinearArguments &args;
   const int warp, g, t;
-  const int64_t firstOutput, firstRow, chunks;
+  const int64_t firstOutput, firstRow;
+  const int32_t chunks;
   int32_t outputs[2 * RowTiles];
   const char *inputs[ColumnTiles];
   RawInputs<Split> raw[ColumnTiles];
@@ -171,10 +182,4 @@ private:
   HONE_FEW_ROWS(name##_2x1, weight, split, 2, 1)                                                                       \
   HONE_FEW_ROWS(name##_2x2, weight, split, 2, 2)
 
-HONE_FEW_ROWS_TILES(few_rows_f16, PlainWeight<true>, false)
-HONE_FEW_ROWS_TILES(few_rows_bf16, PlainWeight<false>, false)
-HONE_FEW_ROWS_TILES(few_rows_bf16_split, PlainWeight<false>, true)
-HONE_FEW_ROWS_TILES(few_rows_u8, LevelWeight<8>, false)
-HONE_FEW_ROWS_TILES(few_rows_u8_split, LevelWeight<8>, true)
-HONE_FEW_ROWS_TILES(few_rows_u4, LevelWeight<4>, false)
-HONE_FEW_ROWS_TILES(few_rows_u4_split, LevelWeight<4>, true)
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_FEW_ROWS_KERNEL_H

@@ -1,0 +1,169 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device kernels on the machine's GPU: time, bytes and operations a second, one line of JSON a case.
+//
+//   hone-cuda-benchmarks [FILTER]    cases whose name contains FILTER
+//
+// What is read is larger than second-level caches: weights take turns.
+
+#include "cuda/packing/pack_linear.h"
+#include "test_device.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+
+namespace hone::benchmarks {
+namespace {
+
+using test::TestDevice;
+
+struct Bench {
+  TestDevice &device;
+  std::string filter;
+
+  bool wants(const std::string &name) const { return name.find(filter) != std::string::npos; }
+
+  /// Enqueues `call(i)` many times, after a few that warm up, and prints the mean of the fastest of five such runs.
+  template <typename Call>
+  void run(const std::string &name, double bytes, double operations, Call call) {
+    double best = 1e30;
+    int calls = 5;
+    for (int round = 0; round < 6; ++round) {
+      double time = device.measure([&] {
+        for (int i = 0; i < calls; ++i)
+          call(i);
+      }) / calls;
+      if (round > 0)
+        best = std::min(best, time);
+      calls = std::clamp(static_cast<int>(20000 / time), 5, 500); // about 20 ms a run
+    }
+    std::printf("{\"case\": \"%s\", \"microseconds\": %.2f, \"GB_per_s\": %.1f, \"TFLOP_per_s\": %.2f}\n", name.c_str(),
+                best, bytes / best / 1e3, operations / best / 1e6);
+    std::fflush(stdout);
+  }
+};
+
+/// Device memory with random positive numbers below 2 of 16 bits; as levels and as f32 they are any.
+hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t dtype, int64_t elementBytes) {
+  std::mt19937 random(5);
+  int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  std::vector<uint8_t> bytes(static_cast<size_t>(count * elementBytes));
+  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    uint16_t half = random() & 0x3bff;
+    std::memcpy(bytes.data() + i, &half, 2);
+  }
+  hone_tensor tensor = {};
+  tensor.data = device.upload(bytes);
+  tensor.dtype = dtype;
+  tensor.rank = static_cast<int32_t>(sizes.size());
+  int64_t stride = 1;
+  for (size_t axis = sizes.size(); axis-- > 0; stride *= sizes[axis]) {
+    tensor.sizes[axis] = sizes[axis];
+    tensor.strides[axis] = stride;
+  }
+  return tensor;
+}
+
+const hone_tensor kAbsent = {nullptr, HONE_F32, 1, {0}, {1}};
+
+void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t outputs, int64_t inputs) {
+  std::string name =
+      "linear." + format + "." + std::to_string(rows) + "x" + std::to_string(outputs) + "x" + std::to_string(inputs);
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  bool isPlain = format == "bf16";
+  cuda::LevelShape shape = {format == "u4" ? 4 : 8, outputs, inputs, 128};
+  double weightBytes = isPlain ? 2.0 * outputs * inputs : shape.bytes() + 2.0 * outputs * shape.groups();
+  int copies = std::clamp(static_cast<int>(512e6 / weightBytes), 1, 16);
+  std::vector<hone_tensor> weights;
+  for (int i = 0; i < copies; ++i)
+    weights.push_back(isPlain ? randomTensor(device, {outputs, inputs}, HONE_BF16, 2)
+                              : randomTensor(device, {outputs, shape.chunks(), 64}, HONE_U8, 1));
+  hone_tensor scales = randomTensor(device, {outputs, shape.groups()}, HONE_F16, 2);
+  hone_tensor x = randomTensor(device, {rows, inputs}, HONE_BF16, 2),
+              y = randomTensor(device, {rows, outputs}, HONE_BF16, 2);
+  bench.run(name, weightBytes + 2.0 * rows * (inputs + outputs), 2.0 * rows * outputs * inputs, [&](int i) {
+    std::vector<hone_tensor> operands = {x, weights[static_cast<size_t>(i % copies)]};
+    std::vector<int64_t> ints = {0};
+    if (!isPlain) {
+      operands.insert(operands.end(), {scales, kAbsent});
+      ints.push_back(128);
+    }
+    operands.insert(operands.end(), {kAbsent, kAbsent, kAbsent, y});
+    device.call("cuda.linear." + format, operands, ints, {});
+  });
+  for (hone_tensor &tensor : weights)
+    device.release(tensor.data);
+  for (const hone_tensor &tensor : {scales, x, y})
+    device.release(tensor.data);
+}
+
+/// 32 query and 8 key heads of 128 numbers of bf16, causal.
+void runAttention(Bench &bench, int64_t queries, int64_t keys) {
+  std::string name = "attention.bf16." + std::to_string(queries) + "x" + std::to_string(keys);
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  hone_tensor query = randomTensor(device, {1, 32, queries, 128}, HONE_BF16, 2),
+              out = randomTensor(device, {1, 32, queries, 128}, HONE_BF16, 2);
+  hone_tensor key = randomTensor(device, {1, 8, keys, 128}, HONE_BF16, 2),
+              value = randomTensor(device, {1, 8, keys, 128}, HONE_BF16, 2);
+  double pairs = static_cast<double>(queries) * (keys - (queries - 1) / 2.0);
+  bench.run(name, 2.0 * 2 * 8 * keys * 128 + 2.0 * 2 * 32 * queries * 128, 32 * pairs * 128 * 4, [&](int) {
+    device.call("cuda.attention.f32", {query, key, value, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, out},
+                {1, -1}, {0.088388, 0});
+  });
+  for (const hone_tensor &tensor : {query, out, key, value})
+    device.release(tensor.data);
+}
+
+void runNorm(Bench &bench, int64_t rows, int64_t count) {
+  std::string name = "rms_norm.bf16." + std::to_string(rows) + "x" + std::to_string(count);
+  if (!bench.wants(name))
+    return;
+  hone_tensor x = randomTensor(bench.device, {rows, count}, HONE_BF16, 2),
+              y = randomTensor(bench.device, {rows, count}, HONE_BF16, 2);
+  hone_tensor weight = randomTensor(bench.device, {count}, HONE_BF16, 2);
+  bench.run(name, 4.0 * rows * count, 4.0 * rows * count,
+            [&](int) { bench.device.call("cuda.rms_norm.f32", {x, weight, y}, {0}, {1e-5}); });
+  for (const hone_tensor &tensor : {x, y, weight})
+    bench.device.release(tensor.data);
+}
+
+int run(const char *filter) {
+  setenv("HONE_TEST_CUDA_DRIVER", "libcuda.so.1", 0);
+  std::string reason;
+  TestDevice *device = TestDevice::get(reason);
+  if (!device) {
+    std::fprintf(stderr, "hone-cuda-benchmarks: %s\n", reason.c_str());
+    return 1;
+  }
+  Bench bench = {*device, filter};
+  for (const char *format : {"bf16", "u8", "u4"})
+    for (int64_t rows : {1, 4, 16}) {
+      runLinear(bench, format, rows, 4096, 14336);
+      runLinear(bench, format, rows, 14336, 4096);
+      runLinear(bench, format, rows, 1024, 4096);
+    }
+  for (int64_t size : {4096, 8192})
+    runLinear(bench, "bf16", size, size, size);
+  runLinear(bench, "u4", 2048, 4096, 4096);
+  runAttention(bench, 1, 4096);
+  runAttention(bench, 1, 65536);
+  runAttention(bench, 8192, 8192);
+  runNorm(bench, 1, 4096);
+  runNorm(bench, 8192, 4096);
+  return 0;
+}
+
+} // namespace
+} // namespace hone::benchmarks
+
+int main(int argc, char **argv) { return hone::benchmarks::run(argc > 1 ? argv[1] : ""); }

@@ -1,0 +1,67 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The plan of attention through matrix units: tiles of rows and keys, and where they lie in shared memory.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_ATTENTION_FLASH_H
+#define HONE_RUNTIME_CUDA_KERNELS_ATTENTION_FLASH_H
+
+#include "attention_arguments.h"
+
+namespace hone::cuda {
+
+constexpr int32_t kFlashWarps = 4, kFlashKeys = 64; // of a block, and of a tile
+
+/// Numbers of a key or value as matrix units multiply them, zeros behind the last: 64 or 128; 0 where there are more.
+HONE_HOST_DEVICE constexpr int32_t flashSize(int32_t size, int32_t valueSize) {
+  int32_t larger = size > valueSize ? size : valueSize;
+  return larger <= 64 ? 64 : larger <= 128 ? 128 : 0;
+}
+
+/// Rows of a block are 16 for each of `rowWarps` warps: with four, each warp has its rows and all keys; with one, all warps have
+/// the same rows, and each has a quarter of the keys of a tile.
+///
+/// A row is a query of one of the heads that share a key head, those of one query first, so that keys are read once for all.
+struct FlashPlan {
+  int32_t size, rowWarps;
+  int64_t rows, tiles; // rows of a sequence and key head, and blocks for them
+};
+
+HONE_HOST_DEVICE constexpr FlashPlan planFlash(int32_t size, int32_t valueSize, int64_t queries, int64_t headsOfKey) {
+  FlashPlan plan = {flashSize(size, valueSize), 4, queries * headsOfKey, 0};
+  if (plan.rows <= 16)
+    plan.rowWarps = 1;
+  plan.tiles = divideUp(plan.rows, 16 * plan.rowWarps);
+  return plan;
+}
+
+/// Bytes of a tile of keys or of values.
+HONE_HOST_DEVICE constexpr int32_t flashTileBytes(int32_t size, int32_t planes) {
+  return kFlashKeys * size * 2 * planes;
+}
+
+/// Tiles of keys and of values that are in shared memory at once. Numbers that become two planes on the way are not copied ahead.
+HONE_HOST_DEVICE constexpr int32_t flashStages(int32_t planes) { return planes == 1 ? 2 : 1; }
+
+HONE_HOST_DEVICE constexpr int32_t flashQueryBytes(int32_t size, int32_t rowWarps, int32_t planes) {
+  return 16 * rowWarps * size * 2 * planes;
+}
+
+/// Queries and tiles; afterwards for each warp the sums of 16 rows, their largest logits and their sums of weights.
+HONE_HOST_DEVICE constexpr int32_t flashSharedBytes(int32_t size, int32_t rowWarps, int32_t cachePlanes,
+                                                    int32_t queryPlanes) {
+  int32_t operands =
+      flashQueryBytes(size, rowWarps, queryPlanes) + 2 * flashStages(cachePlanes) * flashTileBytes(size, cachePlanes);
+  int32_t sums = kFlashWarps * 16 * (size + 2) * 4;
+  return operands > sums ? operands : sums;
+}
+
+/// Byte of the 16 bytes number `part` of row `row`, of rows of `size` numbers: parts change places from row to row, so that the
+/// eight rows that ldmatrix reads at once lie in different banks.
+HONE_HOST_DEVICE constexpr int32_t flashByte(int32_t size, int32_t row, int32_t part) {
+  return row * size * 2 + (part ^ (row & 7)) * 16;
+}
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_ATTENTION_FLASH_H
