@@ -7,9 +7,12 @@
 
 #include "limits.h"
 
+#include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_sparse.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace hone::bench {
 
@@ -33,19 +36,45 @@ std::array<hone_tensor, 3> LayerOutliers::views() {
           viewOf(columns.data(), HONE_I16, {slots, rows}), viewOf(values.data(), HONE_F16, {slots, rows})};
 }
 
+namespace {
+/// Sizes of the planes of a weight; those that it lacks have none. All but scales are bytes, whatever their elements are.
+struct Planes {
+  using Sizes = std::vector<int64_t>;
+
+  Sizes weight, second, scales;
+  int64_t weightBytes;
+
+  static int64_t countOf(const Sizes &sizes) {
+    return sizes.empty() ? 0 : std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  }
+  int64_t secondBytes() const { return countOf(second); }
+  int64_t scaleBytes() const { return 2 * countOf(scales); }
+};
+} // namespace
+
+static Planes planesOf(const LinearCase &test, const cpu::LinearShape &shape) {
+  auto list = [](const auto &sizes) { return Planes::Sizes(sizes.begin(), sizes.end()); };
+  if (test.codebook > 0) {
+    auto indices = cpu::packedIndexPlane(test.codebook, shape);
+    return {list(indices), list(cpu::packedTablePlane(test.codebook, shape)), {}, elementsOf(indices)};
+  }
+  Planes planes;
+  if (isQuantized(test.format))
+    planes.scales = list(packedScaleShape(test.format, shape));
+  auto sizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
+  int64_t elementBytes = test.format == PackedFormat::F32 ? 4 : isQuantized(test.format) ? 1 : 2;
+  planes.weight = list(sizes);
+  planes.weightBytes = elementsOf(sizes) * elementBytes;
+  if (test.isSparse)
+    planes.second = list(packedIndexShape(test.format, shape));
+  return planes;
+}
+
 PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_t rows, int64_t most,
                            std::span<uint8_t> pool)
     : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
-  cpu::LinearShape shape = {size.outputs, size.inputs, test.group};
-  auto weightSizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
-  auto scaleSizes = packedScaleShape(test.format, shape);
-  auto indexSizes = packedIndexShape(test.format, shape);
-  int64_t elementBytes = test.format == PackedFormat::F32 ? 4 : isQuantized(test.format) ? 1 : 2;
-  int64_t sparseBytes = elementsOf(weightSizes) * elementBytes;
-  int64_t valueBytes = test.isSparse ? sparseBytes : packedLinearBytes(test.format, shape);
-  int64_t weightBytes = valueBytes + (test.isSparse ? elementsOf(indexSizes) : 0);
-  int64_t scaleBytes = isQuantized(test.format) ? scaleSizes[0] * scaleSizes[1] * scaleSizes[2] * 2 : 0;
-  layerBytes = weightBytes + scaleBytes;
+  Planes planes = planesOf(test, {size.outputs, size.inputs, test.group});
+  layerBytes = planes.weightBytes + planes.secondBytes() + planes.scaleBytes();
   count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
   for (int64_t i = 0; i < count; ++i) {
     uint8_t *at = pool.data() + i * layerBytes;
@@ -53,11 +82,11 @@ PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_
     if (test.outliers > 0)
       for (const hone_tensor &plane : outliers.emplace_back(size, test.outliers, random).views())
         operands.push_back(plane);
-    operands.push_back(viewOf(at, HONE_U8, {weightSizes.begin(), weightSizes.end()}));
-    if (test.isSparse)
-      operands.push_back(viewOf(at + valueBytes, HONE_U8, {indexSizes.begin(), indexSizes.end()}));
-    if (isQuantized(test.format)) {
-      operands.push_back(viewOf(at + weightBytes, HONE_F16, {scaleSizes.begin(), scaleSizes.end()}));
+    operands.push_back(viewOf(at, HONE_U8, planes.weight));
+    if (!planes.second.empty())
+      operands.push_back(viewOf(at + planes.weightBytes, HONE_U8, planes.second));
+    if (!planes.scales.empty()) {
+      operands.push_back(viewOf(at + planes.weightBytes + planes.secondBytes(), HONE_F16, planes.scales));
       operands.push_back(viewOf(nullptr, HONE_U8, {0}));
     }
     for (int absent = 0; absent < 3; ++absent)

@@ -23,6 +23,7 @@ struct LinearCase {
   int64_t group, bits;   // bits of activations, 0 where they stay floats
   bool isSparse = false; // two of every four inputs are kept
   double outliers = 0;   // share of the elements that lie apart
+  int64_t codebook = 0;  // bits of indices into numbers of each output
 };
 
 struct LayerSize {

@@ -36,6 +36,8 @@ const LinearCase kCases[] = {
     {"u2-g64", "hone.packed_linear.u2", PackedFormat::U2, 64, 8},
     {"u2-g64-x16", "hone.packed_linear.u2", PackedFormat::U2, 64, 16},
     {"u2-g32", "hone.packed_linear.u2", PackedFormat::U2, 32, 8},
+    {"codebook4", "hone.packed_linear.codebook.u4", PackedFormat::Bf16, 0, 0, false, 0, 4},
+    {"codebook3", "hone.packed_linear.codebook.u3", PackedFormat::Bf16, 0, 0, false, 0, 3},
     {"f32-2of4", "hone.sparse_linear.f32", PackedFormat::F32, 0, 0, true},
     {"f16-2of4", "hone.sparse_linear.f16", PackedFormat::F16, 0, 0, true},
     {"bf16-2of4", "hone.sparse_linear.bf16", PackedFormat::Bf16, 0, 0, true},
@@ -183,7 +185,7 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
   }
   for (const LinearCase &test : kCases) {
     std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
-    if (!isQuantized(test.format) && !test.isSparse && isWanted(options, name))
+    if (!isQuantized(test.format) && !test.isSparse && test.codebook == 0 && isWanted(options, name))
       pairOfLayers(options, pool, test, level, name);
   }
 }

@@ -122,6 +122,46 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
   }];
 }
 
+def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
+  let summary = "indices of few bits into a table of numbers that each row has";
+  let description = [{
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = codebook[n, index[n, k]]`: of 2^bits numbers that may lie anywhere. Planes:
+
+    - `indices`, `[N, bytes of a row]`: those of a row one behind the other, as levels of `#hone.affine` are;
+    - `codebook`, `[N, 2^bits]`, of type `values`.
+
+    Packing dense elements finds the numbers of a row that have the least sum of squared errors, rounds them to `values`, and gives
+    each element the nearest. A row of no more than 2^bits different numbers of type `values` comes back as it was.
+
+    *Constraints.*
+
+    - C1. `bits` is 3 or 4.
+    - C2. `values` is f32, f16 or bf16.
+    - C3. The tensor has 2 dimensions and elements of f32, f16 or bf16.
+
+    *Example.*
+    ```mlir
+    func.func private @weight() -> tensor<4864x896xf32, #hone.codebook<bits = 4, values = f16>>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$bits,
+    DefaultValuedParameter<"::mlir::FloatType", "::mlir::BFloat16Type::get($_ctxt)">:$values);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What this says of numbers, for methods that round weights.
+    ::hone::compress::CodebookFormat getFormat() const;
+    /// Numbers of a row.
+    int64_t getEntries() const { return int64_t(1) << getBits(); }
+    /// Writes indices [N, K], and numbers [N, entries] that their type holds, into buffers of the planes of `shape`, [N, K].
+    void packIndices(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<uint8_t> indices, ::llvm::ArrayRef<float> codebook,
+                     ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
+    /// The first indices of row `row` in the bytes of a plane of indices that has `rows` rows.
+    void loadIndices(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> indices) const;
+  }];
+}
+
 def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]> {
   let summary = "a matrix of which n of every m neighbouring inputs are stored, and the others are 0";
   let description = [{
@@ -176,7 +216,7 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
 }
 
 def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getActivationRounding"]> {
-  let summary = "integers of few bits, and some elements apart from them in f16";
+  let summary = "elements of few bits, and some apart from them in f16";
   let description = [{
     *Meaning.* A matrix `[N, K]` with `element[n, k] = value`, in f32, where there is an outlier (n, k, value), and otherwise what `of`
     says. All rows of a panel of 16 have as many, by ascending column; each of the `outliers` / 16 slots holds one of each. Planes:
@@ -185,6 +225,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     - `columns`, `[outliers / 16, 16]` of i16 without a sign, and `outliers`, as many of f16, number n % 16 of row n; 0 behind row N;
     - the planes of `of`. Where there is an outlier, its level is the zero point of its group.
 
+    A `#hone.codebook` need not have a 0: outliers of it are what is missing, and `element[n, k]` is what `of` says plus the value.
     So the matrix is the sum of a dense one and a sparse one, and a product is that of the two. Columns have 16 bits, half the
     bytes of 32: no layer of a transformer has more inputs than that. A product rounds activations as `of` says; the
     outliers may be multiplied with activations as they are.
@@ -194,9 +235,10 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
 
     *Constraints.*
 
-    - C1. `of` is a `#hone.affine`, whose `activations` come with `atLeast`.
+    - C1. `of` is a `#hone.affine`, whose `activations` come with `atLeast`, or a `#hone.codebook`.
     - C2. `outliers` is a multiple of 16, at least 16, and less than 2^31.
     - C3. The tensor is as `of` asks, has at most 65536 columns, and its panels have as many elements as outliers at least.
+    - C4. Elements of the tensor are f32 where `of` is a `#hone.codebook`.
 
     *Example.*
     ```mlir
@@ -204,7 +246,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     ```
   }];
   let parameters = (ins "::mlir::Attribute":$of, "int64_t":$outliers);
-  let builders = [AttrBuilderWithInferredContext<(ins "::hone::AffineAttr":$of, "int64_t":$outliers), [{
+  let builders = [AttrBuilderWithInferredContext<(ins "::mlir::Attribute":$of, "int64_t":$outliers), [{
     return $_get(of.getContext(), of, outliers);
   }]>];
   let assemblyFormat = "`<` struct(params) `>`";
@@ -213,16 +255,19 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     /// Planes of the outliers; those of the base come behind them.
     static constexpr int64_t kSparsePlanes = 3;
 
-    ::hone::AffineAttr getBase() const { return ::llvm::cast<::hone::AffineAttr>(getOf()); }
+    /// What is beside the outliers: levels, or indices.
+    ::hone::EncodingInterface getBase() const { return ::llvm::cast<::hone::EncodingInterface>(getOf()); }
+    ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getOf()); }
+    ::hone::CodebookAttr getCodebook() const { return ::llvm::dyn_cast<::hone::CodebookAttr>(getOf()); }
     /// Writes the planes of the outliers, which are as many as this says.
     void packOutliers(const ::hone::compress::SparseWeight &outliers,
                       ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
-    /// Writes what the planes of the outliers hold over elements of the base.
+    /// Writes what the planes of the outliers hold over elements of the base, or adds it.
     void placeOutliers(::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
                        ::llvm::ArrayRef<::llvm::ArrayRef<char>> planes, ::llvm::MutableArrayRef<char> dense) const;
-    /// The outlier at `indices` if there is one, else `element`.
-    ::mlir::Value buildChoice(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange planes,
-                              ::mlir::ValueRange indices, ::mlir::Value element) const;
+    /// The element at `indices` as `elementType`, by that of the base as f32.
+    ::mlir::Value buildChoice(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Type elementType,
+                              ::mlir::ValueRange planes, ::mlir::ValueRange indices, ::mlir::Value element) const;
   }];
 }
 

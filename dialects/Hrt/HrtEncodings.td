@@ -25,13 +25,15 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
       of bytes.
     - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;
       planes `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
+    - `#hrt.panels<#hone.codebook<…>>`: the layout of runtime/cpu/packing/pack_codebook.h; planes `indices` `[panels, lines, 4, 16]`
+      and `tables` `[panels, registers, 4, 16]` of bytes.
     - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
 
     *Constraints.*
 
     - C1. Elements are f32, f16 or bf16, or a `#hone.affine` without groups or in groups of 32, 64 or 128, or a
-      `#hone.nm` that keeps 2 of 4 of those, of 4 bits, or of 8 without zero points, or a `#hone.dense_sparse` of such a
-      `#hone.affine`.
+      `#hone.nm` that keeps 2 of 4 of those, of 4 bits, or of 8 without zero points, or a `#hone.codebook` of bf16, or a
+      `#hone.dense_sparse` of such a `#hone.affine` or `#hone.codebook`.
     - C2. The tensor has 2 dimensions, and elements of f32 or of the type of a `#hrt.panels<type>`.
 
     *Example.*
@@ -57,8 +59,12 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     /// The numbers that are packed, all or kept ones, without outliers; null where elements are floats.
     ::hone::AffineAttr getAffine() const {
       if (getSparse())
-        return getSparse().getBase();
+        return getSparse().getAffine();
       return ::llvm::dyn_cast<::hone::AffineAttr>(getNm() ? getNm().getOf() : getElements());
+    }
+    /// The indices that are packed, without outliers; null where elements are something else.
+    ::hone::CodebookAttr getCodebook() const {
+      return getSparse() ? getSparse().getCodebook() : ::llvm::dyn_cast<::hone::CodebookAttr>(getElements());
     }
     /// Numbers and outliers, or null where there are no outliers.
     ::hone::DenseSparseAttr getSparse() const { return ::llvm::dyn_cast<::hone::DenseSparseAttr>(getElements()); }

@@ -155,6 +155,11 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
     `output-bits` they have levels of as many bits, of 8 with one scale a row. A weight that an embedding reads too has those of others.
 
+    `squeezellm` and `squeezellm-gptq` store `#hone.codebook` of `bits` 3 or 4 instead: the numbers of a row are those with the least
+    sum of its squared errors, each as important as the mean square of its input, or as the file `sensitivities` says, and
+    `squeezellm-gptq` goes on as `gptq` does, with levels that are these numbers. `group`, `asymmetric`, `activations` and `scales` do not count then,
+    but for weights that `output-bits` gives 8 or 2 bits, which are stored as `rtn` or `gptq` would.
+
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
     nearest. Behind the sweep, `refinements` times, every scale and then every level becomes the best for all others.
 
@@ -167,7 +172,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     With `outliers`, a share such as `0.45%` of each matrix is kept in f16 beside the integers, as `#hone.dense_sparse`; weights
     that have more bits by `output-bits` keep none. Those are, by `outlier-method`, the elements of largest magnitude; the most sensitive ones, by the numbers that the file
     `sensitivities` gives for each, a tensor of f32 a weight, or by w² times the mean square of the input; or those without
-    which their groups lose least (`spqr`). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
+    which their groups lose least (`spqr`, not of codebooks). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
     an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it. `refinements` choose it
     again, as they do levels.
 
@@ -180,7 +185,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
-    Option<"method", "method", "std::string", /*default=*/"\"rtn\"", "rtn or gptq">,
+    Option<"method", "method", "std::string", /*default=*/"\"rtn\"", "rtn, gptq, squeezellm or squeezellm-gptq">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">,
     Option<"actOrder", "act-order", "bool", /*default=*/"false", "round inputs by descending mean square">,
     Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
@@ -188,7 +193,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"outputBits", "output-bits", "int64_t", /*default=*/"0",
            "bits of a level of weights whose products a function returns, and no embedding reads; 0: as of others">,
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
-           "how often all scales and levels are chosen again after the sweep of gptq">,
+           "how often all scales, or numbers of codebooks, and levels are chosen again after the sweep of gptq">,
     Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,
     Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
     Option<"sensitivities", "sensitivities", "std::string", /*default=*/"\"\"",
@@ -349,6 +354,26 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
                     Statistic<"numSkipped", "num-layers-skipped", "Number of layers whose inputs are not observed">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
+  let summary = "Split layers over several processes, each of which has a part of the weights";
+  let description = [{
+    Tensor parallelism (Shoeybi et al. 2019, "Megatron-LM"): each of `ranks` processes computes with its part of the heads of
+    attention, by groups that share keys, of the hidden channels of feed-forward blocks, and of the rows of products that the
+    model returns. Weights before are split by rows, weights behind by columns; what these add up, `shard.all_reduce` adds up
+    over the ranks, and biases are added then. The module gets the grid `@ranks` of the upstream dialect `shard`, and parameters
+    of which ranks have parts `hone.shards`. State is split with the heads that it belongs to. Arguments and results of
+    functions stay whole: `shard.all_slice` and `shard.all_gather` are beside them. All else is the same on all ranks, and the
+    module is the program of each.
+
+    A product that shares its weight with an embedding gets a copy of it first. A layer that cannot be split stays whole on
+    each rank, with a remark; it is an error if none can. Parts of integers with a scale a group are whole groups.
+  }];
+  let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "processes that the model is split over">];
+  let statistics = [Statistic<"numLayers", "num-layers-sharded", "Number of layers that ranks share">,
+                    Statistic<"numParams", "num-params-sharded", "Number of parameters of which ranks have parts">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::shard::ShardDialect"];
 }
 
 #endif // HONE_TRANSFORMS_PASSES_TD

@@ -8,6 +8,7 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -169,6 +170,18 @@ OptionalShape ShapeRules::generate(tensor::GenerateOp generate) {
   return shape;
 }
 
+/// What ranks do together changes one size at most, which is known.
+OptionalShape ShapeRules::collective() {
+  OptionalShape shape = analysis.getShape(op->getOperand(0));
+  auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
+  if (!shape || !type)
+    return std::nullopt;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (!type.isDynamicDim(dim))
+      (*shape)[dim] = type.getDimSize(dim);
+  return shape;
+}
+
 OptionalShape ShapeRules::other() {
   if (auto cast = dyn_cast<tensor::CastOp>(op))
     return analysis.getShape(cast.getSource());
@@ -179,6 +192,8 @@ OptionalShape ShapeRules::other() {
           [&](auto hone) { dims = hone.getResultDims(op->getOperandTypes()); });
   if (isa<KvAppendOp, KvViewOp>(op))
     return state();
+  if (isa<shard::AllReduceOp, shard::AllGatherOp, shard::AllSliceOp>(op))
+    return collective();
   if (auto generate = dyn_cast<tensor::GenerateOp>(op))
     return this->generate(generate);
   if (failed(dims))

@@ -60,6 +60,7 @@ private:
   OptionalShape attention();
   OptionalShape microsoft(llvm::StringRef name);
   OptionalShape state();
+  OptionalShape collective();
   OptionalShape generate(mlir::tensor::GenerateOp generate);
   OptionalShape other();
 

@@ -10,6 +10,7 @@
 #include "hone/Compress/InverseFactor.h"
 #include "hone/Compress/Matrix.h"
 
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -20,6 +21,28 @@ constexpr int64_t kSweepColumns = 128;
 
 /// The largest number of columns up to kSweepColumns that `width` divides, or `width` where that is larger.
 inline int64_t getSweepBlock(int64_t width) { return std::max(kSweepColumns / width, int64_t(1)) * width; }
+
+/// What an error of each column costs in the sweep, 1 / R_jj², in the weight's order and relative to the largest, so that f32
+/// holds them.
+inline std::vector<float> getErrorCosts(const InverseFactor &factor) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < factor.size(); ++i)
+    least = std::min(least, factor.diagonal(i));
+  std::vector<float> importance(factor.size());
+  for (int64_t i = 0; i < factor.size(); ++i) {
+    double share = least / factor.diagonal(i);
+    importance[factor.column(i)] = static_cast<float>(share * share);
+  }
+  return importance;
+}
+
+/// Makes the columns that never see an input 0.
+inline void clearDeadColumns(const Weight &weight, const InverseFactor &factor) {
+  for (int64_t i = 0; i < weight.columns; ++i)
+    if (factor.isDead(i))
+      for (int64_t row = 0; row < weight.rows; ++row)
+        weight.row(row)[factor.column(i)] = 0;
+}
 
 /// Rows of a weight in the order of the sweep, in f64, and what is done with them.
 class ColumnSweep {

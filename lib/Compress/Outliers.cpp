@@ -277,4 +277,20 @@ void attach(const SparseWeight &outliers, const Weight &weight) {
       weight.row(row)[outliers.columns[outliers.at(row, i)]] = outliers.values[outliers.at(row, i)];
 }
 
+void takeMissing(const Weight &weight, const Weight &base, SparseWeight &outliers) {
+  constexpr float most = 65504; // of f16
+  for (int64_t row = 0; row < weight.rows && outliers.slots() > 0; ++row)
+    for (int64_t i = 0; i < outliers.count(row); ++i) {
+      int64_t place = outliers.at(row, i), column = outliers.columns[place];
+      float missing = std::clamp(weight.row(row)[column] - base.row(row)[column], -most, most);
+      outliers.values[place] = static_cast<float>(static_cast<_Float16>(missing));
+    }
+}
+
+void addMissing(const SparseWeight &outliers, const Weight &base) {
+  for (int64_t row = 0; row < base.rows && outliers.slots() > 0; ++row)
+    for (int64_t i = 0; i < outliers.count(row); ++i)
+      base.row(row)[outliers.columns[outliers.at(row, i)]] += outliers.values[outliers.at(row, i)];
+}
+
 } // namespace hone::compress

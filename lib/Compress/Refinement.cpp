@@ -6,7 +6,7 @@
 #include "hone/Compress/Refinement.h"
 
 #include "DenseProduct.h"
-#include "EveryWidth.h"
+#include "Descent.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,72 +16,14 @@
 namespace hone::compress {
 namespace {
 
-/// Rows that a thread takes at a time; H' is read once for their first gradients, and once a pass over their levels.
-constexpr int64_t kRows = 16;
-
-/// H' in f64, and what of it is asked for often.
-struct DampedMoment {
-  int64_t size;
-  std::vector<double> elements;
-
-  explicit DampedMoment(const SecondMoment &moment)
-      : size(moment.size), elements(moment.elements.begin(), moment.elements.end()) {
-    double sum = 0;
-    for (int64_t i = 0; i < size; ++i)
-      sum += elements[i * size + i] = at(i, i) == 0 ? 1 : at(i, i);
-    for (int64_t i = 0; i < size; ++i)
-      elements[i * size + i] += kDamping * sum / static_cast<double>(size);
-  }
-  double at(int64_t i, int64_t j) const { return elements[i * size + j]; }
-  const double *row(int64_t i) const { return elements.data() + i * size; }
-};
-
-HONE_EVERY_WIDTH
-void addMultiple(double factor, const double *from, int64_t count, double *to) {
-  for (int64_t j = 0; j < count; ++j)
-    to[j] += factor * from[j];
-}
-
-/// In lanes of their own, so that every width of vectors adds in the same order.
-HONE_EVERY_WIDTH
-double multiplyAndAdd(const double *a, const double *b, int64_t count) {
-  constexpr int64_t kLanes = 8;
-  double sums[kLanes] = {}, sum = 0;
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      sums[lane] += a[j + lane] * b[j + lane];
-  for (; j < count; ++j)
-    sum += a[j] * b[j];
-  for (double lane : sums)
-    sum += lane;
-  return sum;
-}
-
-/// The outliers of a row, by column; `next` is where the pass over the row is. Without any there is no weight.
-struct RowOutliers {
-  SparseWeight *weight = nullptr;
-  int64_t row = 0, count = 0, next = 0;
-
-  RowOutliers(SparseWeight *outliers, int64_t row) : row(row) {
-    if (outliers && outliers->slots() > 0) {
-      weight = outliers;
-      count = outliers->count(row);
-    }
-  }
-  int64_t column(int64_t number) const { return weight->columns[weight->at(row, number)]; }
-  float &value(int64_t number) const { return weight->values[weight->at(row, number)]; }
-  bool isNext(int64_t at) const { return next < count && column(next) == at; }
-};
-
 /// One row: its levels and scales, what they miss, and how the error changes with each element.
-class Row {
+class Row : RowDifference {
 public:
   Row(const AffineFormat &format, const DampedMoment &moment, std::span<const float> elements,
       std::span<const bool> isFixed, std::span<int16_t> levels, std::span<AffineScale> scales, RowOutliers outliers,
       double *difference, double *gradient)
-      : format(format), moment(moment), elements(elements), isFixed(isFixed), levels(levels), scales(scales),
-        outliers(outliers), difference(difference), gradient(gradient), width(format.width(moment.size)) {}
+      : RowDifference(moment, elements, difference, gradient), format(format), isFixed(isFixed), levels(levels),
+        scales(scales), outliers(outliers), width(format.width(moment.size)) {}
 
   /// The gradient is left to the caller: `moved` gets, for each element of the group, by how much its difference became less.
   void refineScale(int64_t group, double *moved);
@@ -112,35 +54,11 @@ private:
       outliers.value(outliers.next) = value;
   }
 
-  /// What serves best in a column, all else as it is.
-  double getWanted(int64_t column) const {
-    return elements[column] - difference[column] + gradient[column] / moment.at(column, column);
-  }
-
-  /// Makes a column miss so much, if that lowers the error.
-  bool moveTo(int64_t column, double missing) {
-    double change = missing - difference[column];
-    if (!(change * (2 * gradient[column] + change * moment.at(column, column)) < 0))
-      return false;
-    move(column, missing);
-    return true;
-  }
-
-  void move(int64_t column, double missing) {
-    double change = missing - difference[column];
-    difference[column] = missing;
-    if (change != 0)
-      addMultiple(change, moment.row(column), moment.size, gradient);
-  }
-
   AffineFormat format;
-  const DampedMoment &moment;
-  std::span<const float> elements;
   std::span<const bool> isFixed;
   std::span<int16_t> levels;
   std::span<AffineScale> scales;
   RowOutliers outliers;
-  double *difference, *gradient;
   int64_t width;
   std::vector<double> steps; // of a group
 };
@@ -188,18 +106,15 @@ void refineScales(std::vector<Row> &rows, const DampedMoment &moment, int64_t wi
 
 absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
                     AffineWeight &rounded, SparseWeight *outliers) {
-  if (moment.size != weight.columns)
-    return io::invalid("expected a second moment of ", weight.columns, " inputs, but got ", moment.size);
-  if (!std::ranges::all_of(moment.elements, [](float element) { return std::isfinite(element); }))
-    return io::invalid("expected second moments to be finite");
+  HONE_RETURN_IF_ERROR(checkSize(weight, moment));
   DampedMoment damped(moment);
   int64_t columns = weight.columns, width = format.width(columns);
   auto isFixed = std::make_unique<bool[]>(columns);
   for (int64_t i = 0; i < columns; ++i)
     isFixed[i] = moment.diagonal(i) == 0;
 #pragma omp parallel for schedule(dynamic)
-  for (int64_t first = 0; first < weight.rows; first += kRows) {
-    int64_t count = std::min(kRows, weight.rows - first);
+  for (int64_t first = 0; first < weight.rows; first += kDescentRows) {
+    int64_t count = std::min(kDescentRows, weight.rows - first);
     std::vector<double> differences(count * columns), missing(count * columns), gradients(count * columns);
     for (int64_t r = 0; r < count; ++r) {
       double *difference = &differences[r * columns];

@@ -6,35 +6,19 @@
 #include "hone/Compress/Rounding.h"
 
 #include "ColumnSweep.h"
+#include "FirstFailure.h"
 #include "hone/Compress/ScaleSearch.h"
 
-#include <atomic>
-#include <limits>
+#include <cmath>
 
 namespace hone::compress {
 namespace {
 
-/// The first row that has failed, whichever thread finds one.
-class FirstFailure {
-public:
-  explicit FirstFailure(int64_t rows) : rows(rows), first(rows) {}
-
-  void add(int64_t row) {
-    for (int64_t seen = first; row < seen && !first.compare_exchange_weak(seen, row);)
-      ;
-  }
-  absl::Status status(const AffineFormat &format) const {
-    if (first == rows)
-      return absl::OkStatus();
-    return io::invalid("cannot quantize row ", first.load(),
-                       ": its elements are not all finite, or too large for scales of ",
-                       format.hasHalfScales ? "f16" : "f32");
-  }
-
-private:
-  int64_t rows;
-  std::atomic<int64_t> first;
-};
+/// Why a row has no scales.
+absl::Status getStatus(const FirstFailure &failure, const AffineFormat &format) {
+  return failure.status("its elements are not all finite, or too large for scales of ",
+                        format.hasHalfScales ? "f16" : "f32");
+}
 
 /// Scales of one row, or of a group of it, fitted to its elements as they are; searched where `importance` is not empty.
 bool fitScales(const AffineFormat &format, std::span<const float> elements, std::span<const float> importance,
@@ -52,27 +36,6 @@ bool fitScales(const AffineFormat &format, std::span<const float> elements, std:
     isFinite &= fitted.has_value();
   }
   return isFinite;
-}
-
-/// 1 / R_jj² of each column in the weight's order, relative to the largest, so that f32 holds them.
-std::vector<float> getImportance(const InverseFactor &factor) {
-  double least = std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < factor.size(); ++i)
-    least = std::min(least, factor.diagonal(i));
-  std::vector<float> importance(factor.size());
-  for (int64_t i = 0; i < factor.size(); ++i) {
-    double share = least / factor.diagonal(i);
-    importance[factor.column(i)] = static_cast<float>(share * share);
-  }
-  return importance;
-}
-
-/// Makes the columns that never see an input 0.
-void clearDeadColumns(const Weight &weight, const InverseFactor &factor) {
-  for (int64_t i = 0; i < weight.columns; ++i)
-    if (factor.isDead(i))
-      for (int64_t row = 0; row < weight.rows; ++row)
-        weight.row(row)[factor.column(i)] = 0;
 }
 
 } // namespace
@@ -101,7 +64,7 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
       rounded.levels[row * columns + column] =
           static_cast<int16_t>(roundToLevel(format, scales[column / width], weight.row(row)[column]));
   }
-  HONE_RETURN_IF_ERROR(failure.status(format));
+  HONE_RETURN_IF_ERROR(getStatus(failure, format));
   return rounded;
 }
 
@@ -114,7 +77,7 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
   clearDeadColumns(weight, factor);
   auto isOutlier = [&](int64_t row, int64_t column) { return !outliers.empty() && outliers[row * columns + column]; };
   bool fitsBefore = hasStaticScales || format.group == 0;
-  std::vector<float> importance = searchesScales ? getImportance(factor) : std::vector<float>();
+  std::vector<float> importance = searchesScales ? getErrorCosts(factor) : std::vector<float>();
   if (fitsBefore) {
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < weight.rows; ++row) {
@@ -125,7 +88,7 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
         failure.add(row);
     }
   }
-  HONE_RETURN_IF_ERROR(failure.status(format));
+  HONE_RETURN_IF_ERROR(getStatus(failure, format));
 
   ColumnSweep sweep(weight, factor, fitsBefore ? kSweepColumns : getSweepBlock(width));
   sweep.run([&](int64_t row, int64_t i, std::span<const double> current) -> float {
@@ -147,7 +110,7 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
     rounded.levels[row * columns + column] = static_cast<int16_t>(level);
     return isApart && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(level);
   });
-  HONE_RETURN_IF_ERROR(failure.status(format));
+  HONE_RETURN_IF_ERROR(getStatus(failure, format));
   return rounded;
 }
 

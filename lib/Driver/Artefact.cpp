@@ -283,8 +283,11 @@ static std::error_code swapPaths(const std::string &from, const std::string &to)
   return llvm::sys::fs::rename(old, from);
 }
 
-LogicalResult ArtefactWriter::writeWeights(ModuleOp module) {
-  return hone::writeWeights(module, getFile("weights.safetensors"));
+LogicalResult ArtefactWriter::writeWeights(ModuleOp module, int64_t ranks) {
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if (failed(hone::writeWeights(module, getFile(io::weightsFile(ranks, rank)), rank)))
+      return failure();
+  return success();
 }
 
 LogicalResult ArtefactWriter::commit(io::Manifest manifest) {

@@ -27,8 +27,8 @@ void describeLayouts(mlir::ModuleOp module, std::vector<io::EntryInfo> &entries)
 /// The runtime's name of an element type; nothing for one that artefacts do not hold.
 std::optional<hone_dtype> getDtype(mlir::Type type);
 
-/// Streams the bytes of every placed parameter of `module` into the file `path` (safetensors).
-llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path);
+/// Streams the bytes of every placed parameter of `module`, as rank number `rank` has them, into the file `path` (safetensors).
+llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path, int64_t rank = 0);
 
 /// The parameters of the artefact in the folder `path`, whose bytes stay in its file. Null, after an error, where it is none, or
 /// one from before weights said what they are.
@@ -51,8 +51,8 @@ llvm::FailureOr<io::TemporaryPath> makeTemporaryFolder(llvm::StringRef path, mli
 class ArtefactWriter {
 public:
   static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, mlir::Location loc);
-  /// Streams the bytes of every placed parameter of `module` into weights.safetensors.
-  llvm::LogicalResult writeWeights(mlir::ModuleOp module);
+  /// Streams the bytes of every placed parameter of `module` into the weights file of each rank.
+  llvm::LogicalResult writeWeights(mlir::ModuleOp module, int64_t ranks);
   llvm::LogicalResult copyTokenizer(llvm::StringRef file);
   std::string getFile(llvm::StringRef name) const;
   /// Writes the manifest with the sizes of the files, and puts the folder into place.

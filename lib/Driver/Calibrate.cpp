@@ -9,6 +9,7 @@
 #include "Compiler.h"
 #include "MeasureCosts.h"
 #include "cli/calibrate.h"
+#include "hone/Compress/Statistics.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/Observation.h"
@@ -69,17 +70,49 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   observed.fingerprint = std::move(*fingerprint);
   keepEntry(module);
   for (auto &[param, reads] : findReads(module))
-    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty())
+    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty() ||
+        cast<ParamOp>(param).getTensorType().getEncoding())
       observed.weights.push_back(cast<ParamOp>(param).getSymName().str());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.addPass(createObserveInputs({kEntry.str()}));
   if (failed(pm.run(module)))
     return failure();
   for (ObservedSite &site : listObservedSites(module))
-    observed.sites.push_back({site.width, std::move(site.weights)});
+    observed.sites.push_back({site.width, std::move(site.weights), std::move(site.scales)});
   if (observed.sites.empty())
     return emitError(module.getLoc()) << "nothing to observe: no linear layer of the model multiplies with a parameter";
   return success();
+}
+
+/// Whether the options rewrite the model.
+static bool isCompressing(const CompileOptions &options) {
+  return !options.prune.empty() || !options.quantize.empty() || options.targetBits;
+}
+
+static LogicalResult checkRewrites(const CalibrateOptions &options, Location loc) {
+  if (options.rewrites.prune == "structured")
+    return emitError(loc)
+           << "unsupported --prune=structured before inputs are measured: layers of a smaller model have others";
+  if (options.costTokens > 0 && isCompressing(options.rewrites))
+    return emitError(loc)
+           << "expected no --cost-tokens with --prune and --quantize: errors cost what they do in the model "
+              "as it is; the costs in --calibration are kept";
+  return success();
+}
+
+/// The costs in the statistics that the options name, which are those of the model as it is.
+static FailureOr<std::vector<calibration::Cost>> keepCosts(const CalibrateOptions &options,
+                                                           ArrayRef<std::string> weights, Location loc) {
+  std::vector<calibration::Cost> costs;
+  if (options.rewrites.calibration.empty())
+    return costs;
+  auto statistics = compress::Statistics::open(options.rewrites.calibration);
+  if (failed(report(loc, statistics.status())))
+    return failure();
+  for (const std::string &weight : weights)
+    if (auto cost = statistics->readCost(weight); statistics->hasCosts() && cost.ok())
+      costs.push_back({weight, static_cast<float>(*cost)});
+  return costs;
 }
 
 /// What errors cost on the tokens for that, or nothing where there are none.
@@ -88,7 +121,7 @@ static FailureOr<std::vector<calibration::Cost>> measureCosts(const CalibrateOpt
                                                               ArrayRef<std::string> weights,
                                                               const calibration::Statistics &statistics, Location loc) {
   if (!tokens.ofCosts)
-    return std::vector<calibration::Cost>();
+    return keepCosts(options, weights, loc);
   auto predictions = cli::Predictions::create(artefact, std::move(*tokens.ofCosts), options.threads, options.output);
   if (failed(report(loc, predictions.status())))
     return failure();
@@ -111,6 +144,8 @@ static LogicalResult measure(const CalibrateOptions &options, Tokens tokens, con
 
 LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
+  if (failed(checkRewrites(options, loc)))
+    return failure();
   absl::StatusOr<Tokens> tokens = Tokens::read(options);
   if (!tokens.ok())
     return report(loc, tokens.status());
@@ -121,7 +156,7 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   if (failed(folder))
     return failure();
   Observed observed;
-  CompileOptions compileOptions;
+  CompileOptions compileOptions = options.rewrites;
   compileOptions.input = options.input;
   compileOptions.output = folder->path() + "/model.hone";
   compileOptions.remarks = options.remarks;

@@ -6,17 +6,17 @@
 #ifndef HONE_LIB_DRIVER_CALIBRATE_H
 #define HONE_LIB_DRIVER_CALIBRATE_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "Compiler.h"
 
 #include <limits>
-#include <string>
 
 namespace hone {
 
 struct CalibrateOptions {
-  std::string input;  // .onnx, .mlir or .mlirbc
-  std::string tokens; // .npy of token ids
-  std::string output; // .safetensors
+  CompileOptions rewrites; // what is done to the model before it is measured; nothing else of it counts
+  std::string input;       // .onnx, .mlir or .mlirbc
+  std::string tokens;      // .npy of token ids
+  std::string output;      // .safetensors
   int64_t window = 512;
   int64_t maxTokens = std::numeric_limits<int64_t>::max();
   int64_t costTokens = 0; // first tokens to measure on what errors of weights cost; 0: none

@@ -11,6 +11,8 @@
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -80,6 +82,10 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   if (failed(entries))
     return failure();
   manifest.entries = std::move(*entries);
+  FailureOr<int64_t> ranks = countRanks(module);
+  if (failed(ranks))
+    return failure();
+  manifest.ranks = *ranks;
   manifest.gatheredWeights = listGatheredWeights(module);
   return success();
 }
@@ -89,7 +95,11 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     phase.build(pm);
   if (phase.name != "rewrite")
     return success();
-  return success(succeeded(addRewrites(options, pm, loc)) && succeeded(addSparsification(options, pm, loc)));
+  if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
+    return failure();
+  if (options.ranks != 1)
+    pm.addPass(createShardLayers({options.ranks})); // parts of weights as they are stored
+  return success();
 }
 
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
@@ -98,6 +108,9 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
     return failure();
   if (phase.name != "rewrite")
     return pm.run(module);
+  // Who looks at the model behind its rewrites asks which model it was.
+  if (options.rewrite && failed(keepFingerprint(module)))
+    return failure();
   auto rewrite = [&] { return pm.run(module); };
   if (failed(options.recorder ? options.recorder->watch(module, rewrite) : rewrite()))
     return failure();
@@ -136,7 +149,7 @@ static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp modul
   artefact.emplace(std::move(*created));
   if (!options.tokenizer.empty() && failed(artefact->copyTokenizer(options.tokenizer)))
     return failure();
-  return artefact->writeWeights(module);
+  return artefact->writeWeights(module, manifest.ranks);
 }
 
 LogicalResult runPhases(ModuleOp module, StringRef last) {

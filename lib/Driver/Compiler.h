@@ -55,6 +55,7 @@ struct CompileOptions {
   /// Whether weights are stored in the forms that were asked for where those are slower, too.
   bool force = false;
   std::string passPipeline; // passes of the rewrite phase, behind those of the options
+  int64_t ranks = 1;        // processes that the model is split over
   /// More of the rewrite phase, behind its passes, or empty.
   std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;
   /// Watches the rewrite phase, or null.

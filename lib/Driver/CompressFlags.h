@@ -38,9 +38,8 @@ struct CompressFlags {
                  llvm::cl::value_desc("TYPE"), llvm::cl::sub(command)},
         quantizeMethod{
             "quantize-method",
-            llvm::cl::desc("How --quantize rounds: rtn, to nearest; awq, of scaled channels; or gptq (default: "
-                           "gptq with --calibration, else "
-                           "rtn)"),
+            llvm::cl::desc("How --quantize rounds: rtn, to nearest; awq, of scaled channels; gptq; or to codebooks of "
+                           "rows, squeezellm or squeezellm-gptq (default: gptq with --calibration, else rtn)"),
             llvm::cl::value_desc("METHOD"), llvm::cl::sub(command)},
         quantizeOutputs{
             "quantize-outputs",
@@ -69,6 +68,39 @@ struct CompressFlags {
   llvm::cl::opt<std::string> prune, pruneMethod, sparsity, parts, quantize, quantizeMethod, quantizeOutputs;
   llvm::cl::opt<int64_t> group;
   llvm::cl::opt<std::string> calibration;
+};
+
+/// What commands have in common that run what they compress.
+struct FormFlags {
+  explicit FormFlags(llvm::cl::SubCommand &command)
+      : targetBits{"target-bits-per-weight",
+                   llvm::cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all "
+                                  "weights take B bits an element"),
+                   llvm::cl::value_desc("B"), llvm::cl::sub(command)},
+        outliers{"outliers",
+                 llvm::cl::desc("Share of the elements to keep in f16 beside the integers of --quantize: 0.45%, say"),
+                 llvm::cl::value_desc("SHARE"), llvm::cl::sub(command)},
+        outlierMethod{
+            "outlier-method",
+            llvm::cl::desc(
+                "How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with "
+                "--sensitivities, and with squeezellm and --calibration; magnitude with squeezellm alone; else "
+                "spqr)"),
+            llvm::cl::value_desc("METHOD"), llvm::cl::sub(command)},
+        sensitivities{"sensitivities",
+                      llvm::cl::desc("Safetensors file with the sensitivity of each element of the weights"),
+                      llvm::cl::value_desc("FILE"), llvm::cl::sub(command)} {}
+
+  void writeTo(CompileOptions &options) const {
+    if (targetBits.getNumOccurrences() > 0)
+      options.targetBits = targetBits;
+    options.outliers = outliers;
+    options.outlierMethod = outlierMethod;
+    options.sensitivities = sensitivities;
+  }
+
+  llvm::cl::opt<double> targetBits;
+  llvm::cl::opt<std::string> outliers, outlierMethod, sensitivities;
 };
 
 } // namespace hone

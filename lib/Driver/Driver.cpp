@@ -8,12 +8,14 @@
 #include "Calibrate.h"
 #include "CompileReport.h"
 #include "CompressFlags.h"
+#include "FlagChecks.h"
 #include "Inspect.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
+#include "hone/io/manifest.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
@@ -95,6 +97,8 @@ struct CalibrateFlags {
                               cl::value_desc("N"), cl::sub(calibrateCommand)};
   cl::opt<int64_t> threads{"threads", cl::desc("Threads (default: one for each processor)"), cl::value_desc("N"),
                            cl::sub(calibrateCommand)};
+  CompressFlags compress{calibrateCommand};
+  FormFlags forms{calibrateCommand};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(calibrateCommand)};
   cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(calibrateCommand)};
@@ -135,6 +139,7 @@ struct CompileFlags {
                "(default: that of --weights; bf16 with --quantize; else the model's)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
+  FormFlags forms{compileCommand};
   cl::opt<bool> pruneOutputs{"prune-outputs",
                              cl::desc("With --prune=N:M, prune the layers that make the model's results too"),
                              cl::sub(compileCommand)};
@@ -145,24 +150,12 @@ struct CompileFlags {
                                cl::value_desc("USES"), cl::sub(compileCommand)};
   cl::opt<bool> force{"force", cl::desc("Store 2:4 weights without their zeros also where that is slower"),
                       cl::sub(compileCommand)};
-  cl::opt<double> targetBits{
-      "target-bits-per-weight",
-      cl::desc("Store weight matrices as integers of as many bits each as lose least, so that all weights take B bits "
-               "an element"),
-      cl::value_desc("B"), cl::sub(compileCommand)};
-  cl::opt<std::string> outliers{
-      "outliers", cl::desc("Share of the elements to keep in f16 beside the integers of --quantize: 0.45%, say"),
-      cl::value_desc("SHARE"), cl::sub(compileCommand)};
-  cl::opt<std::string> outlierMethod{
-      "outlier-method",
-      cl::desc("How --outliers chooses: magnitude, sensitivity or spqr (default: sensitivity with --sensitivities, "
-               "else spqr)"),
-      cl::value_desc("METHOD"), cl::sub(compileCommand)};
-  cl::opt<std::string> sensitivities{"sensitivities",
-                                     cl::desc("Safetensors file with the sensitivity of each element of the weights"),
-                                     cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> passPipeline{"pass-pipeline", cl::desc("Passes of the rewrite phase"), cl::value_desc("PASSES"),
                                     cl::sub(compileCommand)};
+  cl::opt<int64_t> ranks{
+      "tensor-parallel",
+      cl::desc("Split the model over N processes, which run the artefact together by MPI (default: 1)"), cl::init(1),
+      cl::value_desc("N"), cl::sub(compileCommand)};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
   ReportFlags report{compileCommand};
@@ -200,11 +193,6 @@ static void printDiagnostic(Diagnostic &diagnostic) {
   print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes())
     print(note);
-}
-
-static int fail(const llvm::Twine &reason) {
-  llvm::errs() << "hone: error: " << reason << '\n';
-  return 1;
 }
 
 /// What was printed must have arrived; LLVM's own complaint about it would be a crash.
@@ -289,10 +277,14 @@ static std::string checkTarget(const CompileFlags &flags) {
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
     return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+  if (isCuda && flags.ranks != 1)
+    return "unsupported --tensor-parallel with --target=cuda; supported: 1";
   return "";
 }
 
 static int runCompile(const CompileFlags &flags) {
+  if (failed(checkRange(flags.ranks, io::kMostRanks)))
+    return 1;
   if (std::string error = checkTarget(flags); !error.empty())
     return fail(error);
   CompileOptions options;
@@ -311,15 +303,12 @@ static int runCompile(const CompileFlags &flags) {
   options.weights = flags.weights;
   options.cache = flags.cache;
   flags.compress.writeTo(options);
-  if (flags.targetBits.getNumOccurrences() > 0)
-    options.targetBits = flags.targetBits;
+  flags.forms.writeTo(options);
   options.pruneOutputs = flags.pruneOutputs;
   options.tuneFor = flags.tuneFor;
   options.force = flags.force;
-  options.outliers = flags.outliers;
-  options.outlierMethod = flags.outlierMethod;
-  options.sensitivities = flags.sensitivities;
   options.passPipeline = flags.passPipeline;
+  options.ranks = flags.ranks;
   options.remarks = flags.remarks;
   options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   if (flags.printPipeline)
@@ -327,17 +316,6 @@ static int runCompile(const CompileFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) {
     return compileWithReport(options, flags.report.get(flags.quiet), &context);
   });
-}
-
-/// Fails with a message where an option that was given is outside of its range.
-static LogicalResult checkRange(const cl::opt<int64_t> &option, int64_t most) {
-  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
-    return success();
-  bool isBounded = most != std::numeric_limits<int64_t>::max();
-  fail("expected --" + option.ArgStr + " to be a whole number " +
-       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
-       std::to_string(option));
-  return failure();
 }
 
 static int runCalibrate(const CalibrateFlags &flags) {
@@ -350,6 +328,8 @@ static int runCalibrate(const CalibrateFlags &flags) {
       failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)))
     return 1;
   CalibrateOptions options;
+  flags.compress.writeTo(options.rewrites);
+  flags.forms.writeTo(options.rewrites);
   options.input = flags.input;
   options.tokens = flags.tokens;
   options.output = flags.output;

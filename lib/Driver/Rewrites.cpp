@@ -131,8 +131,13 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   quantize.method = getMethod(options, options.quantizeMethod, "gptq", "rtn");
   quantize.statistics = options.calibration;
   quantize.scales = "mse";
-  if (quantize.method == "awq" && !scalesChannels)
-    return emitError(loc) << "unsupported method 'awq' to quantize nodes of ONNX; supported: gptq, rtn";
+  bool hasCodebooks = StringRef(quantize.method).starts_with("squeezellm");
+  if ((quantize.method == "awq" || hasCodebooks) && !scalesChannels)
+    return emitError(loc) << "unsupported method '" << quantize.method
+                          << "' to quantize nodes of ONNX; supported: gptq, rtn";
+  if (hasCodebooks && (options.targetBits || options.group))
+    return emitError(loc) << "expected no " << (options.group ? "--group" : "--target-bits-per-weight")
+                          << " with --quantize-method=" << quantize.method << ": it has codebooks of whole rows";
   if (scalesChannels && (quantize.method == "awq" || quantize.method == "gptq")) {
     ScaleChannelsOptions scale;
     scale.bits = quantize.bits;
@@ -142,7 +147,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   }
   if (quantize.method == "awq")
     quantize.method = "rtn"; // of the scaled weights
-  if (quantize.method == "gptq") {
+  if (quantize.method == "gptq" || quantize.method == "squeezellm-gptq") {
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
     quantize.refinements = kRefinements;
   }
@@ -152,8 +157,10 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   quantize.sensitivities = options.sensitivities;
   if (!options.outlierMethod.empty())
     quantize.outlierMethod = options.outlierMethod;
-  else if (!options.sensitivities.empty())
+  else if (!options.sensitivities.empty() || (hasCodebooks && !options.calibration.empty()))
     quantize.outlierMethod = "sensitivity";
+  else if (hasCodebooks)
+    quantize.outlierMethod = "magnitude";
   pm.addPass(createQuantizeWeights(quantize));
   return success();
 }
@@ -187,7 +194,9 @@ static LogicalResult checkDependents(const CompileOptions &options, Location loc
     return emitError(loc) << "expected --quantize with --quantize-outputs";
   if (!options.outliers.empty() && options.quantize.empty())
     return emitError(loc) << "expected --quantize with --outliers";
-  if (options.outliers.empty() && !(options.outlierMethod.empty() && options.sensitivities.empty()))
+  bool readsSensitivities = options.quantizeMethod == "squeezellm"; // for codebooks
+  if (options.outliers.empty() &&
+      !(options.outlierMethod.empty() && (options.sensitivities.empty() || readsSensitivities)))
     return emitError(loc) << "expected --outliers with --outlier-method and --sensitivities";
   if (!options.calibration.empty() && options.prune.empty() && !isQuantizing(options))
     return emitError(loc) << "expected --prune or --quantize with --calibration";
@@ -237,6 +246,8 @@ static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
 }
 
 LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (options.target == "cuda" && !options.force) // no kernel of CUDA reads weights without their zeros
+    return success();
   FailureOr<SmallVector<int64_t>> rows = getRows(options.tuneFor, loc);
   if (failed(rows))
     return failure();

@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
+#include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/io/safetensors.h"
 
@@ -112,8 +113,10 @@ static std::map<std::string, std::string> describeTypes(ArrayRef<PlacedPlane> pl
   return types;
 }
 
-LogicalResult writeWeights(ModuleOp module, const std::string &path) {
+LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t rank) {
   SmallVector<PlacedPlane> planes = listPlanes(module);
+  for (PlacedPlane &plane : planes)
+    selectRank(plane.param, rank);
   std::vector<io::StoredTensor> tensors;
   for (PlacedPlane &placed : planes) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];

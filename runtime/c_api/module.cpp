@@ -4,6 +4,7 @@
 // Modules, introspection and calls of the C interface.
 
 #include "c_api/handles.h"
+#include "core/communicator.h"
 
 #include "generate/text_writer.h"
 
@@ -96,8 +97,10 @@ hone_status hone_module_open(const char *folder, hone_module **module) {
   if (!folder || !module)
     return reportNull("folder and module");
   auto loaded = rt::Module::load(folder);
-  if (!loaded.ok())
+  if (!loaded.ok()) {
+    rt::failRanks(); // the others may have loaded it
     return report(loaded.status());
+  }
   auto tokenizer = rt::loadTokenizer(**loaded);
   if (!tokenizer.ok())
     return report(tokenizer.status());

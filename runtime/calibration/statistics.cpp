@@ -156,6 +156,14 @@ std::vector<float> Statistics::secondMoment(size_t site) const {
   return moment;
 }
 
+/// Elements from number `first` on of a matrix [width, width] of an input whose channels were divided by the scales of its site.
+static void undoScales(const Site &site, int64_t first, std::span<float> elements) {
+  for (size_t i = 0; i < elements.size() && !site.scales.empty(); ++i) {
+    size_t place = static_cast<size_t>(first) + i, width = static_cast<size_t>(site.width);
+    elements[i] *= site.scales[place / width] * site.scales[place % width];
+  }
+}
+
 absl::Status Statistics::write(int64_t tokens, const std::string &model, std::span<const Cost> costs) const {
   std::map<std::string, std::string> metadata = {{"format", std::string(io::kStatisticsFormat)},
                                                  {"version", std::string(io::kStatisticsVersion)},
@@ -175,12 +183,18 @@ absl::Status Statistics::write(int64_t tokens, const std::string &model, std::sp
   HONE_ASSIGN_OR_RETURN(auto writer, io::SafetensorsWriter::create(path, std::move(tensors), metadata));
   auto append = [&](const void *data, size_t bytes) { return writer.append({static_cast<const char *>(data), bytes}); };
   for (const Count &count : counts) {
+    int64_t first = 0;
     for (int64_t number = 0; number < SecondMoments(count.site.width, count.sums).bandCount(); ++number) {
       std::vector<float> band = bandOf(count, number);
+      undoScales(count.site, first, band);
       HONE_RETURN_IF_ERROR(append(band.data(), band.size() * sizeof(float)));
+      first += static_cast<int64_t>(band.size());
     }
     release(count);
-    HONE_RETURN_IF_ERROR(append(count.largest.data(), count.largest.size() * sizeof(float)));
+    std::vector<float> largest = count.largest;
+    for (size_t i = 0; i < count.site.scales.size(); ++i)
+      largest[i] *= std::abs(count.site.scales[i]);
+    HONE_RETURN_IF_ERROR(append(largest.data(), largest.size() * sizeof(float)));
     HONE_RETURN_IF_ERROR(append(&count.rows, sizeof count.rows));
   }
   for (const Cost &cost : costs)

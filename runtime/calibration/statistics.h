@@ -13,10 +13,12 @@
 
 namespace hone::calibration {
 
-/// An input: the elements of a row of it, and the names of the weights that it is multiplied with, at least one.
+/// An input: the elements of a row of it, and the names of the weights that it is multiplied with, at least one. With `scales`, one
+/// for each element, what the program shows was divided by them, and what is written of it is not.
 struct Site {
   int64_t width;
   std::vector<std::string> weights;
+  std::vector<float> scales = {};
 };
 
 /// What an error of a weight costs a model: how far its predictions move, KL(before || after) in nats a token, for each mean square of
@@ -42,7 +44,7 @@ public:
   const Site &site(size_t number) const { return counts[number].site; }
   size_t siteCount() const { return counts.size(); }
 
-  /// The second moment of a site, [width, width], row-major; zeros where no row of it was counted.
+  /// The second moment of a site as the program shows it, [width, width], row-major; zeros where no row of it was counted.
   std::vector<float> secondMoment(size_t site) const;
 
   /// Writes what was counted over `tokens` tokens of the model with the fingerprint `model`, and `costs`. The file appears when it is

@@ -289,7 +289,7 @@ absl::Status runBench(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(profiler.open(options.profile));
   Measurement measured;
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path, profiler.recorder()));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));

@@ -6,6 +6,7 @@
 #include "cli/call.h"
 
 #include "cli/progress.h"
+#include "core/communicator.h"
 
 #include <cstdio>
 #include <set>
@@ -90,7 +91,7 @@ absl::Status callOnce(const Caller &caller, const io::EntryInfo &entry, const Ca
     HONE_ASSIGN_OR_RETURN(inputs, readArrays(file));
   }
   HONE_ASSIGN_OR_RETURN(NamedArrays outputs, caller.call(inputs));
-  if (options.outputs)
+  if (options.outputs && rt::isFirstRank())
     HONE_RETURN_IF_ERROR(writeArrays(*options.outputs, entry, outputs));
   if (options.expect) {
     HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(*options.expect));

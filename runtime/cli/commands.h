@@ -22,6 +22,9 @@ struct Command {
 
 extern const Command kRunCommand, kEvalCommand, kBenchCommand, kInspectCommand;
 
+/// Loads an artefact as rt::Module::load does. Of several processes that run it together, rank 0 alone prints from then on.
+absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &path, rt::Profile *profile = nullptr);
+
 /// Most threads that --threads takes.
 constexpr int64_t kMostThreads = 4096;
 

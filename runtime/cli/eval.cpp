@@ -116,7 +116,7 @@ absl::StatusOr<EvaluationTokens> readEvaluationTokens(const std::string &file, i
 }
 
 absl::StatusOr<Evaluation> runEvaluation(const std::string &artefact, const EvaluationTokens &tokens, int threads) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(artefact));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::openLanguageSession(module, threads));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   return evaluate(model, tokens);

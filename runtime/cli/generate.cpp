@@ -8,6 +8,7 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "core/communicator.h"
 #include "hone/io/npy.h"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ public:
       print("\n");
     else if (!options.outputTokens)
       printTokens(written);
-    if (options.statistics)
+    if (options.statistics && rt::isFirstRank())
       printStatistics(statistics);
     return written;
   }
@@ -151,8 +152,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
     if (prompts.size() > 1)
       progress.update(static_cast<int64_t>(written.size()));
   }
-  return options.outputTokens ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0])
-                              : absl::OkStatus();
+  bool writes = options.outputTokens && rt::isFirstRank();
+  return writes ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0]) : absl::OkStatus();
 }
 
 } // namespace hone::cli

@@ -56,6 +56,8 @@ void printManifest(const io::Manifest &manifest) {
               joined(manifest.cpuFeatures).c_str());
   if (const std::optional<io::DeviceInfo> &device = manifest.device)
     std::printf("device: %s, %zu generated kernels\n", device->chip.c_str(), device->kernels.size());
+  if (manifest.ranks > 1)
+    std::printf("ranks: %lld; weights are those of rank 0\n", static_cast<long long>(manifest.ranks));
   std::printf("tokenizer: %s\n", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer.c_str());
   for (const io::EntryInfo &entry : manifest.entries) {
     std::printf("entry %s\n", entry.name.c_str());
@@ -90,7 +92,7 @@ absl::Status runInspect(std::span<const std::string> arguments) {
   std::filesystem::path folder = path;
   HONE_ASSIGN_OR_RETURN(io::Manifest manifest, io::readManifest((folder / "manifest.json").string()));
   HONE_ASSIGN_OR_RETURN(io::SafetensorsReader weights,
-                        io::SafetensorsReader::open((folder / "weights.safetensors").string()));
+                        io::SafetensorsReader::open((folder / io::weightsFile(manifest.ranks, 0)).string()));
   printManifest(manifest);
   printWeights(weights, options.weights);
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include "hone/runtime/cli.h"
 
 #include "cli/commands.h"
+#include "core/communicator.h"
 #include "hone/io/npy.h"
 
 #include <algorithm>
@@ -59,11 +60,26 @@ bool asksForHelp(const std::vector<std::string> &arguments) {
 int report(const std::string &program, const absl::Status &status) {
   if (status.ok())
     return 0;
-  std::fprintf(stderr, "%s: %s\n", program.c_str(), std::string(status.message()).c_str());
+  rt::Communicator *ranks = rt::Communicator::current();
+  std::string message(status.message());
+  if (ranks && ranks->rank() > 0)
+    message = io::cat("rank ", ranks->rank(), ": ", message);
+  if (!ranks || ranks->speaks())
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), message.c_str());
   if (status.code() != absl::StatusCode::kInternal)
     return kFault;
   std::fprintf(stderr, "%s: this is a bug in Hone; please report it with the command and the model\n", program.c_str());
   return kBug;
+}
+
+/// Other processes may wait for one that has failed.
+int leaveRanks(int status) {
+  rt::Communicator *ranks = rt::Communicator::current();
+  if (ranks && status != 0)
+    ranks->fail();
+  if (ranks)
+    ranks->leave();
+  return status;
 }
 
 } // namespace
@@ -86,7 +102,14 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
     return closeOutput(program, 0);
   }
   int status = report(program, command->run(std::span(arguments).subspan(1)));
-  return status == 0 ? closeOutput(program, status) : status;
+  return leaveRanks(status == 0 ? closeOutput(program, status) : status);
+}
+
+absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &path, rt::Profile *profile) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path, profile));
+  if (!rt::isFirstRank() && !std::freopen("/dev/null", "w", stdout))
+    return io::invalid("cannot write /dev/null: ", std::strerror(errno));
+  return module;
 }
 
 absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals) {

@@ -117,7 +117,7 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(checkMode(options));
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile));
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(path, profiler.recorder()));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;

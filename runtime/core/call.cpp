@@ -5,6 +5,8 @@
 
 #include "core/call.h"
 
+#include "core/communicator.h"
+
 #include <utility>
 
 namespace hone::rt {
@@ -52,6 +54,7 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   memory.pool.endCall();
   absl::Status status = finish();
   if (!status.ok()) {
+    failRanks();
     if (state)
       state->rollback();
     return status;
@@ -72,7 +75,7 @@ void CallContext::runProgram(hone_entry_fn function) {
     receiver = [profile](const char *name, Profile::Clock::time_point begin) {
       profile->addKernel(name, {}, begin, Profile::Clock::now());
     };
-  if (absl::Status begun = queue()->begin(std::move(receiver)); !begun.ok())
+  if (absl::Status begun = queue()->begin(inputs, std::move(receiver)); !begun.ok())
     return record(std::move(begun));
   enter(function);
   if (absl::Status ended = queue()->end(); failure.ok())

@@ -5,6 +5,8 @@
 
 #include "core/language_model.h"
 
+#include "core/communicator.h"
+
 #include <algorithm>
 #include <chrono>
 #include <ranges>
@@ -130,6 +132,9 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options));
   while (statistics.newTokens < options.maximalNewTokens) {
     HONE_ASSIGN_OR_RETURN(int64_t token, choose(lastRow(logits)));
+    if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
+      HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
+    }
     if (statistics.newTokens++ == 0)
       statistics.firstTokenSeconds = secondsSince(start);
     HONE_ASSIGN_OR_RETURN(bool goOn, receive(token));

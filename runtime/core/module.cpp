@@ -5,6 +5,7 @@
 
 #include "core/module.h"
 
+#include "core/communicator.h"
 #include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
 #include "cuda/open_device.h"
@@ -22,7 +23,7 @@ namespace {
 using io::cat;
 using io::invalid;
 
-constexpr std::string_view kManifest = "manifest.json", kProgram = "program.so", kWeights = "weights.safetensors";
+constexpr std::string_view kManifest = "manifest.json", kProgram = "program.so";
 constexpr std::string_view kCpu = "cpu", kCuda = "cuda"; // targets
 constexpr uint64_t kWeightAlignment = 64;                // what program.h promises generated code
 
@@ -59,11 +60,13 @@ absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &fo
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(cat("cannot open ", folder, ": not a folder; a .hone artefact is one"));
   HONE_ASSIGN_OR_RETURN(module->description, io::readManifest(module->file(kManifest)));
+  HONE_RETURN_IF_ERROR(module->joinRanks());
   HONE_RETURN_IF_ERROR(module->checkManifest());
-  HONE_ASSIGN_OR_RETURN(module->weightFile, io::SafetensorsReader::open(module->file(kWeights)));
+  std::string weights = module->file(module->weightsName);
+  HONE_ASSIGN_OR_RETURN(module->weightFile, io::SafetensorsReader::open(weights));
   if (module->weightFile.dataOffset() % kWeightAlignment != 0)
-    return invalid(module->file(kWeights), ": expected tensor data to begin at a multiple of ", kWeightAlignment,
-                   " bytes, but got ", module->weightFile.dataOffset());
+    return invalid(weights, ": expected tensor data to begin at a multiple of ", kWeightAlignment, " bytes, but got ",
+                   module->weightFile.dataOffset());
   if (profile)
     profile->setWeights(module->weightFile.allBytes());
   HONE_RETURN_IF_ERROR(module->loadDevice());
@@ -78,17 +81,40 @@ Module::~Module() {
 
 std::string Module::file(std::string_view name) const { return (std::filesystem::path(path) / name).string(); }
 
+/// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
+absl::Status Module::joinRanks() {
+  int64_t rank = 0;
+  if (description.ranks > 1 && description.target == kCpu && !cpu::supportedLevels().empty()) {
+    std::string same = io::manifestText(description) + std::string(cpu::levelName(cpu::supportedLevels().back()));
+    absl::StatusOr<Communicator *> ranks = Communicator::join(description.ranks, same);
+    if (!ranks.ok())
+      return absl::Status(ranks.status().code(), cat(path, ": ", ranks.status().message()));
+    rank = (*ranks)->rank();
+  }
+  weightsName = io::weightsFile(description.ranks, rank);
+  return absl::OkStatus();
+}
+
+/// Whether a rank needs the file: weights of others may be elsewhere.
+bool Module::needsFile(const std::string &name) const {
+  for (int64_t rank = 0; rank < description.ranks; ++rank)
+    if (name == io::weightsFile(description.ranks, rank))
+      return name == weightsName;
+  return true;
+}
+
 absl::Status Module::checkManifest() const {
   if (description.target != kCpu && description.target != kCuda)
     return invalid(path, ": unsupported target '", description.target, "'; supported: ", kCpu, ", ", kCuda);
   HONE_RETURN_IF_ERROR(checkCpu());
   if (description.target != kCpu)
     HONE_RETURN_IF_ERROR(checkDevice());
-  for (std::string_view needed : {kProgram, kWeights})
-    if (!description.fileBytes.contains(std::string(needed)))
+  for (const std::string &needed : {std::string(kProgram), weightsName})
+    if (!description.fileBytes.contains(needed))
       return invalid(file(kManifest), ": expected files to list ", needed);
   for (const auto &[name, bytes] : description.fileBytes)
-    HONE_RETURN_IF_ERROR(checkFile(name));
+    if (needsFile(name))
+      HONE_RETURN_IF_ERROR(checkFile(name));
   return absl::OkStatus();
 }
 
@@ -119,6 +145,8 @@ absl::Status Module::checkDevice() const {
       if (slot.layout != io::StateLayout::Rows)
         return invalid(path, ": unsupported layout ", io::layoutName(slot.layout), " of state '", slot.name,
                        "' on a device; supported: rows");
+  if (description.ranks > 1)
+    return invalid(path, ": unsupported number of ranks ", description.ranks, " of a device's program; supported: 1");
   return absl::OkStatus();
 }
 
@@ -177,6 +205,8 @@ absl::Status Module::fillImports(const hone_program &program) const {
 void *Module::findImport(std::string_view name) const {
   if (void *service = findService(name))
     return service;
+  if (hone_kernel_fn collective = description.ranks > 1 ? findCollective(name) : nullptr)
+    return reinterpret_cast<void *>(collective);
   if (!device)
     return reinterpret_cast<void *>(profile ? findProfiledKernel(name) : cpu::findKernel(name));
   void *service = findDeviceService(name);

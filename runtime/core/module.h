@@ -43,6 +43,8 @@ private:
     hone_entry_fn function;
   };
 
+  absl::Status joinRanks();
+  bool needsFile(const std::string &name) const;
   absl::Status checkManifest() const;
   absl::Status checkCpu() const;
   absl::Status checkDevice() const;
@@ -61,6 +63,7 @@ private:
   std::string path;
   Profile *profile;
   io::Manifest description;
+  std::string weightsName; // those of this rank
   io::SafetensorsReader weightFile;
   std::unique_ptr<Device> device; // of a target that is not the CPU
   void *library = nullptr;

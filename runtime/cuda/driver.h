@@ -16,8 +16,8 @@ namespace hone::rt::cuda {
 /// The driver's library is never closed: it keeps threads and exit handlers.
 constexpr const char *kDriverLibrary = "libcuda.so.1";
 
-/// The oldest version that has all that the runtime uses: 12.0, as cuDriverGetVersion counts.
-constexpr int kOldestDriver = 12000;
+/// The oldest version that has all that the runtime uses: 12.4, as cuDriverGetVersion counts.
+constexpr int kOldestDriver = 12040;
 
 /// The functions of the driver, under their names. Thread-safe, as the driver is.
 class Driver {

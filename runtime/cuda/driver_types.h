@@ -18,6 +18,7 @@ struct CUevent_st;
 struct CUmemPoolHandle_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUgraphNode_st;
 
 namespace hone::rt::cuda {
 
@@ -31,6 +32,7 @@ using CUevent = ::CUevent_st *;
 using CUmemoryPool = ::CUmemPoolHandle_st *;
 using CUgraph = ::CUgraph_st *;
 using CUgraphExec = ::CUgraphExec_st *;
+using CUgraphNode = ::CUgraphNode_st *;
 
 /// An enumeration of C, as wide as an int; values that are not listed here may be returned.
 enum CUresult : int {
@@ -78,6 +80,11 @@ enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
 };
 
+enum CUgraphNodeType : int {
+  CU_GRAPH_NODE_TYPE_KERNEL = 0,
+  CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+};
+
 constexpr unsigned CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_MEMHOSTALLOC_PORTABLE = 1;
 constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_LOCATION_TYPE_DEVICE = 1;
 
@@ -94,6 +101,17 @@ struct CUmemPoolProps {
   unsigned char reserved[54]; // zeros
 };
 static_assert(sizeof(CUmemPoolProps) == 88);
+
+/// CUDA_KERNEL_NODE_PARAMS of its second revision.
+struct CUgraphKernelParams {
+  CUfunction function;
+  unsigned grid[3], block[3], sharedBytes;
+  void **arguments;
+  void **extra;
+  void *kernel;
+  CUcontext context;
+};
+static_assert(sizeof(CUgraphKernelParams) == 72);
 
 } // namespace hone::rt::cuda
 

@@ -74,12 +74,18 @@ Queue::~Queue() {
   context().driver().cuMemFreeHost(const_cast<uint32_t *>(progress));
 }
 
-absl::Status Queue::begin(LaunchReceiver launchReceiver) {
+absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) {
   if (!isUsable())
     return absl::UnavailableError(
         "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
   scope.emplace(context());
   receiver = std::move(launchReceiver);
+  std::vector<int64_t> sizes;
+  for (const hone_tensor &tensor : tensors)
+    sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.rank);
+  if (!receiver && sizes == latestSizes) // a step of decoding, which will ask for what the one before did
+    stream->collect();
+  latestSizes = std::move(sizes);
   isGiven.clear();
   results.clear();
   return absl::OkStatus();
@@ -90,11 +96,14 @@ absl::Status Queue::end() {
   for (const Output &output : results)
     if (status.ok())
       status = staging.download(output.host, outputs[output.buffer].address(), output.bytes);
+  if (status.ok())
+    status = stream->submit(/*isWhole=*/true);
   status = status.ok() ? waitForAll() : explain(std::move(status));
   staging.drop();
   for (CUdeviceptr memory : allocations)
     stream->free(memory);
   allocations.clear();
+  stream->stop();
   scope.reset();
   return status;
 }
@@ -187,20 +196,18 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
   const auto &[grid, block, shared] = shape;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return absl::OkStatus();
-  const Driver &driver = context().driver();
   auto begin = std::chrono::steady_clock::now();
-  CUresult result = CUDA_SUCCESS;
+  absl::Status status;
   if (shared > kSharedWithoutAsking)
-    result = driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                       static_cast<int>(shared));
-  if (result == CUDA_SUCCESS)
-    result = driver.cuLaunchKernel(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
-                                   stream->handle(), arguments, nullptr);
-  if (result == CUDA_SUCCESS)
-    return follow(kernel.name, begin);
-  std::string what = cat("launch kernel '", kernel.name, "' (blocks ", grid[0], "x", grid[1], "x", grid[2], " of ",
-                         block[0], "x", block[1], "x", block[2], " threads, ", shared, " bytes of shared memory)");
-  return explain(context().check(result, what));
+    status =
+        context().check(context().driver().cuFuncSetAttribute(
+                            kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
+                        cat("give kernel '", kernel.name, "' ", shared, " bytes of shared memory"));
+  if (status.ok())
+    status = stream->launch(kernel.function, kernel.name, shape, arguments);
+  if (!status.ok() || stream->collects())
+    return explain(std::move(status));
+  return follow(kernel.name, begin);
 }
 
 /// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
@@ -219,9 +226,7 @@ absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_poi
 absl::Status Queue::copy(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return absl::OkStatus();
-  return explain(
-      context().check(context().driver().cuMemcpyDtoDAsync(addressOf(to), addressOf(from), bytes, stream->handle()),
-                      "copy on the GPU"));
+  return explain(stream->copy(Work::Kind::OnDevice, addressOf(to), addressOf(from), bytes));
 }
 
 absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) {
@@ -245,7 +250,9 @@ absl::Status Queue::explain(absl::Status status) const {
   if (status.ok() || isUsable())
     return status;
   uint32_t ended = *progress;
-  std::string kernel = ended < launched.size() ? cat("kernel '", launched[ended], "'") : "a kernel of another session";
+  std::string kernel = ended < launched.size() ? cat("kernel '", launched[ended], "'")
+                       : stream->collects()    ? "a kernel of a step"
+                                               : "a kernel of another session";
   return absl::AbortedError(cat(kernel, " failed on the ", context().properties().name, ": ", context().faultText(),
                                 "; what sessions had on the GPU is lost, but others can be opened"));
 }
@@ -274,6 +281,7 @@ absl::StatusOr<StateBuffer> RowMemory::create(hone_dtype dtype, std::span<const 
 absl::StatusOr<StateBuffer> RowMemory::zeros(hone_dtype dtype, std::vector<int64_t> sizes) {
   HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(dtype, sizes));
   Context &context = queue.context();
+  HONE_RETURN_IF_ERROR(queue.order()->submit(/*isWhole=*/false)); // what was collected may use the same memory
   if (uint64_t bytes = bytesOf(dtype, sizes))
     HONE_RETURN_IF_ERROR(
         context.check(context.driver().cuMemsetD8Async(addressOf(buffer.view.data), 0, bytes, queue.order()->handle()),

@@ -37,7 +37,7 @@ public:
   static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image);
   ~Queue() override;
 
-  absl::Status begin(LaunchReceiver launchReceiver) override;
+  absl::Status begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) override;
   absl::Status end() override;
   bool isUsable() const override { return !context().isLost(); }
   const uint8_t *weights() const override { return reinterpret_cast<const uint8_t *>(image->weights()); }
@@ -86,6 +86,7 @@ private:
   DeviceBuffer arena;
   std::vector<DeviceBuffer> inputs, outputs; // by their numbers in the manifest; kept between calls
   std::vector<bool> isGiven;                 // inputs that this call has on the GPU
+  std::vector<int64_t> latestSizes;          // of the inputs of the call before
   std::vector<Output> results;
   std::set<CUdeviceptr> allocations;
   std::optional<Context::Scope> scope;   // of the call

@@ -51,6 +51,7 @@ void Staging::deliver(Chunk &chunk) {
 
 absl::Status Staging::takeNextChunk() {
   const Driver &driver = stream->driver();
+  HONE_RETURN_IF_ERROR(stream->submit(/*isWhole=*/false));
   HONE_RETURN_IF_ERROR(
       stream->context().check(driver.cuEventRecord(chunks[current].event, stream->handle()), "record an event"));
   chunks[current].isInFlight = true;
@@ -71,7 +72,7 @@ template <typename Copy> absl::Status Staging::inPieces(uint64_t bytes, Copy cop
     Chunk &chunk = chunks[current];
     HONE_RETURN_IF_ERROR(prepare(chunk));
     uint64_t piece = std::min(bytes - done, chunkBytes - chunk.used);
-    HONE_RETURN_IF_ERROR(stream->context().check(copy(chunk, done, piece), "copy to or from the GPU"));
+    HONE_RETURN_IF_ERROR(copy(chunk, done, piece));
     done += piece;
     uint64_t end = chunk.used + piece;
     chunk.used = std::min((end + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment, chunkBytes);
@@ -83,7 +84,7 @@ absl::Status Staging::upload(CUdeviceptr to, const void *from, uint64_t bytes) {
   return inPieces(bytes, [&](Chunk &chunk, uint64_t done, uint64_t piece) {
     char *memory = chunk.memory + chunk.used;
     std::memcpy(memory, static_cast<const char *>(from) + done, piece);
-    return stream->driver().cuMemcpyHtoDAsync(to + done, memory, piece, stream->handle());
+    return stream->copy(Work::Kind::ToDevice, to + done, reinterpret_cast<uint64_t>(memory), piece);
   });
 }
 
@@ -91,7 +92,7 @@ absl::Status Staging::download(void *to, CUdeviceptr from, uint64_t bytes) {
   return inPieces(bytes, [&](Chunk &chunk, uint64_t done, uint64_t piece) {
     char *memory = chunk.memory + chunk.used;
     chunk.arrivals.push_back({static_cast<char *>(to) + done, memory, piece});
-    return stream->driver().cuMemcpyDtoHAsync(memory, from + done, piece, stream->handle());
+    return stream->copy(Work::Kind::ToHost, reinterpret_cast<uint64_t>(memory), from + done, piece);
   });
 }
 

@@ -15,21 +15,69 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::create(std::shared_ptr<Context> 
   Context::Scope scope(stream->context());
   HONE_RETURN_IF_ERROR(stream->context().check(stream->driver().cuStreamCreate(&stream->stream, CU_STREAM_NON_BLOCKING),
                                                "create a stream of the GPU"));
+  stream->graph.emplace(stream->context(), stream->handle());
   return stream;
 }
 
 Stream::~Stream() {
+  graph.reset();
   if (!stream || owner->isLost())
     return;
   Context::Scope scope(*owner);
   driver().cuStreamDestroy(stream);
 }
 
-absl::Status Stream::wait() { return owner->check(driver().cuStreamSynchronize(stream), "run kernels of the GPU"); }
+absl::Status Stream::wait() {
+  HONE_RETURN_IF_ERROR(submit(/*isWhole=*/false));
+  return owner->check(driver().cuStreamSynchronize(stream), "run kernels of the GPU");
+}
+
+absl::Status Stream::submit(bool isWhole) {
+  if (collected.empty())
+    return absl::OkStatus();
+  return graph->run(std::exchange(collected, {}), isWhole);
+}
+
+void Stream::stop() {
+  collected.clear();
+  isCollecting = false;
+  for (auto [bytes, memory] : std::exchange(released, {}))
+    free(memory);
+}
+
+absl::Status Stream::launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape,
+                            void **arguments) {
+  if (isCollecting) {
+    HONE_ASSIGN_OR_RETURN(Work work, graph->describe(function, name, shape, arguments));
+    collected.push_back(std::move(work));
+    return absl::OkStatus();
+  }
+  const auto &[grid, block, shared] = shape;
+  CUresult result = driver().cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+                                            stream, arguments, nullptr);
+  return result == CUDA_SUCCESS ? absl::OkStatus() : owner->check(result, io::cat("launch kernel '", name, "'"));
+}
+
+absl::Status Stream::copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes) {
+  std::vector<Work> work(1);
+  work[0].kind = kind;
+  work[0].to = to;
+  work[0].from = from;
+  work[0].bytes = bytes;
+  if (!isCollecting)
+    return graph->run(std::move(work), /*isWhole=*/false);
+  collected.push_back(std::move(work[0]));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<CUdeviceptr> Stream::allocate(uint64_t bytes, std::string_view what) {
   CUdeviceptr memory = 0;
   uint64_t wanted = std::max(bytes, kDeviceAlignment);
+  if (auto fitting = released.lower_bound(wanted); fitting != released.end() && fitting->first / 2 <= wanted) {
+    memory = fitting->second;
+    released.erase(fitting);
+    return memory;
+  }
   CUresult result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) { // what the pool keeps in other sizes may be enough
     HONE_RETURN_IF_ERROR(wait());
@@ -39,14 +87,20 @@ absl::StatusOr<CUdeviceptr> Stream::allocate(uint64_t bytes, std::string_view wh
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     return owner->outOfMemory(bytes, what);
   HONE_RETURN_IF_ERROR(owner->check(result, "allocate GPU memory"));
+  sizes[memory] = wanted;
   return memory;
 }
 
 void Stream::free(CUdeviceptr memory) {
   if (!memory || owner->isLost())
     return;
+  if (isCollecting) { // what was collected may use it
+    released.emplace(sizes[memory], memory);
+    return;
+  }
   Context::Scope scope(*owner);
   driver().cuMemFreeAsync(memory, stream);
+  sizes.erase(memory);
 }
 
 void DeviceBuffer::clear() {

@@ -6,7 +6,10 @@
 #ifndef HONE_RUNTIME_CUDA_STREAM_H
 #define HONE_RUNTIME_CUDA_STREAM_H
 
-#include "cuda/context.h"
+#include "cuda/step.h"
+
+#include <optional>
+#include <utility>
 
 namespace hone::rt::cuda {
 
@@ -25,7 +28,19 @@ public:
   const Driver &driver() const { return owner->driver(); }
   CUstream handle() const { return stream; }
 
-  /// Waits for all that was enqueued. A fault loses the context.
+  /// From now on, work is collected until submit(), wait() or stop(), and memory that is freed is given to the next that fits.
+  void collect() { isCollecting = true; }
+  bool collects() const { return isCollecting; }
+  /// Enqueues what was collected; `isWhole` where it is all of a call.
+  absl::Status submit(bool isWhole);
+  /// Ends collecting. What was not submitted is forgotten.
+  void stop();
+
+  /// These enqueue, or collect.
+  absl::Status launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape, void **arguments);
+  absl::Status copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes);
+
+  /// Submits, and waits for all that was enqueued. A fault loses the context.
   absl::Status wait();
 
   /// Memory from the context's pool, uninitialised. `what` is what it is for, in the error where there is not so much.
@@ -37,6 +52,11 @@ private:
 
   std::shared_ptr<Context> owner;
   CUstream stream = nullptr;
+  std::optional<StepGraph> graph;
+  bool isCollecting = false;
+  std::vector<Work> collected;
+  std::map<CUdeviceptr, uint64_t> sizes;         // of memory that was allocated
+  std::multimap<uint64_t, CUdeviceptr> released; // while collecting, by size
 };
 
 /// Memory in the order of a stream that only grows. What it held is gone when it does.

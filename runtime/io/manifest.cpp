@@ -34,6 +34,7 @@ public:
     manifest.target = text(document, "target", "manifest");
     parseCpu();
     parseDevice();
+    parseRanks();
     parseFiles();
     for (const Json &entry : list(document, "entries", "manifest"))
       manifest.entries.push_back(parseEntry(entry));
@@ -81,6 +82,16 @@ private:
     if (!services)
       complain("device.services", "a version");
     info.services = services.value_or(0);
+  }
+
+  void parseRanks() {
+    const Json *ranks = member(document, "ranks");
+    if (!ranks)
+      return;
+    std::optional<int64_t> count = asInteger(ranks);
+    if (!count || *count < 1 || *count > kMostRanks)
+      return complain("ranks", cat("a number of processes, 1 to ", kMostRanks));
+    manifest.ranks = *count;
   }
 
   void parseFiles() {
@@ -289,6 +300,10 @@ const EntryInfo *Manifest::entry(std::string_view name) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+std::string weightsFile(int64_t ranks, int64_t rank) {
+  return ranks == 1 ? "weights.safetensors" : cat("weights.rank", rank, ".safetensors");
+}
+
 absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name) {
   HONE_ASSIGN_OR_RETURN(Json document, parseJson(text, name));
   return ManifestParser(document, name).parse();
@@ -308,6 +323,8 @@ std::string manifestText(const Manifest &manifest) {
   if (const std::optional<DeviceInfo> &device = manifest.device)
     document["device"] = {
         {"chip", device->chip}, {"file", device->file}, {"kernels", device->kernels}, {"services", device->services}};
+  if (manifest.ranks > 1)
+    document["ranks"] = manifest.ranks;
   document["files"] = Json::object();
   for (const auto &[file, bytes] : manifest.fileBytes)
     document["files"][file]["bytes"] = bytes;

@@ -101,8 +101,22 @@ def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=
     flags = {"bits": bits, "group": group, "scales": "f16" if half else "f32", "hasZeros": zeros, "isSigned": signed,
              "transposed": transposed, "activations": activations, "atLeast": least}
     encoding = f"#hone.affine<{', '.join(f'{name} = {str(value).lower()}' for name, value in flags.items())}>"
-    if outliers:
-        encoding = f"#hone.dense_sparse<of = {encoding}, outliers = {16 * outliers}>"
+    return param(rng, rows, inner, encoding, planes, starts, slots)
+
+
+def codebook(rng, rows, inner, bits, outliers=0):
+    """The same of #hone.codebook."""
+    numbers = (SPREAD * rng.standard_normal((rows, 2**bits))).astype(np.float32)
+    planes = {"indices": stored(rng.integers(0, 256, (rows, -(-inner * bits // 8)), dtype=np.uint8), "i8"),
+              "codebook": stored((numbers.view(np.uint32) >> 16).astype(np.uint16), "bf16")}
+    return param(rng, rows, inner, f"#hone.codebook<bits = {bits}>", planes,
+                 *(draw_outliers(rng, rows, inner, outliers) if outliers else ((), ())))
+
+
+def param(rng, rows, inner, encoding, planes, starts, slots):
+    """A parameter with planes of an encoding, and outliers in the slots, if there are any."""
+    if len(slots):
+        encoding = f"#hone.dense_sparse<of = {encoding}, outliers = {slots.size}>"
         planes["starts"] = stored(starts.astype(np.int32), "i32")
         planes["columns"] = stored(slots.astype(np.uint16), "i16")
         planes["outliers"] = stored((4 * SPREAD * rng.standard_normal(slots.shape)).astype(np.float16), "f16")
@@ -241,6 +255,27 @@ def experts():
     yield Case("hone.expert_sum.u8", text, x, ROWS, INTEGERS, params, **operands)
 
 
+def codebooks():
+    rng = np.random.default_rng(10)
+    many, x = [*ROWS, {"B": 2, "S": 70}], tensor("B", "S", 48)
+    for bits, (rows, inner) in itertools.product((3, 4), ((33, 96), (5, 40), (16, 300))):
+        yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", rows), many, BF16,
+                   {"w": codebook(rng, rows, inner, bits)}, x=tensor("B", "S", inner))
+    for bits in (3, 4):
+        # Sums of a number and an outlier are rounded to bf16 once more for many rows.
+        yield Case(f"hone.packed_linear.outliers.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), many, 2 * BF16,
+                   {"w": codebook(rng, 40, 300, bits, outliers=10)}, x=tensor("B", "S", 300))
+        params = {name: codebook(rng, *((48, 70) if name == "d" else (70, 48)), bits) for name in "gud"}
+        yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS, 2 * BF16,
+                   params, x=x)
+        yield Case(f"hone.packed_mlp.codebook.u{bits}", "hone.mlp gelu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], 2 * BF16,
+                   {name: params[name] for name in "ud"}, x=x)
+        for gate in ("", " gate(%g)"):
+            params = {name: codebook(rng, 4 * (48 if name == "d" else 40), 40 if name == "d" else 48, bits) for name in ("udg" if gate else "ud")}
+            yield Case(f"hone.expert_sum.codebook.u{bits}", f"hone.moe silu %x, experts(%ids, %p), up(%u), down(%d){gate}", x, many, 2 * BF16,
+                       params, x=x, ids=tensor("B", "S", 2, element="i64"), p=tensor("B", "S", 2))
+
+
 def norms():
     for size in (1, 15, 64, 100):
         x, w = tensor("B", "S", size), tensor(size)
@@ -306,7 +341,7 @@ def check(case, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_pairs(), sparse_products(), experts())
+                                packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

@@ -41,7 +41,7 @@ def feed(session, name, tokens, chunk):
     return np.concatenate([session.forward({name: piece}, "logits") for piece in pieces], axis=1)
 
 
-def compare(module, case, label):
+def compare(module, case, label, tolerance):
     tokens, *context = module.names("forward", runtime.INPUT)
     expected = case["out"]["logits"]
     for how, chunk in CHUNKS.items():
@@ -53,13 +53,13 @@ def compare(module, case, label):
             session.close()
         if logits.shape != expected.shape:
             raise suite.Failure(f"{label} {how}: expected logits of shape {expected.shape}, but got {logits.shape}")
-        excess = np.abs(logits - expected) - TOLERANCE * (1 + np.abs(expected))
+        excess = np.abs(logits - expected) - tolerance * (1 + np.abs(expected))
         if not (excess <= 0).all():
             at = np.unravel_index(np.argmax(excess), excess.shape)
             raise suite.Failure(f"{label} {how}: got {logits[at]:.6g} at {at}, expected {expected[at]:.6g}")
 
 
-def check(path, artefact, library):
+def check(path, artefact, library, tolerance=TOLERANCE):
     """Compares all cases of a model that have an empty past; those of models without a past are not meant."""
     cases = {label: case for label, case in stored_cases(path).items() if has_empty_past(case)}
     if not cases:
@@ -69,6 +69,6 @@ def check(path, artefact, library):
         if not module.names("forward", runtime.STATE):
             raise suite.Failure("it has no state")
         for label, case in cases.items():
-            compare(module, case, label)
+            compare(module, case, label, tolerance)
     finally:
         module.close()

@@ -71,6 +71,12 @@ absl::StatusOr<SparseWeight> detach(const Weight &weight, const Outliers &outlie
 /// Puts them back.
 void attach(const SparseWeight &outliers, const Weight &weight);
 
+/// Makes each outlier what `weight` has there more than `base`, of the same size, rounded to f16: where a base has no 0.
+void takeMissing(const Weight &weight, const Weight &base, SparseWeight &outliers);
+
+/// Adds outliers that takeMissing made to that base.
+void addMissing(const SparseWeight &outliers, const Weight &base);
+
 } // namespace hone::compress
 
 #endif // HONE_COMPRESS_OUTLIERS_H

@@ -14,10 +14,12 @@
 namespace hone {
 
 /// A site: rows of `width` elements, which linear layers multiply with `weights` (symbols of parameters, or what
-/// getExpertName makes of them, in the order of their first layers).
+/// getExpertName makes of them, in the order of their first layers). `scales` are what passes have divided its channels by
+/// (`hone.channel_scales`), or empty.
 struct ObservedSite {
   int64_t width = 0;
   std::vector<std::string> weights;
+  std::vector<float> scales = {};
 };
 
 /// What a site calls the matrix of one of the experts in `weight`, a symbol of a parameter.

@@ -15,6 +15,9 @@ namespace hone::io {
 
 constexpr int64_t kManifestVersion = 1;
 
+/// Most processes that run one artefact together.
+constexpr int64_t kMostRanks = 4096;
+
 /// A size that is known, or one that calls decide (`size` < 0), with the symbol the model gave it ("" = unnamed). Equal
 /// symbols of one call are equal sizes.
 struct Dim {
@@ -69,6 +72,7 @@ struct Manifest {
   std::string honeVersion, target, cpuName;
   std::vector<std::string> cpuFeatures;
   std::optional<DeviceInfo> device; // of targets that run elsewhere than on the CPU
+  int64_t ranks = 1;                // processes that run it together, each with weights of its own
   std::map<std::string, uint64_t> fileBytes;
   std::vector<EntryInfo> entries;
   std::vector<std::string> kernels;
@@ -81,6 +85,9 @@ struct Manifest {
 
   const EntryInfo *entry(std::string_view name) const;
 };
+
+/// The file in the folder of an artefact for `ranks` processes that has the weights of number `rank`.
+std::string weightsFile(int64_t ranks, int64_t rank);
 
 /// The manifest in `text`; `name` begins every error.
 absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name);

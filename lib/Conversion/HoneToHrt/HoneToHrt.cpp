@@ -3,6 +3,7 @@
 //
 // Functions on tensors become entry points: inputs, outputs, parameters and state come from the call.
 
+#include "Collectives.h"
 #include "DeviceWeights.h"
 #include "KernelSelection.h"
 #include "PlaceParameters.h"
@@ -252,13 +253,14 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal() || function->hasAttr(hrt::kEntryAttr))
         continue;
-      if (failed(convertInterface(function, symbols)))
+      if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function)))
         return signalPassFailure();
       numKernels += isCpu ? selectKernels(function) : selectCudaKernels(function);
       decompose(function, decompositions);
       if (failed(replacePlanes(function, function.getArgument(0), symbols)))
         return signalPassFailure();
     }
+    eraseGrids(module);
   }
 
 private:

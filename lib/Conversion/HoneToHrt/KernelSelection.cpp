@@ -170,8 +170,8 @@ Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice
   return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
 }
 
-/// Both products at once, where their weights are floats of the same type, or integers whose products may be those of floats, and
-/// whole.
+/// Both products at once, where their weights are floats of the same type, indices, or integers whose products may be those of
+/// floats, and whole.
 static Choice choosePackedMlp(MlpOp op) {
   hrt::PanelsAttr panels = getPanels(op.getUp());
   AffineAttr affine = panels.getAffine();
@@ -235,6 +235,8 @@ static void addExpertLayer(Choice &choice, hrt::PanelsAttr panels, Value weight,
   choice.inputs.push_back(weight);
   if (affine && (!weight || !affine.getHasZeros()))
     choice.inputs.append(weight ? 1 : 2, Value());
+  if (panels.getCodebook() && !weight)
+    choice.inputs.push_back(/*tables=*/Value());
   choice.inputs.push_back(bias);
 }
 

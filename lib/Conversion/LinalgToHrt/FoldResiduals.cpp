@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The sum of a packed linear layer and what was there before it: its kernel adds it while the sums are in registers.
+// The sum of a linear layer and what was there before it: its kernel adds it while the sums are in registers.
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -37,6 +37,12 @@ struct Layer {
   SmallVector<Operation *> reshapes; // from the kernel on
 };
 
+/// Whether the last input of a kernel is what it adds to its result.
+static bool hasResidual(StringRef kernel) {
+  constexpr StringRef families[] = {"hone.packed_linear.", "hone.packed_mlp.", "cuda.linear."};
+  return llvm::any_of(families, [&](StringRef family) { return kernel.starts_with(family); });
+}
+
 /// The layer that makes `value` and can add a residual of its shape, or one without a kernel.
 static Layer findLayer(Value value) {
   Layer layer;
@@ -50,10 +56,8 @@ static Layer findLayer(Value value) {
     value = value.getDefiningOp()->getOperand(0);
   }
   auto kernel = value.getDefiningOp<hrt::KernelOp>();
-  bool adds =
-      kernel && value.hasOneUse() &&
-      (kernel.getName().starts_with("hone.packed_linear.") || kernel.getName().starts_with("hone.packed_mlp.")) &&
-      cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
+  bool adds = kernel && value.hasOneUse() && hasResidual(kernel.getName()) &&
+              cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
   if (adds && !ShapedType::isDynamic(columns) && getColumns(value) == columns)
     layer.kernel = kernel;
   return layer;

@@ -1,9 +1,9 @@
-//===- DenseSparseEncoding.cpp - integers with outliers apart ---------------------------------------------------===//
+//===- DenseSparseEncoding.cpp - few bits with outliers apart ---------------------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hone.dense_sparse: outliers by rows beside the planes of #hone.affine.
+// #hone.dense_sparse: outliers by rows beside the planes of #hone.affine or #hone.codebook.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -23,10 +23,12 @@ static int64_t countPanels(ArrayRef<int64_t> shape) { return compress::countSpar
 
 LogicalResult DenseSparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute of,
                                       int64_t outliers) {
-  auto base = dyn_cast<AffineAttr>(of);
-  if (!base || (base.getActivations() != 0 && !base.getAtLeast())) // dense_sparse C1
+  auto affine = dyn_cast<AffineAttr>(of);
+  bool isRounding = affine && affine.getActivations() != 0 && !affine.getAtLeast();
+  if (isRounding || !isa<AffineAttr, CodebookAttr>(of)) // dense_sparse C1
     return emitError() << "unsupported encoding " << of
-                       << " beside outliers; supported: #hone.affine, with atLeast where it has activations";
+                       << " beside outliers; supported: #hone.affine, with atLeast where it has activations, and "
+                          "#hone.codebook";
   if (outliers < 1 || outliers > std::numeric_limits<int32_t>::max() || outliers % kSparseRows != 0) // dense_sparse C2
     return emitError() << "expected the number of outliers to be a multiple of " << kSparseRows << " from "
                        << kSparseRows << " to " << std::numeric_limits<int32_t>::max() << ", but got " << outliers;
@@ -35,11 +37,14 @@ LogicalResult DenseSparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> e
 
 LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  if (failed(getBase().verifyEncoding(shape, elementType, emitError)))
+  if (failed(cast<VerifiableTensorEncoding>(getOf()).verifyEncoding(shape, elementType, emitError)))
     return failure();
   if (shape[1] > compress::kMostSparseColumns) // dense_sparse C3
     return emitError() << "expected a tensor with outliers to have at most " << compress::kMostSparseColumns
                        << " columns, but got " << shape[1];
+  if (getCodebook() && !elementType.isF32()) // dense_sparse C4
+    return emitError() << "expected a tensor with outliers beside a codebook to have elements of f32, but got "
+                       << elementType;
   int64_t most = ShapedType::isDynamicShape(shape) ? getOutliers() : countPanels(shape) * kSparseRows * shape[1];
   if (most < getOutliers()) // dense_sparse C3
     return emitError() << "expected a tensor with " << getOutliers()
@@ -76,12 +81,21 @@ LogicalResult DenseSparseAttr::pack(ArrayRef<int64_t> shape, Type elementType, A
   for (auto [i, element] : llvm::enumerate(elements))
     element = from.load(dense, i);
   compress::Weight weight{elements, shape[0], shape[1]};
+  std::vector<float> whole = getCodebook() ? elements : std::vector<float>();
   auto outliers = compress::detach(weight, compress::markLargest(weight, getOutliers() / kSparseRows));
   if (!outliers.ok())
     return emitError() << std::string(outliers.status().message());
+  Type f32 = Float32Type::get(getContext());
+  ArrayRef<MutableArrayRef<char>> ofBase = planes.drop_front(kSparsePlanes);
+  MutableArrayRef<char> rest(reinterpret_cast<char *>(elements.data()), elements.size() * sizeof(float));
+  if (failed(getBase().pack(shape, f32, rest, ofBase, emitError)))
+    return failure();
+  if (getCodebook()) {
+    getBase().unpack(shape, f32, SmallVector<ArrayRef<char>>(ofBase.begin(), ofBase.end()), rest);
+    compress::takeMissing({whole, shape[0], shape[1]}, weight, *outliers);
+  }
   packOutliers(*outliers, planes);
-  ArrayRef<char> rest(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(float));
-  return getBase().pack(shape, Float32Type::get(getContext()), rest, planes.drop_front(kSparsePlanes), emitError);
+  return success();
 }
 
 /// Element `index` of a plane of integers.
@@ -98,8 +112,9 @@ void DenseSparseAttr::placeOutliers(ArrayRef<int64_t> shape, Type elementType, A
     for (int64_t slot = load<int32_t>(planes[0], row / kSparseRows),
                  end = load<int32_t>(planes[0], row / kSparseRows + 1);
          slot < end; ++slot) {
-      int64_t place = slot * kSparseRows + row % kSparseRows;
-      to.store(dense, row * shape[1] + load<uint16_t>(planes[1], place), from.load(planes[2], place));
+      int64_t place = slot * kSparseRows + row % kSparseRows, at = row * shape[1] + load<uint16_t>(planes[1], place);
+      float value = from.load(planes[2], place);
+      to.store(dense, at, getCodebook() ? to.load(dense, at) + value : value);
     }
 }
 
@@ -168,22 +183,21 @@ private:
 };
 } // namespace
 
-Value DenseSparseAttr::buildChoice(OpBuilder &builder, Location loc, ValueRange planes, ValueRange indices,
-                                   Value element) const {
+Value DenseSparseAttr::buildChoice(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
+                                   ValueRange indices, Value element) const {
   OutlierSearch search(builder, loc, planes, indices[0]);
-  Value first = search.findFirst(indices[1]), value = search.readValue(first);
-  Type type = element.getType();
-  if (!type.isF16())
-    value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
-  if (type.isBF16())
-    value = arith::TruncFOp::create(builder, loc, type, value);
-  return arith::SelectOp::create(builder, loc, search.isAt(first, indices[1]), value, element);
+  Value first = search.findFirst(indices[1]);
+  Value value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), search.readValue(first));
+  if (getCodebook())
+    value = arith::AddFOp::create(builder, loc, element, value);
+  value = arith::SelectOp::create(builder, loc, search.isAt(first, indices[1]), value, element);
+  return elementType.isF32() ? value : arith::TruncFOp::create(builder, loc, elementType, value);
 }
 
 Value DenseSparseAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                     ValueRange indices) const {
-  Value element = getBase().buildElement(builder, loc, elementType, planes.drop_front(kSparsePlanes), indices);
-  return buildChoice(builder, loc, planes, indices, element);
+  Value element = getBase().buildElement(builder, loc, builder.getF32Type(), planes.drop_front(kSparsePlanes), indices);
+  return buildChoice(builder, loc, elementType, planes, indices, element);
 }
 
 ActivationRounding DenseSparseAttr::getActivationRounding() const { return getBase().getActivationRounding(); }

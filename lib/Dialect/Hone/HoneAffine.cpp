@@ -7,6 +7,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
+#include "LevelPlane.h"
+
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
 
@@ -56,9 +58,6 @@ int64_t AffineAttr::getGroups(ArrayRef<int64_t> shape) const { return getFormat(
 
 //===- Planes -----------------------------------------------------------------------------------------------------===//
 
-/// Bytes of `columns` levels.
-static int64_t getLevelBytes(int64_t columns, int64_t bits) { return llvm::divideCeil(columns * bits, 8); }
-
 SmallVector<EncodingPlane> AffineAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
   auto byte = IntegerType::get(getContext(), 8);
   int64_t groups = getGroups(shape);
@@ -74,51 +73,18 @@ SmallVector<EncodingPlane> AffineAttr::getPlanes(ArrayRef<int64_t> shape, Type) 
   return planes;
 }
 
+/// A plane of `rows` rows of levels, of `bytes` bytes.
+static LevelPlane getLevelPlane(AffineAttr encoding, int64_t rows, int64_t bytes) {
+  return {encoding.getBits(), encoding.getIsSigned(), encoding.getTransposed(), rows, bytes};
+}
+
 namespace {
-/// A plane of levels in memory: where each lies, and how it is read and written.
-class LevelPlane {
-public:
-  LevelPlane(AffineAttr encoding, int64_t rows, int64_t bytes)
-      : bits(encoding.getBits()), isSigned(encoding.getIsSigned()), isTransposed(encoding.getTransposed()), rows(rows),
-        rowBytes(bytes / std::max<int64_t>(rows, 1)) {}
-
-  int64_t load(ArrayRef<char> plane, int64_t row, int64_t column) const {
-    int64_t first = byteOf(row, column, 0), last = byteOf(row, column, bits - 1),
-            bytes = static_cast<uint8_t>(plane[first]);
-    if (last != first)
-      bytes |= static_cast<int64_t>(static_cast<uint8_t>(plane[last])) << 8;
-    int64_t level = bytes >> shiftOf(column) & mask();
-    return isSigned && level > mask() / 2 ? level - mask() - 1 : level;
-  }
-
-  /// Into a plane whose bytes were 0.
-  void store(MutableArrayRef<char> plane, int64_t row, int64_t column, int64_t level) const {
-    int64_t first = byteOf(row, column, 0), last = byteOf(row, column, bits - 1);
-    int64_t bytes = (level & mask()) << shiftOf(column);
-    plane[first] = static_cast<char>(plane[first] | bytes);
-    if (last != first)
-      plane[last] = static_cast<char>(plane[last] | bytes >> 8);
-  }
-
-private:
-  int64_t mask() const { return (int64_t(1) << bits) - 1; }
-  int64_t shiftOf(int64_t column) const { return column * bits % 8; }
-  /// The byte that has bit `bit` of a level.
-  int64_t byteOf(int64_t row, int64_t column, int64_t bit) const {
-    return isTransposed ? column * rows + row : row * rowBytes + (column * bits + bit) / 8;
-  }
-
-  int64_t bits;
-  bool isSigned, isTransposed;
-  int64_t rows, rowBytes;
-};
-
 /// Scales and zero points of a matrix.
 class GroupPlanes {
 public:
   GroupPlanes(AffineAttr encoding, ArrayRef<int64_t> shape)
       : encoding(encoding), rows(shape[0]), groups(encoding.getGroups(shape)), scales(encoding.getScales()),
-        zeros(encoding, rows, rows * getLevelBytes(groups, encoding.getBits())) {}
+        zeros(getLevelPlane(encoding, rows, rows * getLevelBytes(groups, encoding.getBits()))) {}
 
   float loadScale(ArrayRef<ArrayRef<char>> planes, int64_t row, int64_t group) const {
     return scales.load(planes[1], placeOf(row, group));
@@ -147,7 +113,7 @@ private:
 } // namespace
 
 void AffineAttr::loadLevels(ArrayRef<char> plane, int64_t rows, int64_t row, MutableArrayRef<uint8_t> levels) const {
-  LevelPlane from(*this, rows, plane.size());
+  LevelPlane from = getLevelPlane(*this, rows, plane.size());
   int64_t lowest = getIsSigned() ? -(int64_t(1) << (getBits() - 1)) : 0;
   for (auto [column, level] : llvm::enumerate(levels))
     level = static_cast<uint8_t>(from.load(plane, row, column) - lowest);
@@ -164,7 +130,7 @@ namespace {
 class PlaneWriter {
 public:
   PlaneWriter(AffineAttr encoding, ArrayRef<int64_t> shape, ArrayRef<MutableArrayRef<char>> planes)
-      : planes(planes), groups(encoding, shape), values(encoding, shape[0], planes[0].size()) {
+      : planes(planes), groups(encoding, shape), values(getLevelPlane(encoding, shape[0], planes[0].size())) {
     for (MutableArrayRef<char> plane : planes)
       llvm::fill(plane, 0);
   }
@@ -229,7 +195,7 @@ void AffineAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
                         MutableArrayRef<char> dense) const {
   PlainElements elements(elementType);
   GroupPlanes groupPlanes(*this, shape);
-  LevelPlane values(*this, shape[0], planes[0].size());
+  LevelPlane values = getLevelPlane(*this, shape[0], planes[0].size());
   int64_t width = getFormat().width(shape[1]);
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t column = 0; column < shape[1]; ++column) {
@@ -246,46 +212,11 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// Reads the bytes that a level from bit `bit` of row `row` on lies in: one, or where the number of bits does not divide eight,
-/// two.
-static Value readBytes(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value bit) {
-  Value perByte = createIndex(builder, loc, 8);
-  auto read = [&](Value bit) -> Value {
-    Value place = arith::DivUIOp::create(builder, loc, bit, perByte);
-    return tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, place});
-  };
-  Value first = read(bit);
-  if (8 % encoding.getBits() == 0)
-    return first;
-  // Of a level that lies in one byte, what the second one holds is not asked for; there may be none behind.
-  Value last = read(arith::AddIOp::create(builder, loc, bit, createIndex(builder, loc, encoding.getBits() - 1)));
-  Type type = builder.getI16Type();
-  Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));
-  Value high = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, type, last), eight);
-  return arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, type, first), high);
-}
-
 /// Reads level `column` of row `row` as f32.
 static Value readLevel(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value column) {
-  int64_t bits = encoding.getBits();
   if (encoding.getTransposed())
     std::swap(row, column);
-  Value level;
-  if (bits == 8) {
-    level = tensor::ExtractOp::create(builder, loc, plane, ValueRange{row, column});
-  } else {
-    // The level moves to the top of its bytes, and down again, which fills up with zeros or with its sign.
-    Value bit = arith::MulIOp::create(builder, loc, column, createIndex(builder, loc, bits));
-    level = readBytes(builder, loc, encoding, plane, row, bit);
-    Type type = level.getType();
-    int64_t width = type.getIntOrFloatBitWidth();
-    Value within = arith::RemUIOp::create(builder, loc, bit, createIndex(builder, loc, 8));
-    Value above = arith::SubIOp::create(builder, loc, createIndex(builder, loc, width - bits), within);
-    level = arith::ShLIOp::create(builder, loc, level, arith::IndexCastOp::create(builder, loc, type, above));
-    Value down = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, width - bits));
-    level = encoding.getIsSigned() ? Value(arith::ShRSIOp::create(builder, loc, level, down))
-                                   : Value(arith::ShRUIOp::create(builder, loc, level, down));
-  }
+  Value level = buildLevelBits(builder, loc, encoding.getBits(), encoding.getIsSigned(), plane, row, column);
   if (encoding.getIsSigned())
     return arith::SIToFPOp::create(builder, loc, builder.getF32Type(), level);
   return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level);

@@ -12,6 +12,7 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/InputRotation.h"
+#include "hone/Dialect/Hone/Shards.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -109,8 +110,14 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.encoding' to be an encoding on a hone.param";
     return success();
   }
+  if (attribute.getName() == kShardsAttrName) {
+    auto shards = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!isa<ParamOp>(op) || !shards || shards.empty())
+      return op->emitOpError() << "expected 'hone.shards' to be what each rank stores, as an array on a hone.param";
+    return success();
+  }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
                            << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
                               "hone.input_rotation, hone.inputs, hone.model, "
-                              "hone.slots";
+                              "hone.shards, hone.slots";
 }

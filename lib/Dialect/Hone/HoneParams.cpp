@@ -10,6 +10,7 @@
 #include "Verify.h"
 
 #include "hone/Dialect/Hone/ParameterActions.h"
+#include "hone/Dialect/Hone/Shards.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
@@ -26,16 +27,17 @@ RankedTensorType ParamOp::getStorageType() {
   return converted ? converted.getType() : getTensorType();
 }
 
-SmallVector<Attribute> ParamOp::getPlaneStorage() {
-  auto converted = dyn_cast<ConvertedAttr>(getStorage());
-  Attribute stored = converted ? converted.getStorage() : getStorage();
+/// What each of `planes` is in `stored`.
+static SmallVector<Attribute> listStorage(ArrayRef<EncodingPlane> planes, Attribute stored) {
   auto dictionary = dyn_cast<DictionaryAttr>(stored);
   if (!dictionary)
     return {stored};
-  SmallVector<Attribute> storage;
-  for (const EncodingPlane &plane : getPlanes(getStorageType()))
-    storage.push_back(dictionary.get(plane.name));
-  return storage;
+  return llvm::map_to_vector(planes, [&](const EncodingPlane &plane) { return dictionary.get(plane.name); });
+}
+
+SmallVector<Attribute> ParamOp::getPlaneStorage() {
+  auto converted = dyn_cast<ConvertedAttr>(getStorage());
+  return listStorage(getPlanes(getStorageType()), converted ? converted.getStorage() : getStorage());
 }
 
 static LogicalResult verifyPlaneStorage(ParamOp op, const EncodingPlane &plane, Attribute storage) {
@@ -65,6 +67,21 @@ static bool namesPlanes(DictionaryAttr storage, ArrayRef<EncodingPlane> planes) 
          llvm::all_of(planes, [&](const EncodingPlane &plane) { return storage.contains(plane.name); });
 }
 
+/// Whether `stored` is the bytes of a tensor of the type that `op` stores.
+static LogicalResult verifyStored(ParamOp op, Attribute stored) {
+  SmallVector<EncodingPlane> planes = getPlanes(op.getStorageType());
+  auto dictionary = dyn_cast<DictionaryAttr>(stored);
+  if (dictionary ? !namesPlanes(dictionary, planes) : planes.size() != 1) { // param C2
+    InFlightDiagnostic error = op.emitOpError() << "expected the storage to have the planes ";
+    llvm::interleaveComma(planes, error, [&](const EncodingPlane &plane) { error << "'" << plane.name << "'"; });
+    return error << ", but got " << stored;
+  }
+  for (auto [plane, storage] : llvm::zip_equal(planes, listStorage(planes, stored)))
+    if (failed(verifyPlaneStorage(op, plane, storage)))
+      return failure();
+  return success();
+}
+
 LogicalResult ParamOp::verify() {
   RankedTensorType type = getTensorType();
   if (!type.hasStaticShape()) // param C1
@@ -78,17 +95,11 @@ LogicalResult ParamOp::verify() {
       return emitOpError() << "expected the type of what is converted to have an encoding, but got " << type;
     stored = converted.getStorage();
   }
-  SmallVector<EncodingPlane> planes = getPlanes(getStorageType());
-  auto dictionary = dyn_cast<DictionaryAttr>(stored);
-  if (dictionary ? !namesPlanes(dictionary, planes) : planes.size() != 1) { // param C2
-    InFlightDiagnostic error = emitOpError() << "expected the storage to have the planes ";
-    llvm::interleaveComma(planes, error, [&](const EncodingPlane &plane) { error << "'" << plane.name << "'"; });
-    return error << ", but got " << stored;
-  }
-  for (auto [plane, storage] : llvm::zip_equal(planes, getPlaneStorage()))
-    if (failed(verifyPlaneStorage(*this, plane, storage)))
-      return failure();
-  return success();
+  if (failed(verifyStored(*this, stored)))
+    return failure();
+  auto shards = (*this)->getAttrOfType<ArrayAttr>(kShardsAttrName);
+  return success(!shards ||
+                 llvm::all_of(shards, [&](Attribute shard) { return succeeded(verifyStored(*this, shard)); }));
 }
 
 //===- Passes over parameters -------------------------------------------------------------------------------------===//

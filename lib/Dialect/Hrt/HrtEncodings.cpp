@@ -64,6 +64,8 @@ static bool isPackable(Attribute elements) {
     return nm.getN() == 2 && nm.getM() == 4 && isPackable(nm.getOf()) && hasSparseKernel(nm.getAffine());
   if (auto sparse = dyn_cast<DenseSparseAttr>(elements))
     return isPackable(sparse.getBase());
+  if (auto codebook = dyn_cast<CodebookAttr>(elements))
+    return codebook.getValues().isBF16(); // which products multiply in pairs
   if (auto affine = dyn_cast<AffineAttr>(elements)) {
     static constexpr int64_t groups[] = {0, 32, 64, 128};
     return llvm::is_contained(groups, affine.getGroup());
@@ -74,7 +76,7 @@ static bool isPackable(Attribute elements) {
 
 bool PanelsAttr::canPack(Attribute encoding) {
   return !encoding || isa<StoredAttr>(encoding) ||
-         (isa<AffineAttr, NmAttr, DenseSparseAttr>(encoding) && isPackable(encoding));
+         (isa<AffineAttr, CodebookAttr, NmAttr, DenseSparseAttr>(encoding) && isPackable(encoding));
 }
 
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
@@ -82,7 +84,7 @@ LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
     return emitError() << "unsupported packed elements " << elements
                        << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
                           "2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, "
-                          "#hone.dense_sparse of #hone.affine";
+                          "#hone.codebook of bf16, #hone.dense_sparse of #hone.affine and of #hone.codebook";
   return success();
 }
 
@@ -90,11 +92,11 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (getSparse() && failed(getSparse().verifyEncoding(shape, elementType, emitError)))
     return failure();
-  bool isSame = !getAffine() && elementType == getFloat(*this);
+  bool isFloat = !getAffine() && !getCodebook(), isSame = isFloat && elementType == getFloat(*this);
   if (shape.size() != 2 || (!isSame && !elementType.isF32())) // panels C2
     return emitError() << "expected a tensor in panels of " << getElements()
                        << " to have 2 dimensions and elements of f32"
-                       << (getAffine() || getFloat(*this).isF32() ? "" : " or the same") << ", but got " << shape.size()
+                       << (!isFloat || getFloat(*this).isF32() ? "" : " or the same") << ", but got " << shape.size()
                        << " and " << elementType;
   return success();
 }
@@ -155,7 +157,7 @@ SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> s
 }
 
 /// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
-static PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(panels.getAffine()); }
+static PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(Attribute(panels.getSparse().getBase())); }
 
 SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   if (getNm())
@@ -166,6 +168,8 @@ SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type e
     llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
     return planes;
   }
+  if (getCodebook())
+    return getCodebookPlanes(getCodebook(), shape);
   Type element = getAffine() ? Type(IntegerType::get(getContext(), 8)) : Type(getFloat(*this));
   std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(*this), getLinearShape(*this, shape));
   SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(values, element)}};
@@ -224,6 +228,12 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
     for (auto [bytes, plane] : llvm::zip_equal(from.take_front(count), planes.take_front(count)))
       llvm::copy(bytes, plane.begin());
     return getBase(*this).repack(shape, sparse.getBase(), from.drop_front(count), planes.drop_front(count));
+  }
+  if (getCodebook()) {
+    if (source != getCodebook())
+      return false;
+    repackCodebook(getCodebook(), shape, from, planes);
+    return true;
   }
   if (getAffine()) {
     if (source != getAffine())
@@ -327,6 +337,8 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
     getBase(*this).unpack(shape, elementType, planes.drop_front(DenseSparseAttr::kSparsePlanes), dense);
     return sparse.placeOutliers(shape, elementType, planes, dense);
   }
+  if (getCodebook())
+    return unpackCodebook(getCodebook(), shape, elementType, planes, dense);
   SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
   PanelReader from(*this, shape, types, planes);
   PlainElements to(elementType);
@@ -355,9 +367,8 @@ Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
   return picked;
 }
 
-Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output) {
-  Value quad = divide(remainder(input, levels.inputs()), 4), column = remainder(input, 4), level;
-  Value first = multiply(divide(input, levels.inputs()), levels.lines);
+Value IndexBuilder::level(const cpu::LevelLayout &levels, Value quad, function_ref<Value(Value)> read) {
+  Value level;
   for (int part = 0; part < 2; ++part) {
     auto pickOf = [&](Type type, function_ref<int32_t(const cpu::LevelPart &)> getNumber) {
       SmallVector<int32_t> numbers;
@@ -369,14 +380,19 @@ Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value pan
     Value mask = pickOf(byte, [](const cpu::LevelPart &of) { return ((1 << of.bits) - 1) << of.to; });
     if (part > 0 && matchPattern(mask, m_Zero()))
       break;
-    Value line = add(first, pickOf(builder.getIndexType(), [](const cpu::LevelPart &of) { return of.line; }));
-    Value bits = extract(plane, {panel, line, output, column});
+    Value bits = read(pickOf(builder.getIndexType(), [](const cpu::LevelPart &of) { return of.line; }));
     bits = builder.createOrFold<arith::ShRUIOp>(
         loc, bits, pickOf(byte, [](const cpu::LevelPart &of) { return of.shift - of.to; }));
     bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
     level = level ? arith::OrIOp::create(builder, loc, level, bits) : bits;
   }
   return level;
+}
+
+Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output) {
+  Value quad = divide(remainder(input, levels.inputs()), 4), column = remainder(input, 4);
+  Value first = multiply(divide(input, levels.inputs()), levels.lines);
+  return level(levels, quad, [&](Value line) { return extract(plane, {panel, add(first, line), output, column}); });
 }
 
 Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value level, ValueRange groups,
@@ -400,10 +416,12 @@ Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
   if (getNm())
     return buildSparseElement(builder, loc, *this, elementType, planes, indices);
   if (DenseSparseAttr sparse = getSparse()) {
-    Value element = getBase(*this).buildElement(builder, loc, elementType,
+    Value element = getBase(*this).buildElement(builder, loc, builder.getF32Type(),
                                                 planes.drop_front(DenseSparseAttr::kSparsePlanes), indices);
-    return sparse.buildChoice(builder, loc, planes, indices, element);
+    return sparse.buildChoice(builder, loc, elementType, planes, indices, element);
   }
+  if (getCodebook())
+    return buildCodebookElement(builder, loc, getCodebook(), elementType, planes, indices);
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (getAffine()) {
@@ -424,6 +442,8 @@ ActivationRounding PanelsAttr::getActivationRounding() const {
 std::string PanelsAttr::getKernelSuffix() const {
   if (getSparse())
     return "outliers." + getBase(*this).getKernelSuffix();
+  if (getCodebook())
+    return "codebook.u" + std::to_string(getCodebook().getBits());
   switch (getFormat(*this)) {
   case cpu::PackedFormat::F32:
     return "f32";

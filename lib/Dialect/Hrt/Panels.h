@@ -83,6 +83,9 @@ public:
   mlir::Value half(mlir::Value byte, mlir::Value isHigh);
   /// The number of quad `quad` of `numbers`, as an index or a byte.
   mlir::Value pick(mlir::Value quad, llvm::ArrayRef<int32_t> numbers, mlir::Type type);
+  /// The level of quad `quad` of a step, whose byte in line `line` of the step `read(line)` gives.
+  mlir::Value level(const cpu::LevelLayout &levels, mlir::Value quad,
+                    llvm::function_ref<mlir::Value(mlir::Value)> read);
   /// The level of input `input` in a plane of panels.
   mlir::Value level(const cpu::LevelLayout &levels, mlir::Value plane, mlir::Value panel, mlir::Value input,
                     mlir::Value output);
@@ -103,6 +106,18 @@ void unpackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Type e
                   llvm::ArrayRef<llvm::ArrayRef<char>> planes, llvm::MutableArrayRef<char> dense);
 mlir::Value buildSparseElement(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Type elementType,
                                mlir::ValueRange planes, mlir::ValueRange indices);
+
+//===----------------------------------------------------------------------===//
+// Codebooks: the methods of the encoding for panels of a `#hone.codebook`, without outliers
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<EncodingPlane> getCodebookPlanes(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape);
+void repackCodebook(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
+                    llvm::ArrayRef<llvm::MutableArrayRef<char>> planes);
+void unpackCodebook(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
+                    llvm::ArrayRef<llvm::ArrayRef<char>> planes, llvm::MutableArrayRef<char> dense);
+mlir::Value buildCodebookElement(mlir::OpBuilder &builder, mlir::Location loc, CodebookAttr codebook,
+                                 mlir::Type elementType, mlir::ValueRange planes, mlir::ValueRange indices);
 
 } // namespace hone::hrt
 

@@ -4,6 +4,7 @@
 // The pass hone-observe-inputs: the inputs of linear layers are shown to whoever runs the program.
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
 #include "hone/Transforms/SplitExperts.h"
@@ -24,15 +25,26 @@ using namespace mlir;
 
 namespace hone {
 
-/// The parameter that `linear` multiplies with, or the expert in one, or null.
-static StringAttr getWeightName(LinearOp linear) {
-  auto expert = linear.getWeight().getDefiningOp<tensor::ExtractSliceOp>();
+/// The weight of one expert that `linear` multiplies with, or null.
+static tensor::ExtractSliceOp getExpert(LinearOp linear) {
+  return linear.getWeight().getDefiningOp<tensor::ExtractSliceOp>();
+}
+
+/// What reads the parameter that `linear` multiplies with, or has an expert of, or null.
+static GetParamOp getRead(LinearOp linear) {
+  auto expert = getExpert(linear);
   Value weight = expert ? expert.getSource() : Value(linear.getWeight());
   if (auto unpack = weight.getDefiningOp<UnpackOp>(); unpack && expert)
     weight = unpack.getTensor();
-  auto get = weight.getDefiningOp<GetParamOp>();
+  return weight.getDefiningOp<GetParamOp>();
+}
+
+/// The name of that parameter, or of the expert in it, or null.
+static StringAttr getWeightName(LinearOp linear) {
+  GetParamOp get = getRead(linear);
   if (!get)
     return nullptr;
+  auto expert = getExpert(linear);
   if (!expert || expert.getStaticSize(0) == 0)
     return get.getNameAttr().getAttr();
   int64_t number = expert.getStaticOffset(0) / expert.getStaticSize(0);
@@ -52,6 +64,8 @@ std::vector<ObservedSite> listObservedSites(ModuleOp module) {
       ObservedSite &site = sites[observe.getSite()];
       site.width = linear.getWeight().getType().getDimSize(1);
       site.weights.push_back(weight.str());
+      if (auto param = module.lookupSymbol<ParamOp>(getRead(linear).getName()))
+        site.scales = getChannelScales(param).vec();
     }
   });
   return sites;

@@ -4,7 +4,6 @@
 // The pass hone-prune-layers: whole layers go, with what they keep in the state.
 
 #include "ResidualBranches.h"
-#include "UnitAnalysis.h"
 
 #include "hone/Compress/InverseFactor.h"
 #include "hone/Compress/Structured.h"
@@ -12,6 +11,7 @@
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -27,6 +27,8 @@ namespace hone {
 using namespace mlir;
 
 namespace hone::prune {
+
+using namespace units;
 
 namespace {
 struct PruneLayers : impl::PruneLayersBase<PruneLayers> {

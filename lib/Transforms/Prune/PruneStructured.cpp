@@ -3,14 +3,13 @@
 //
 // The pass hone-prune-structured: how many units go, which ones, and what makes up for them.
 
-#include "UnitAnalysis.h"
-
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -26,6 +25,8 @@ namespace hone {
 using namespace mlir;
 
 namespace hone::prune {
+
+using namespace units;
 
 /// Rounds in which OBS removes units; what they cost is computed anew for each.
 static constexpr int64_t kRounds = 16;

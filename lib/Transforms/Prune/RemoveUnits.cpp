@@ -5,7 +5,7 @@
 
 #include "hone/Transforms/UnitRemoval.h"
 
-#include "UnitAnalysis.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include <numeric>
 
@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace hone {
 
-using prune::UnitAnalysis;
+using units::UnitAnalysis;
 
 /// The size of the largest blocks of neighbours that stay or go together: heads do so, and a layer that splits its rows into
 /// heads has to see whole ones.
@@ -29,7 +29,7 @@ static int64_t findBlock(ArrayRef<bool> isGone) {
   return block;
 }
 
-static LogicalResult removeUnits(const StayingInputs &inputs, const prune::SharedUses &shared,
+static LogicalResult removeUnits(const StayingInputs &inputs, const units::SharedUses &shared,
                                  const SymbolTable &symbols, llvm::MapVector<StringAttr, RankedTensorType> &types) {
   auto param = symbols.lookup<ParamOp>(inputs.param);
   GetParamOp read = shared.reads.find(inputs.param)->second.front();
@@ -63,12 +63,12 @@ static LogicalResult removeUnits(const StayingInputs &inputs, const prune::Share
 
 FailureOr<llvm::MapVector<StringAttr, RankedTensorType>> removeUnits(ModuleOp module, ArrayRef<StayingInputs> inputs) {
   llvm::MapVector<StringAttr, RankedTensorType> types;
-  prune::SharedUses shared(module);
+  units::SharedUses shared(module);
   SymbolTable symbols(module);
   for (const StayingInputs &of : inputs)
     if (failed(removeUnits(of, shared, symbols, types)))
       return failure();
-  prune::updateFunctions(module);
+  units::updateFunctions(module);
   return types;
 }
 

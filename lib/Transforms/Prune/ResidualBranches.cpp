@@ -6,10 +6,9 @@
 
 #include "ResidualBranches.h"
 
-#include "UnitAnalysis.h"
-
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/BitVector.h"
@@ -19,6 +18,8 @@
 using namespace mlir;
 
 namespace hone::prune {
+
+using namespace units;
 
 static bool isOnnx(Operation *op, StringRef name) {
   return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == name;

@@ -157,7 +157,7 @@ FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, b
   Choices choices{getForms(type, isOfExperts), {}};
   for (EncodingInterface form : choices.forms) {
     auto sparse = dyn_cast<DenseSparseAttr>(form);
-    AffineAttr affine = sparse ? sparse.getBase() : cast<AffineAttr>(form);
+    AffineAttr affine = sparse ? sparse.getAffine() : cast<AffineAttr>(form);
     auto loss = compress::roundingLoss(weight, affine.getFormat(), outputs->importance,
                                        sparse ? getSlotsOfPanel(sparse, type) : 0.0);
     if (!loss.ok())
@@ -220,7 +220,7 @@ FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
 
 static std::string describe(EncodingInterface form) {
   auto sparse = dyn_cast<DenseSparseAttr>(form);
-  AffineAttr affine = sparse ? sparse.getBase() : cast<AffineAttr>(form);
+  AffineAttr affine = sparse ? sparse.getAffine() : cast<AffineAttr>(form);
   std::string text = llvm::formatv("{0} bits", affine.getBits()).str();
   if (affine.getGroup())
     text += llvm::formatv(" in groups of {0}", affine.getGroup()).str();

@@ -21,12 +21,12 @@ FailureOr<double> readOutlierShare(StringRef text, Location loc) {
   return percent / 100;
 }
 
-EncodingInterface withOutliers(AffineAttr levels, RankedTensorType type, double share) {
+EncodingInterface withOutliers(EncodingInterface base, RankedTensorType type, double share) {
   int64_t panels = compress::countSparsePanels(type.getDimSize(0)), columns = type.getDimSize(1);
   int64_t slots = std::llround(share * static_cast<double>(panels * columns));
   if (slots == 0 || columns > compress::kMostSparseColumns)
-    return levels;
-  return DenseSparseAttr::get(levels, slots * compress::kSparseRows);
+    return base;
+  return DenseSparseAttr::get(Attribute(base), slots * compress::kSparseRows);
 }
 
 } // namespace hone

@@ -13,9 +13,9 @@ namespace hone {
 /// The share that `text` says: 0.0045 for "0.45%", 0 where it is empty. An error at `loc` where it is no share above 0.
 mlir::FailureOr<double> readOutlierShare(llvm::StringRef text, mlir::Location loc);
 
-/// `levels` beside as many slots of outliers as that share of a matrix of `type` is, or alone where that is less than half a slot
+/// `base`, levels or indices, beside as many slots of outliers as that share of a matrix of `type` is, or alone where that is less than half a slot
 /// of a panel, or columns are too many for #hone.dense_sparse.
-EncodingInterface withOutliers(AffineAttr levels, mlir::RankedTensorType type, double share);
+EncodingInterface withOutliers(EncodingInterface base, mlir::RankedTensorType type, double share);
 
 } // namespace hone
 

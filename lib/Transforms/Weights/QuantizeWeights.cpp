@@ -1,15 +1,16 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-quantize-weights: matrices of f32 stored as integers, where only operations read them that take encodings.
+// The pass hone-quantize-weights: matrices of f32 stored as integers or as indices, where only operations read them that take
+// encodings.
 // What is rounded to nearest by its largest elements is so when it is written; all else is rounded here.
 
 #include "OutlierShare.h"
+#include "RoundedWeight.h"
 
 #include "hone/Compress/Refinement.h"
 #include "hone/Compress/Sensitivities.h"
 #include "hone/Dialect/Hone/HoneParams.h"
-#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
@@ -28,12 +29,6 @@ using namespace mlir;
 namespace hone {
 
 namespace {
-/// A weight as it is stored: integers, and outliers if there are any.
-struct RoundedWeight {
-  compress::AffineWeight levels;
-  compress::SparseWeight outliers;
-};
-
 struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
   using QuantizeWeightsBase::QuantizeWeightsBase;
 
@@ -43,8 +38,10 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
   LogicalResult readShare(MLIRContext *context);
-  AffineAttr makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
-  AffineAttr getLevels(ParamOp param) const;
+  bool hasCodebooks() const { return StringRef(method).starts_with("squeezellm"); }
+  bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
+  EncodingInterface makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
+  EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
   EncodingInterface getEncoding(ParamOp param, bool isOfExperts = false) const;
   EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
@@ -59,12 +56,18 @@ private:
                                           const compress::Outliers &marks, bool isTable, MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> roundWithFeedback(const MeasuredWeight &measured, const compress::Weight &weight,
                                              const compress::Outliers &marks, MeasuredInputs &inputs) const;
+  FailureOr<compress::CodebookWeight> chooseCodebook(const MeasuredWeight &measured, const compress::Weight &weight,
+                                                     const compress::Outliers &marks, bool isTable, bool hasFeedback,
+                                                     MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundToCodebook(const MeasuredWeight &measured, const compress::Weight &weight,
+                                           const compress::Outliers &marks, bool isTable, bool hasFeedback,
+                                           MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> round(const MeasuredWeight &measured, const compress::Weight &weight, int64_t slots,
                                  bool isTable, MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
                                         MeasuredInputs &inputs) const;
 
-  AffineAttr encoding, outputEncoding;                   // the second may be null
+  EncodingInterface encoding, outputEncoding;            // the second may be null
   double share = 0;                                      // of elements that are kept apart
   std::shared_ptr<const compress::Sensitivities> scores; // of all copies of the pass
 };
@@ -72,15 +75,16 @@ private:
 
 LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
   auto error = [&] { return emitError(UnknownLoc::get(context)); };
-  if (method != "rtn" && method != "gptq")
-    return error() << "unsupported method '" << method << "' to quantize; supported: gptq, rtn";
-  if (method == "gptq" && statistics.empty())
-    return error() << "expected a file of statistics for method 'gptq'";
-  if (method == "rtn" && (actOrder || staticGroups))
-    return error() << "expected method 'gptq' for act-order and static-groups, but got 'rtn'";
+  if (method != "rtn" && method != "gptq" && method != "squeezellm" && method != "squeezellm-gptq")
+    return error() << "unsupported method '" << method
+                   << "' to quantize; supported: gptq, rtn, squeezellm, squeezellm-gptq";
+  if (hasFeedback() && statistics.empty())
+    return error() << "expected a file of statistics for method '" << method << "'";
+  if (!hasFeedback() && (actOrder || staticGroups))
+    return error() << "expected method 'gptq' for act-order and static-groups, but got '" << method << "'";
   if (scales != "absmax" && scales != "mse")
     return error() << "unsupported choice of scales '" << scales << "'; supported: absmax, mse";
-  if (refinements < 0 || (refinements > 0 && method != "gptq"))
+  if (refinements < 0 || (refinements > 0 && !hasFeedback()))
     return error() << "expected 0 or more refinements, of method 'gptq', but got " << refinements.getValue() << " of '"
                    << method << "'";
   if (actOrder && !staticGroups && group != 0)
@@ -90,7 +94,10 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
                    << "' to choose outliers; supported: magnitude, sensitivity, spqr";
   if (!outliers.empty() && outlierMethod == "sensitivity" && statistics.empty() && sensitivities.empty())
     return error() << "expected a file of statistics or of sensitivities for outlier-method 'sensitivity'";
-  if (!sensitivities.empty() && (outliers.empty() || outlierMethod != "sensitivity"))
+  if (!outliers.empty() && outlierMethod == "spqr" && hasCodebooks())
+    return error()
+           << "unsupported method 'spqr' to choose outliers beside codebooks; supported: magnitude, sensitivity";
+  if (!sensitivities.empty() && method != "squeezellm" && (outliers.empty() || outlierMethod != "sensitivity"))
     return error() << "expected outliers and outlier-method 'sensitivity' with a file of sensitivities";
   return success();
 }
@@ -111,12 +118,16 @@ LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
   return success();
 }
 
-/// Levels of `levelBits` bits in groups of `width`; null after an error.
-AffineAttr QuantizeWeights::makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const {
+/// Levels of `levelBits` bits in groups of `width`, or indices of as many where the method has codebooks for them; null after an
+/// error.
+EncodingInterface QuantizeWeights::makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const {
   auto emit = [&] { return emitError(UnknownLoc::get(context)); };
-  return AffineAttr::getChecked(llvm::function_ref<InFlightDiagnostic()>(emit), context, levelBits, width,
-                                FloatType(Float16Type::get(context)), asymmetric.getValue(), /*isSigned=*/false,
-                                /*transposed=*/false, activations.getValue(), /*atLeast=*/activations != 0);
+  llvm::function_ref<InFlightDiagnostic()> onError(emit);
+  if (hasCodebooks() && (levelBits == bits || levelBits == 3 || levelBits == 4))
+    return CodebookAttr::getChecked(onError, context, levelBits, FloatType(BFloat16Type::get(context)));
+  return AffineAttr::getChecked(onError, context, levelBits, width, FloatType(Float16Type::get(context)),
+                                asymmetric.getValue(), /*isSigned=*/false, /*transposed=*/false, activations.getValue(),
+                                /*atLeast=*/activations != 0);
 }
 
 LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
@@ -133,27 +144,6 @@ template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
 
 static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
 
-/// `rounded` as the storage of a parameter of `type`.
-static Attribute makeStorage(const RoundedWeight &rounded, RankedTensorType type) {
-  SmallVector<EncodingPlane> planes = getPlanes(type);
-  SmallVector<SmallVector<char, 0>> bytes;
-  for (const EncodingPlane &plane : planes)
-    bytes.emplace_back().resize_for_overwrite(getDenseBytes(plane.type).value_or(0));
-  SmallVector<MutableArrayRef<char>> buffers(bytes.begin(), bytes.end());
-  ArrayRef<MutableArrayRef<char>> ofLevels = buffers;
-  auto affine = dyn_cast<AffineAttr>(type.getEncoding());
-  if (auto sparse = dyn_cast<DenseSparseAttr>(type.getEncoding())) {
-    sparse.packOutliers(rounded.outliers, buffers);
-    ofLevels = ofLevels.drop_front(DenseSparseAttr::kSparsePlanes);
-    affine = sparse.getBase();
-  }
-  affine.packLevels(type.getShape(), rounded.levels.levels, rounded.levels.scales, ofLevels);
-  SmallVector<NamedAttribute> entries;
-  for (auto [plane, buffer] : llvm::zip_equal(planes, buffers))
-    entries.emplace_back(StringAttr::get(type.getContext(), plane.name), makeResource(plane.type, buffer));
-  return DictionaryAttr::get(type.getContext(), entries);
-}
-
 /// The form that was chosen for `param`, or that of all; kernels of experts know no outliers.
 EncodingInterface QuantizeWeights::getEncoding(ParamOp param, bool isOfExperts) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
@@ -164,12 +154,6 @@ EncodingInterface QuantizeWeights::getEncoding(ParamOp param, bool isOfExperts) 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
 EncodingInterface QuantizeWeights::getOutputEncoding(ParamOp param) const {
   return withOutliers(outputEncoding, param.getTensorType(), outputBits > bits ? 0.0 : share);
-}
-
-AffineAttr QuantizeWeights::getLevels(ParamOp param) const {
-  EncodingInterface chosen = getEncoding(param);
-  auto sparse = dyn_cast<DenseSparseAttr>(chosen);
-  return sparse ? sparse.getBase() : cast<AffineAttr>(chosen);
 }
 
 FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeight &measured, bool isTable,
@@ -211,7 +195,7 @@ FailureOr<compress::Outliers> QuantizeWeights::markOutliers(const MeasuredWeight
     FailureOr<std::vector<float>> costs = getCosts(param, isTable, hasFeedback, inputs);
     if (failed(costs))
       return failure();
-    return compress::markCostly(weight, getLevels(param).getFormat(), *costs, slots);
+    return compress::markCostly(weight, cast<AffineAttr>(getBase(param)).getFormat(), *costs, slots);
   }
   if (scores && scores->has(name)) {
     auto read = scores->read(name, weight.rows, weight.columns);
@@ -250,7 +234,7 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &m
   FailureOr<compress::SparseWeight> apart = detach(param, rest, marks);
   if (failed(importance) || failed(apart))
     return failure();
-  auto rounded = compress::roundToNearest(rest, getLevels(param).getFormat(), *importance);
+  auto rounded = compress::roundToNearest(rest, cast<AffineAttr>(getBase(param)).getFormat(), *importance);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
   return RoundedWeight{std::move(*rounded), std::move(*apart)};
@@ -265,7 +249,7 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
   FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
   if (failed(factor) || failed(moment))
     return failure();
-  compress::AffineFormat format = getLevels(param).getFormat();
+  compress::AffineFormat format = cast<AffineAttr>(getBase(param)).getFormat();
   std::vector<float> settled(weight.elements.begin(), weight.elements.end());
   compress::Weight after{settled, weight.rows, weight.columns};
   auto rounded = compress::roundWithFeedback(after, format, **factor, staticGroups,
@@ -281,12 +265,72 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
   return RoundedWeight{std::move(*rounded), std::move(*apart)};
 }
 
+/// Indices into numbers that count errors as the method does. `weight` becomes what they mean, and outliers what they are to be.
+FailureOr<compress::CodebookWeight> QuantizeWeights::chooseCodebook(const MeasuredWeight &measured,
+                                                                    const compress::Weight &weight,
+                                                                    const compress::Outliers &marks, bool isTable,
+                                                                    bool hasFeedback, MeasuredInputs &inputs) const {
+  ParamOp param = measured.param;
+  compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
+  auto check = [&](absl::StatusOr<compress::CodebookWeight> rounded) -> FailureOr<compress::CodebookWeight> {
+    if (!rounded.ok())
+      return param.emitError() << std::string(rounded.status().message());
+    return std::move(*rounded);
+  };
+  if (hasFeedback) {
+    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
+    if (failed(factor))
+      return failure();
+    return check(compress::roundToCodebookWithFeedback(weight, format, **factor, marks));
+  }
+  std::string name = measured.getName();
+  if (!isTable && scores && scores->has(name)) {
+    auto read = scores->read(name, weight.rows, weight.columns);
+    if (failed(report(param.getLoc(), read.status())))
+      return failure();
+    return check(compress::roundToCodebook(weight, format, *read, marks));
+  }
+  FailureOr<std::vector<float>> importance = getImportance(measured, isTable, inputs);
+  if (failed(importance))
+    return failure();
+  return check(compress::roundToCodebook(weight, format, *importance, marks));
+}
+
+FailureOr<RoundedWeight> QuantizeWeights::roundToCodebook(const MeasuredWeight &measured,
+                                                          const compress::Weight &weight,
+                                                          const compress::Outliers &marks, bool isTable,
+                                                          bool hasFeedback, MeasuredInputs &inputs) const {
+  ParamOp param = measured.param;
+  std::vector<float> settled(weight.elements.begin(), weight.elements.end());
+  compress::Weight after{settled, weight.rows, weight.columns};
+  auto rounded = chooseCodebook(measured, after, marks, isTable, hasFeedback, inputs);
+  if (failed(rounded))
+    return failure();
+  std::vector<float> others = settled;
+  compress::Weight base{others, weight.rows, weight.columns};
+  FailureOr<compress::SparseWeight> apart = detach(param, base, marks);
+  if (failed(apart))
+    return failure();
+  compress::writeValues(*rounded, base);
+  compress::takeMissing(after, base, *apart);
+  if (hasFeedback && refinements > 0) {
+    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
+    compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
+    if (failed(moment) || failed(report(param.getLoc(), compress::refineCodebook(weight, format, *moment, refinements,
+                                                                                 *rounded, &*apart))))
+      return failure();
+  }
+  return RoundedWeight{std::move(*rounded), std::move(*apart)};
+}
+
 FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, const compress::Weight &weight,
                                                 int64_t slots, bool isTable, MeasuredInputs &inputs) const {
-  bool hasFeedback = method == "gptq" && inputs.has(measured) && !isTable;
+  bool hasFeedback = this->hasFeedback() && inputs.has(measured) && !isTable;
   FailureOr<compress::Outliers> marks = markOutliers(measured, weight, slots, isTable, hasFeedback, inputs);
   if (failed(marks))
     return failure();
+  if (isa<CodebookAttr>(getBase(measured.param)))
+    return roundToCodebook(measured, weight, *marks, isTable, hasFeedback, inputs);
   return hasFeedback ? roundWithFeedback(measured, weight, *marks, inputs)
                      : roundToNearest(measured, weight, *marks, isTable, inputs);
 }
@@ -295,19 +339,19 @@ FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, 
 FailureOr<RoundedWeight> QuantizeWeights::roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
                                                        MeasuredInputs &inputs) const {
   int64_t rows = weight.rows / experts;
-  RoundedWeight all{{getLevels(param).getFormat(), weight.rows, weight.columns}, {}};
-  all.levels.levels.clear();
-  all.levels.scales.clear();
+  std::optional<RoundedWeight> all;
   for (int64_t expert = 0; expert < experts; ++expert) {
     compress::Weight part{weight.elements.subspan(expert * rows * weight.columns, rows * weight.columns), rows,
                           weight.columns};
     FailureOr<RoundedWeight> one = round({param, expert}, part, /*slots=*/0, /*isTable=*/false, inputs);
     if (failed(one))
       return failure();
-    llvm::append_range(all.levels.levels, one->levels.levels);
-    llvm::append_range(all.levels.scales, one->levels.scales);
+    if (all)
+      all->append(*one);
+    else
+      all = std::move(*one);
   }
-  return all;
+  return std::move(*all);
 }
 
 /// What a remark says of weights that are not rounded with feedback although that was asked for.
@@ -325,7 +369,11 @@ static std::string describeMethod(ParamOp param, bool isTable, int64_t experts, 
 }
 
 FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) {
-  std::string what = ("is stored in " + Twine(getLevels(param).getBits()) + " bits an element").str();
+  EncodingInterface base = getBase(param);
+  auto codebook = dyn_cast<CodebookAttr>(base);
+  int64_t elementBits = codebook ? codebook.getBits() : cast<AffineAttr>(base).getBits();
+  std::string what =
+      ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
   EncodingInterface chosen = getEncoding(param, isReadBy<MoeOp>(reads));
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
@@ -335,10 +383,11 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
                                    : (", and " + Twine(slots) + " slots of elements in 16").str();
   bool isTable = isTableOf(reads);
   int64_t experts = inputs.countExperts(param);
-  if (method == "gptq")
+  if (hasFeedback())
     what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
-  if (!inputs.has(param) && experts == 0 && scales == "absmax" && (slots == 0 || outlierMethod == "magnitude")) {
+  if (!inputs.has(param) && experts == 0 && !codebook && scales == "absmax" &&
+      (slots == 0 || outlierMethod == "magnitude")) {
     changeEncoding(param, reads, chosen);
     return what;
   }
@@ -352,15 +401,14 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
     return failure();
   if (inputs.has(param) || experts > 0) {
     std::vector<float> after(before->size());
-    compress::writeValues(rounded->levels, getLevels(param).getFormat(), asWeight(param, after));
-    compress::attach(rounded->outliers, asWeight(param, after));
+    rounded->writeValues(base, asWeight(param, after));
     FailureOr<std::string> error = inputs.describeError(param, *before, after);
     if (failed(error))
       return failure();
     what += error->empty() ? "" : ", " + *error;
   }
   changeEncoding(param, reads, chosen);
-  param.setStorageAttr(makeStorage(*rounded, param.getTensorType()));
+  param.setStorageAttr(rounded->makeStorage(param.getTensorType()));
   return what;
 }
 

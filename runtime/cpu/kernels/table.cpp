@@ -3,6 +3,7 @@
 //
 // The kernels of one level by name.
 
+#include "codebook_kernels.h"
 #include "expert_kernels.h"
 #include "kernels.h"
 

@@ -157,3 +157,23 @@ func.func @sparse_block(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, !weight, !weight) -> tensor<?x32xf32>
   return %0 : tensor<?x32xf32>
 }
+
+// -----
+
+// Indices and tables; a block of two such layers is one call, and with outliers beside them two.
+// CHECK-LABEL: @codebooks
+// CHECK: hrt.kernel "hone.packed_mlp.codebook.u4" %{{.*}} ints [2, 32] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_linear.outliers.codebook.u3" %{{.*}} ints [0] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x3x4x16xi8>, tensor<2x4x4x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
+!codes = tensor<32x32xf32, #hrt.panels<#hone.codebook<bits = 4>>>
+!missing = tensor<32x32xf32, #hrt.panels<#hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 80>>>
+hone.param @up : !codes = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @down : !codes = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @last : !missing = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+func.func @codebooks(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %u = hone.get_param @up : !codes
+  %d = hone.get_param @down : !codes
+  %l = hone.get_param @last : !missing
+  %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, !codes, !codes) -> tensor<?x32xf32>
+  %1 = hone.linear %0, %l : (tensor<?x32xf32>, !missing) -> tensor<?x32xf32>
+  return %1 : tensor<?x32xf32>
+}

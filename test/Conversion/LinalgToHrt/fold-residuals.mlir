@@ -29,6 +29,26 @@ func.func @sum(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<2x16x16x1xf32>
   return %s : tensor<?x32xf32>
 }
 
+// The same on a GPU.
+// CHECK-LABEL: func.func @sum_on_gpu(
+// CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x32xf32>
+// CHECK: %[[Y:.*]] = hrt.kernel "cuda.linear.bf16" %{{.*}} ins({{.*}}, %[[R]] :
+// CHECK: return %[[Y]]
+func.func @sum_on_gpu(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<32x16xbf16>, %r: tensor<?x32xf32>,
+                      %init: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "cuda.linear.bf16" %call ints [0]
+      ins(%x, %w, %none, %none, %none : tensor<?x16xf32>, tensor<32x16xbf16>, tensor<f32>, tensor<f32>, tensor<f32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%r, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %b, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  return %s : tensor<?x32xf32>
+}
+
 // CHECK-LABEL: func.func @after_block(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x32xf32>
 // CHECK: %[[Y:.*]] = hrt.kernel "hone.packed_mlp.f32" %{{.*}} ins({{.*}}, %[[R]] :

@@ -73,7 +73,7 @@ hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.slots}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.shards, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----
@@ -241,13 +241,13 @@ func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, atLeast = true>
 // -----
 
 // @dense_sparse_c1_base
-// expected-error @below {{unsupported encoding #hone.stored<f16> beside outliers; supported: #hone.affine, with atLeast where it has activations}}
+// expected-error @below {{unsupported encoding #hone.stored<f16> beside outliers; supported: #hone.affine, with atLeast where it has activations, and #hone.codebook}}
 func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.stored<f16>, outliers = 16>>
 
 // -----
 
 // @dense_sparse_c1_activations
-// expected-error @below {{unsupported encoding #hone.affine<bits = 4, group = 4, activations = 8> beside outliers; supported: #hone.affine, with atLeast where it has activations}}
+// expected-error @below {{unsupported encoding #hone.affine<bits = 4, group = 4, activations = 8> beside outliers; supported: #hone.affine, with atLeast where it has activations, and #hone.codebook}}
 func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 4, activations = 8>, outliers = 16>>
 
 // -----
@@ -279,6 +279,30 @@ func.func private @f() -> tensor<4x65537xf32, #hone.dense_sparse<of = #hone.affi
 // @dense_sparse_c3_elements
 // expected-error @below {{expected a tensor with 144 outliers to have as many elements in panels of 16 rows, but got 128}}
 func.func private @f() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 144>>
+
+// -----
+
+// @dense_sparse_c4_elements
+// expected-error @below {{expected a tensor with outliers beside a codebook to have elements of f32, but got 'f16'}}
+func.func private @f() -> tensor<4x8xf16, #hone.dense_sparse<of = #hone.codebook<bits = 4>, outliers = 16>>
+
+// -----
+
+// @codebook_c1_bits
+// expected-error @below {{unsupported number of bits 2 of a codebook; supported: 3, 4}}
+func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 2>>
+
+// -----
+
+// @codebook_c2_values
+// expected-error @below {{unsupported type of numbers 'f64' of a codebook; supported: f32, f16, bf16}}
+func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 4, values = f64>>
+
+// -----
+
+// @codebook_c3_dimensions
+// expected-error @below {{expected a tensor of indices into codebooks to have 2 dimensions and elements of f32, f16 or bf16, but got 1 and 'f32'}}
+func.func private @f() -> tensor<4xf32, #hone.codebook<bits = 4>>
 
 // -----
 

@@ -20,6 +20,12 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   func.func private @outliers() -> tensor<4x8xf32, #hone.dense_sparse<outliers = 48, of = #hone.affine<bits = 2, group = 4>>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 4, group = 4, scales = f16, hasZeros = true, activations = 8, atLeast = true>>
   func.func private @nibbles() -> tensor<4x8xf32, #hone.affine<atLeast = true, activations = 8, hasZeros = true, group = 4, scales = f16, bits = 4>>
+  // CHECK: tensor<4x8xf32, #hone.codebook<bits = 4>>
+  func.func private @indices() -> tensor<4x8xf32, #hone.codebook<bits = 4, values = bf16>>
+  // CHECK: tensor<4x8xf16, #hone.codebook<bits = 3, values = f16>>
+  func.func private @halves() -> tensor<4x8xf16, #hone.codebook<values = f16, bits = 3>>
+  // CHECK: tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
+  func.func private @missing() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
   // CHECK: tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
   func.func private @straddling() -> tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
   // CHECK: tensor<?x4x?x8xf32, #hone.rounded<bits = 8>>

@@ -1,8 +1,14 @@
 // RUN: hone-opt %s -split-input-file -verify-diagnostics
 
 // @panels_c1_type
-// expected-error @below {{unsupported packed elements f64; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.dense_sparse of #hone.affine}}
+// expected-error @below {{unsupported packed elements f64; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.codebook of bf16, #hone.dense_sparse of #hone.affine and of #hone.codebook}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<f64>>
+
+// -----
+
+// @panels_c1_codebook
+// expected-error @below {{unsupported packed elements #hone.codebook<bits = 4, values = f16>}}
+func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.codebook<bits = 4, values = f16>>>
 
 // -----
 
@@ -13,13 +19,13 @@ func.func private @f() -> tensor<1x4x2xf32, #hrt.panels<bf16>>
 // -----
 
 // @panels_c1_outliers
-// expected-error @below {{unsupported packed elements #hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.dense_sparse of #hone.affine}}
+// expected-error @below {{unsupported packed elements #hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.codebook of bf16, #hone.dense_sparse of #hone.affine and of #hone.codebook}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 2, group = 16>, outliers = 16>>>
 
 // -----
 
 // @panels_c1_group
-// expected-error @below {{unsupported packed elements #hone.affine<bits = 4, group = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.dense_sparse of #hone.affine}}
+// expected-error @below {{unsupported packed elements #hone.affine<bits = 4, group = 16>; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, 2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, #hone.codebook of bf16, #hone.dense_sparse of #hone.affine and of #hone.codebook}}
 func.func private @f() -> tensor<4x2xf32, #hrt.panels<#hone.affine<bits = 4, group = 16>>>
 
 // -----

@@ -9,7 +9,7 @@
 // PATTERN: error: expected n of m inputs to be 1 to m - 1 of 2 to 128, but got {{[04]}} of 4
 
 // RUN: not hone-opt %s -hone-quantize-weights=method=guess 2>&1 | FileCheck %s --check-prefix=ROUNDING
-// ROUNDING: error: unsupported method 'guess' to quantize; supported: gptq, rtn
+// ROUNDING: error: unsupported method 'guess' to quantize; supported: gptq, rtn, squeezellm, squeezellm-gptq
 // RUN: not hone-opt %s -hone-quantize-weights=method=gptq 2>&1 | FileCheck %s --check-prefix=GPTQ
 // GPTQ: error: expected a file of statistics for method 'gptq'
 // RUN: not hone-opt %s -hone-quantize-weights=act-order=true 2>&1 | FileCheck %s --check-prefix=ORDER

@@ -125,6 +125,27 @@ TEST_P(DenseSparse, MeansTheSameInPanels) {
   }
 }
 
+/// Outliers of codebooks, which need not have a 0, are what is missing.
+TEST_P(DenseSparse, AddsWhatCodebooksLack) {
+  std::vector<float> values = random(), rest = values;
+  compress::Weight weight{rest, GetParam().rows, GetParam().columns};
+  compress::Outliers marks = compress::markLargest(weight, GetParam().outliers / compress::kSparseRows);
+  ASSERT_TRUE(compress::detach(weight, marks).ok());
+  for (int64_t bits : {3, 4}) {
+    auto codebook = CodebookAttr::get(&context, bits, mlir::BFloat16Type::get(&context));
+    DenseSparseAttr encoding = DenseSparseAttr::get(codebook, GetParam().outliers);
+    Planes planes = pack(encoding, values);
+    std::vector<float> read = unpack(encoding, planes), base = unpack(codebook, pack(codebook, rest));
+    for (size_t i = 0; i < values.size(); ++i)
+      if (marks[i])
+        EXPECT_EQ(read[i], base[i] + static_cast<float>(static_cast<_Float16>(values[i] - base[i]))) << i;
+      else
+        EXPECT_EQ(read[i], base[i]) << i;
+    EncodingInterface panels = hrt::PanelsAttr::get(mlir::Attribute(encoding));
+    EXPECT_EQ(unpack(panels, pack(panels, values)), read);
+  }
+}
+
 TEST_P(DenseSparse, RefusesWhatF16LacksANumberFor) {
   for (float value : {1e6f, std::nanf("")}) {
     std::vector<float> values = random();

@@ -100,6 +100,19 @@ protected:
   std::string path = temporary.file("stats.safetensors");
 };
 
+/// What is written is of the input as it was before passes divided its channels.
+TEST_F(StatisticsFile, UndoesScales) {
+  Statistics statistics = create({{2, {"w"}, {2, -0.5f}}});
+  Array rows = makeArray<float>(HONE_F32, {2, 2}, {1, -2, 3, 0.5});
+  ASSERT_EQ(messageOf(statistics.add(0, rows.view())), "OK");
+  EXPECT_THAT(statistics.secondMoment(0), ElementsAre(5, -0.25, -0.25, 2.125));
+  ASSERT_EQ(messageOf(statistics.write(2, "cafe", {})), "OK");
+  auto file = io::SafetensorsReader::open(path);
+  ASSERT_TRUE(file.ok()) << messageOf(file);
+  EXPECT_THAT(read(*file, "0.second_moment"), ElementsAre(20, 0.25, 0.25, 0.53125));
+  EXPECT_THAT(read(*file, "0.absmax"), ElementsAre(6, 1));
+}
+
 TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
   Statistics statistics = create({{2, {"query", "key"}}, {1, {"down"}}, {3, {"unused"}}});
   Array rows = makeArray<float>(HONE_F32, {1, 2, 2}, {1, -2, 3, 0.5});

@@ -105,7 +105,7 @@ TEST_F(Devices, AFaultIsNamedAndOtherSessionsGoOn) {
   auto session = *Session::create(module), witness = *Session::create(module);
   ASSERT_EQ(feed(*session, {1, 2}), "OK");
   ASSERT_EQ(feed(*witness, {1}), "OK");
-  EXPECT_THAT(feed(*session, {3, 77}),
+  EXPECT_THAT(feed(*session, {3, 77, 1}),
               AllOf(HasSubstr("kernel 'toy_fault' failed on the "), HasSubstr(": CUDA_ERROR_ILLEGAL_ADDRESS ("),
                     HasSubstr("what sessions had on the GPU is lost, but others can be opened")));
   EXPECT_THAT(feed(*session, {3}), HasSubstr("cannot go on after the fault of a kernel"));
@@ -116,6 +116,24 @@ TEST_F(Devices, AFaultIsNamedAndOtherSessionsGoOn) {
   EXPECT_EQ((*other)->state().length(), 1);
   EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302)) << "weights are there again";
   EXPECT_EQ(messageOf(Module::load(folder)), "OK");
+}
+
+TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {
+  auto module = load();
+  auto session = *Session::create(module), other = *Session::create(module);
+  for (int64_t step = 0; step < 100; ++step) { // beyond the first room for state, so that it moves
+    Array token = makeArray<int64_t>(HONE_I64, {1, 1}, {step % 8});
+    NamedTensor inputs[] = {{"tokens", token.view()}};
+    auto logits = session->forward(inputs);
+    ASSERT_TRUE(logits.ok()) << messageOf(logits);
+    std::span<const float> row = (*logits)[0].as<float>();
+    int64_t sum = step * (step + 1) / 2; // of 0 … step, and modulo 8 that of the tokens
+    ASSERT_EQ(std::ranges::max_element(row) - row.begin(), sum % 8) << "step " << step;
+    ASSERT_EQ(feed(*other, std::vector<int64_t>(static_cast<size_t>(1 + step % 2), 1)), "OK");
+  }
+  EXPECT_EQ(session->state().length(), 100);
+  EXPECT_THAT(feed(*session, {77}), HasSubstr("a kernel of a step failed on the "));
+  EXPECT_EQ(feed(**Session::create(module), {1}), "OK");
 }
 
 TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {

@@ -45,7 +45,7 @@ TEST_F(EmulatedDrivers, WithoutAGpuAreRefused) {
 
 TEST_F(EmulatedDrivers, ThatAreTooOldAreRefused) {
   expect("HONE_EMULATED_DRIVER_VERSION", "11080", open,
-         "cannot use an NVIDIA GPU: expected a driver for CUDA 12.0 or newer, but the installed one is for 11.8");
+         "cannot use an NVIDIA GPU: expected a driver for CUDA 12.4 or newer, but the installed one is for 11.8");
 }
 
 TEST_F(EmulatedDrivers, WithoutRoomForWeightsAreNamed) {

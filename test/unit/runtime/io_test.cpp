@@ -264,9 +264,19 @@ TEST(Manifests, KeepTheDevice) {
   EXPECT_EQ(back->device, manifest.device);
 }
 
+TEST(Manifests, KeepTheNumberOfRanks) {
+  io::Manifest manifest = toyManifest();
+  EXPECT_EQ(io::parseManifest(io::manifestText(manifest), "manifest.json")->ranks, 1);
+  manifest.ranks = 2;
+  EXPECT_EQ(io::parseManifest(io::manifestText(manifest), "manifest.json")->ranks, 2);
+  EXPECT_EQ(io::weightsFile(1, 0), "weights.safetensors");
+  EXPECT_EQ(io::weightsFile(2, 1), "weights.rank1.safetensors");
+}
+
 TEST(Manifests, NameWhatIsWrong) {
   io::Manifest manifest = toyManifest();
   manifest.device = {"sm_90", "device.fatbin", {"main_kernel_0"}, 1};
+  manifest.ranks = 2;
   std::string good = io::manifestText(manifest);
   struct Case {
     std::string from, to, complaint;
@@ -287,6 +297,8 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"chip\"", "\"ship\"", "device.chip to be a string"},
       {"\"kernels\": [\n   \"main", "\"kernels\": [\n   1, \"main", "device.kernels to be a list of strings"},
       {"\"services\": 1", "\"services\": []", "device.services to be a version"},
+      {"\"ranks\": 2", "\"ranks\": 0", "ranks to be a number of processes, 1 to 4096"},
+      {"\"ranks\": 2", "\"ranks\": 4097", "ranks to be a number of processes, 1 to 4096"},
       {"{", "", "not valid JSON"},
       {"\"hone\":", "\"version\":", "occurs twice"},
   };

@@ -61,7 +61,7 @@ private:
     append(operands, test, &up, upBias);
     append(operands, test, isSeparate ? &gate : nullptr, gateBias);
     operands.push_back(hidden.view());
-    run(kernelOf("hone.expert_hidden", test.kind.format), operands,
+    run(kernelOf("hone.expert_hidden", test.kind), operands,
         {kSilu, isFused ? test.fused : 0, test.experts, test.kind.group, 8, 1});
     for (size_t choice = 0; choice < ids.size() && !HasFailure(); ++choice) {
       int64_t row = static_cast<int64_t>(choice) / test.choices, t = static_cast<int64_t>(choice) % test.choices;
@@ -98,7 +98,7 @@ private:
     std::vector<hone_tensor> operands = {hidden.view(), viewOf(test, ids), weights.view()};
     append(operands, test, &down, bias);
     operands.push_back(y.view());
-    run(kernelOf("hone.expert_sum", test.kind.format), operands, {test.experts, test.kind.group, 8, 1});
+    run(kernelOf("hone.expert_sum", test.kind), operands, {test.experts, test.kind.group, 8, 1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row)
       for (int64_t n = 0; n < test.inputs && !HasFailure(); ++n) {
         Sum expected{0, 1e-6};
@@ -146,6 +146,8 @@ private:
   static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight *weight, Tensor &bias) {
     hone_tensor absent = {};
     operands.push_back(weight ? weight->weightView() : absent);
+    if (test.kind.codebook > 0)
+      operands.push_back(weight ? weight->tablesView() : absent);
     if (isQuantized(test.kind.format))
       operands.insert(operands.end(), {weight ? weight->scalesView() : absent, weight ? weight->zerosView() : absent});
     operands.push_back(bias.view());
@@ -174,7 +176,7 @@ private:
   void compare(std::string_view kernel, const Case &test, double actual, const Sum &expected, int64_t row, int64_t n) {
     double error = expected.error + 1e-6 * std::abs(expected.value);
     if (!(std::abs(actual - expected.value) <= error))
-      ADD_FAILURE() << kernelOf(kernel, test.kind.format) << " group " << test.kind.group << " rows " << test.rows
+      ADD_FAILURE() << kernelOf(kernel, test.kind) << " group " << test.kind.group << " rows " << test.rows
                     << " choices " << test.choices << " experts " << test.experts << " inputs " << test.inputs
                     << " width " << test.width << " fused " << test.fused << " at " << row << ", " << n << ": expected "
                     << expected.value << " ± " << error << ", but got " << actual;
@@ -191,6 +193,8 @@ const WeightKind kKinds[] = {
     {PackedFormat::U4, 32},
     {PackedFormat::U3, 64, true, true},
     {PackedFormat::U2, 32, false, true},
+    {.format = PackedFormat::Bf16, .codebook = 4},
+    {.format = PackedFormat::Bf16, .codebook = 3},
 };
 
 TEST_P(ExpertKernels, NumbersOfRows) {

@@ -56,6 +56,8 @@ protected:
     std::vector<int64_t> ints = {test.activation};
     if (test.kind.isSparse)
       operands.push_back(weight.indicesView());
+    if (test.kind.codebook > 0)
+      operands.push_back(weight.tablesView());
     if (isQuantized(test.kind.format)) {
       operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
       ints.insert(ints.end(), {test.kind.group, test.bits, test.isLeast});
@@ -71,7 +73,7 @@ protected:
     return test::kernelOf(test.kind.isSparse       ? "hone.sparse_linear"
                           : test.kind.outliers > 0 ? "hone.packed_linear.outliers"
                                                    : "hone.packed_linear",
-                          test.kind.format);
+                          test.kind);
   }
 
   /// False, with a message, where y is farther from the exact sum than rounding explains.
@@ -89,7 +91,7 @@ protected:
       double sum = test.hasEpilogue ? bias.at({n}) : 0, error = 1e-6;
       for (size_t k = 0; k < values.size(); ++k) {
         sum += values[k] * weight.at(n, static_cast<int64_t>(k));
-        error += errors[k] * std::abs(weight.at(n, static_cast<int64_t>(k)));
+        error += errors[k] * weight.magnitude(n, static_cast<int64_t>(k));
       }
       double expected = activate(sum, test.activation);
       index.back() = n;
@@ -126,8 +128,8 @@ protected:
   /// of the largest magnitude that shares their scale.
   static double roundingOf(const Case &test, const std::vector<double> &x, size_t k) {
     double float32 = 1e-6 * std::abs(x[k]);
-    if (test.kind.format == PackedFormat::Bf16)
-      return float32 + std::abs(x[k]) / 256;
+    if (test.kind.format == PackedFormat::Bf16) // what outliers are added to is rounded again
+      return float32 + std::abs(x[k]) / (test.kind.outliers > 0 ? 128 : 256);
     if (!isQuantized(test.kind.format))
       return float32;
     if (isUnpacked(test))
@@ -177,6 +179,10 @@ const WeightKind kKinds[] = {
     {.format = PackedFormat::U4, .group = 32, .hasZeros = false, .hasHalfScales = true, .outliers = 0.2},
     {.format = PackedFormat::U3, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.01},
     {.format = PackedFormat::U2, .group = 32, .hasZeros = false, .hasHalfScales = true, .outliers = 0.01},
+    {.format = PackedFormat::Bf16, .codebook = 4},
+    {.format = PackedFormat::Bf16, .codebook = 3},
+    {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 4},
+    {.format = PackedFormat::Bf16, .outliers = 0.1, .codebook = 3},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {

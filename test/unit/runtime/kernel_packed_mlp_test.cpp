@@ -49,8 +49,7 @@ protected:
     append(operands, test, up, upBias);
     append(operands, test, down, downBias);
     operands.insert(operands.end(), {residual.view(), y.view()});
-    run(kernelOf("hone.packed_mlp", test.kind.format), operands,
-        {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
+    run(kernelOf("hone.packed_mlp", test.kind), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
       Hidden hidden = hiddenOf(test, x, up, upBias, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
@@ -65,6 +64,8 @@ private:
 
   static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight &weight, Tensor &bias) {
     operands.push_back(weight.weightView());
+    if (test.kind.codebook > 0)
+      operands.push_back(weight.tablesView());
     if (isQuantized(test.kind.format))
       operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
     operands.push_back(bias.view());
@@ -103,9 +104,9 @@ private:
       error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind.format) << " group " << test.kind.group << " rows "
-                    << test.rows << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs
-                    << " at " << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
+      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << " group " << test.kind.group << " rows " << test.rows
+                    << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs << " at "
+                    << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
                     << y.at({row, n});
   }
 
@@ -124,6 +125,8 @@ const WeightKind kKinds[] = {
     {PackedFormat::U4, 128},
     {PackedFormat::U3, 64, true, true},
     {PackedFormat::U2, 32, false, true},
+    {.format = PackedFormat::Bf16, .codebook = 4},
+    {.format = PackedFormat::Bf16, .codebook = 3},
 };
 
 TEST_P(PackedMlpKernel, NumbersOfRows) {

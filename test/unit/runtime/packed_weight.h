@@ -6,6 +6,7 @@
 #ifndef HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 #define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 
+#include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_linear.h"
 #include "cpu/packing/pack_sparse.h"
 #include "hone/io/array.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -36,13 +38,21 @@ inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
 
 inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
-/// What a case asks of a weight; scales are f32 or f16. Of a sparse one two of every four inputs are kept.
+/// What a case asks of a weight; scales are f32 or f16. Of a sparse one two of every four inputs are kept. One with codebooks has
+/// indices of so many bits into numbers of the format, bf16.
 struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
   bool hasZeros = false, hasHalfScales = false, isSparse = false;
   double outliers = 0; // share of the elements that are apart, about
+  int64_t codebook = 0;
 };
+
+inline std::string kernelOf(std::string_view layer, const WeightKind &kind) {
+  if (kind.codebook > 0)
+    return std::string(layer) + ".codebook.u" + std::to_string(kind.codebook);
+  return kernelOf(layer, kind.format);
+}
 
 class PackedWeight {
 public:
@@ -52,12 +62,21 @@ public:
   }
 
   float at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * shape.inputs + k)]; }
+  /// What the element is made of, added up by magnitude: outliers beside codebooks are multiplied apart from what they are added to.
+  float magnitude(int64_t n, int64_t k) const {
+    return magnitudes.empty() ? std::abs(at(n, k)) : magnitudes[static_cast<size_t>(n * shape.inputs + k)];
+  }
 
   hone_tensor weightView() {
+    if (kind.codebook > 0)
+      return io::denseView(packed.data(), HONE_U8, cpu::packedIndexPlane(kind.codebook, shape));
     auto sizes = kind.isSparse ? packedSparseShape(kind.format, shape) : packedLinearShape(kind.format, shape);
     return io::denseView(packed.data(), elementType(), sizes);
   }
   hone_tensor indicesView() { return io::denseView(indices.data(), HONE_U8, packedIndexShape(kind.format, shape)); }
+  hone_tensor tablesView() {
+    return io::denseView(tables.data(), HONE_U8, cpu::packedTablePlane(kind.codebook, shape));
+  }
   hone_tensor scalesView() { return scaleView(scales, kind.hasHalfScales ? HONE_F16 : HONE_F32); }
   hone_tensor zerosView() { return scaleView(zeros, HONE_U8); }
   /// Starts, columns and values of the outliers.
@@ -72,6 +91,8 @@ public:
 
 private:
   void build(std::mt19937 &random) {
+    if (kind.codebook > 0)
+      return lookUp(random);
     switch (kind.format) {
     case cpu::PackedFormat::F32:
       return fill<float>(random, [](float value) { return value; }, [](float value) { return value; });
@@ -163,6 +184,33 @@ private:
       packPerGroup(1, groupZeros.data(), zeros);
   }
 
+  /// Draws numbers for each output, and which of them an element is; outliers are added to that.
+  void lookUp(std::mt19937 &random) {
+    std::normal_distribution<float> normal;
+    size_t entries = size_t{1} << kind.codebook, inputs = std::max<size_t>(static_cast<size_t>(shape.inputs), 1);
+    std::vector<uint16_t> numbers(static_cast<size_t>(shape.outputs) * entries);
+    for (uint16_t &number : numbers)
+      number = static_cast<uint16_t>(std::bit_cast<uint32_t>(normal(random)) >> 16);
+    std::vector<uint8_t> chosen(values.size());
+    for (uint8_t &index : chosen)
+      index = static_cast<uint8_t>(random() % entries);
+    if (kind.outliers > 0)
+      drawOutliers(random);
+    for (size_t i = 0; i < values.size(); ++i) { // drawn outliers are values already, others 0
+      uint32_t bits = numbers[i / inputs * entries + chosen[i]];
+      auto number = std::bit_cast<float>(bits << 16);
+      magnitudes.push_back(std::abs(values[i]) + std::abs(number));
+      values[i] += number;
+    }
+    auto countOf = [](const std::array<int64_t, 4> &sizes) {
+      return static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]);
+    };
+    packed.resize(countOf(cpu::packedIndexPlane(kind.codebook, shape)));
+    tables.resize(countOf(cpu::packedTablePlane(kind.codebook, shape)));
+    packCodebookIndices(kind.codebook, shape, chosen.data(), packed);
+    packCodebookTables(kind.codebook, shape, numbers.data(), tables);
+  }
+
   size_t groupOf(size_t element) const {
     auto inputs = static_cast<size_t>(shape.inputs), k = element % inputs;
     return element / inputs * static_cast<size_t>(linearGroups(shape)) +
@@ -222,8 +270,8 @@ private:
     return io::denseView(memory.data(), dtype, packedScaleShape(kind.format, shape));
   }
 
-  std::vector<float> values;
-  std::vector<uint8_t> packed, indices, scales, zeros;
+  std::vector<float> values, magnitudes;
+  std::vector<uint8_t> packed, indices, tables, scales, zeros;
   std::vector<int32_t> starts;
   std::vector<uint16_t> columns;
   std::vector<_Float16> outliers;

@@ -18,6 +18,7 @@
 #include "hone/Dialect/Hone/HoneEnums.h.inc"
 
 namespace hone::compress {
+struct CodebookFormat;
 struct SparseWeight;
 } // namespace hone::compress
 

@@ -7,7 +7,7 @@
 #include "../kernels.h"
 
 #include "sparse_block.h"
-#include "sparse_tiles.h"
+#include "step_tiles.h"
 #include "vector_engine.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
@@ -31,9 +31,12 @@ void runLayer(const hone_tensor &x, const SparseWeight<Format> &weight, const ho
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, SparseBf16)) {
     if (rows > kTileRows)
-      return runBand(x, TileEngine<SparseTiles>(SparseTiles(weight), rows), y, epilogue);
-    if (rows >= SparseTileRowsKernel::kFewestRows)
-      return runPacked<SparseTileRowsKernel>(x, weight, y, epilogue);
+      return runBand(x, TileEngine<StepTiles<SparseWeight<Format>>>(StepTiles<SparseWeight<Format>>(weight), rows), y,
+                     epilogue);
+    using Kernel = StepTileRowsKernel<SparseWeight<Format>>;
+    static_assert(kChunkInputs == kTileStepInputs); // a chunk is a tile
+    if (rows >= Kernel::kFewestRows)
+      return runPacked<Kernel>(x, weight, y, epilogue);
   }
 #endif
   if (rows > kSparseRows)

@@ -149,19 +149,31 @@ private:
   }
 
   __device__ void convertTile(const View4 &view, int size, int64_t first, int to) {
+    bool isWhole = view.isVector && view.dtype == HONE_F32 && size % 8 == 0; // pieces of eight, for all of the grid
 #pragma unroll 1
     for (int i = threadIdx.x; i < kFlashKeys * kParts; i += 32 * kFlashWarps) {
       int row = i / kParts, part = i % kParts;
       float values[8] = {};
-      if (first + row < args.keys) {
-        int64_t from = view.offset(sequence, keyHead, first + row);
-#pragma unroll
-        for (int j = 0; j < 8; ++j)
-          if (8 * part + j < size)
-            values[j] = loadNumber(view.data, from + (8 * part + j) * view.strides[3], view.dtype);
-      }
+      if (first + row < args.keys && 8 * part < size)
+        readPiece(values, view, view.offset(sequence, keyHead, first + row) + 8 * part * view.strides[3],
+                  isWhole ? 0 : size - 8 * part);
       storePlanes<2>(to + flashByte(Size, row, part), flashTileBytes(Size, 1), values);
     }
+  }
+
+  /// Up to eight numbers of a row; with `count` 0 eight of f32 that are aligned and side by side.
+  __device__ static void readPiece(float (&values)[8], const View4 &view, int64_t from, int count) {
+    if (count == 0) {
+      const auto *address = reinterpret_cast<const float4 *>(view.data + from * 4);
+      float4 a = address[0], b = address[1];
+      values[0] = a.x, values[1] = a.y, values[2] = a.z, values[3] = a.w;
+      values[4] = b.x, values[5] = b.y, values[6] = b.z, values[7] = b.w;
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      if (j < count)
+        values[j] = loadNumber(view.data, from + j * view.strides[3], view.dtype);
   }
 
   // Sums

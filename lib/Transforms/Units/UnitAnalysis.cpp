@@ -4,7 +4,7 @@
 // A worklist over the operations around what is marked. Marks are only ever added, so that it ends; what disagrees with a mark, and
 // what is read by an operation without a rule, is an obstacle.
 
-#include "UnitAnalysis.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace hone::prune {
+namespace hone::units {
 
 SmallVector<int64_t, 0> UnitAxis::listKept(ArrayRef<bool> isGone) const {
   SmallVector<int64_t, 0> kept;
@@ -335,4 +335,4 @@ void UnitAnalysis::visitAppend(KvAppendOp append) {
     }
 }
 
-} // namespace hone::prune
+} // namespace hone::units

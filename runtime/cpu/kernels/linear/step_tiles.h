@@ -1,25 +1,22 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights of bf16 of which two of every four inputs are kept, as dense tiles.
+// Weights of bf16 that become tiles, a step at a time, in the cache. A `Weight` has `panels`, `steps` of as many inputs as a tile has,
+// and `unpack(panel, step, to)`.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_TILES_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_TILES_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
 
 #ifdef __AMX_TILE__
 
-#include "sparse_formats.h"
 #include "tile_engine.h"
 
 namespace {
 
 /// All tiles of a unit, for many rows.
-class SparseTiles {
+template <typename Weight> class StepTiles {
 public:
-  explicit SparseTiles(const SparseWeight<SparseBf16> &weight)
-      : panels(weight.panels), steps(weight.steps), weight(weight) {
-    static_assert(kChunkInputs == kTileStepInputs); // a chunk is a tile
-  }
+  explicit StepTiles(const Weight &weight) : panels(weight.panels), steps(weight.steps), weight(weight) {}
 
   static constexpr bool kIsUnpacked = true;
 
@@ -34,16 +31,16 @@ public:
   int64_t panels, steps;
 
 private:
-  SparseWeight<SparseBf16> weight;
+  Weight weight;
 };
 
 /// Up to sixteen rows: tiles are multiplied as soon as they are unpacked, and stay in the first-level cache.
-class SparseTileRowsKernel {
+template <typename Weight> class StepTileRowsKernel {
 public:
-  /// With fewer rows vector registers pick activations in less time than unpacking takes.
+  /// With fewer rows vector registers multiply what they load in less time than unpacking takes.
   static constexpr int64_t kFewestRows = 5;
 
-  SparseTileRowsKernel(const hone_tensor &x, const SparseWeight<SparseBf16> &weight, int64_t rows)
+  StepTileRowsKernel(const hone_tensor &x, const Weight &weight, int64_t rows)
       : weight(weight), steps(weight.steps), panels(weight.panels), block(rows),
         activations(steps * block.stepBytes()) {
     block.convert(x, 0, rows, 0, steps, activations.data());
@@ -56,7 +53,7 @@ public:
 
   class Worker {
   public:
-    explicit Worker(const SparseTileRowsKernel &kernel)
+    explicit Worker(const StepTileRowsKernel &kernel)
         : kernel(kernel), registers(kernel.block.tileRows, kTileRowBytes) {}
 
     void select(const Slice &next) { slice = next; }
@@ -86,14 +83,14 @@ public:
           kernel.weight.unpack(slice.panel + panel * slice.apart, step + i, reinterpret_cast<float *>(tiles[panel][i]));
     }
 
-    const SparseTileRowsKernel &kernel;
+    const StepTileRowsKernel &kernel;
     TileRegisters registers;
     TileSums sums;
     Slice slice = {};
     alignas(64) uint8_t tiles[kMostPanels][kTileSteps][kWeightTileBytes];
   };
 
-  const SparseWeight<SparseBf16> &weight;
+  const Weight &weight;
   int64_t steps, panels;
 
 private:
@@ -104,4 +101,4 @@ private:
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_TILES_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H

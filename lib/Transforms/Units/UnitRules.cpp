@@ -3,7 +3,7 @@
 //
 // How onnx operations move units. An operator without a rule is an obstacle.
 
-#include "UnitAnalysis.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace hone::prune {
+namespace hone::units {
 
 using Units = SmallVector<int32_t, 0>;
 
@@ -417,4 +417,4 @@ void visitOnnx(Operation *op, UnitAnalysis &analysis) {
     analysis.refuse(name + " reads or makes what its units are in");
 }
 
-} // namespace hone::prune
+} // namespace hone::units

@@ -3,15 +3,15 @@
 //
 // Where the parts of a model lie that go together: the rows, columns, heads and slots of one hidden channel or group of heads.
 
-#ifndef HONE_LIB_TRANSFORMS_PRUNE_UNITANALYSIS_H
-#define HONE_LIB_TRANSFORMS_PRUNE_UNITANALYSIS_H
+#ifndef HONE_TRANSFORMS_UNITANALYSIS_H
+#define HONE_TRANSFORMS_UNITANALYSIS_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace hone::prune {
+namespace hone::units {
 
 /// The unit of each index along one dimension of a tensor; negative where it is of none, and stays.
 struct UnitAxis {
@@ -118,6 +118,6 @@ struct ShapeElement {
 };
 ShapeElement getShapeElement(mlir::Operation *reshape, int64_t index);
 
-} // namespace hone::prune
+} // namespace hone::units
 
-#endif // HONE_LIB_TRANSFORMS_PRUNE_UNITANALYSIS_H
+#endif // HONE_TRANSFORMS_UNITANALYSIS_H

@@ -3,7 +3,7 @@
 //
 // The graph without the units that go: shorter types, and the constants and attributes that say sizes.
 
-#include "UnitAnalysis.h"
+#include "hone/Transforms/UnitAnalysis.h"
 
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace hone::prune {
+namespace hone::units {
 
 static RankedTensorType withSize(Type type, int64_t axis, int64_t size) {
   auto tensor = cast<RankedTensorType>(type);
@@ -206,4 +206,4 @@ void updateFunctions(ModuleOp module) {
   }
 }
 
-} // namespace hone::prune
+} // namespace hone::units

@@ -1,0 +1,214 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Descent over the numbers, indices and outliers of rows: numbers by least squares, indices one at a time.
+
+#include "hone/Compress/Codebook.h"
+
+#include "DenseProduct.h"
+#include "Descent.h"
+
+#include <cmath>
+#include <functional>
+
+namespace hone::compress {
+namespace {
+
+/// What all rows have in common.
+struct Descent {
+  const CodebookFormat &format;
+  const DampedMoment &moment;
+  const std::vector<bool> &isFixed; // columns
+};
+
+/// One row: its indices and numbers, and what they miss.
+class CodebookRow : RowDifference {
+public:
+  CodebookRow(const Descent &descent, const Weight &weight, int64_t row, CodebookWeight &rounded,
+              const RowOutliers &outliers, double *difference, double *gradient)
+      : RowDifference(descent.moment, weight.row(row), difference, gradient), format(descent.format),
+        isFixed(descent.isFixed), indices(std::span(rounded.indices).subspan(row * rounded.columns, rounded.columns)),
+        numbers(std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)), outliers(outliers) {}
+
+  /// The gradient is left to the caller: `moved` gets, for each column, by how much its difference became less.
+  void refineNumbers(double *moved);
+  /// The index of a column, or its outlier; to be called for one column after the other.
+  void refineElement(int64_t column);
+
+private:
+  void sumByNumber(std::vector<double> &curvature, std::vector<double> &slope) const;
+  bool isPinned(int64_t number) const { return numbers[number] == 0; }
+
+  const CodebookFormat &format;
+  const std::vector<bool> &isFixed;
+  std::span<uint8_t> indices;
+  std::span<float> numbers;
+  RowOutliers outliers;
+};
+
+/// Aᵀ H' A and Aᵀ g, where A [K, entries] says which number each column has. Numbers that no column has, or that stay 0, have a 1
+/// on the diagonal and nothing else.
+void CodebookRow::sumByNumber(std::vector<double> &curvature, std::vector<double> &slope) const {
+  int64_t size = moment.size;
+  size_t entries = numbers.size();
+  std::vector<double> sums(entries * static_cast<size_t>(size)); // A^T H', a number a row
+  for (int64_t k = 0; k < size; ++k)
+    if (!isFixed[k])
+      addMultiple(1, moment.row(k), size, &sums[indices[k] * static_cast<size_t>(size)]);
+  for (size_t a = 0; a < entries; ++a)
+    for (int64_t k = 0; k < size; ++k)
+      if (!isFixed[k])
+        curvature[a * entries + indices[k]] += sums[a * static_cast<size_t>(size) + static_cast<size_t>(k)];
+  for (int64_t k = 0; k < size; ++k)
+    if (!isFixed[k])
+      slope[indices[k]] += gradient[k];
+  for (size_t a = 0; a < entries; ++a) {
+    if (curvature[a * entries + a] > 0 && !isPinned(static_cast<int64_t>(a)))
+      continue;
+    for (size_t b = 0; b < entries; ++b)
+      curvature[a * entries + b] = curvature[b * entries + a] = 0;
+    curvature[a * entries + a] = 1;
+    slope[a] = 0;
+  }
+}
+
+/// Solves a · x = b by Cholesky's factor, a [n, n] symmetric and positive definite; false where it is not. b becomes x.
+bool solve(std::vector<double> a, std::vector<double> &b) {
+  size_t n = b.size();
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = a[i * n + j];
+      for (size_t k = 0; k < j; ++k)
+        sum -= a[i * n + k] * a[j * n + k];
+      if (i == j && !(sum > 0))
+        return false;
+      a[i * n + j] = i == j ? std::sqrt(sum) : sum / a[j * n + j];
+    }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < i; ++k)
+      b[i] -= a[i * n + k] * b[k];
+    b[i] /= a[i * n + i];
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (size_t k = i + 1; k < n; ++k)
+      b[i] -= a[k * n + i] * b[k];
+    b[i] /= a[i * n + i];
+  }
+  return true;
+}
+
+void CodebookRow::refineNumbers(double *moved) {
+  size_t entries = numbers.size();
+  std::vector<double> curvature(entries * entries), slope(entries);
+  std::fill_n(moved, moment.size, 0.0);
+  sumByNumber(curvature, slope);
+  std::vector<double> changes = slope;
+  if (!solve(curvature, changes))
+    return;
+  std::vector<float> wanted(entries);
+  for (size_t a = 0; a < entries; ++a) {
+    wanted[a] = format.round(numbers[a] + static_cast<float>(changes[a]));
+    if (!std::isfinite(wanted[a]))
+      return;
+    changes[a] = static_cast<double>(wanted[a]) - numbers[a];
+  }
+  // The error becomes less by 2 changes · slope - changes · curvature · changes, with the changes that the type allows.
+  double gain = 0;
+  for (size_t a = 0; a < entries; ++a) {
+    gain += 2 * changes[a] * slope[a];
+    for (size_t b = 0; b < entries; ++b)
+      gain -= changes[a] * curvature[a * entries + b] * changes[b];
+  }
+  if (!(gain > 0))
+    return;
+  std::ranges::copy(wanted, numbers.begin());
+  for (int64_t k = 0; k < moment.size; ++k) {
+    moved[k] = isFixed[k] ? 0 : changes[indices[k]];
+    difference[k] -= moved[k];
+  }
+}
+
+void CodebookRow::refineElement(int64_t column) {
+  bool isApart = outliers.isNext(column),
+       stays = isFixed[column] || (elements[column] == 0 && isPinned(indices[column]));
+  double wanted = getWanted(column), element = elements[column];
+  if (isApart && !stays) {
+    float number = numbers[indices[column]];
+    auto value = static_cast<float>(static_cast<_Float16>(wanted - number));
+    if (std::isfinite(value) && moveTo(column, element - number - static_cast<double>(value)))
+      outliers.value(outliers.next) = value;
+  } else if (!stays) {
+    auto index = static_cast<uint8_t>(findNearest(numbers, wanted));
+    if (index != indices[column] && moveTo(column, element - static_cast<double>(numbers[index])))
+      indices[column] = index;
+  }
+  if (isApart)
+    ++outliers.next;
+  if (column + 1 == moment.size)
+    outliers.next = 0;
+}
+
+/// Rows that are refined together.
+class RowBlock {
+public:
+  RowBlock(const Descent &descent, const Weight &weight, int64_t first, CodebookWeight &rounded, SparseWeight *outliers)
+      : moment(descent.moment), count(std::min(kDescentRows, weight.rows - first)), differences(count * moment.size),
+        moved(count * moment.size), gradients(count * moment.size) {
+    for (int64_t r = 0; r < count; ++r) {
+      double *difference = &differences[r * moment.size];
+      RowOutliers apart(outliers, first + r);
+      for (int64_t i = 0; i < moment.size; ++i)
+        difference[i] = static_cast<double>(weight.row(first + r)[i]) -
+                        rounded.numbersOf(first + r)[rounded.indices[(first + r) * moment.size + i]];
+      for (int64_t i = 0; i < apart.count; ++i)
+        difference[apart.column(i)] -= apart.value(i);
+      for (int64_t i = 0; i < moment.size; ++i)
+        difference[i] = descent.isFixed[i] ? 0 : difference[i];
+      std::transform(difference, difference + moment.size, &moved[r * moment.size], std::negate<>());
+      rows.emplace_back(descent, weight, first + r, rounded, apart, difference, &gradients[r * moment.size]);
+    }
+    follow();
+  }
+
+  void refine() {
+    for (int64_t r = 0; r < count; ++r)
+      rows[r].refineNumbers(&moved[r * moment.size]);
+    follow();
+    // Column by column, so that each row of H' comes from memory once.
+    for (int64_t column = 0; column < moment.size; ++column)
+      for (CodebookRow &row : rows)
+        row.refineElement(column);
+  }
+
+private:
+  /// Gradients lose what the differences have lost, times H'.
+  void follow() {
+    int64_t size = moment.size;
+    subtractProduct(count, size, size, {moved.data(), size}, {moment.elements.data(), size}, {gradients.data(), size});
+  }
+
+  const DampedMoment &moment;
+  int64_t count;
+  std::vector<double> differences, moved, gradients;
+  std::vector<CodebookRow> rows;
+};
+
+} // namespace
+
+absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const SecondMoment &moment,
+                            int64_t passes, CodebookWeight &rounded, SparseWeight *outliers) {
+  HONE_RETURN_IF_ERROR(checkSize(weight, moment));
+  DampedMoment damped(moment);
+  std::vector<bool> isFixed(weight.columns); // without inputs, where an error costs nothing
+  for (int64_t i = 0; i < weight.columns; ++i)
+    isFixed[i] = moment.diagonal(i) == 0;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t first = 0; first < weight.rows; first += kDescentRows) {
+    RowBlock block({format, damped, isFixed}, weight, first, rounded, outliers);
+    for (int64_t pass = 0; pass < passes; ++pass)
+      block.refine();
+  }
+  return absl::OkStatus();
+}
+
+} // namespace hone::compress

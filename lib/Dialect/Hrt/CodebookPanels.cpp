@@ -1,0 +1,91 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// #hrt.panels<#hone.codebook<…>>: the layout of runtime/cpu/packing/pack_codebook.h.
+
+#include "Panels.h"
+
+#include "hone/Dialect/Hone/PlainElements.h"
+
+#include "cpu/packing/pack_codebook.h"
+
+#include "llvm/Support/Parallel.h"
+
+using namespace mlir;
+
+namespace hone::hrt {
+
+static cpu::LinearShape getShape(ArrayRef<int64_t> shape) { return {shape[0], shape[1]}; }
+
+SmallVector<EncodingPlane> getCodebookPlanes(CodebookAttr codebook, ArrayRef<int64_t> shape) {
+  Type byte = IntegerType::get(codebook.getContext(), 8);
+  int64_t bits = codebook.getBits();
+  return {{"indices", RankedTensorType::get(cpu::packedIndexPlane(bits, getShape(shape)), byte)},
+          {"tables", RankedTensorType::get(cpu::packedTablePlane(bits, getShape(shape)), byte)}};
+}
+
+void repackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
+                    ArrayRef<MutableArrayRef<char>> planes) {
+  int64_t rows = shape[0], columns = shape[1], panels = llvm::divideCeil(rows, cpu::kPanelOutputs);
+  llvm::parallelFor(0, panels, [&](int64_t panel) {
+    int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, rows - first);
+    SmallVector<uint8_t> indices(count * columns);
+    for (int64_t row = 0; row < count; ++row)
+      codebook.loadIndices(from[0], rows, first + row, MutableArrayRef(indices).slice(row * columns, columns));
+    SmallVector<uint16_t> numbers(count * codebook.getEntries());
+    std::memcpy(numbers.data(), from[1].data() + first * codebook.getEntries() * sizeof(uint16_t),
+                numbers.size() * sizeof(uint16_t));
+    auto part = [&](MutableArrayRef<char> plane) {
+      int64_t bytes = plane.size() / panels;
+      return asSpan(plane.slice(panel * bytes, bytes));
+    };
+    cpu::LinearShape some{count, columns};
+    cpu::packCodebookIndices(codebook.getBits(), some, indices.data(), part(planes[0]));
+    cpu::packCodebookTables(codebook.getBits(), some, numbers.data(), part(planes[1]));
+  });
+}
+
+void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
+                    MutableArrayRef<char> dense) {
+  PlainElements numbers(codebook.getValues()), to(elementType);
+  auto bytes = [](ArrayRef<char> plane) {
+    return std::span(reinterpret_cast<const uint8_t *>(plane.data()), plane.size());
+  };
+  for (int64_t n = 0; n < shape[0]; ++n)
+    for (int64_t k = 0; k < shape[1]; ++k) {
+      uint16_t number =
+          cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(planes[0]), bytes(planes[1]), n, k);
+      ArrayRef<char> view(reinterpret_cast<const char *>(&number), sizeof(number));
+      to.store(dense, n * shape[1] + k, numbers.load(view, 0));
+    }
+}
+
+/// What cpu::loadCodebookNumber says, in IR.
+Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebook, Type elementType, ValueRange planes,
+                           ValueRange indices) {
+  IndexBuilder b(builder, loc);
+  const cpu::LevelLayout &layout = cpu::indexLayoutOf(codebook.getBits());
+  Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
+  Value quarter = b.remainder(output, cpu::kQuarterOutputs), lane = b.divide(output, cpu::kQuarterOutputs);
+  Value half = b.divide(b.remainder(indices[1], cpu::kCodebookInputs), cpu::kTableBytes);
+  Value byte = b.remainder(indices[1], cpu::kTableBytes), sixteen = b.add(b.multiply(quarter, 2), half);
+  Value first = b.add(b.multiply(b.divide(indices[1], cpu::kCodebookInputs), cpu::indexLinesOf(layout)),
+                      b.multiply(b.divide(sixteen, layout.quads), layout.lines));
+  Value index = b.level(layout, b.remainder(sixteen, layout.quads),
+                        [&](Value line) { return b.extract(planes[0], {panel, b.add(first, line), lane, byte}); });
+  index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), index);
+  int64_t registers = cpu::tableRegistersOf(layout);
+  Value table = b.multiply(quarter, registers), high = index;
+  Value low = b.extract(planes[1], {panel, table, lane, index});
+  if (registers == 1)
+    high = b.add(index, b.constant(codebook.getEntries()));
+  high = b.extract(planes[1], {panel, b.add(table, b.constant(registers - 1)), lane, high});
+  Type word = builder.getI16Type();
+  Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));
+  high = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, high), eight);
+  Value number = arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, low), high);
+  number = arith::BitcastOp::create(builder, loc, codebook.getValues(), number);
+  return elementType == number.getType() ? number : arith::ExtFOp::create(builder, loc, elementType, number);
+}
+
+} // namespace hone::hrt

@@ -1,0 +1,223 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The layer as one rank has it is the layer without the units of the others, which pruning knows how to cut.
+
+#include "ShardedLayer.h"
+
+#include "hone/Dialect/Hone/Shards.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace hone::sharding {
+
+using units::UnitAxis;
+
+/// The one axis of the grid.
+static constexpr shard::GridAxis kAxis = 0;
+
+SmallVector<int32_t, 0> ShardedLayer::listRanks(int64_t count) const {
+  SmallVector<int32_t, 0> rankOf(count);
+  for (auto [index, rank] : llvm::enumerate(rankOf))
+    rank = static_cast<int32_t>(static_cast<int64_t>(index) * ranks / count);
+  return rankOf;
+}
+
+static SmallVector<int64_t, 0> listIndices(const UnitAxis &units, int64_t rank) {
+  SmallVector<int64_t, 0> indices;
+  for (auto [index, unit] : llvm::enumerate(units.unitOf))
+    if (unit < 0 || unit == rank)
+      indices.push_back(static_cast<int64_t>(index));
+  return indices;
+}
+
+SmallVector<StringAttr> ShardedLayer::listParams() const {
+  return llvm::map_to_vector(analysis.params, [](const auto &entry) { return entry.first; });
+}
+
+//===- What is split ----------------------------------------------------------------------------------------------===//
+
+static bool isOnnx(Operation *op, StringRef type) { return onnxir::isOnnxOp(op) && onnxir::getOpType(op) == type; }
+
+/// Lists the operations that read what is split, and whose results are not: sums over it, which ranks add up.
+std::string ShardedLayer::findSums() {
+  for (Operation *op : analysis.touched) {
+    bool reads = llvm::any_of(op->getOpOperands(), [&](OpOperand &use) { return analysis.find(use); });
+    bool makes = llvm::any_of(op->getResults(), [&](Value result) { return analysis.find(result); });
+    if (!reads || makes || isa<func::ReturnOp, tensor::DimOp>(op) || isOnnx(op, "Shape"))
+      continue;
+    bool isSum = isa<LinearOp, MlpOp, GatedMlpOp>(op) || isOnnx(op, "MatMul");
+    auto type = isSum ? cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
+    if (!isSum || !type.getElementType().isF32())
+      return (op->getName().getStringRef() + " adds up what is split, in a way that is not known").str();
+    sums.push_back(op);
+  }
+  return sums.empty() && !llvm::any_of(analysis.touched, llvm::IsaPred<func::ReturnOp>)
+             ? "nothing adds up what is split"
+             : "";
+}
+
+/// Whether ranks have equal parts in their order.
+bool ShardedLayer::hasEqualParts(const UnitAxis &units) const {
+  auto size = static_cast<int64_t>(units.unitOf.size());
+  return size % ranks == 0 && llvm::equal(units.unitOf, listRanks(size));
+}
+
+std::string ShardedLayer::findObstacle(const SymbolTable &symbols) const {
+  for (const auto &[name, units] : analysis.params) {
+    auto param = symbols.lookup<ParamOp>(name);
+    if (param->hasAttr(kShardsAttrName))
+      return (name.getValue() + " is split already").str();
+    auto size = static_cast<int64_t>(listIndices(units, 0).size());
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      SmallVector<int64_t, 0> indices = listIndices(units, rank);
+      if (static_cast<int64_t>(indices.size()) != size)
+        return (name.getValue() + " has parts of different sizes").str();
+      if (std::string obstacle = ParamSlices(param, units.axis, size).getObstacle(indices); !obstacle.empty())
+        return obstacle;
+    }
+  }
+  for (const auto &[use, units] : analysis.constants)
+    if (!isa<FloatType>(cast<RankedTensorType>(use->get().getType()).getElementType()))
+      return "a constant that is split has no floats";
+  for (const auto &[value, units] : analysis.values) {
+    bool isOutside = isa<BlockArgument>(value) || llvm::any_of(value.getUsers(), llvm::IsaPred<func::ReturnOp>);
+    if (isOutside && !hasEqualParts(units))
+      return "an argument or a result of the model has its parts in another order";
+  }
+  return "";
+}
+
+std::string ShardedLayer::follow(const SymbolTable &symbols) {
+  analysis.run();
+  std::string obstacle = analysis.getObstacle().str();
+  if (obstacle.empty())
+    obstacle = findSums();
+  return obstacle.empty() ? findObstacle(symbols) : obstacle;
+}
+
+//===- Splitting --------------------------------------------------------------------------------------------------===//
+
+/// Constants of the graph are part of the program, which is the same on all ranks: they become parameters.
+void ShardedLayer::nameConstants(SymbolTable &symbols) {
+  OpBuilder b(module.getContext());
+  for (const auto &[use, units] : analysis.constants) {
+    Operation *constant = use->get().getDefiningOp();
+    auto type = cast<RankedTensorType>(use->get().getType());
+    b.clearInsertionPoint();
+    auto param = ParamOp::create(b, constant->getLoc(), "constant", type, constant->getAttr("value"));
+    symbols.insert(param, module.getBody()->begin());
+    b.setInsertionPoint(use->getOwner());
+    use->set(GetParamOp::create(b, constant->getLoc(), type, param.getSymName()));
+    analysis.values[use->get()] = units;
+    analysis.params[param.getSymNameAttr()] = units;
+    if (constant->use_empty())
+      constant->erase();
+  }
+  analysis.constants.clear();
+}
+
+LogicalResult ShardedLayer::splitParams(const SymbolTable &symbols) {
+  for (const auto &[name, units] : analysis.params) {
+    ParamSlices slices(symbols.lookup<ParamOp>(name), units.axis, static_cast<int64_t>(listIndices(units, 0).size()));
+    SmallVector<Attribute> shards;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      FailureOr<Attribute> shard = slices.take(listIndices(units, rank));
+      if (failed(shard))
+        return failure();
+      shards.push_back(*shard);
+    }
+    slices.assign(shards);
+  }
+  return success();
+}
+
+/// Arguments of functions are whole, of the types `whole`; each rank takes its part.
+void ShardedLayer::sliceArguments(Block &body, TypeRange whole) {
+  OpBuilder b = OpBuilder::atBlockBegin(&body);
+  for (auto [argument, type] : llvm::zip_equal(body.getArguments(), whole)) {
+    const UnitAxis *units = analysis.find(argument);
+    if (!units)
+      continue;
+    Type part = argument.getType();
+    argument.setType(type);
+    auto slice = shard::AllSliceOp::create(b, argument.getLoc(), part, argument, kGridName, kAxis, units->axis);
+    argument.replaceAllUsesExcept(slice.getResult(), slice);
+  }
+}
+
+/// As arguments are.
+void ShardedLayer::gatherResults(Operation *terminator) {
+  OpBuilder b(terminator);
+  for (OpOperand &use : terminator->getOpOperands()) {
+    const UnitAxis *units = analysis.find(use.get());
+    if (!units)
+      continue;
+    auto part = cast<RankedTensorType>(use.get().getType());
+    SmallVector<int64_t> shape(part.getShape());
+    shape[units->axis] *= ranks;
+    auto whole = RankedTensorType::get(shape, part.getElementType(), part.getEncoding());
+    use.set(shard::AllGatherOp::create(b, use.get().getLoc(), whole, kGridName, kAxis, use.get(),
+                                       APInt(64, static_cast<uint64_t>(units->axis))));
+  }
+}
+
+/// The bias of a sum, taken away from it, or null.
+static Value takeBias(Operation *sum) {
+  MutableOperandRange bias = isa<LinearOp>(sum)     ? cast<LinearOp>(sum).getBiasMutable()
+                             : isa<MlpOp>(sum)      ? cast<MlpOp>(sum).getDownBiasMutable()
+                             : isa<GatedMlpOp>(sum) ? cast<GatedMlpOp>(sum).getDownBiasMutable()
+                                                    : MutableOperandRange(sum, 0, 0);
+  if (bias.empty())
+    return {};
+  Value value = bias[0].get();
+  bias.clear();
+  return value;
+}
+
+/// The bias is added once, to the sum of all ranks.
+void ShardedLayer::addUp(Operation *sum) {
+  OpBuilder b(sum->getContext());
+  b.setInsertionPointAfter(sum);
+  Value bias = takeBias(sum), part = sum->getResult(0);
+  auto reduce = shard::AllReduceOp::create(b, sum->getLoc(), part.getType(), kGridName, kAxis, part);
+  Value whole = reduce.getResult();
+  if (bias) {
+    OperationState state(onnxir::nameBeside(sum->getLoc(), "/bias"), onnxir::getOperationName("", "Add"));
+    state.addOperands({whole, bias});
+    state.addTypes(part.getType());
+    whole = b.create(state)->getResult(0);
+  }
+  part.replaceAllUsesExcept(whole, reduce);
+}
+
+LogicalResult ShardedLayer::split(SymbolTable &symbols) {
+  nameConstants(symbols);
+  SmallVector<bool> isElsewhere(ranks, true);
+  isElsewhere[0] = false; // types are the same for all ranks
+  SmallVector<func::FuncOp> functions;
+  SmallVector<SmallVector<Type>> arguments;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal()) {
+      functions.push_back(function);
+      arguments.emplace_back(function.getBody().front().getArgumentTypes());
+    }
+  units::cutUnits(analysis, isElsewhere, module);
+  if (failed(splitParams(symbols)))
+    return failure();
+  for (auto [function, types] : llvm::zip_equal(functions, arguments)) {
+    gatherResults(function.getBody().back().getTerminator());
+    sliceArguments(function.getBody().front(), types);
+  }
+  for (Operation *sum : sums)
+    addUp(sum);
+  return success();
+}
+
+} // namespace hone::sharding

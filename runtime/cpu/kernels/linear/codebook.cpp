@@ -1,0 +1,141 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear layers with packed indices of 4 and 3 bits into tables of bf16, and pairs of them. A few rows multiply what they look up; for
+// many the weights become bf16, or f32 where nothing multiplies that, a unit at a time, in the cache.
+
+#include "../codebook_kernels.h"
+
+#include "band_mlp.h"
+#include "codebook_block.h"
+#include "experts.h"
+#include "step_tiles.h"
+#include "vector_engine.h"
+
+namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace {
+
+/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+template <typename Weight, typename Body> bool withEngine(int64_t rows, const Body &body) {
+#ifdef __AMX_TILE__
+  if (rows <= kTileRows)
+    return false;
+  body([rows](const Weight &weight) { return TileEngine<StepTiles<Weight>>(StepTiles<Weight>(weight), rows); });
+#else
+  if (rows <= kCodebookSums)
+    return false;
+  body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
+#endif
+  return true;
+}
+
+template <typename Kernel, typename Weight>
+void runPacked(const hone_tensor &x, const Weight &weight, const hone_tensor &y, const Epilogue &epilogue) {
+  Kernel kernel(x, weight, countRows(y));
+  PackedLayer<Kernel>(kernel, y, epilogue).run();
+}
+
+template <typename Indices>
+void runLayer(const hone_tensor &x, const CodebookWeight<Indices> &weight, const hone_tensor &y,
+              const Epilogue &epilogue) {
+  using Weight = CodebookWeight<Indices>;
+  auto runBand = [&](auto make) {
+    auto engine = make(weight);
+    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (withEngine<Weight>(countRows(y), runBand))
+    return;
+#ifdef __AMX_TILE__
+  if (countRows(y) >= StepTileRowsKernel<Weight>::kFewestRows)
+    return runPacked<StepTileRowsKernel<Weight>>(x, weight, y, epilogue);
+#endif
+  runPacked<CodebookKernel<Indices>>(x, weight, y, epilogue);
+}
+
+/// `planes`: indices and tables, and what follows them, as codebook_kernels.h lists operands and attributes.
+template <typename Indices>
+void runLayerOf(const hone_tensor &from, const hone_tensor *planes, const Outliers &outliers, const int64_t *ints) {
+  hone_tensor x = withRowAxis(from), y = withRowAxis(planes[5]);
+  hone_tensor factor = withRowAxis(planes[3]), residual = withRowAxis(planes[4]);
+  if (!isAbsent(y))
+    runLayer<Indices>(x, CodebookWeight<Indices>(planes, outliers), y,
+                      {vectorOf(planes[2]), factor, residual, ints[0]});
+}
+
+template <typename Indices> void runCodebook(const hone_tensor *operands, const int64_t *ints) {
+  runLayerOf<Indices>(operands[0], operands + 1, {}, ints);
+}
+
+/// With outliers between x and the weight.
+template <typename Indices> void runWithOutliers(const hone_tensor *operands, const int64_t *ints) {
+  runLayerOf<Indices>(operands[0], operands + 4, Outliers(operands + 1), ints);
+}
+
+template <typename Indices> void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
+  using Weight = CodebookWeight<Indices>;
+  PairCall call(operands, ints, /*planes=*/2);
+  // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+  constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % Weight::kStepInputs == 0;
+  auto withEngines = [&](const auto &body) {
+    if constexpr (areSteps)
+      withEngine<Weight>(countRows(call.y), [&](auto make) { body(make(Weight(call.up)), make(Weight(call.down))); });
+  };
+  runPair(call, withEngines,
+          [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+            runLayer<Indices>(from, Weight(planes), to, epilogue);
+          });
+}
+
+/// Indices for layers of experts.
+template <typename Indices> struct CodebookExperts {
+  static constexpr int64_t kPlanes = 2;
+
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, CodebookWeight<Indices>(planes), y, epilogue);
+  }
+};
+
+} // namespace
+
+void packedLinearCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebook<U4Levels>(operands, ints);
+}
+
+void packedLinearCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebook<U3Levels>(operands, ints);
+}
+
+void packedLinearOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U4Levels>(operands, ints);
+}
+
+void packedLinearOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runWithOutliers<U3Levels>(operands, ints);
+}
+
+void packedMlpCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebookMlp<U4Levels>(operands, ints);
+}
+
+void packedMlpCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebookMlp<U3Levels>(operands, ints);
+}
+
+void expertHiddenCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<CodebookExperts<U4Levels>>(operands, ints);
+}
+
+void expertHiddenCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<CodebookExperts<U3Levels>>(operands, ints);
+}
+
+void expertSumCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<CodebookExperts<U4Levels>>(operands, ints);
+}
+
+void expertSumCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<CodebookExperts<U3Levels>>(operands, ints);
+}
+
+} // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -1,0 +1,65 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Calls that ask for the same work again and again, as steps of decoding do: one launch of a graph instead of one for each kernel.
+
+#ifndef HONE_RUNTIME_CUDA_STEP_H
+#define HONE_RUNTIME_CUDA_STEP_H
+
+#include "cuda/context.h"
+#include "cuda/kernels/kernel_device.h"
+
+#include <vector>
+
+namespace hone::rt::cuda {
+
+/// One thing that a call enqueues.
+struct Work {
+  enum class Kind { Kernel, ToDevice, ToHost, OnDevice };
+  Kind kind;
+  // Of a kernel:
+  CUfunction function = nullptr;
+  const char *name = nullptr;
+  hone::cuda::LaunchShape shape = {};
+  const std::vector<size_t> *parameters = nullptr; // bytes of each
+  std::string arguments;                           // one behind the other, aligned to 16 bytes
+  // Of a copy; an address of the host where `kind` says so:
+  uint64_t to = 0, from = 0, bytes = 0;
+};
+
+/// Runs what a call asked for, in one piece. What is asked for a second time becomes a graph; a third time the graph is launched, in
+/// which only kernels whose arguments or grids differ are changed: those that know how long a sequence is. Used by one stream.
+class StepGraph {
+public:
+  StepGraph(Context &context, CUstream stream) : context(context), stream(stream) {}
+  StepGraph(const StepGraph &) = delete;
+  StepGraph &operator=(const StepGraph &) = delete;
+  ~StepGraph();
+
+  /// A launch to be enqueued later; the arguments are copied.
+  absl::StatusOr<Work> describe(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape,
+                                void **arguments);
+
+  /// Enqueues all of `step`. Only a whole call becomes a graph.
+  absl::Status run(std::vector<Work> step, bool isWhole);
+
+private:
+  absl::Status enqueue(std::vector<Work> &step);
+  absl::Status enqueue(Work &work);
+  absl::Status build(std::vector<Work> &step);
+  absl::Status findNodes(const std::vector<Work> &step);
+  absl::Status change(std::vector<Work> &step);
+  void clear();
+
+  Context &context;
+  CUstream stream;
+  std::map<CUfunction, std::vector<size_t>> parameterBytes;
+  std::vector<Work> latest; // of the graph, or of the call before
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  std::vector<CUgraphNode> nodes; // of the graph, in the order of its work
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_STEP_H
