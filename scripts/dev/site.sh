@@ -24,7 +24,12 @@ command_lint() {
   fi
   need_tool clang-format-22
   sources ':!test/fuzz/corpus' | xargs -d '\n' python3 scripts/dev/lint.py || status=1
-  unformatted | sed "s|\$|:1: not as .clang-format says; './dev format' mends it|" | grep . && status=1
+  local files
+  files=$(unformatted || true) # what finds them fails where there are some
+  if [ -n "$files" ]; then
+    sed "s|\$|:1: not as .clang-format says; './dev format' mends it|" <<<"$files"
+    status=1
+  fi
   return $status
 }
 
