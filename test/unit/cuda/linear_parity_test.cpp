@@ -3,6 +3,7 @@
 //
 // Linear layers on the device beside sums in double precision over the numbers that weights stand for.
 
+#include "../activation.h"
 #include "cuda/packing/pack_linear.h"
 #include "linear_weight.h"
 #include "parity.h"
@@ -20,21 +21,6 @@ struct Case {
   int64_t activation = 0;
   Layout weightLayout = Layout::Aligned;
 };
-
-double activate(double v, int64_t activation) {
-  switch (activation) {
-  case 1:
-    return std::max(v, 0.0);
-  case 2:
-    return v / (1 + std::exp(-v));
-  case 3:
-    return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
-  case 4:
-    return 0.5 * v * (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
-  default:
-    return v;
-  }
-}
 
 class LinearParity : public ParityTest {
 protected:

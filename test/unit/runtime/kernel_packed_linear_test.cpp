@@ -3,6 +3,7 @@
 //
 // The packed linear kernels against sums in double precision over the numbers that packed weights stand for.
 
+#include "../activation.h"
 #include "kernel_tensor.h"
 #include "packed_weight.h"
 
@@ -21,21 +22,6 @@ struct Case {
   int64_t activation = 0;
   bool isLeast = false; // of bits: the kernel may keep more
 };
-
-double activate(double v, int64_t activation) {
-  switch (activation) {
-  case 1:
-    return std::max(v, 0.0);
-  case 2:
-    return v / (1 + std::exp(-v));
-  case 3:
-    return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
-  case 4:
-    return 0.5 * v * (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
-  default:
-    return v;
-  }
-}
 
 class PackedLinearKernel : public KernelTest {
 protected:

@@ -54,6 +54,9 @@ private:
 
 #ifdef __AVX512BF16__
 
+/// The nearest bf16 of sixteen numbers, of two the even one.
+inline __m256bh roundToHalves(Vector numbers) { return _mm512_cvtneps_pbh((__m512)numbers); }
+
 template <> struct WordProducts<Bf16Cache> {
   using Factor = uint32_t; // two bf16
   using Numbers = Words;
@@ -65,10 +68,10 @@ template <> struct WordProducts<Bf16Cache> {
     sum = (Vector)_mm512_dpbf16_ps((__m512)sum, (__m512bh)factors, (__m512bh)numbers);
   }
 
-  /// The nearest bf16 of sixteen numbers, of two the even one, each in the lower half of a word.
+  /// Rounded, each in the lower half of a word.
   static Words round(Vector numbers) {
     typedef uint16_t Halves __attribute__((ext_vector_type(16)));
-    __m256bh rounded = _mm512_cvtneps_pbh((__m512)numbers);
+    __m256bh rounded = roundToHalves(numbers);
     return __builtin_convertvector(loadAs<Halves>(&rounded), Words);
   }
   static void storeWeights(const Vector *weights, Factor *to) {
@@ -91,7 +94,7 @@ public:
 
 private:
   static void takeSixteen(const float *from, uint32_t *to) {
-    __m256bh rounded = _mm512_cvtneps_pbh((__m512)load(from));
+    __m256bh rounded = roundToHalves(load(from));
     __builtin_memcpy(to, &rounded, sizeof rounded);
   }
 

@@ -140,14 +140,6 @@ void writePosition(const Head<Elements> &head, const Layout &layout, int64_t s, 
   }
 }
 
-/// Asks for the lines that writePosition writes. Words of a key lie a line apart, and nothing else hides what fetching them takes.
-template <typename Elements, typename Layout>
-void askForPosition(const Head<Elements> &head, const Layout &layout, int64_t position) {
-  const auto *to = head.memory + layout.ofPosition(position);
-  for (int64_t d = 0; d < head.size; d += Elements::word)
-    __builtin_prefetch(to + layout.ofElement(d), 1, 3);
-}
-
 /// The rows of one sequence and head of `fresh`, and where `cache` has it. Rows of heads are counted sequence after sequence.
 template <typename Elements> Head<Elements> headOf(const hone_tensor &fresh, const hone_tensor &cache, int64_t row) {
   int64_t sequence = row / fresh.sizes[1], number = row % fresh.sizes[1];
@@ -168,13 +160,10 @@ void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
   // hardware asks for what comes next, and stays in the same pages.
   int64_t firstRun = first / kRunPositions, runs = (first + count - 1) / kRunPositions - firstRun + 1;
   int64_t rows = fresh.sizes[0] * fresh.sizes[1], tasks = rows * runs;
-  constexpr int64_t ahead = 2; // heads: as many lines as a core fetches at once
 #pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
   for (int64_t task = 0; task < tasks; ++task) {
     int64_t row = task % rows, run = firstRun + task / rows;
     auto head = headOf<Elements>(fresh, cache, row);
-    if (count == 1 && row + ahead < rows)
-      askForPosition(headOf<Elements>(fresh, cache, row + ahead), layout, first);
     int64_t position = larger(first, run * kRunPositions);
     int64_t end = smaller(first + count, (run + 1) * kRunPositions);
     while (position < end)
