@@ -8,6 +8,7 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Transforms/RoundActivations.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 
@@ -49,12 +50,10 @@ static Type getRowType(Value weight) {
 }
 
 /// The encoding of a weight whose levels kernels read where they lie, or null: whole words for each lane, and groups of a power of two.
-/// They leave activations as they are, which is right unless rounding them is part of what the product means.
 static AffineAttr getLevels(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding());
-  if (!affine || affine.getTransposed() || (affine.getBits() != 4 && affine.getBits() != 8) ||
-      (affine.getActivations() != 0 && !affine.getAtLeast()))
+  if (!affine || affine.getTransposed() || (affine.getBits() != 4 && affine.getBits() != 8))
     return {};
   int64_t group = affine.getGroup();
   bool areGroups = group == 0 || (group >= kLeastGroup && llvm::isPowerOf2_64(group));
@@ -69,11 +68,23 @@ static std::string getFormat(Value weight) {
   return rows ? getFloatName(rows).str() : "";
 }
 
+/// `x` as the kernel gets it: kernels leave activations as they are, so that they are rounded before where that is part of what
+/// the product means.
+static Value getActivations(OpBuilder &b, Location loc, Value x, Value weight) {
+  AffineAttr affine = getLevels(weight);
+  if (!affine || affine.getAtLeast())
+    return x;
+  ImplicitLocOpBuilder builder(loc, b);
+  return roundActivations(builder, x, weight);
+}
+
 /// act(x · weightᵀ + bias) · factor
-static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+static Choice chooseProduct(OpBuilder &b, Location loc, Value x, Value weight, Value bias, Value factor = {},
+                            int64_t activation = 0) {
   std::string format = getFormat(weight);
   if (format.empty() || !arePlainFloats({x, bias, factor}))
     return {};
+  x = getActivations(b, loc, x, weight);
   Choice choice{"cuda.linear." + format, {x, weight}, {activation}, {}};
   if (AffineAttr affine = getLevels(weight)) {
     if (!affine.getHasZeros())
@@ -88,7 +99,7 @@ static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   RankedTensorType values = op.getValue().getType();
   if (!pattern || !readsSequences(op) || values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
-      !arePlainFloats({op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks()}))
+      !arePlainFloats({op.getQuery(), op.getKey(), op.getValue()})) // the others are f32, which the kernel reads
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   return {"cuda.attention.f32",
@@ -98,11 +109,11 @@ static Choice choose(AttentionOp op) {
           {op.getScale().convertToFloat(), softcap}};
 }
 
-static Choice choose(Operation *op) {
+static Choice choose(OpBuilder &b, Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return choose(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
-    return chooseProduct(linear.getX(), linear.getWeight(), linear.getBias());
+    return chooseProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
   if (!isa<RmsNormOp, LayerNormOp, RopeOp>(op) || !arePlainFloats(op->getOperands()))
     return {};
   if (auto norm = dyn_cast<RmsNormOp>(op))
@@ -129,22 +140,24 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
   if (auto mlp = dyn_cast<MlpOp>(op); mlp && areRead({mlp.getUp(), mlp.getDown()}) &&
                                       arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
-    Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
-    return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+    Value hidden =
+        create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
   if (!mlp || !areRead({mlp.getGate(), mlp.getUp(), mlp.getDown()}) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
-  Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
-  Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
-  return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+  Value gate =
+      create(chooseProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value hidden = create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
   return replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
     Value mlp = createMlp(b, op, call);
-    return mlp ? mlp : createCall(b, op, call, choose(op));
+    return mlp ? mlp : createCall(b, op, call, choose(b, op));
   });
 }
 

@@ -8,7 +8,8 @@ hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weight
 hone.param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
 hone.param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
-hone.param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
 // A constant of different elements is a parameter.
@@ -43,15 +44,30 @@ func.func @levels(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   return %y : tensor<?x64xf32>
 }
 
-// Levels of 3 bits have no kernel, and no kernel rounds activations where that is part of what a product means.
+// Levels of 3 bits have no kernel.
 // CHECK-LABEL: @other_levels
 // CHECK-NOT: hrt.kernel
 // CHECK: return
-func.func @other_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+func.func @other_levels(%x: tensor<?x64xf32>) -> tensor<?x16xf32> {
   %w = hone.get_param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
-  %v = hone.get_param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
   %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
-  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
+
+// No kernel rounds activations: where that is part of what a product means, it is done before, and where it may be done, not at all.
+// CHECK-LABEL: @rounded_activations
+// CHECK: linalg.generic
+// CHECK: arith.maximumf
+// CHECK: %[[X:.*]] = linalg.generic
+// CHECK: math.roundeven
+// CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 32, 0] ins(%[[X]],
+// CHECK-NOT: linalg.generic
+// CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 32, 0]
+func.func @rounded_activations(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
+  %v = hone.get_param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>>
+  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
+  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>>) -> tensor<?x16xf32>
   return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
 }
 
