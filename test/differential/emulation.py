@@ -1,0 +1,35 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The emulated driver of test/emulation, in place of NVIDIA's."""
+
+import ctypes
+import json
+import os
+
+import suite
+
+
+def use(build):
+    """The runtime of this process and of those it starts finds the emulated driver: the loader knows by its name what is open."""
+    folder = (build / "test" / "emulation" / "lib").resolve()
+    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+    ctypes.CDLL(folder / "libcuda.so.1")
+
+
+class Beyond(Exception):
+    """A program that executes more instructions of warps than it may: those that it did execute."""
+
+    def __init__(self, count):
+        super().__init__(f"{count / 1e6:.0f} million instructions of warps and more")
+
+
+def run_tool(command, folder, budget):
+    """Runs a tool on the emulated GPU; Beyond where kernels execute more than `budget` instructions of warps."""
+    report = folder / "report.json"
+    try:
+        suite.run_tool(command, variables={"HONE_EMULATED_INSTRUCTIONS": str(budget), "HONE_EMULATED_REPORT": str(report)})
+    except suite.Failure:
+        count = sum(kernel["instructions"] for kernel in json.loads(report.read_text())["kernels"].values()) if report.exists() else 0
+        if count > budget:
+            raise Beyond(count) from None
+        raise
