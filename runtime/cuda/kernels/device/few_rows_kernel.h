@@ -28,11 +28,12 @@ template <class Weight> struct TileChunk {
   Weight rows[2];
 };
 
-template <class Weight, bool Split, int RowTiles, int ColumnTiles> class FewRows {
+/// `Layer` is LinearArguments, or says otherwise which rows are the layer's; the block has its tile of rows number `rowTile`.
+template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments> class FewRows {
 public:
-  __device__ FewRows(const LinearArguments &args)
+  __device__ FewRows(const Layer &args, int64_t rowTile)
       : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
-        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(int64_t{8} * ColumnTiles * blockIdx.y),
+        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
         chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
@@ -43,7 +44,8 @@ public:
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile) {
       int64_t row = firstRow + 8 * tile + g;
-      inputs[tile] = row < args.rows ? args.x.data + args.x.offset(row) * bytesOf(args.x.dtype) : nullptr;
+      inputs[tile] =
+          row < args.rows ? args.x.data + args.x.offset(args.inputRow(row)) * bytesOf(args.x.dtype) : nullptr;
     }
   }
 
@@ -158,7 +160,7 @@ private:
           own[(8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8] = sums[rowTile][tile][i];
   }
 
-  const LinearArguments &args;
+  const Layer &args;
   const int warp, g, t;
   const int64_t firstOutput, firstRow;
   const int32_t chunks;
@@ -174,7 +176,7 @@ private:
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
       name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
     extern __shared__ float shared[];                                                                                  \
-    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args).run(shared);                           \
+    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args, blockIdx.y).run(shared);               \
   }
 
 #define HONE_FEW_ROWS_TILES(name, weight, split)                                                                       \

@@ -54,20 +54,25 @@ void runPlain(hone_call *call, Format format, const hone_tensor *operands, const
 
 /// `ints`: activation, group, and where levels are as #hone.affine lays them out whether they are signed.
 void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  const hone_tensor &weight = operands[1], &scales = operands[2], &zeros = operands[3];
-  LinearArguments args = argumentsOf(operands[0], weight, operands + 4, static_cast<int32_t>(ints[0]));
+  LinearArguments args = argumentsOf(operands[0], operands[1], operands + 4, static_cast<int32_t>(ints[0]));
+  setLevels(args, format, operands + 1, ints + 1);
+  run(call, format, args);
+}
+
+} // namespace
+
+void setLevels(LinearArguments &args, Format format, const hone_tensor *planes, const int64_t *ints) {
+  const hone_tensor &weight = planes[0], &scales = planes[1], &zeros = planes[2];
+  args.weight = static_cast<const char *>(weight.data);
   args.weightStride = weight.strides[0];
   args.scales = static_cast<const char *>(scales.data);
   args.scaleType = scales.dtype;
   args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
   args.zeroStride = args.zeros ? zeros.strides[0] : 0;
   args.groups = static_cast<int32_t>(scales.sizes[1]);
-  args.groupShift = ints[1] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[1]));
-  args.isSigned = format == Format::Affine8 || format == Format::Affine4 ? static_cast<int32_t>(ints[2]) : 0;
-  run(call, format, args);
+  args.groupShift = ints[0] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[0]));
+  args.isSigned = format == Format::Affine8 || format == Format::Affine4 ? static_cast<int32_t>(ints[1]) : 0;
 }
-
-} // namespace
 
 void linearF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runPlain(call, Format::F32, operands, ints);
