@@ -34,13 +34,19 @@ static Choice makeChoice(StringRef kernel, Value weight, ArrayRef<Value> inputs,
   return choice;
 }
 
+/// Whether kernels of experts read a weight: numbers, or levels without outliers.
+static bool isRead(Value weight) {
+  return !getFormat(weight).empty() &&
+         !isa_and_nonnull<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+}
+
 static bool haveKernels(MoeOp op) {
-  std::string up = getFormat(op.getUp()), down = getFormat(op.getDown());
-  bool isOneFormat =
-      !op.getGate() || (getFormat(op.getGate()) == up && getLevels(op.getGate()) == getLevels(op.getUp()));
+  Value up = op.getUp(), gate = op.getGate();
+  bool areRead = isRead(up) && isRead(op.getDown()) &&
+                 (!gate || (isRead(gate) && getFormat(gate) == getFormat(up) && getLevels(gate) == getLevels(up)));
   Type ids = cast<RankedTensorType>(op.getExpertIds().getType()).getElementType();
-  return !up.empty() && !down.empty() && isOneFormat && (ids.isInteger(32) || ids.isInteger(64)) &&
-         op.getHiddenSize() > 0 && op.getUp().getType().getDimSize(1) > 0 && op.getExpertCount() <= kMostExperts &&
+  return areRead && (ids.isInteger(32) || ids.isInteger(64)) && op.getHiddenSize() > 0 &&
+         op.getUp().getType().getDimSize(1) > 0 && op.getExpertCount() <= kMostExperts &&
          arePlainFloats({op.getX(), op.getExpertWeights(), op.getUpBias(), op.getDownBias(), op.getGateBias()});
 }
 

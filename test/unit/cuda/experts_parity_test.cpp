@@ -37,6 +37,14 @@ protected:
   std::string format() const { return kernel().substr(kernel().rfind('.') + 1); }
   bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
+  /// Rows of levels are whole words.
+  void fillWords(Case &test) const {
+    if (!isQuantized())
+      return;
+    test.inputs = (test.inputs + 31) / 32 * 32;
+    test.width = (test.width + 31) / 32 * 32;
+  }
+
   Tensor chooseIds(const Case &test) {
     Tensor ids({test.rows, test.choices}, test.idType, test.layout);
     std::uniform_int_distribution<int64_t> any(0, test.experts - 1), missing(-2, test.experts + 1);
@@ -68,7 +76,7 @@ protected:
   }
 
   LinearWeight weightOf(const Case &test, int64_t outputs, int64_t inputs) {
-    return {format(), test.experts * outputs, inputs, test.levels, Layout::Aligned, random};
+    return {format(), /*hasOutliers=*/false, test.experts * outputs, inputs, test.levels, Layout::Aligned, random};
   }
 
   Tensor biasOf(const Case &test, int64_t outputs) {
@@ -77,9 +85,10 @@ protected:
   }
 
   void append(std::vector<Tensor *> &operands, LinearWeight *weight, Tensor &bias) {
-    operands.push_back(weight ? &weight->weight : &nothing);
-    if (isQuantized())
-      operands.insert(operands.end(), {weight ? &weight->scales : &nothing, weight ? &weight->zeros : &nothing});
+    std::vector<Tensor *> planes(isQuantized() ? 3 : 1, &nothing);
+    if (weight)
+      planes = weight->planes();
+    operands.insert(operands.end(), planes.begin(), planes.end());
     operands.push_back(&bias);
   }
 
@@ -135,7 +144,8 @@ protected:
 
 class ExpertHiddenParity : public ExpertParity {
 protected:
-  void check(const Case &test) {
+  void check(Case test) {
+    fillWords(test);
     Tensor x({test.rows, test.inputs}, test.type, test.layout),
         ids = chooseIds(test), groups = groupsOf(test, ids),
         hidden({test.rows, test.choices, test.width}, test.type, test.layout);
@@ -176,7 +186,8 @@ private:
 class ExpertSumParity : public ExpertParity {
 protected:
   /// The block's inputs are `width` numbers a pair, its outputs `inputs`.
-  void check(const Case &test) {
+  void check(Case test) {
+    fillWords(test);
     Tensor hidden({test.rows, test.choices, test.width}, test.type, test.layout),
         ids = chooseIds(test), weights({test.rows, test.choices}, test.type, test.layout), groups = groupsOf(test, ids),
         y({test.rows, test.inputs}, test.type, test.layout);
@@ -279,10 +290,12 @@ TEST_P(ExpertGroupsParity, EveryPairIsItsExperts) {
 
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertHiddenParity,
                          testing::Values("cuda.expert_hidden.f32", "cuda.expert_hidden.f16", "cuda.expert_hidden.bf16",
-                                         "cuda.expert_hidden.affine8", "cuda.expert_hidden.affine4"));
+                                         "cuda.expert_hidden.affine8", "cuda.expert_hidden.affine4",
+                                         "cuda.expert_hidden.affine3", "cuda.expert_hidden.affine2"));
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertSumParity,
                          testing::Values("cuda.expert_sum.f32", "cuda.expert_sum.f16", "cuda.expert_sum.bf16",
-                                         "cuda.expert_sum.affine8", "cuda.expert_sum.affine4"));
+                                         "cuda.expert_sum.affine8", "cuda.expert_sum.affine4",
+                                         "cuda.expert_sum.affine3", "cuda.expert_sum.affine2"));
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertGroupsParity, testing::Values("cuda.expert_groups"));
 
 } // namespace

@@ -17,13 +17,14 @@ namespace {
 #define HONE_TILES(name) {name "_1x1", name "_2x1", name "_2x2"}
 /// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
 const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
-  static constexpr const char *names[4][2][3] = {
+  static constexpr const char *names[6][2][3] = {
       {HONE_TILES("expert_rows_f16")},
       {HONE_TILES("expert_rows_bf16"), HONE_TILES("expert_rows_bf16_split")},
       {HONE_TILES("expert_rows_affine8"), HONE_TILES("expert_rows_affine8_split")},
-      {HONE_TILES("expert_rows_affine4"), HONE_TILES("expert_rows_affine4_split")}};
-  int i = format == Format::F16 ? 0 : format == Format::Bf16 ? 1 : format == Format::Affine8 ? 2 : 3;
-  return names[i][isSplit][plan.rowTiles + plan.columnTiles - 2];
+      {HONE_TILES("expert_rows_affine4"), HONE_TILES("expert_rows_affine4_split")},
+      {HONE_TILES("expert_rows_affine3"), HONE_TILES("expert_rows_affine3_split")},
+      {HONE_TILES("expert_rows_affine2"), HONE_TILES("expert_rows_affine2_split")}};
+  return names[static_cast<int>(format) - static_cast<int>(Format::F16)][isSplit][plan.rowTiles + plan.columnTiles - 2];
 }
 #undef HONE_TILES
 

@@ -25,7 +25,7 @@ ExpertWeight readWeight(Format format, const hone_tensor *planes, int64_t expert
   weight.layer.inputs = inputs;
   weight.bias = rowsOf(planes[planesOf(format)]);
   if (hasLevels(format)) {
-    setLevels(weight.layer, format, planes, ints);
+    setLevels(weight.layer, planes, ints);
     return weight;
   }
   weight.layer.weight = static_cast<const char *>(planes[0].data);
@@ -146,6 +146,8 @@ HONE_EXPERT_KERNELS(F16)
 HONE_EXPERT_KERNELS(Bf16)
 HONE_EXPERT_KERNELS(Affine8)
 HONE_EXPERT_KERNELS(Affine4)
+HONE_EXPERT_KERNELS(Affine3)
+HONE_EXPERT_KERNELS(Affine2)
 #undef HONE_EXPERT_KERNELS
 
 } // namespace hone::cuda

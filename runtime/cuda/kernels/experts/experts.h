@@ -18,6 +18,8 @@ HONE_HOST_DEVICE constexpr int64_t groupsCount(int64_t pairs, int64_t experts) {
 
 /// The layer of one expert: row r of it is row pairs[r] of factor and y, and pairs[r] / choices of x.
 struct ExpertLayer : LinearArguments {
+  static constexpr bool kMayHaveOutliers = false;
+
   const int32_t *pairs;
   int32_t choices;
 

@@ -7,13 +7,6 @@
 #include "../device/expert_tile.h"
 #include "../device/few_rows_kernel.h"
 
-namespace hone::cuda {
-using Levels8 = LevelWeight<8, false>;
-using Levels4 = LevelWeight<4, false>;
-using Floats16 = PlainWeight<true>;
-using BFloats16 = PlainWeight<false>;
-} // namespace hone::cuda
-
 #define HONE_EXPERT_ROWS(name, tileRows, ...)                                                                          \
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kExpertSlices)                                         \
       name(const __grid_constant__ hone::cuda::ExpertLayers args) {                                                    \
@@ -33,13 +26,17 @@ using BFloats16 = PlainWeight<false>;
   HONE_FEW_EXPERT_ROWS(name##_2x1, weight, split, 2, 1)                                                                \
   HONE_FEW_EXPERT_ROWS(name##_2x2, weight, split, 2, 2)
 
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_f16, Floats16, false)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_bf16, BFloats16, false)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_bf16_split, BFloats16, true)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine8, Levels8, false)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine8_split, Levels8, true)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine4, Levels4, false)
-HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine4_split, Levels4, true)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_f16, PlainWeight<true>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_bf16, PlainWeight<false>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_bf16_split, PlainWeight<false>, true)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine8, LevelWeight<8>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine8_split, LevelWeight<8>, true)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine4, LevelWeight<4>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine4_split, LevelWeight<4>, true)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine3, LevelWeight<3>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine3_split, LevelWeight<3>, true)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine2, LevelWeight<2>, false)
+HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine2_split, LevelWeight<2>, true)
 
 #define HONE_EXACT_EXPERT_ROWS(name, isHalf, rows)                                                                     \
   HONE_EXPERT_ROWS(name, rows, ExactRows<isHalf, rows, hone::cuda::ExpertLayer>)
