@@ -8,7 +8,7 @@
 #include "../device/few_rows_kernel.h"
 
 #define HONE_EXPERT_ROWS(name, tileRows, ...)                                                                          \
-  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kExpertSlices)                                         \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kExpertSlices, 1)                                      \
       name(const __grid_constant__ hone::cuda::ExpertLayers args) {                                                    \
     extern __shared__ float shared[];                                                                                  \
     __shared__ hone::cuda::ExpertLayer layer;                                                                          \
