@@ -1,19 +1,10 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The emulated driver of test/emulation, in place of NVIDIA's."""
+"""Tools on the emulated driver (test/emulation), which count what they execute there."""
 
-import ctypes
 import json
-import os
 
 import suite
-
-
-def use(build):
-    """The runtime of this process and of those it starts finds the emulated driver: the loader knows by its name what is open."""
-    folder = (build / "test" / "emulation" / "lib").resolve()
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-    ctypes.CDLL(folder / "libcuda.so.1")
 
 
 class Beyond(Exception):
