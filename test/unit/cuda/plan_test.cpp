@@ -1,14 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Plans, index arithmetic and packing of device kernels, on the host.
+// Plans and index arithmetic of device kernels, on the host.
 
 #include "cuda/kernels/attention/exact.h"
 #include "cuda/kernels/attention/flash.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
-#include "cuda/packing/pack_linear.h"
 #include "parity.h"
 
 #include <set>
@@ -204,60 +203,6 @@ TEST(AttentionPlanTest, MatricesAreReadFromEveryBank) {
       }
     EXPECT_EQ(static_cast<int32_t>(places.size()) * 16, flashTileBytes(size, 1));
   }
-}
-
-TEST(PackLinearTest, EveryLevelHasItsOwnBits) {
-  for (int32_t bits : {4, 8})
-    for (int64_t inputs : {1, 31, 64, 129, 300}) {
-      LevelShape shape = {bits, 3, inputs};
-      std::set<int64_t> places;
-      for (int64_t n = 0; n < shape.outputs; ++n)
-        for (int64_t k = 0; k < inputs; ++k) {
-          LevelPlace place = placeOf(shape, n, k);
-          EXPECT_LT(place.byte, shape.bytes());
-          EXPECT_LE(place.shift + bits, 8);
-          EXPECT_TRUE(places.insert(place.byte * 8 + place.shift).second);
-        }
-    }
-}
-
-/// Word and bits as device code takes them: a lane's eight inputs of 32 are in one word of u4 or in two of u8.
-TEST(PackLinearTest, LanesFindTheirInputs) {
-  std::mt19937 random(3);
-  for (int32_t bits : {4, 8}) {
-    LevelShape shape = {bits, 2, 200};
-    std::vector<uint8_t> levels(400), packed(static_cast<size_t>(shape.bytes()));
-    for (uint8_t &level : levels)
-      level = static_cast<uint8_t>(random() & ((1u << bits) - 1));
-    packLevels(shape, levels.data(), 200, 1, packed);
-    int64_t parts = bits == 4 ? 4 : 2;
-    for (int64_t k = 0; k < 400; ++k) {
-      int64_t n = k / 200, input = k % 200, chunk = input / (32 * parts), part = input / 32 % parts,
-              lane = input / 8 % 4;
-      uint32_t words[4];
-      std::memcpy(words, packed.data() + (n * shape.chunks() + chunk) * 64 + lane * 16, 16);
-      int64_t i = input % 8;
-      uint32_t found =
-          bits == 4 ? words[part] >> 4 * (i / 2) >> 16 * (i % 2) & 15 : words[2 * part + i / 4] >> 8 * (i % 4) & 255;
-      EXPECT_EQ(found, levels[static_cast<size_t>(k)]) << "bits " << bits << " input " << input;
-    }
-  }
-}
-
-TEST(PackLinearTest, TransposedLevelsAndGroups) {
-  LevelShape shape = {4, 2, 40, 32};
-  std::vector<uint8_t> levels(80), turned(80), a(static_cast<size_t>(shape.bytes())), b = a;
-  for (size_t i = 0; i < 80; ++i)
-    levels[i] = i % 16, turned[i % 40 * 2 + i / 40] = i % 16;
-  packLevels(shape, levels.data(), 40, 1, a);
-  packLevels(shape, turned.data(), 1, 2, b);
-  EXPECT_EQ(a, b);
-  EXPECT_EQ(shape.givenGroups(), 2);
-  EXPECT_EQ(shape.groups(), 4);
-  std::vector<uint16_t> scales = {1, 2, 3, 4}, expected = {1, 2, 0, 0, 3, 4, 0, 0};
-  std::vector<uint8_t> packed(16);
-  packGroups(shape, 2, scales.data(), packed);
-  EXPECT_EQ(std::memcmp(packed.data(), expected.data(), 16), 0);
 }
 
 } // namespace

@@ -12,7 +12,9 @@
 namespace hone::cuda {
 namespace {
 
-int32_t chunkInputs(Format format) { return !hasLevels(format) ? 32 : bitsOf(format) == 4 ? 128 : 64; }
+int32_t chunkInputs(Format format) {
+  return !hasLevels(format) ? 32 : format == Format::Affine8 || format == Format::Affine3 ? 64 : 128;
+}
 
 /// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
 const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
@@ -21,21 +23,21 @@ const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan)
       {{"few_rows_f16_1x1", "few_rows_f16_2x1", "few_rows_f16_2x2"}},
       {{"few_rows_bf16_1x1", "few_rows_bf16_2x1", "few_rows_bf16_2x2"},
        {"few_rows_bf16_split_1x1", "few_rows_bf16_split_2x1", "few_rows_bf16_split_2x2"}},
-      {{"few_rows_u8_1x1", "few_rows_u8_2x1", "few_rows_u8_2x2"},
-       {"few_rows_u8_split_1x1", "few_rows_u8_split_2x1", "few_rows_u8_split_2x2"}},
-      {{"few_rows_u4_1x1", "few_rows_u4_2x1", "few_rows_u4_2x2"},
-       {"few_rows_u4_split_1x1", "few_rows_u4_split_2x1", "few_rows_u4_split_2x2"}},
       {{"few_rows_affine8_1x1", "few_rows_affine8_2x1", "few_rows_affine8_2x2"},
        {"few_rows_affine8_split_1x1", "few_rows_affine8_split_2x1", "few_rows_affine8_split_2x2"}},
       {{"few_rows_affine4_1x1", "few_rows_affine4_2x1", "few_rows_affine4_2x2"},
-       {"few_rows_affine4_split_1x1", "few_rows_affine4_split_2x1", "few_rows_affine4_split_2x2"}}};
+       {"few_rows_affine4_split_1x1", "few_rows_affine4_split_2x1", "few_rows_affine4_split_2x2"}},
+      {{"few_rows_affine3_1x1", "few_rows_affine3_2x1", "few_rows_affine3_2x2"},
+       {"few_rows_affine3_split_1x1", "few_rows_affine3_split_2x1", "few_rows_affine3_split_2x2"}},
+      {{"few_rows_affine2_1x1", "few_rows_affine2_2x1", "few_rows_affine2_2x2"},
+       {"few_rows_affine2_split_1x1", "few_rows_affine2_split_2x1", "few_rows_affine2_split_2x2"}}};
   return names[static_cast<int>(format)][isSplit][plan.rowTiles + plan.columnTiles - 2];
 }
 
 uint32_t matrixFatbin(Format format) {
   if (!hasLevels(format))
     return kFewRowsPlainFatbin;
-  return format == Format::U8 || format == Format::U4 ? kFewRowsPackedFatbin : kFewRowsAffineFatbin;
+  return format == Format::Affine8 || format == Format::Affine4 ? kFewRowsAffineFatbin : kFewRowsNarrowFatbin;
 }
 
 const char *exactFunction(Format format, const ExactRowsPlan &plan) {

@@ -10,13 +10,10 @@
 
 namespace hone::cuda {
 
-/// Levels are packed (packing/pack_linear.h), or as #hone.affine lays them out.
-enum class Format { F32, F16, Bf16, U8, U4, Affine8, Affine4 };
+/// Numbers, or levels of so many bits as #hone.affine lays them out.
+enum class Format { F32, F16, Bf16, Affine8, Affine4, Affine3, Affine2 };
 
-constexpr bool hasLevels(Format format) { return format >= Format::U8; }
-constexpr int32_t bitsOf(Format format) {
-  return format == Format::U4 || format == Format::Affine4 ? 4 : 8;
-} // of levels
+constexpr bool hasLevels(Format format) { return format >= Format::Affine8; }
 
 class KernelDevice;
 

@@ -53,6 +53,8 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
     layer.scales += first * layer.groups * bytesOf(layer.scaleType);
   if (layer.zeros)
     layer.zeros += first * layer.zeroStride;
+  if (layer.outliers.starts)
+    layer.outliers.starts += first / kPanelOutputs; // slabs are whole panels
   skipOutputs(layer.bias, first);
   skipOutputs(layer.factor, first);
   skipOutputs(layer.residual, first);

@@ -26,6 +26,15 @@ static PlaneView makePlanes(KernelDevice &device, const char *function, PlanesAr
   return {args.to, args.depth * 2, args.planeBytes};
 }
 
+static void addOutliers(KernelDevice &device, PlanesArguments args, const PlaneView &view) {
+  args.to = const_cast<char *>(view.data);
+  args.planeBytes = view.planeBytes;
+  void *pointers[] = {&args};
+  device.launch({kPlanesFatbin, "add_outliers"},
+                {{static_cast<uint32_t>(divideUp(args.rows, kPanelOutputs)), 1, 1}, {kPlaneThreads, 1, 1}, 0},
+                pointers);
+}
+
 PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, int32_t planes, int32_t type) {
   PlanesArguments args = {};
   args.from = from;
@@ -37,14 +46,18 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
 }
 
 PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
-  static constexpr const char *functions[] = {"planes_of_u8", "planes_of_u4", "planes_of_affine8", "planes_of_affine4"};
+  static constexpr const char *functions[] = {"planes_of_affine8", "planes_of_affine4", "planes_of_affine3",
+                                              "planes_of_affine2"};
   PlanesArguments args = {};
   args.layer = layer;
   args.rows = layer.outputs;
   args.depth = roundUp(layer.inputs, 8);
   args.planes = planes;
   args.type = HONE_BF16;
-  return makePlanes(device, functions[static_cast<int>(format) - static_cast<int>(Format::U8)], args);
+  PlaneView view = makePlanes(device, functions[static_cast<int>(format) - static_cast<int>(Format::Affine8)], args);
+  if (layer.outliers.starts)
+    addOutliers(device, args, view);
+  return view;
 }
 
 } // namespace hone::cuda
