@@ -5,6 +5,7 @@
 
 #include "cuda/kernels/attention/exact.h"
 #include "cuda/kernels/attention/flash.h"
+#include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
@@ -86,6 +87,49 @@ TEST(ExactRowsPlanTest, CoversAndFits) {
           EXPECT_GE(plan.rowsAtOnce, std::min<int64_t>(rows, 5));
           EXPECT_TRUE(plan.slices == 1 || plan.slices * kExactInputs <= inputs);
           EXPECT_LE(exactRowsSharedBytes(plan), 48 * 1024);
+        }
+}
+
+/// However pairs choose, there are as many tiles as they make; the bound is met where one expert has what is left over.
+TEST(ExpertPlanTest, TilesAreEnough) {
+  for (int64_t experts : {1, 2, 3, 5})
+    for (int64_t pairs : {0, 1, 2, 7, 8, 9, 40})
+      for (int64_t tileRows : {1, 4, 8, 16}) {
+        int64_t most = 0;
+        std::vector<int64_t> counts(static_cast<size_t>(experts), 0);
+        auto place = [&](auto self, size_t expert, int64_t left) -> void {
+          if (expert + 1 == counts.size()) {
+            counts[expert] = left;
+            int64_t tiles = 0;
+            for (int64_t count : counts)
+              tiles += divideUp(count, tileRows);
+            most = std::max(most, tiles);
+            return;
+          }
+          for (int64_t count = 0; count <= left; ++count) {
+            counts[expert] = count;
+            self(self, expert + 1, left - count);
+          }
+        };
+        place(place, 0, pairs);
+        EXPECT_EQ(expertTiles(pairs, experts, tileRows), most) << pairs << " " << experts << " " << tileRows;
+      }
+}
+
+TEST(ExpertPlanTest, CoversAndFits) {
+  for (int64_t rows : {1, 5, 8, 9, 500})
+    for (int64_t choices : {1, 2, 8})
+      for (int64_t experts : {1, 8, 128, 8192})
+        for (int64_t outputs : {1, 16, 17, 768, 4096}) {
+          int64_t pairs = rows * choices;
+          FewRowsPlan plan = planExpertRows(rows, pairs, experts, outputs, 32, true, 132);
+          EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
+          EXPECT_TRUE(plan.columnTiles == 1 || plan.rowTiles == 2) << "there is no function for it";
+          EXPECT_LE(plan.slices, kExpertSlices);
+          ExactRowsPlan exact = planExactExperts(rows, pairs, experts, outputs, 4096, 132);
+          EXPECT_GE(exact.blocks * exact.groups * kExactOutputs, outputs);
+          EXPECT_EQ(exact.groups * exact.slices, kExpertSlices);
+          EXPECT_LE(expertTiles(32 * experts, experts, 8), 65535);
         }
 }
 
