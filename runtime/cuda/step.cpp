@@ -21,7 +21,8 @@ bool sameShape(const LaunchShape &a, const LaunchShape &b) {
 
 /// True where a graph of `a` can become one of `b`: the same kernels and copies in the same order.
 bool isAlike(const Work &a, const Work &b) {
-  return a.kind == b.kind && a.function == b.function && a.to == b.to && a.from == b.from && a.bytes == b.bytes;
+  return a.kind == b.kind && a.function == b.function && a.to == b.to && a.from == b.from && a.bytes == b.bytes &&
+         a.product == b.product;
 }
 
 bool areAlike(const std::vector<Work> &a, const std::vector<Work> &b) { return std::ranges::equal(a, b, isAlike); }
@@ -61,7 +62,7 @@ absl::StatusOr<Work> StepGraph::describe(CUfunction function, const char *name, 
   // There is no count of parameters: the first that does not exist is an invalid value.
   while (isNew && context.driver().cuFuncGetParamInfo(function, known->second.size(), &offset, &bytes) == CUDA_SUCCESS)
     known->second.push_back(bytes);
-  Work work = {Work::Kind::Kernel, function, name, shape, &known->second, {}, 0, 0, 0};
+  Work work = {Work::Kind::Kernel, function, name, shape, &known->second, {}, {}, 0, 0, 0};
   for (size_t i = 0; i < known->second.size(); ++i) {
     work.arguments.append(static_cast<const char *>(arguments[i]), known->second[i]);
     work.arguments.resize((work.arguments.size() + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment);
@@ -77,6 +78,13 @@ absl::Status StepGraph::enqueue(Work &work) {
     CUresult result = driver.cuLaunchKernel(work.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                             shared, stream, pointersTo(work).data(), nullptr);
     return result == CUDA_SUCCESS ? absl::OkStatus() : context.check(result, cat("launch kernel '", work.name, "'"));
+  }
+  case Work::Kind::Product: {
+    const auto &[library, plan, product, workspace] = work.product;
+    cublasStatus_t status = library->enqueue(*plan, product, reinterpret_cast<void *>(workspace), stream);
+    return status == CUBLAS_STATUS_SUCCESS
+               ? absl::OkStatus()
+               : absl::UnavailableError(cat("cannot multiply by cuBLASLt: ", library->textOf(status)));
   }
   case Work::Kind::ToDevice:
     return context.check(
@@ -102,20 +110,49 @@ absl::Status StepGraph::findNodes(const std::vector<Work> &step) {
   const Driver &driver = context.driver();
   size_t count = 0;
   HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, nullptr, &count), "read the graph of a step"));
-  nodes.resize(count);
-  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, nodes.data(), &count), "read the graph of a step"));
-  bool isExpected = count == step.size();
-  for (size_t i = 0; isExpected && i < count; ++i) {
+  std::vector<CUgraphNode> all(count);
+  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, all.data(), &count), "read the graph of a step"));
+  nodes.clear();
+  bool isExpected = true;
+  size_t next = 0;
+  for (size_t i = 0; isExpected && i < step.size(); ++i) {
+    bool isProduct = step[i].kind == Work::Kind::Product;
+    size_t first = next;
+    next += isProduct ? step[i].product.plan->graphNodes : 1;
+    isExpected = next <= count;
+    if (!isExpected || isProduct) {
+      nodes.push_back(nullptr); // never changed
+      continue;
+    }
+    nodes.push_back(all[first]);
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
     HONE_RETURN_IF_ERROR(context.check(driver.cuGraphNodeGetType(nodes[i], &type), "read the graph of a step"));
     isExpected = type == (step[i].kind == Work::Kind::Kernel ? CU_GRAPH_NODE_TYPE_KERNEL : CU_GRAPH_NODE_TYPE_MEMCPY);
   }
+  isExpected = isExpected && next == count;
   return isExpected ? absl::OkStatus()
                     : absl::InternalError(cat("the graph of a step of ", step.size(), " has ", count, " other nodes"));
 }
 
+/// How many nodes the library makes of a product, is seen by recording it alone.
+absl::Status StepGraph::countNodes(Work &work) {
+  const Driver &driver = context.driver();
+  CUgraph alone = nullptr;
+  HONE_RETURN_IF_ERROR(
+      context.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record a product"));
+  absl::Status status = enqueue(work);
+  HONE_RETURN_IF_ERROR(context.check(driver.cuStreamEndCapture(stream, &alone), "record a product"));
+  if (status.ok())
+    status = context.check(driver.cuGraphGetNodes(alone, nullptr, &work.product.plan->graphNodes), "record a product");
+  driver.cuGraphDestroy(alone);
+  return status;
+}
+
 absl::Status StepGraph::build(std::vector<Work> &step) {
   const Driver &driver = context.driver();
+  for (Work &work : step)
+    if (work.kind == Work::Kind::Product && work.product.plan->graphNodes == 0)
+      HONE_RETURN_IF_ERROR(countNodes(work));
   HONE_RETURN_IF_ERROR(
       context.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record a step"));
   absl::Status status = enqueue(step);

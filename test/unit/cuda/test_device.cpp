@@ -110,6 +110,32 @@ void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::Launch
         function.name);
 }
 
+bool TestDevice::useLibrary(bool isUsed) {
+  if (isUsed && !library) {
+    if (!std::getenv("HONE_TEST_CUDA_DRIVER")) // the loader finds it by its name from now on
+      dlopen(HONE_EMULATED_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
+    library = rt::cuda::Products::create();
+  }
+  isLibraryUsed = isUsed;
+  return !isUsed || library != nullptr;
+}
+
+bool TestDevice::multiply(const cuda::MatrixProduct &product) {
+  rt::cuda::ProductPlan *plan = isLibraryUsed && library ? library->plan(product) : nullptr;
+  if (!plan)
+    return false;
+  void *workspace = plan->workspaceBytes > 0 ? acquire(plan->workspaceBytes) : nullptr;
+  rt::cuda::cublasStatus_t status = library->enqueue(*plan, product, workspace, nullptr);
+  if (status != rt::cuda::CUBLAS_STATUS_SUCCESS) {
+    std::fprintf(stderr, "cublasLtMatmul failed: %s\n", library->textOf(status));
+    std::exit(1);
+  }
+  if (workspace)
+    release(workspace);
+  ++products;
+  return true;
+}
+
 void *TestDevice::acquire(uint64_t bytes) {
   uint64_t memory = 0;
   check(driver.cuMemAllocAsync(&memory, bytes, nullptr), "cuMemAllocAsync");
