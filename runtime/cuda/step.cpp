@@ -105,62 +105,36 @@ absl::Status StepGraph::enqueue(std::vector<Work> &step) {
   return absl::OkStatus();
 }
 
-/// Nodes come in the order in which they were captured, which is checked as far as their types tell.
-absl::Status StepGraph::findNodes(const std::vector<Work> &step) {
-  const Driver &driver = context.driver();
+/// The node of what was captured last: all that what comes next depends on.
+absl::StatusOr<CUgraphNode> StepGraph::latestNode() {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode *captured = nullptr;
   size_t count = 0;
-  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, nullptr, &count), "read the graph of a step"));
-  std::vector<CUgraphNode> all(count);
-  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, all.data(), &count), "read the graph of a step"));
-  nodes.clear();
-  bool isExpected = true;
-  size_t next = 0;
-  for (size_t i = 0; isExpected && i < step.size(); ++i) {
-    bool isProduct = step[i].kind == Work::Kind::Product;
-    size_t first = next;
-    next += isProduct ? step[i].product.plan->graphNodes : 1;
-    isExpected = next <= count;
-    if (!isExpected || isProduct) {
-      nodes.push_back(nullptr); // never changed
-      continue;
-    }
-    nodes.push_back(all[first]);
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
-    HONE_RETURN_IF_ERROR(context.check(driver.cuGraphNodeGetType(nodes[i], &type), "read the graph of a step"));
-    isExpected = type == (step[i].kind == Work::Kind::Kernel ? CU_GRAPH_NODE_TYPE_KERNEL : CU_GRAPH_NODE_TYPE_MEMCPY);
-  }
-  isExpected = isExpected && next == count;
-  return isExpected ? absl::OkStatus()
-                    : absl::InternalError(cat("the graph of a step of ", step.size(), " has ", count, " other nodes"));
+  HONE_RETURN_IF_ERROR(context.check(
+      context.driver().cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &captured, nullptr, &count),
+      "record a step"));
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
+    return absl::InternalError(cat("cannot record a step: work of one stream has ", count, " ends"));
+  return *captured;
 }
 
-/// How many nodes the library makes of a product, is seen by recording it alone.
-absl::Status StepGraph::countNodes(Work &work) {
-  const Driver &driver = context.driver();
-  CUgraph alone = nullptr;
-  HONE_RETURN_IF_ERROR(
-      context.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record a product"));
-  absl::Status status = enqueue(work);
-  HONE_RETURN_IF_ERROR(context.check(driver.cuStreamEndCapture(stream, &alone), "record a product"));
-  if (status.ok())
-    status = context.check(driver.cuGraphGetNodes(alone, nullptr, &work.product.plan->graphNodes), "record a product");
-  driver.cuGraphDestroy(alone);
-  return status;
+absl::Status StepGraph::capture(std::vector<Work> &step) {
+  for (Work &work : step) {
+    HONE_RETURN_IF_ERROR(enqueue(work));
+    HONE_ASSIGN_OR_RETURN(CUgraphNode node, latestNode());
+    nodes.push_back(node);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status StepGraph::build(std::vector<Work> &step) {
   const Driver &driver = context.driver();
-  for (Work &work : step)
-    if (work.kind == Work::Kind::Product && work.product.plan->graphNodes == 0)
-      HONE_RETURN_IF_ERROR(countNodes(work));
   HONE_RETURN_IF_ERROR(
       context.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record a step"));
-  absl::Status status = enqueue(step);
+  absl::Status status = capture(step);
   HONE_RETURN_IF_ERROR(context.check(driver.cuStreamEndCapture(stream, &graph), "record a step"));
   HONE_RETURN_IF_ERROR(status);
-  HONE_RETURN_IF_ERROR(
-      context.check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0), "prepare the graph of a step"));
-  return findNodes(step);
+  return context.check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0), "prepare the graph of a step");
 }
 
 /// Gives the graph's kernels the arguments and grids of `step`.

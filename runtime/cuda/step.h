@@ -59,8 +59,8 @@ private:
   absl::Status enqueue(std::vector<Work> &step);
   absl::Status enqueue(Work &work);
   absl::Status build(std::vector<Work> &step);
-  absl::Status countNodes(Work &work);
-  absl::Status findNodes(const std::vector<Work> &step);
+  absl::Status capture(std::vector<Work> &step);
+  absl::StatusOr<CUgraphNode> latestNode();
   absl::Status change(std::vector<Work> &step);
   void clear();
 
@@ -70,7 +70,7 @@ private:
   std::vector<Work> latest; // of the graph, or of the call before
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
-  std::vector<CUgraphNode> nodes; // of the graph, the first of each work
+  std::vector<CUgraphNode> nodes; // of the graph, the last of each work
 };
 
 } // namespace hone::rt::cuda

@@ -61,9 +61,9 @@ private:
   std::optional<std::unique_ptr<Products>> products; // null where there is no library; once it was looked for
   bool isCollecting = false;
   std::vector<Work> collected;
-  std::map<CUdeviceptr, uint64_t> sizes;         // of memory that was allocated
+  std::map<CUdeviceptr, uint64_t> sizes;               // of memory that was allocated
   std::set<std::pair<uint64_t, CUdeviceptr>> released; // memory of steps that nobody has, by size
-  std::set<CUdeviceptr> taken;                   // since collecting began
+  std::set<CUdeviceptr> taken;                         // since collecting began
 };
 
 /// Memory in the order of a stream that only grows. What it held is gone when it does.

@@ -37,9 +37,7 @@ uint32_t epilogueOf(const MatrixProduct &product) {
 
 /// The matrix that is added: y itself where nothing is, times 0.
 const void *addendOf(const MatrixProduct &product) { return product.addend ? product.addend : product.y; }
-int64_t addendStrideOf(const MatrixProduct &product) {
-  return product.addend ? product.addendStride : product.yStride;
-}
+int64_t addendStrideOf(const MatrixProduct &product) { return product.addend ? product.addendStride : product.yStride; }
 
 } // namespace
 
@@ -130,15 +128,15 @@ bool Products::choose(ProductPlan &plan, const MatrixProduct &product) const {
   };
   cublasLtMatmulHeuristicResult_t result = {};
   int found = 0;
-  bool isKnown = set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspaceBytes) &&
-                 set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentOf(product.weight)) &&
-                 set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignmentOf(product.x)) &&
-                 set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignmentOf(addendOf(product))) &&
-                 set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignmentOf(product.y)) &&
-                 library.cublasLtMatmulAlgoGetHeuristic(handle, plan.description, plan.weight, plan.x, plan.addend,
-                                                        plan.y, preference, 1, &result, &found) ==
-                     CUBLAS_STATUS_SUCCESS &&
-                 found == 1 && result.state == CUBLAS_STATUS_SUCCESS;
+  bool isKnown =
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspaceBytes) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentOf(product.weight)) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignmentOf(product.x)) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignmentOf(addendOf(product))) &&
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignmentOf(product.y)) &&
+      library.cublasLtMatmulAlgoGetHeuristic(handle, plan.description, plan.weight, plan.x, plan.addend, plan.y,
+                                             preference, 1, &result, &found) == CUBLAS_STATUS_SUCCESS &&
+      found == 1 && result.state == CUBLAS_STATUS_SUCCESS;
   library.cublasLtMatmulPreferenceDestroy(preference);
   plan.algorithm = result.algo;
   plan.workspaceBytes = result.workspaceSize;
@@ -149,8 +147,8 @@ cublasStatus_t Products::enqueue(ProductPlan &plan, const MatrixProduct &product
                                  CUstream_st *stream) const {
   float alpha = 1, beta = product.addend ? 1.0f : 0.0f;
   if (product.bias) {
-    cublasStatus_t status = library.cublasLtMatmulDescSetAttribute(
-        plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &product.bias, sizeof product.bias);
+    cublasStatus_t status = library.cublasLtMatmulDescSetAttribute(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                                   &product.bias, sizeof product.bias);
     if (status != CUBLAS_STATUS_SUCCESS)
       return status;
   }

@@ -22,7 +22,6 @@ struct ProductPlan {
   cublasLtMatmulAlgo_t algorithm = {};
   uint64_t workspaceBytes = 0;
   bool isUsable = false;
-  size_t graphNodes = 0; // that a recorded product has; 0: not yet known
 };
 
 /// The products of one stream. The context that it was created in has to be current; used by one thread at a time.

@@ -9,6 +9,7 @@
 
 #include "hone/runtime/program.h"
 #include "matrix_product.h"
+#include "tensor_map.h"
 
 #include <cstdint>
 #include <span>
@@ -56,6 +57,9 @@ public:
   /// Device memory for what is enqueued until `release`, aligned to 256 bytes, uninitialised.
   virtual void *acquire(uint64_t bytes) = 0;
   virtual void release(void *memory) = 0;
+
+  /// What the copy engine needs to know of a tensor; on sm_90.
+  virtual TensorMap mapOf(const TensorBox &box) = 0;
 
   virtual DeviceLimits limits() const = 0;
 

@@ -102,8 +102,8 @@ int check(const Description &d, const Layout &a, const Layout &b, const Layout &
   bool isBias = d.epilogue == 1 || !(d.epilogue & kBias) || (d.bias && (d.biasType == -1 || d.biasType == y.type));
   if (!areTypes || !isEpilogue || !isBias || !d.transposedA)
     return kNotSupported;
-  bool fits = a.rows == b.rows && y.rows == a.columns && y.columns == b.columns && c.rows == y.rows &&
-              c.columns == y.columns;
+  bool fits =
+      a.rows == b.rows && y.rows == a.columns && y.columns == b.columns && c.rows == y.rows && c.columns == y.columns;
   return fits ? kSuccess : kInvalidValue;
 }
 
@@ -212,8 +212,8 @@ HONE_CUBLASLT_API int cublasLtMatmulAlgoGetHeuristic(Context *, const Descriptio
     return status == kSuccess ? kInvalidValue : status;
   uint64_t bytes = 4 * y->rows * y->columns;
   // Tensor cores read rows at multiples of 16 bytes.
-  bool isFast = preference->alignments[0] >= 16 && preference->alignments[1] >= 16 && a->stride % 8 == 0 &&
-                b->stride % 8 == 0;
+  bool isFast =
+      preference->alignments[0] >= 16 && preference->alignments[1] >= 16 && a->stride % 8 == 0 && b->stride % 8 == 0;
   if (!isFast || bytes > preference->workspaceBytes)
     return kNotSupported;
   Algorithm algorithm = {kName, bytes, {}, y->rows, y->columns, a->rows, {}};
@@ -230,8 +230,8 @@ HONE_CUBLASLT_API int cublasLtMatmul(Context *handle, const Description *d, cons
   if (int status = check(*d, *a, *b, *c, *y); status != kSuccess)
     return status;
   const uint32_t *alignments = algorithm->alignments;
-  bool isOfShape = algorithm->name == kName && algorithm->m == y->rows && algorithm->n == y->columns &&
-                   algorithm->k == a->rows;
+  bool isOfShape =
+      algorithm->name == kName && algorithm->m == y->rows && algorithm->n == y->columns && algorithm->k == a->rows;
   bool isInPlace = cData == yData && c->stride != y->stride;
   if (!isOfShape || isInPlace || workspaceBytes < algorithm->workspaceBytes || !isAligned(workspace, 256) ||
       !isAligned(aData, alignments[0]) || !isAligned(bData, alignments[1]) || !isAligned(cData, alignments[2]) ||

@@ -5,6 +5,7 @@
 
 #include "cuda/kernels/attention/exact.h"
 #include "cuda/kernels/attention/flash.h"
+#include "cuda/kernels/attention/hopper_flash.h"
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
@@ -216,6 +217,60 @@ TEST(AttentionPlanTest, SplitsCoverTheKeys) {
         EXPECT_EQ(splits, 1) << "rows alone fill the device";
       if (blocks == 8 && keys == 65536)
         EXPECT_GE(splits * blocks, 3 * 132) << "one token over a long cache must fill the device";
+    }
+}
+
+/// Every tile of every head is one block's; of the heads of a section the last tiles come first.
+TEST(HopperPlanTest, BlocksCoverAllAndBeginWithTheLongest) {
+  for (int64_t heads : {1, 6, 32, 65})
+    for (int64_t headsOfKey : {1, 3})
+      for (int64_t queries : {64, 128, 129, 1000, 8192})
+        for (int64_t keys : {64, 8192, 131072}) {
+          HopperPlan plan = planHopper(heads, headsOfKey, queries, keys, 128);
+          EXPECT_GE(int64_t{plan.tiles} * kHopperRows, queries);
+          EXPECT_LT(int64_t{plan.tiles - 1} * kHopperRows, queries);
+          EXPECT_TRUE(plan.sectionHeads == heads || plan.sectionHeads % headsOfKey == 0);
+          std::set<std::pair<int32_t, int32_t>> units;
+          for (uint32_t block = 0; block < plan.blocks(); ++block) {
+            HopperUnit unit = unitOf(plan, block), before = unitOf(plan, block == 0 ? 0 : block - 1);
+            EXPECT_TRUE(unit.tile >= 0 && unit.tile < plan.tiles && unit.head >= 0 && unit.head < heads);
+            EXPECT_TRUE(units.insert({unit.tile, unit.head}).second);
+            EXPECT_TRUE(unit.tile <= before.tile || unit.head / plan.sectionHeads > before.head / plan.sectionHeads);
+          }
+          EXPECT_EQ(static_cast<int64_t>(units.size()), heads * plan.tiles);
+        }
+}
+
+TEST(HopperPlanTest, SectionsStayInTheCache) {
+  EXPECT_EQ(planHopper(32, 1, 8192, 8192, 128).sectionHeads, 8);
+  EXPECT_EQ(planHopper(32, 4, 8192, 8192, 128).sectionHeads, 32);
+  EXPECT_EQ(planHopper(32, 4, 8192, int64_t{1} << 20, 128).sectionHeads, 4);
+}
+
+TEST(HopperPlanTest, SharedMemoryFits) {
+  for (int32_t size : {64, 128}) {
+    HopperLayout layout = hopperLayout(size);
+    EXPECT_LE(layout.bytes, 227 * 1024);
+    EXPECT_EQ(layout.keys % 1024, 0);
+    EXPECT_EQ(layout.values % 1024, 0);
+    EXPECT_EQ(layout.barriers % 8, 0);
+  }
+}
+
+/// Tiles hold all keys of a range and none of them in vain; without a mask they have no other keys.
+TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
+  for (int64_t begin : {0, 1, 127, 128, 300})
+    for (int64_t end : {0, 1, 128, 129, 256, 511, 512}) {
+      HopperTiles tiles = tilesOf({begin, end});
+      if (end <= begin) {
+        EXPECT_EQ(tiles.count, 0);
+        continue;
+      }
+      EXPECT_EQ(tiles.first, begin / kHopperKeys);
+      EXPECT_EQ(tiles.first + tiles.count - 1, (end - 1) / kHopperKeys);
+      for (int32_t tile = tiles.first; tile < tiles.first + tiles.count; ++tile)
+        EXPECT_EQ(needsMask(tile, begin, end),
+                  int64_t{tile} * kHopperKeys < begin || int64_t{tile + 1} * kHopperKeys > end);
     }
 }
 

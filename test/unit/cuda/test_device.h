@@ -10,7 +10,9 @@
 #include "cuda/kernels/kernel_device.h"
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hone::test {
@@ -29,7 +31,14 @@ public:
   bool multiply(const cuda::MatrixProduct &product) override;
   void *acquire(uint64_t bytes) override;
   void release(void *memory) override;
+  cuda::TensorMap mapOf(const cuda::TensorBox &box) override;
   cuda::DeviceLimits limits() const override { return deviceLimits; }
+
+  /// What planners believe from now on: few multiprocessors let small problems fill the device. Returns what they believed before.
+  int32_t pretendMultiprocessors(int32_t count) { return std::exchange(deviceLimits.multiprocessors, count); }
+
+  /// Names of the functions that were launched since this was last called.
+  std::set<std::string> takeLaunched() { return std::exchange(names, {}); }
 
   /// Enqueues a kernel of the table.
   void call(std::string_view kernel, const std::vector<hone_tensor> &operands, const std::vector<int64_t> &ints,
@@ -70,6 +79,7 @@ private:
   int64_t acquired = 0, products = 0;
   std::unique_ptr<rt::cuda::Products> library;
   bool isLibraryUsed = false;
+  std::set<std::string> names;
   void *events[2] = {};
 };
 

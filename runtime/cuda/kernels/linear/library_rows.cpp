@@ -24,8 +24,8 @@ bool canFinish(const LinearArguments &layer, int32_t products, int32_t type) {
   const RowView &y = layer.y;
   bool isNarrow = products == 1 && y.dtype == type;
   auto fits = [&](const RowView &view) { return !view.data || (view.dtype == y.dtype && isMatrix(view)); };
-  bool isActivation = layer.activation == 0 || (isNarrow && !layer.residual.data &&
-                                                (layer.activation == 1 || layer.activation == 4));
+  bool isActivation =
+      layer.activation == 0 || (isNarrow && !layer.residual.data && (layer.activation == 1 || layer.activation == 4));
   return isMatrix(y) && (y.dtype == HONE_F32 || isNarrow) && isActivation && !layer.factor.data && fits(layer.bias) &&
          fits(layer.residual);
 }
