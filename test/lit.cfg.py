@@ -29,6 +29,7 @@ def add_tools(folder, names):
 add_tools(config.llvm_tools_dir, ["FileCheck", "not", "count", "split-file", "mlir-opt", "llvm-nm", "llvm-objdump"])
 add_tools(hone_tools_dir, ["hone", "hone-opt", "hone-run", "hone-lsp-server", "hone-reduce", "hone-tokenize"])
 config.substitutions += [
+    ("%cmake", config.cmake_command),
     ("%python", config.python_executable),
     ("%hone_src", config.hone_source_dir),
     ("%hone_build", config.hone_binary_dir),

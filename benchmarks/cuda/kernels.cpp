@@ -7,7 +7,6 @@
 //
 // What is read is larger than second-level caches: weights take turns.
 
-#include "cuda/packing/pack_linear.h"
 #include "test_device.h"
 
 #include <algorithm>
@@ -72,36 +71,79 @@ hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t
 
 const hone_tensor kAbsent = {nullptr, HONE_F32, 1, {0}, {1}};
 
+/// Planes of a weight of `format`, and how many bytes they have. Levels have a scale of f16 for each 128 inputs.
+struct Weight {
+  std::vector<hone_tensor> planes;
+  double bytes = 0;
+
+  void add(TestDevice &device, std::vector<int64_t> sizes, int32_t dtype, int64_t elementBytes) {
+    planes.push_back(randomTensor(device, sizes, dtype, elementBytes));
+    bytes += static_cast<double>(elementBytes) * std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
+  }
+
+  /// 0.45 % of the elements, as many of each panel of 16 outputs, at random inputs.
+  void addOutliers(TestDevice &device, int64_t outputs, int64_t inputs) {
+    int64_t panels = outputs / 16, slots = inputs * 45 / 10000;
+    std::vector<int32_t> starts(static_cast<size_t>(panels + 1));
+    for (size_t i = 0; i < starts.size(); ++i)
+      starts[i] = static_cast<int32_t>(slots * static_cast<int64_t>(i));
+    std::mt19937 random(3);
+    std::vector<uint16_t> columns(static_cast<size_t>(panels * slots * 16));
+    for (uint16_t &column : columns)
+      column = static_cast<uint16_t>(random() % static_cast<uint32_t>(inputs));
+    add(device, {panels + 1}, HONE_I32, 4);
+    add(device, {panels * slots, 16}, HONE_BF16, 2);
+    fill(device, planes[0], starts.data(), starts.size() * 4);
+    fill(device, planes[1], columns.data(), columns.size() * 2);
+    add(device, {panels * slots, 16}, HONE_F16, 2);
+  }
+
+  static void fill(TestDevice &device, hone_tensor &plane, const void *data, size_t bytes) {
+    device.release(plane.data);
+    const auto *first = static_cast<const uint8_t *>(data);
+    plane.data = device.upload({first, first + bytes});
+  }
+
+  Weight(TestDevice &device, const std::string &format, int64_t outputs, int64_t inputs) {
+    if (format == "bf16") {
+      add(device, {outputs, inputs}, HONE_BF16, 2);
+      return;
+    }
+    if (format.starts_with("outliers."))
+      addOutliers(device, outputs, inputs);
+    add(device, {outputs, inputs * (format.back() - '0') / 8}, HONE_U8, 1);
+    add(device, {outputs, inputs / 128}, HONE_F16, 2);
+    planes.push_back(kAbsent); // zero points
+  }
+};
+
 void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t outputs, int64_t inputs) {
   std::string name =
       "linear." + format + "." + std::to_string(rows) + "x" + std::to_string(outputs) + "x" + std::to_string(inputs);
   if (!bench.wants(name))
     return;
   TestDevice &device = bench.device;
-  bool isPlain = format == "bf16";
-  cuda::LevelShape shape = {format == "u4" ? 4 : 8, outputs, inputs, 128};
-  double weightBytes = isPlain ? 2.0 * outputs * inputs : shape.bytes() + 2.0 * outputs * shape.groups();
-  int copies = std::clamp(static_cast<int>(512e6 / weightBytes), 1, 16);
-  std::vector<hone_tensor> weights;
-  for (int i = 0; i < copies; ++i)
-    weights.push_back(isPlain ? randomTensor(device, {outputs, inputs}, HONE_BF16, 2)
-                              : randomTensor(device, {outputs, shape.chunks(), 64}, HONE_U8, 1));
-  hone_tensor scales = randomTensor(device, {outputs, shape.groups()}, HONE_F16, 2);
+  std::vector<Weight> weights = {Weight(device, format, outputs, inputs)};
+  double weightBytes = weights[0].bytes;
+  auto copies = static_cast<size_t>(std::clamp(static_cast<int>(512e6 / weightBytes), 1, 16));
+  while (weights.size() < copies)
+    weights.emplace_back(device, format, outputs, inputs);
   hone_tensor x = randomTensor(device, {rows, inputs}, HONE_BF16, 2),
               y = randomTensor(device, {rows, outputs}, HONE_BF16, 2);
+  std::vector<int64_t> ints = {0};
+  if (format != "bf16")
+    ints.insert(ints.end(), {128, 0});
   bench.run(name, weightBytes + 2.0 * rows * (inputs + outputs), 2.0 * rows * outputs * inputs, [&](int i) {
-    std::vector<hone_tensor> operands = {x, weights[static_cast<size_t>(i % copies)]};
-    std::vector<int64_t> ints = {0};
-    if (!isPlain) {
-      operands.insert(operands.end(), {scales, kAbsent});
-      ints.push_back(128);
-    }
+    std::vector<hone_tensor> operands = weights[static_cast<size_t>(i) % copies].planes;
+    operands.insert(operands.begin(), x);
     operands.insert(operands.end(), {kAbsent, kAbsent, kAbsent, y});
     device.call("cuda.linear." + format, operands, ints, {});
   });
-  for (hone_tensor &tensor : weights)
-    device.release(tensor.data);
-  for (const hone_tensor &tensor : {scales, x, y})
+  for (Weight &weight : weights)
+    for (hone_tensor &plane : weight.planes)
+      if (plane.data)
+        device.release(plane.data);
+  for (const hone_tensor &tensor : {x, y})
     device.release(tensor.data);
 }
 
@@ -146,7 +188,8 @@ int run(const char *filter) {
     return 1;
   }
   Bench bench = {*device, filter};
-  for (const char *format : {"bf16", "u8", "u4"})
+  for (const char *format :
+       {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3"})
     for (int64_t rows : {1, 4, 16}) {
       runLinear(bench, format, rows, 4096, 14336);
       runLinear(bench, format, rows, 14336, 4096);
@@ -154,7 +197,10 @@ int run(const char *filter) {
     }
   for (int64_t size : {4096, 8192})
     runLinear(bench, "bf16", size, size, size);
-  runLinear(bench, "u4", 2048, 4096, 4096);
+  for (const char *format : {"affine4", "outliers.affine4"}) {
+    runLinear(bench, format, 1, 8192, 8192);
+    runLinear(bench, format, 2048, 4096, 4096);
+  }
   runAttention(bench, 1, 4096);
   runAttention(bench, 1, 65536);
   runAttention(bench, 8192, 8192);

@@ -4,7 +4,7 @@
 
 Each folder NAME of the output has `model.hone` and `check.json`, which check_artefacts.py reads: for models of test/models the
 calls of `cases.npz` with onnxruntime's answers, for the language model what the CPU writes. Beside them lies `runtime` with
-hone-run and the libraries that it needs beside the C library.
+hone-run, libhone_cuda and the libraries that they need beside the C library.
 """
 
 import argparse
@@ -58,12 +58,12 @@ def add_language_model(build, folder):
 
 def add_runtime(build, folder):
     folder.mkdir(parents=True)
-    program = build / "bin" / "hone-run"
-    shutil.copy(program, folder)
-    listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    for library in re.findall(r"=> (/\S+)", listing):
-        if not C_LIBRARY.match(pathlib.Path(library).name):
-            shutil.copy(library, folder)
+    for file in build / "bin" / "hone-run", build / "lib" / "libhone_cuda.so":
+        shutil.copy(file, folder)
+        listing = subprocess.run(["ldd", file], check=True, capture_output=True, text=True).stdout
+        for library in re.findall(r"=> (/\S+)", listing):
+            if not C_LIBRARY.match(pathlib.Path(library).name):
+                shutil.copy(library, folder)
 
 
 def main():

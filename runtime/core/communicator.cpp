@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Opening the library that knows other processes, and what ranks agree on.
+// Joining other processes, and what ranks agree on.
 
 #include "core/communicator.h"
 
+#include "core/shared_library.h"
+
 #include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
 #include <vector>
 #include <zlib.h>
 
@@ -21,40 +21,15 @@ constexpr const char *kLibrary = "libhone_mpi.so", *kOpen = "hone_open_collectiv
 
 Communicator *joined = nullptr;
 
-/// Where the library may be: with the library or the program that this code is in, or in `lib` beside its folder.
-std::vector<std::string> listPlaces() {
-  std::vector<std::string> places;
-  Dl_info self = {};
-  std::error_code error;
-  if (dladdr(reinterpret_cast<const void *>(&listPlaces), &self) && self.dli_fname) {
-    std::filesystem::path folder = std::filesystem::canonical(self.dli_fname, error).parent_path();
-    if (!error)
-      places = {(folder / kLibrary).string(), (folder.parent_path() / "lib" / kLibrary).string()};
-  }
-  std::erase_if(places, [&](const std::string &place) { return !std::filesystem::exists(place, error); });
-  places.emplace_back(kLibrary); // where the system looks for libraries
-  return places;
-}
-
-absl::StatusOr<hone_open_collectives_fn> loadLibrary() {
-  // Open MPI loads parts of itself later, which look for its symbols everywhere.
-  void *library = dlopen(listPlaces().front().c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library)
-    return absl::NotFoundError(cat("cannot load ", dlerror()));
-  auto open = reinterpret_cast<hone_open_collectives_fn>(dlsym(library, kOpen));
-  if (!open)
-    return invalid(kLibrary, ": has no symbol ", kOpen);
-  return open;
-}
-
 } // namespace
 
 Communicator *Communicator::current() { return joined; }
 
 absl::StatusOr<Communicator *> Communicator::open() {
-  HONE_ASSIGN_OR_RETURN(hone_open_collectives_fn function, loadLibrary());
+  // Open MPI loads parts of itself later, which look for its symbols everywhere.
+  HONE_ASSIGN_OR_RETURN(void *symbol, findInLibrary(kLibrary, kOpen, SymbolScope::Global));
   const char *error = nullptr;
-  const hone_collectives *library = function(&error);
+  const hone_collectives *library = reinterpret_cast<hone_open_collectives_fn>(symbol)(&error);
   if (!library)
     return absl::UnavailableError(cat("cannot join other processes: ", error ? error : "no reason given"));
   return adopt(library);

@@ -81,6 +81,16 @@ struct DeviceSource {
   std::span<const uint8_t> weights; // tensor data of the weights file, mapped while the device lives
 };
 
+/// What the library of a target exports as `hone_device_library`. The two share types of C++, so they are of one version.
+struct DeviceLibrary {
+  const char *version; // HONE_VERSION
+  absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceSource &source);
+};
+
+/// Opens the GPU of an artefact for CUDA, by libhone_cuda, which is loaded with the first of them. Fails, in one sentence, where that
+/// is missing or of another version, and as cuda/open_device.h says.
+absl::StatusOr<std::unique_ptr<Device>> openCudaDevice(const DeviceSource &source);
+
 } // namespace hone::rt
 
 #endif // HONE_RUNTIME_CORE_DEVICE_H

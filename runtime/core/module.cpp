@@ -8,7 +8,6 @@
 #include "core/communicator.h"
 #include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
-#include "cuda/open_device.h"
 #include "hone/runtime/device.h"
 
 #include <algorithm>
@@ -165,7 +164,7 @@ absl::Status Module::loadDevice() {
   if (!description.device)
     return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<Device>> opened =
-      cuda::openDevice({file(description.device->file), &*description.device, weightFile.allBytes()});
+      openCudaDevice({file(description.device->file), &*description.device, weightFile.allBytes()});
   if (!opened.ok())
     return absl::Status(opened.status().code(), cat(path, ": ", opened.status().message()));
   device = *std::move(opened);

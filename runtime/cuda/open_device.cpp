@@ -50,3 +50,6 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(const DeviceSource &source) {
 }
 
 } // namespace hone::rt::cuda
+
+extern "C" __attribute__((visibility("default"))) const hone::rt::DeviceLibrary hone_device_library;
+const hone::rt::DeviceLibrary hone_device_library = {HONE_VERSION, hone::rt::cuda::openDevice};

@@ -3,7 +3,7 @@
 //
 // The kernels of CUDA: operands and attributes in the order of runtime/cuda/kernels/kernels.h. They read f32, f16 and bf16 alike.
 
-#include "KernelSelection.h"
+#include "CudaSelection.h"
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -19,10 +19,10 @@ namespace hone {
 static constexpr int64_t kMostHeadValues = 512;
 /// What rows of a weight begin at multiples of.
 static constexpr int64_t kRowBytes = 16;
-/// Inputs that a lane takes at once, and the fewest that share a scale.
-static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32;
+/// Inputs that a lane takes at once, the fewest that share a scale, and bits that rows of levels are multiples of.
+static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32, kWordBits = 32;
 
-static bool arePlainFloats(ValueRange values) {
+bool arePlainFloats(ValueRange values) {
   return llvm::all_of(values, [](Value value) {
     if (!value)
       return true;
@@ -48,23 +48,25 @@ static Type getRowType(Value weight) {
   return isAligned ? element : Type();
 }
 
-/// The encoding of a weight whose levels kernels read where they lie, or null: whole words for each lane, and groups of a power of two.
-/// They leave activations as they are, which is right unless rounding them is part of what the product means.
-static AffineAttr getLevels(Value weight) {
+/// Rows of whole words, and groups of a power of two. Kernels leave activations as they are, which is right unless rounding them is part
+/// of what the product means.
+AffineAttr getLevels(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
-  auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding());
-  if (!affine || affine.getTransposed() || (affine.getBits() != 4 && affine.getBits() != 8) ||
-      (affine.getActivations() != 0 && !affine.getAtLeast()))
+  auto sparse = dyn_cast_or_null<DenseSparseAttr>(type.getEncoding());
+  auto affine = dyn_cast_or_null<AffineAttr>(sparse ? sparse.getOf() : type.getEncoding());
+  if (!affine || affine.getTransposed() || (affine.getActivations() != 0 && !affine.getAtLeast()))
     return {};
-  int64_t group = affine.getGroup();
-  bool areGroups = group == 0 || (group >= kLeastGroup && llvm::isPowerOf2_64(group));
-  return areGroups && type.getDimSize(1) % kLaneInputs == 0 ? affine : AffineAttr();
+  int64_t group = affine.getGroup(), inputs = type.getDimSize(1);
+  bool areGroups =
+      group == 0 ? inputs * affine.getBits() % kWordBits == 0 : group >= kLeastGroup && llvm::isPowerOf2_64(group);
+  return areGroups && inputs % kLaneInputs == 0 ? affine : AffineAttr();
 }
 
-/// The last word of the kernel that reads a weight; empty where none does.
-static std::string getFormat(Value weight) {
-  if (AffineAttr affine = getLevels(weight))
-    return "affine" + std::to_string(affine.getBits());
+std::string getFormat(Value weight) {
+  if (AffineAttr affine = getLevels(weight)) {
+    bool hasOutliers = isa<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+    return (hasOutliers ? "outliers.affine" : "affine") + std::to_string(affine.getBits());
+  }
   Type rows = getRowType(weight);
   return rows ? getFloatName(rows).str() : "";
 }
@@ -143,6 +145,8 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 
 int64_t selectCudaKernels(func::FuncOp entry) {
   return replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
+    if (auto moe = dyn_cast<MoeOp>(op))
+      return createExperts(b, moe, call);
     Value mlp = createMlp(b, op, call);
     return mlp ? mlp : createCall(b, op, call, choose(op));
   });

@@ -17,7 +17,7 @@ namespace hone::cuda {
 
 /// cuda.linear.f32, .f16, .bf16: x[..., K], weight[N, K'] of the kernel's type, K' ≥ K and zeros behind the K-th column, bias[N] or
 /// absent, factor[..., N] or absent, residual[..., N] or absent → y[..., N]; ints {activation}. A weight whose rows are not whole
-/// and aligned pieces of 16 bytes (paddedInputs of packing/pack_linear.h) is copied in each call.
+/// and aligned pieces of 16 bytes is copied in each call.
 ///   y = act(x · Wᵀ + bias) · factor + residual
 ///   activation: 0 none, 1 relu, 2 silu x · σ(x), 3 gelu x · Φ(x), 4 gelu by tanh (Hendrycks and Gimpel, 2016)
 /// y overlaps neither x, factor nor residual. A gated MLP is two calls: act(x · Gᵀ) is the factor of x · Uᵀ.
@@ -27,19 +27,57 @@ void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, co
 void linearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// cuda.linear.u8, .u4: x[..., K], weight {N, chunks, 64} u8 as packing/pack_linear.h packs it, scales {N, groups} f16 or f32,
-/// zeros {N, groups} u8 or absent (128 of u8, 8 of u4), bias, factor, residual as above → y[..., N]; ints {activation, group}:
-/// group 32, 64 or 128 inputs share a scale, 0 for one scale an output. Groups are as many as packing/pack_linear.h says.
+/// cuda.linear.affine8, .affine4, .affine3, .affine2: x[..., K], weight, scales and zeros or absent: the planes of a #hone.affine of so
+/// many bits that is not transposed, bias, factor, residual as above → y[..., N]; ints {activation, group, signed}. Rows of the
+/// weight begin at multiples of 4 bytes, and K is a multiple of eight; group is 0 or a power of two from 32 on.
 ///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
 /// x is multiplied as with weights of bf16: levels are exact, and scales apply to sums of a group in f32.
-void linearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
-void linearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
-
-/// cuda.linear.affine8, .affine4: cuda.linear.u8 and .u4 with weight, scales and zeros or absent as the planes of a #hone.affine of 8
-/// or 4 bits that is not transposed: rows begin at multiples of 4 bytes, and K is a multiple of eight; ints {activation, group,
-/// signed}: group 0 or a power of two from 32 on. Packed levels are read in longer pieces.
 void linearAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.linear.outliers.affine8 and so on: the same with starts, columns and outliers of #hone.dense_sparse between x and weight.
+void linearOutliersAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearOutliersAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearOutliersAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void linearOutliersAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_groups: ids[..., T] i32 or i64 → groups[E + 1 + rows · T] i32, dense; ints {E}, at most 8192. Choice t of row r is pair
+/// r · T + t. groups[e] is how many pairs chose an expert before e, and the pairs follow from groups[E + 1] on, by expert and in their
+/// order. Pairs with an id outside of [0, E) are left out.
+void expertGroups(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_hidden.f32, .f16, .bf16: x[..., K], groups as above, up, a weight of [E · U, K] of the kernel's type, up_bias[E, U] or
+/// absent, gate, one of [E · I, K] or absent, gate_bias[E, I] or absent → hidden[..., T, I]; ints {activation, fused, E}. For each
+/// pair that groups has, with the number e of its expert:
+///   hidden = act(up · x + up_bias[e]) with rows e · U … of up, where there is neither gate nor fused
+///   hidden = act(gate · x + gate_bias[e]) · (up · x + up_bias[e]) with a gate
+///   fused: U is 2 I. Of an expert's rows, with 1 the first I are its gate and the others its up, with 2 those of even number
+/// The others are not written. Weights are rows that begin at multiples of 16 bytes, K and I are at least 1, and products are those of
+/// cuda.linear. Where experts have more than 32 rows on average, weights that have to be expanded are so for all experts in turn.
+void expertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_sum.f32, .f16, .bf16: hidden[..., T, I], ids[..., T] i32 or i64, weights[..., T], groups of the ids, down, a weight of
+/// [E · N, I] of the kernel's type, down_bias[E, N] or absent → y[..., N]; ints {E}.
+///   y = sum over t, in its order, of weights[t] · (down · hidden[t] + down_bias[e]) with rows e · N … of down, for e = ids[t]
+/// An id outside of [0, E) adds nothing.
+void expertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_hidden.affine8, .affine4, .affine3, .affine2 and cuda.expert_sum of the same: with the weight, scales and zeros of
+/// cuda.linear.affine8 and so on in place of each weight; ints {…, group, signed}.
+void expertHiddenAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] f32 or absent, sinks[Hq] f32 or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or

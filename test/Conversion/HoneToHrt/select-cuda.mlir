@@ -8,6 +8,8 @@ hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weight
 hone.param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
 hone.param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>> = #hone.converted<tensor<16x40xf32> = dense<0.5> : tensor<16x40xf32>>
+hone.param @outliers : tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
@@ -43,14 +45,25 @@ func.func @levels(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   return %y : tensor<?x64xf32>
 }
 
-// Levels of 3 bits have no kernel, and no kernel rounds activations where that is part of what a product means.
+// CHECK-LABEL: @narrow_levels
+// CHECK: hrt.kernel "cuda.linear.affine3" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x24xi8>, tensor<16x2xf32>, tensor<f32>,
+// CHECK: hrt.kernel "cuda.linear.outliers.affine2" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<2xi32>, tensor<2x16xi16>, tensor<2x16xf16>, tensor<16x16xi8>, tensor<16x2xf32>, tensor<f32>,
+func.func @narrow_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
+  %v = hone.get_param @outliers : tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>>
+  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
+  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>>) -> tensor<?x16xf32>
+  return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
+// Rows of 15 bytes are no whole words, and no kernel rounds activations where that is part of what a product means.
 // CHECK-LABEL: @other_levels
 // CHECK-NOT: hrt.kernel
 // CHECK: return
-func.func @other_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
-  %w = hone.get_param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
+func.func @other_levels(%n: tensor<?x40xf32>, %x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>>
   %v = hone.get_param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
-  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
+  %y = hone.linear %n, %w : (tensor<?x40xf32>, tensor<16x40xf32, #hone.affine<bits = 3>>) -> tensor<?x16xf32>
   %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
   return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
 }

@@ -13,8 +13,9 @@ namespace hone::emulation {
 /// Does all copies that the lanes of the mask have begun.
 void waitForCopies(Warp &warp, const Inst &inst, uint32_t mask);
 
-/// cp.async.mbarrier.arrive and cp.async.bulk, in mbarrier.cpp and bulk_copy.cpp.
+/// cp.async.mbarrier.arrive, cp.async.bulk and cp.async.bulk.tensor, in mbarrier.cpp, bulk_copy.cpp and tensor_copy.cpp.
 void decodeCopyArrival(Decoder &decoder, Statement &statement);
 void decodeBulkCopy(Decoder &decoder, Statement &statement);
+void decodeTensorCopy(Decoder &decoder, Statement &statement);
 
 } // namespace hone::emulation

@@ -17,7 +17,7 @@ void Block::performBulkCopies(const std::byte *barrier) {
   for (const BulkCopy &copy : bulkCopies) {
     if (!isDue(copy))
       continue;
-    std::memcpy(copy.to, copy.from, copy.bytes);
+    copy.perform();
     Mbarrier state = Mbarrier::load(copy.barrier);
     state.expect(-static_cast<int64_t>(copy.bytes));
     state.store(copy.barrier);
@@ -64,14 +64,19 @@ void toShared(Warp &warp, const Inst &inst, uint32_t mask) {
     if (bytes == 0)
       continue;
     std::byte *barrier = locate(warp, Space::Shared, lane, barriers[lane], sizeof(uint64_t));
-    warp.block.bulkCopies.push_back({locateRun(warp, Space::Shared, lane, to[lane], bytes),
-                                     locateRun(warp, Space::Global, lane, from[lane], bytes), bytes, barrier});
+    std::byte *target = locateRun(warp, Space::Shared, lane, to[lane], bytes);
+    const std::byte *source = locateRun(warp, Space::Global, lane, from[lane], bytes);
+    warp.block.bulkCopies.push_back({barrier, bytes, [=] { std::memcpy(target, source, bytes); }});
   }
 }
 
 } // namespace
 
 void decodeBulkCopy(Decoder &decoder, Statement &statement) {
+  if (statement.take("tensor")) {
+    decodeTensorCopy(decoder, statement);
+    return;
+  }
   while (!statement.takePrefixed("L2::").empty())
     continue;
   bool toSharedMemory = statement.takeOneOf({"shared::cluster", "shared::cta"}) >= 0 && statement.take("global") &&

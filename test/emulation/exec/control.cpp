@@ -6,7 +6,7 @@
 #include "exec/control.h"
 
 #include "exec/families.h"
-#include "ptx/warp.h"
+#include "exec/warpgroup.h"
 
 #include <array>
 #include <atomic>
@@ -82,9 +82,39 @@ void decodeFence(Decoder &decoder, Statement &statement) {
 
 void decodePause(Decoder &decoder, Statement &statement) {
   // Programs may not depend on what these do, but on others going on meanwhile.
-  while (statement.takeOneOf({"u32", "wait", "launch_dependents", "inc", "dec", "sync", "aligned", "mask"}) >= 0)
+  while (statement.takeOneOf({"u32", "wait", "launch_dependents", "mask"}) >= 0)
     continue;
   decoder.emit(pause);
+}
+
+namespace {
+
+/// Gives registers of each thread back or takes more. Inst::width: 1 for more.
+void setRegisterCount(Warp &warp, const Inst &inst, uint32_t mask) {
+  beginForGroup(warp, mask);
+  auto count = static_cast<uint32_t>(inst.immediate);
+  if (inst.width != 0 ? count < warp.registers : count > warp.registers)
+    throw Fault(Fault::Kind::IllegalInstruction,
+                "a warp that has " + std::to_string(warp.registers) + " registers a thread before setmaxnreg");
+  warp.registers = count;
+}
+
+} // namespace
+
+void decodeRegisterCount(Decoder &decoder, Statement &statement) {
+  decoder.requireTarget(90, true);
+  int direction = statement.takeOneOf({"dec", "inc"});
+  statement.take("sync");
+  statement.take("aligned");
+  statement.take("u32");
+  statement.expectOperands(1);
+  uint64_t count = statement.operands[0].bits;
+  bool known = statement.operands[0].kind == Operand::Kind::Integer && count >= 24 && count <= 256 && count % 8 == 0;
+  if (direction < 0 || !known)
+    statement.refuse("expected 24, 32, ... or 256 registers");
+  Inst &inst = decoder.emit(setRegisterCount);
+  inst.width = static_cast<uint8_t>(direction);
+  inst.immediate = static_cast<int64_t>(count);
 }
 
 } // namespace hone::emulation

@@ -68,11 +68,14 @@ void decodeExit(Decoder &decoder, Statement &statement);
 void decodeTrap(Decoder &decoder, Statement &statement);
 void decodeFence(Decoder &decoder, Statement &statement);
 void decodePause(Decoder &decoder, Statement &statement);
+void decodeRegisterCount(Decoder &decoder, Statement &statement);
 // barrier.cpp
 void decodeBarrier(Decoder &decoder, Statement &statement);
 
 // matrix_multiply.cpp
 void decodeMultiply(Decoder &decoder, Statement &statement);
+// group_multiply.cpp
+void decodeGroupMultiply(Decoder &decoder, Statement &statement);
 // matrix_move.cpp
 void decodeMatrixMove(Decoder &decoder, Statement &statement);
 void decodeTransposition(Decoder &decoder, Statement &statement);

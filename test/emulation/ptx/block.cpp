@@ -81,12 +81,28 @@ bool Block::run(uint64_t budget) {
       alive |= warp.alive != 0;
     }
     backwards = !backwards;
-    if (!alive)
+    if (!alive) {
+      checkGroups();
       return true;
+    }
     if (!progress)
       failStuck();
   }
   return false;
+}
+
+/// What is for all warps of a warpgroup, all of them have executed; and registers were there for who asked for more.
+void Block::checkGroups() const {
+  uint64_t registers = 0;
+  for (const auto &warp : warps) {
+    registers += warp->registers;
+    const Warp &first = *warps[warp->index / kWarpsOfGroup * kWarpsOfGroup];
+    if (warp->groupTrace != first.groupTrace)
+      throw Fault(Fault::Kind::IllegalInstruction,
+                  describe(*this, *warp, "warps of a warpgroup execute different instructions that are for all of it"));
+  }
+  if (registers > warps.size() * registersAtLaunch(launch))
+    throw Fault(Fault::Kind::Deadlock, describe(*this, *warps[0], "a wait for registers that no warp gives back"));
 }
 
 void Block::failStuck() const {
@@ -177,6 +193,12 @@ private:
 };
 
 } // namespace
+
+uint32_t registersAtLaunch(const Launch &launch) {
+  constexpr uint32_t kOfBlock = 65536, kOfThread = 256, kUnit = 8;
+  uint32_t threads = (launch.threads() + kLanes - 1) / kLanes * kLanes;
+  return std::min(kOfBlock / threads, kOfThread) / kUnit * kUnit;
+}
 
 uint64_t execute(const Launch &launch) {
   std::atomic<uint64_t> next{0};

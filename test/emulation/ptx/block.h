@@ -7,6 +7,7 @@
 
 #include "ptx/warp.h"
 
+#include <functional>
 #include <memory>
 
 namespace hone::emulation {
@@ -46,10 +47,9 @@ public:
 
   /// A copy to shared memory whose bytes a barrier in memory counts.
   struct BulkCopy {
-    std::byte *to;
-    const std::byte *from;
-    uint32_t bytes;
     std::byte *barrier;
+    uint32_t bytes;
+    std::function<void()> perform;
   };
   std::vector<BulkCopy> bulkCopies;
   /// Does the copies of a barrier.
@@ -62,6 +62,7 @@ public:
 private:
   bool isComplete(uint32_t index) const;
   [[noreturn]] void failStuck() const;
+  void checkGroups() const;
 
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<Barrier, kNumBarriers> barriers;

@@ -287,6 +287,12 @@ void Decoder::call(const Statement &statement) {
   kernel.code[over].target = static_cast<uint32_t>(kernel.code.size());
 }
 
+void Decoder::requireTarget(int architecture, bool exact) const {
+  PtxTarget target = module.target();
+  if (exact ? !target.exact || target.architecture != architecture : target.architecture < architecture)
+    refuse("it needs the target sm_" + std::to_string(architecture) + (exact ? "a" : ""));
+}
+
 void Decoder::refuse(const std::string &reason) const {
   if (current != nullptr)
     current->refuse(reason);

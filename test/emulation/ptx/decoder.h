@@ -45,6 +45,8 @@ public:
   void address(Inst &inst, const Operand &operand, Space space, unsigned at);
   /// A slot whose lanes all hold these bits.
   uint32_t constant(uint64_t low, unsigned bytes, uint64_t high = 0);
+  /// Refuses an instruction that the module's target does not have: older than `architecture`, or not exactly sm_<architecture>a.
+  void requireTarget(int architecture, bool exact) const;
   /// A slot of its own.
   uint32_t allocate(unsigned bytesPerLane);
   uint32_t *list(std::vector<uint32_t> slots);

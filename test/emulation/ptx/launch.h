@@ -45,6 +45,9 @@ struct Launch {
   uint32_t sharedBytes() const { return kernel->staticShared + dynamicShared; }
 };
 
+/// Registers of a thread where a kernel has as many as fit, which is what those have that change their number.
+uint32_t registersAtLaunch(const Launch &launch);
+
 /// Runs all blocks of a launch; returns the number of instructions that its warps executed. Throws Fault, whose message says the
 /// kernel, the instruction, the block and the thread.
 uint64_t execute(const Launch &launch);

@@ -84,7 +84,8 @@ PtxTarget targetOf(std::string_view text) {
   return target;
 }
 
-PtxModule::PtxModule(std::string source, DeviceMemory &memory) : text(std::move(source)), memory(memory) {
+PtxModule::PtxModule(std::string source, DeviceMemory &memory)
+    : text(std::move(source)), chip(targetOf(text)), memory(memory) {
   try {
     read();
     for (std::string_view name : order) {

@@ -40,6 +40,13 @@ struct PtxFunction {
   std::array<uint32_t, 3> requiredThreads{};
 };
 
+/// The architecture a module is for, from its ".target" (90 for sm_90a), and whether it is for that chip alone.
+struct PtxTarget {
+  int architecture = 0;
+  bool exact = false;
+};
+PtxTarget targetOf(std::string_view text);
+
 class PtxModule {
 public:
   /// Reads a module and decodes all of its kernels; its variables are placed in `memory`, which outlives it.
@@ -52,6 +59,7 @@ public:
   const Kernel *kernel(std::string_view name) const;
   const PtxFunction *function(std::string_view name) const;
   const PtxVariable *variable(std::string_view name) const;
+  PtxTarget target() const { return chip; }
   /// Device address of a variable in global or constant memory; 0 for none.
   uint64_t addressOf(std::string_view name) const;
 
@@ -64,6 +72,7 @@ private:
   void place(const PtxVariable &variable);
 
   std::string text;
+  PtxTarget chip;
   DeviceMemory &memory;
   std::unordered_map<std::string_view, PtxVariable> variables;
   std::unordered_map<std::string_view, PtxFunction> functions;
@@ -74,12 +83,5 @@ private:
 
 /// Reads a declaration behind its space (".align 8 .b8 name[24]"), and what follows an array's name. Reads no initial value.
 PtxVariable parseVariable(std::string_view space, Lexer &lexer);
-
-/// The architecture a module is for, from its ".target" (90 for sm_90a), and whether it is for that chip alone.
-struct PtxTarget {
-  int architecture = 0;
-  bool exact = false;
-};
-PtxTarget targetOf(std::string_view text);
 
 } // namespace hone::emulation

@@ -80,6 +80,12 @@ void Warp::reset() {
   partings = 0;
   copies.clear();
   committedCopies = {};
+  products.clear();
+  sums.clear();
+  committedProducts = 0;
+  fenced = false;
+  groupTrace = 0;
+  registers = registersAtLaunch(launch);
   atBarrier = {};
 }
 

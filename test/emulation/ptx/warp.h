@@ -21,6 +21,7 @@ namespace hone::emulation {
 class Block;
 
 constexpr uint32_t kNumBarriers = 16;
+constexpr uint32_t kWarpsOfGroup = 4;
 
 /// A copy to shared memory that a lane has begun and not yet waited for.
 struct PendingCopy {
@@ -30,6 +31,23 @@ struct PendingCopy {
   const std::byte *from;
   uint32_t bytes;
   uint32_t taken; // bytes that are read; zeros follow
+};
+
+/// What a warp does of a product of its warpgroup that was begun and not yet waited for (exec/group_multiply.cpp).
+struct PendingProduct {
+  const Inst *inst;
+  uint64_t group;                                        // how many were committed before
+  uint64_t a, b;                                         // descriptors
+  bool adds;                                             // to what its registers hold
+  std::array<std::array<uint32_t, kLanes>, 4> registers; // of A, as they were
+  size_t sums;                                           // their number in Warp::sums
+};
+
+/// Accumulators that products under way add to. The registers hold NaN meanwhile.
+struct PendingSums {
+  const uint32_t *slots;
+  uint32_t count;            // of slots
+  std::vector<float> values; // rows of 2 · count columns
 };
 
 class Warp {
@@ -88,6 +106,12 @@ public:
   uint32_t carry = 0;                             // the lanes' condition code
   std::vector<PendingCopy> copies;                // of cp.async, in their order
   std::array<uint64_t, kLanes> committedCopies{}; // groups
+  std::vector<PendingProduct> products;           // of wgmma, in their order
+  std::vector<PendingSums> sums;
+  uint64_t committedProducts = 0; // groups
+  bool fenced = false;            // by wgmma.fence, since registers of products were last free to be used
+  uint64_t groupTrace = 0;        // of the instructions for warpgroups that it executed: the same for all warps of one
+  uint32_t registers = 0;         // of a thread
 
 private:
   void park();

@@ -4,7 +4,6 @@
 // Linear layers on the device beside sums in double precision over the numbers that weights stand for.
 
 #include "../activation.h"
-#include "cuda/packing/pack_linear.h"
 #include "linear_weight.h"
 #include "parity.h"
 
@@ -24,27 +23,27 @@ struct Case {
 
 class LinearParity : public ParityTest {
 protected:
-  /// Whether levels lie as #hone.affine has them; then inputs are a multiple of eight.
-  bool isLaidOut() const { return format().starts_with("affine"); }
+  bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
   void check(Case test) {
-    if (isLaidOut())
-      test.inputs = (test.inputs + 7) / 8 * 8;
+    int64_t unit = format() == "affine3"   ? 32
+                   : format() == "affine2" ? 16
+                   : isQuantized()         ? 8
+                                           : 1; // inputs of whole words
+    test.inputs = (test.inputs + unit - 1) / unit * unit;
     std::vector<int64_t> xShape = test.rows, yShape = test.rows;
     xShape.push_back(test.inputs);
     yShape.push_back(test.outputs);
     Tensor x(xShape, test.type, test.layout), y(yShape, test.type, test.layout);
     x.randomize(random);
     Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
-    LinearWeight weight(format(), test.outputs, test.inputs, test.levels, test.weightLayout, random);
-    std::vector<Tensor *> operands = {&x, &weight.weight};
+    bool hasOutliers = kernel().find(".outliers.") != std::string::npos;
+    LinearWeight weight(format(), hasOutliers, test.outputs, test.inputs, test.levels, test.weightLayout, random);
+    std::vector<Tensor *> operands = weight.planes();
+    operands.insert(operands.begin(), &x);
     std::vector<int64_t> ints = {test.activation};
-    if (weight.isQuantized()) {
-      operands.insert(operands.end(), {&weight.scales, &weight.zeros});
-      ints.push_back(test.levels.group);
-      if (isLaidOut())
-        ints.push_back(test.levels.isSigned);
-    }
+    if (isQuantized())
+      ints.insert(ints.end(), {test.levels.group, test.levels.isSigned});
     operands.insert(operands.end(), {&bias, &factor, &residual, &y});
     run(operands, 1, ints);
     compare(test, x, weight, bias, factor, residual, y);
@@ -86,13 +85,13 @@ protected:
   double productError(const Case &test) const {
     constexpr double kSplit = 1.53e-5;
     int64_t rows = std::accumulate(test.rows.begin(), test.rows.end(), int64_t{1}, std::multiplies<>());
-    bool isMany = rows > 32, isBf16 = test.type == HONE_BF16, isQuantized = LinearWeight::isQuantized(format());
+    bool isMany = rows > 32, isBf16 = test.type == HONE_BF16;
     if (format() == "f16" && test.type == HONE_F16)
       return 1e-6;
     if (!isMany)
       return format() == "f32" || format() == "f16" || isBf16 ? 1e-6 : 1e-6 + kSplit;
-    if (format() == "bf16" || (isQuantized && isBf16))
-      return isBf16 ? 1e-6 + (isQuantized ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
+    if (format() == "bf16" || (isQuantized() && isBf16))
+      return isBf16 ? 1e-6 + (isQuantized() ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
     return 1e-6 + 3 * kSplit;
   }
 
@@ -103,11 +102,11 @@ protected:
   }
 
   std::vector<LevelKind> kinds() const {
-    if (!LinearWeight::isQuantized(format()))
+    if (!isQuantized())
       return {{}};
     return {{0},
             {0, true, HONE_F16},
-            {0, true, HONE_F32, isLaidOut()},
+            {0, true, HONE_F32, true},
             {32, true, HONE_F16},
             {32, false, HONE_F32},
             {64, true, HONE_F32},
@@ -179,8 +178,11 @@ TEST_P(LinearParity, Empty) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Linear, LinearParity,
-                         testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16", "cuda.linear.u8",
-                                         "cuda.linear.u4", "cuda.linear.affine8", "cuda.linear.affine4"));
+                         testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
+                                         "cuda.linear.affine8", "cuda.linear.affine4", "cuda.linear.affine3",
+                                         "cuda.linear.affine2", "cuda.linear.outliers.affine8",
+                                         "cuda.linear.outliers.affine4", "cuda.linear.outliers.affine3",
+                                         "cuda.linear.outliers.affine2"));
 
 } // namespace
 } // namespace hone::test

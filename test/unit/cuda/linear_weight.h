@@ -6,8 +6,9 @@
 #ifndef HONE_TEST_UNIT_CUDA_LINEAR_WEIGHT_H
 #define HONE_TEST_UNIT_CUDA_LINEAR_WEIGHT_H
 
-#include "cuda/packing/pack_linear.h"
 #include "parity.h"
+
+#include <algorithm>
 
 namespace hone::test {
 
@@ -16,96 +17,135 @@ struct LevelKind {
   int64_t group = 0;
   bool hasZeros = false;
   int32_t scaleType = HONE_F32;
-  bool isSigned = false; // of what is not packed
+  bool isSigned = false;
 };
 
 class LinearWeight {
 public:
-  /// `format`: "f32", "f16", "bf16", "u8", "u4", "affine8" or "affine4". `layout` is that of a weight without levels, which is packed where it is Aligned.
-  LinearWeight(const std::string &format, int64_t outputs, int64_t inputs, const LevelKind &kind, Layout layout,
-               std::mt19937 &random)
-      : weight({0}), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
+  /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits; `hasOutliers` of levels. `layout` is that of a weight without
+  /// levels, which has rows of whole 16 bytes where it is Aligned.
+  LinearWeight(const std::string &format, bool hasOutliers, int64_t outputs, int64_t inputs, const LevelKind &kind,
+               Layout layout, std::mt19937 &random)
+      : weight({0}), outputs(outputs), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
+    if (hasOutliers)
+      detach(random);
     if (isQuantized(format))
-      quantize({format.ends_with('4') ? 4 : 8, outputs, inputs, kind.group}, kind, format.starts_with('u'), random);
+      quantize(format.back() - '0', kind, random);
     else
-      fill(format == "f32" ? HONE_F32 : format == "f16" ? HONE_F16 : HONE_BF16, outputs, layout, random);
+      fill(format == "f32" ? HONE_F32 : format == "f16" ? HONE_F16 : HONE_BF16, layout, random);
   }
 
-  static bool isQuantized(std::string_view format) { return format.starts_with('u') || format.starts_with('a'); }
-  bool isQuantized() const { return weight.dtype == HONE_U8; }
+  static bool isQuantized(std::string_view format) { return format.starts_with('a'); }
   double at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * inputs + k)]; }
 
-  Tensor weight, scales = Tensor::absent(), zeros = Tensor::absent();
+  /// The planes in the order of the kernels' operands.
+  std::vector<Tensor *> planes() {
+    if (weight.dtype != HONE_U8)
+      return {&weight};
+    if (starts.count() == 0)
+      return {&weight, &scales, &zeros};
+    return {&starts, &columns, &elements, &weight, &scales, &zeros};
+  }
 
 private:
-  void fill(int32_t dtype, int64_t outputs, Layout layout, std::mt19937 &random) {
-    bool isPacked = layout == Layout::Aligned;
-    weight = Tensor({outputs, isPacked ? cuda::paddedInputs(inputs, bytesOf(dtype)) : inputs}, dtype, layout);
+  double &value(int64_t n, int64_t k) { return values[static_cast<size_t>(n * inputs + k)]; }
+
+  void fill(int32_t dtype, Layout layout, std::mt19937 &random) {
+    int64_t unit = layout == Layout::Aligned ? 16 / bytesOf(dtype) : 1;
+    weight = Tensor({outputs, (inputs + unit - 1) / unit * unit}, dtype, layout);
     std::normal_distribution<double> normal;
     weight.forEach([&](const std::vector<int64_t> &index) {
       weight.set(index, index[1] < inputs ? normal(random) : 0);
       if (index[1] < inputs)
-        values[static_cast<size_t>(index[0] * inputs + index[1])] = weight.at(index);
+        value(index[0], index[1]) = weight.at(index);
     });
   }
 
-  void quantize(const cuda::LevelShape &shape, const LevelKind &kind, bool isPacked, std::mt19937 &random) {
-    int32_t most = (1 << shape.bits) - 1;
-    std::uniform_int_distribution<int32_t> level(0, most);
-    std::uniform_real_distribution<double> scale(0.5 / most, 2.0 / most);
-    std::vector<uint8_t> levels(values.size());
-    Tensor givenScales({shape.outputs, shape.givenGroups()}, kind.scaleType), givenZeros(givenScales.sizes, HONE_U8);
-    givenScales.forEach([&](const std::vector<int64_t> &index) {
-      givenScales.set(index, scale(random));
-      givenZeros.set(index, kind.hasZeros ? level(random) : (most + 1) / 2);
-    });
-    for (int64_t n = 0; n < shape.outputs; ++n)
-      for (int64_t k = 0; k < inputs; ++k) {
-        auto i = static_cast<size_t>(n * inputs + k);
-        levels[i] = static_cast<uint8_t>(level(random));
-        int64_t group = kind.group > 0 ? k / kind.group : 0;
-        values[i] = givenScales.at({n, group}) * (levels[i] - givenZeros.at({n, group}));
+  /// Up to five outliers of each row, as many of all rows of a panel; elements that are not 0 are outliers until `quantize`.
+  void detach(std::mt19937 &random) {
+    int64_t panels = (outputs + 15) / 16, slots = 0;
+    starts = Tensor({panels + 1}, HONE_I32);
+    std::vector<int64_t> order(static_cast<size_t>(inputs));
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<std::pair<int64_t, double>> all;
+    std::normal_distribution<double> normal(0, 3);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      starts.set({panel}, static_cast<double>(slots));
+      int64_t count = std::min<int64_t>(inputs, static_cast<int64_t>(random() % 6));
+      for (int64_t n = 16 * panel; n < 16 * panel + 16; ++n) {
+        std::ranges::shuffle(order, random);
+        std::sort(order.begin(), order.begin() + count);
+        for (int64_t i = 0; i < count; ++i)
+          all.emplace_back((slots + i) * 16 + n % 16,
+                           n < outputs ? static_cast<double>(order[static_cast<size_t>(i)]) : -1);
       }
-    if (!isPacked)
-      return layOut(shape, kind, levels, givenScales, givenZeros);
-    weight = Tensor({shape.outputs, shape.chunks(), 64}, HONE_U8);
-    weight.memory.resize(static_cast<size_t>(shape.bytes()));
-    packLevels(shape, levels.data(), inputs, 1, weight.memory);
-    scales = packed(shape, givenScales);
-    if (kind.hasZeros)
-      zeros = packed(shape, givenZeros);
+      slots += count;
+    }
+    starts.set({panels}, static_cast<double>(slots));
+    columns = Tensor({slots, 16}, HONE_BF16); // of 16 bits; their bytes are written as integers
+    elements = Tensor({slots, 16}, HONE_F16);
+    placeOutliers(all, normal, random);
+  }
+
+  void placeOutliers(const std::vector<std::pair<int64_t, double>> &all, std::normal_distribution<double> &normal,
+                     std::mt19937 &random) {
+    for (auto [place, column] : all) {
+      bool exists = column >= 0;
+      auto k = static_cast<uint16_t>(exists ? column : 0);
+      std::memcpy(columns.memory.data() + 2 * place, &k, 2);
+      std::vector<int64_t> index = {place / 16, place % 16};
+      elements.set(index, exists ? normal(random) : 0);
+      if (!exists)
+        continue;
+      int64_t panel = 0;
+      while (starts.at({panel + 1}) <= static_cast<double>(index[0]))
+        ++panel;
+      value(16 * panel + index[1], k) = elements.at(index);
+    }
   }
 
   /// Planes as #hone.affine has them: levels one behind the other, rows filled up to whole groups.
-  void layOut(const cuda::LevelShape &shape, const LevelKind &kind, const std::vector<uint8_t> &levels,
-              const Tensor &givenScales, const Tensor &givenZeros) {
-    int64_t row = kind.group > 0 ? shape.givenGroups() * kind.group : inputs;
-    int32_t flip = kind.isSigned ? 1 << (shape.bits - 1) : 0;
-    auto planeOf = [&](int64_t count, auto level) {
-      Tensor plane({shape.outputs, (count * shape.bits + 7) / 8}, HONE_U8);
-      std::ranges::fill(plane.memory, uint8_t{0});
-      for (int64_t n = 0; n < shape.outputs; ++n)
-        for (int64_t i = 0; i < count; ++i)
-          plane.memory[static_cast<size_t>(n * plane.sizes[1] + i * shape.bits / 8)] |=
-              static_cast<uint8_t>((level(n, i) ^ flip) << i * shape.bits % 8);
-      return plane;
-    };
-    weight = planeOf(
-        row, [&](int64_t n, int64_t k) { return k < inputs ? levels[static_cast<size_t>(n * inputs + k)] : 0; });
-    scales = givenScales;
+  void quantize(int32_t bits, const LevelKind &kind, std::mt19937 &random) {
+    int32_t most = (1 << bits) - 1, flip = kind.isSigned ? 1 << (bits - 1) : 0;
+    int64_t groups = kind.group == 0 ? 1 : (inputs + kind.group - 1) / kind.group;
+    std::uniform_int_distribution<int32_t> level(0, most);
+    std::uniform_real_distribution<double> scale(0.5 / most, 2.0 / most);
+    scales = Tensor({outputs, groups}, kind.scaleType);
+    std::vector<int32_t> middles(static_cast<size_t>(outputs * groups), (most + 1) / 2), levels(values.size());
+    scales.forEach([&](const std::vector<int64_t> &index) { scales.set(index, scale(random)); });
     if (kind.hasZeros)
-      zeros = planeOf(shape.givenGroups(),
-                      [&](int64_t n, int64_t g) { return static_cast<int32_t>(givenZeros.at({n, g})); });
+      std::ranges::generate(middles, [&] { return level(random); });
+    for (int64_t n = 0; n < outputs; ++n)
+      for (int64_t k = 0; k < inputs; ++k) {
+        int64_t group = kind.group > 0 ? k / kind.group : 0;
+        auto i = static_cast<size_t>(n * inputs + k);
+        int32_t middle = middles[static_cast<size_t>(n * groups + group)];
+        levels[i] = values[i] != 0 ? middle : level(random);
+        if (values[i] == 0)
+          values[i] = scales.at({n, group}) * (levels[i] - middle);
+      }
+    weight = planeOf(bits, flip, groups * kind.group > 0 ? groups * kind.group : inputs, inputs, levels);
+    if (kind.hasZeros)
+      zeros = planeOf(bits, flip, groups, groups, middles);
   }
 
-  static Tensor packed(const cuda::LevelShape &shape, const Tensor &given) {
-    Tensor result({shape.outputs, shape.groups()}, given.dtype);
-    result.memory.resize(static_cast<size_t>(shape.outputs * shape.groups() * bytesOf(given.dtype)));
-    packGroups(shape, bytesOf(given.dtype), given.memory.data(), result.memory);
-    return result;
+  /// Rows of `count` levels, of which `given` are there.
+  Tensor planeOf(int32_t bits, int32_t flip, int64_t count, int64_t given, const std::vector<int32_t> &levels) const {
+    Tensor plane({outputs, (count * bits + 7) / 8}, HONE_U8);
+    std::ranges::fill(plane.memory, uint8_t{0});
+    for (int64_t n = 0; n < outputs; ++n)
+      for (int64_t i = 0; i < given; ++i)
+        for (int32_t bit = 0; bit < bits; ++bit) {
+          int32_t level = levels[static_cast<size_t>(n * given + i)] ^ flip;
+          plane.memory[static_cast<size_t>(n * plane.sizes[1] + (i * bits + bit) / 8)] |=
+              static_cast<uint8_t>((level >> bit & 1) << (i * bits + bit) % 8);
+        }
+    return plane;
   }
 
-  int64_t inputs;
+  Tensor weight, scales = Tensor::absent(), zeros = Tensor::absent();
+  Tensor starts = Tensor::absent(), columns = Tensor::absent(), elements = Tensor::absent();
+  int64_t outputs, inputs;
   std::vector<double> values;
 };
 

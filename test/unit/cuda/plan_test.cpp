@@ -1,14 +1,15 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Plans, index arithmetic and packing of device kernels, on the host.
+// Plans and index arithmetic of device kernels, on the host.
 
 #include "cuda/kernels/attention/exact.h"
 #include "cuda/kernels/attention/flash.h"
+#include "cuda/kernels/attention/hopper_flash.h"
+#include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
-#include "cuda/packing/pack_linear.h"
 #include "parity.h"
 
 #include <set>
@@ -87,6 +88,49 @@ TEST(ExactRowsPlanTest, CoversAndFits) {
           EXPECT_GE(plan.rowsAtOnce, std::min<int64_t>(rows, 5));
           EXPECT_TRUE(plan.slices == 1 || plan.slices * kExactInputs <= inputs);
           EXPECT_LE(exactRowsSharedBytes(plan), 48 * 1024);
+        }
+}
+
+/// However pairs choose, there are as many tiles as they make; the bound is met where one expert has what is left over.
+TEST(ExpertPlanTest, TilesAreEnough) {
+  for (int64_t experts : {1, 2, 3, 5})
+    for (int64_t pairs : {0, 1, 2, 7, 8, 9, 40})
+      for (int64_t tileRows : {1, 4, 8, 16}) {
+        int64_t most = 0;
+        std::vector<int64_t> counts(static_cast<size_t>(experts), 0);
+        auto place = [&](auto self, size_t expert, int64_t left) -> void {
+          if (expert + 1 == counts.size()) {
+            counts[expert] = left;
+            int64_t tiles = 0;
+            for (int64_t count : counts)
+              tiles += divideUp(count, tileRows);
+            most = std::max(most, tiles);
+            return;
+          }
+          for (int64_t count = 0; count <= left; ++count) {
+            counts[expert] = count;
+            self(self, expert + 1, left - count);
+          }
+        };
+        place(place, 0, pairs);
+        EXPECT_EQ(expertTiles(pairs, experts, tileRows), most) << pairs << " " << experts << " " << tileRows;
+      }
+}
+
+TEST(ExpertPlanTest, CoversAndFits) {
+  for (int64_t rows : {1, 5, 8, 9, 500})
+    for (int64_t choices : {1, 2, 8})
+      for (int64_t experts : {1, 8, 128, 8192})
+        for (int64_t outputs : {1, 16, 17, 768, 4096}) {
+          int64_t pairs = rows * choices;
+          FewRowsPlan plan = planExpertRows(rows, pairs, experts, outputs, 32, true, 132);
+          EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
+          EXPECT_TRUE(plan.columnTiles == 1 || plan.rowTiles == 2) << "there is no function for it";
+          EXPECT_LE(plan.slices, kExpertSlices);
+          ExactRowsPlan exact = planExactExperts(rows, pairs, experts, outputs, 4096, 132);
+          EXPECT_GE(exact.blocks * exact.groups * kExactOutputs, outputs);
+          EXPECT_EQ(exact.groups * exact.slices, kExpertSlices);
+          EXPECT_LE(expertTiles(32 * experts, experts, 8), 65535);
         }
 }
 
@@ -176,6 +220,60 @@ TEST(AttentionPlanTest, SplitsCoverTheKeys) {
     }
 }
 
+/// Every tile of every head is one block's; of the heads of a section the last tiles come first.
+TEST(HopperPlanTest, BlocksCoverAllAndBeginWithTheLongest) {
+  for (int64_t heads : {1, 6, 32, 65})
+    for (int64_t headsOfKey : {1, 3})
+      for (int64_t queries : {64, 128, 129, 1000, 8192})
+        for (int64_t keys : {64, 8192, 131072}) {
+          HopperPlan plan = planHopper(heads, headsOfKey, queries, keys, 128);
+          EXPECT_GE(int64_t{plan.tiles} * kHopperRows, queries);
+          EXPECT_LT(int64_t{plan.tiles - 1} * kHopperRows, queries);
+          EXPECT_TRUE(plan.sectionHeads == heads || plan.sectionHeads % headsOfKey == 0);
+          std::set<std::pair<int32_t, int32_t>> units;
+          for (uint32_t block = 0; block < plan.blocks(); ++block) {
+            HopperUnit unit = unitOf(plan, block), before = unitOf(plan, block == 0 ? 0 : block - 1);
+            EXPECT_TRUE(unit.tile >= 0 && unit.tile < plan.tiles && unit.head >= 0 && unit.head < heads);
+            EXPECT_TRUE(units.insert({unit.tile, unit.head}).second);
+            EXPECT_TRUE(unit.tile <= before.tile || unit.head / plan.sectionHeads > before.head / plan.sectionHeads);
+          }
+          EXPECT_EQ(static_cast<int64_t>(units.size()), heads * plan.tiles);
+        }
+}
+
+TEST(HopperPlanTest, SectionsStayInTheCache) {
+  EXPECT_EQ(planHopper(32, 1, 8192, 8192, 128).sectionHeads, 8);
+  EXPECT_EQ(planHopper(32, 4, 8192, 8192, 128).sectionHeads, 32);
+  EXPECT_EQ(planHopper(32, 4, 8192, int64_t{1} << 20, 128).sectionHeads, 4);
+}
+
+TEST(HopperPlanTest, SharedMemoryFits) {
+  for (int32_t size : {64, 128}) {
+    HopperLayout layout = hopperLayout(size);
+    EXPECT_LE(layout.bytes, 227 * 1024);
+    EXPECT_EQ(layout.keys % 1024, 0);
+    EXPECT_EQ(layout.values % 1024, 0);
+    EXPECT_EQ(layout.barriers % 8, 0);
+  }
+}
+
+/// Tiles hold all keys of a range and none of them in vain; without a mask they have no other keys.
+TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
+  for (int64_t begin : {0, 1, 127, 128, 300})
+    for (int64_t end : {0, 1, 128, 129, 256, 511, 512}) {
+      HopperTiles tiles = tilesOf({begin, end});
+      if (end <= begin) {
+        EXPECT_EQ(tiles.count, 0);
+        continue;
+      }
+      EXPECT_EQ(tiles.first, begin / kHopperKeys);
+      EXPECT_EQ(tiles.first + tiles.count - 1, (end - 1) / kHopperKeys);
+      for (int32_t tile = tiles.first; tile < tiles.first + tiles.count; ++tile)
+        EXPECT_EQ(needsMask(tile, begin, end),
+                  int64_t{tile} * kHopperKeys < begin || int64_t{tile + 1} * kHopperKeys > end);
+    }
+}
+
 TEST(AttentionPlanTest, FlashFits) {
   for (int32_t size : {64, 128})
     for (int32_t rowWarps : {1, 4})
@@ -204,60 +302,6 @@ TEST(AttentionPlanTest, MatricesAreReadFromEveryBank) {
       }
     EXPECT_EQ(static_cast<int32_t>(places.size()) * 16, flashTileBytes(size, 1));
   }
-}
-
-TEST(PackLinearTest, EveryLevelHasItsOwnBits) {
-  for (int32_t bits : {4, 8})
-    for (int64_t inputs : {1, 31, 64, 129, 300}) {
-      LevelShape shape = {bits, 3, inputs};
-      std::set<int64_t> places;
-      for (int64_t n = 0; n < shape.outputs; ++n)
-        for (int64_t k = 0; k < inputs; ++k) {
-          LevelPlace place = placeOf(shape, n, k);
-          EXPECT_LT(place.byte, shape.bytes());
-          EXPECT_LE(place.shift + bits, 8);
-          EXPECT_TRUE(places.insert(place.byte * 8 + place.shift).second);
-        }
-    }
-}
-
-/// Word and bits as device code takes them: a lane's eight inputs of 32 are in one word of u4 or in two of u8.
-TEST(PackLinearTest, LanesFindTheirInputs) {
-  std::mt19937 random(3);
-  for (int32_t bits : {4, 8}) {
-    LevelShape shape = {bits, 2, 200};
-    std::vector<uint8_t> levels(400), packed(static_cast<size_t>(shape.bytes()));
-    for (uint8_t &level : levels)
-      level = static_cast<uint8_t>(random() & ((1u << bits) - 1));
-    packLevels(shape, levels.data(), 200, 1, packed);
-    int64_t parts = bits == 4 ? 4 : 2;
-    for (int64_t k = 0; k < 400; ++k) {
-      int64_t n = k / 200, input = k % 200, chunk = input / (32 * parts), part = input / 32 % parts,
-              lane = input / 8 % 4;
-      uint32_t words[4];
-      std::memcpy(words, packed.data() + (n * shape.chunks() + chunk) * 64 + lane * 16, 16);
-      int64_t i = input % 8;
-      uint32_t found =
-          bits == 4 ? words[part] >> 4 * (i / 2) >> 16 * (i % 2) & 15 : words[2 * part + i / 4] >> 8 * (i % 4) & 255;
-      EXPECT_EQ(found, levels[static_cast<size_t>(k)]) << "bits " << bits << " input " << input;
-    }
-  }
-}
-
-TEST(PackLinearTest, TransposedLevelsAndGroups) {
-  LevelShape shape = {4, 2, 40, 32};
-  std::vector<uint8_t> levels(80), turned(80), a(static_cast<size_t>(shape.bytes())), b = a;
-  for (size_t i = 0; i < 80; ++i)
-    levels[i] = i % 16, turned[i % 40 * 2 + i / 40] = i % 16;
-  packLevels(shape, levels.data(), 40, 1, a);
-  packLevels(shape, turned.data(), 1, 2, b);
-  EXPECT_EQ(a, b);
-  EXPECT_EQ(shape.givenGroups(), 2);
-  EXPECT_EQ(shape.groups(), 4);
-  std::vector<uint16_t> scales = {1, 2, 3, 4}, expected = {1, 2, 0, 0, 3, 4, 0, 0};
-  std::vector<uint8_t> packed(16);
-  packGroups(shape, 2, scales.data(), packed);
-  EXPECT_EQ(std::memcmp(packed.data(), expected.data(), 16), 0);
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 // shared memory, no transposition, and every sector that is asked for is used whole.
 //
 // How this keeps memory busy. A ring of kDepth chunks in registers is always on its way: with one tile 4 · 2 · 16 bytes a
-// lane, 4 KiB a warp, and 3 KiB of levels; ptxas gives these kernels about 128 registers at most, so that a multiprocessor has
+// lane, 4 KiB a warp, and of levels 3 KiB, or 2.25 of 3 bits and 2 of 2; ptxas gives these kernels about 128 registers at most, so that a multiprocessor has
 // 16 warps, 48 KiB on their way. An H200 needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB a multiprocessor. Of instructions there are,
 // for 1 KiB of weights of 16 outputs, about 45 of bf16 and 110 of levels of 4 bits with inputs of bf16 (two for a pair of
 // levels, four products for a part), against the 198 that a multiprocessor issues while 1 KiB arrives (4 · 1 KiB / 20.7 bytes
@@ -28,11 +28,12 @@ template <class Weight> struct TileChunk {
   Weight rows[2];
 };
 
-template <class Weight, bool Split, int RowTiles, int ColumnTiles> class FewRows {
+/// `Layer` is LinearArguments, or says otherwise which rows are the layer's; the block has its tile of rows number `rowTile`.
+template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments> class FewRows {
 public:
-  __device__ FewRows(const LinearArguments &args)
+  __device__ FewRows(const Layer &args, int64_t rowTile)
       : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
-        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(int64_t{8} * ColumnTiles * blockIdx.y),
+        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
         chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
@@ -43,7 +44,8 @@ public:
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile) {
       int64_t row = firstRow + 8 * tile + g;
-      inputs[tile] = row < args.rows ? args.x.data + args.x.offset(row) * bytesOf(args.x.dtype) : nullptr;
+      inputs[tile] =
+          row < args.rows ? args.x.data + args.x.offset(args.inputRow(row)) * bytesOf(args.x.dtype) : nullptr;
     }
   }
 
@@ -53,6 +55,8 @@ public:
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], chunk + slot * args.slices);
+    if (hasOutliers())
+      multiplyOutliers(shared);
     readX(chunk, 0);
     for (; chunk < chunks; chunk += kDepth * args.slices) {
 #pragma unroll
@@ -69,9 +73,7 @@ public:
   }
 
 private:
-  static constexpr int kDepth = RowTiles == 1                            ? (Weight::kHasScales ? 3 : 4)
-                                : Weight::kHasScales && ColumnTiles == 2 ? 1
-                                                                         : 2;
+  static constexpr int kDepth = RowTiles == 1 ? Weight::kDepth : Weight::kHasScales && ColumnTiles == 2 ? 1 : 2;
 
   __device__ void readWeights(TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
     if (chunk >= chunks)
@@ -113,8 +115,8 @@ private:
         below = Weight::scaleOf(args, outputs[2 * rowTile + 1], chunk, part);
       }
       uint32_t first[4], second[4];
-      tiles[rowTile].rows[0].expand(args, part, above.zero, first);
-      tiles[rowTile].rows[1].expand(args, part, below.zero, second);
+      tiles[rowTile].rows[0].expand(args, part, t, above.zero, first);
+      tiles[rowTile].rows[1].expand(args, part, t, below.zero, second);
 #pragma unroll
       for (int tile = 0; tile < ColumnTiles; ++tile) {
         Inputs<Split> x(current[tile], Weight::kOrder);
@@ -147,18 +149,61 @@ private:
   }
 
   /// sums[slice][row of x][output], as finishRows reads them.
+  __device__ float *ownSums(float *shared) const { return shared + warp * 8 * ColumnTiles * 16 * RowTiles; }
+
+  __device__ bool hasOutliers() const { return Layer::kMayHaveOutliers && args.outliers.starts; }
+
+  /// Products with outliers, while the first weights are on their way: warps take turns at the slots of the block's panels, and half
+  /// a warp has one. Leaves sums where leaveSums adds to them.
+  __device__ void multiplyOutliers(float *shared) {
+    int lane = threadIdx.x % 32, output = lane % kPanelOutputs;
+#pragma unroll 1
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
+      float products[8 * ColumnTiles] = {};
+      int64_t panel = firstOutput / kPanelOutputs + rowTile;
+      bool exists = panel * kPanelOutputs < args.outputs;
+      int32_t end = exists ? args.outliers.starts[panel + 1] : 0;
+      int32_t slot = (exists ? args.outliers.starts[panel] : 0) + 2 * warp + lane / kPanelOutputs;
+#pragma unroll 1
+      for (; slot < end; slot += 2 * args.slices) {
+        int64_t i = int64_t{slot} * kPanelOutputs + output;
+        float element = fromF16(args.outliers.elements[i]);
+        multiplyOutlier(products, args.outliers.columns[i], element);
+      }
+      float *own = ownSums(shared) + 16 * rowTile + output;
+#pragma unroll
+      for (int row = 0; row < 8 * ColumnTiles; ++row) {
+        float sum = products[row] + __shfl_xor_sync(~0u, products[row], 16);
+        if (lane < kPanelOutputs)
+          own[row * 16 * RowTiles] = sum;
+      }
+    }
+    __syncwarp();
+  }
+
+  __device__ void multiplyOutlier(float (&products)[8 * ColumnTiles], int64_t column, float element) const {
+    constexpr int32_t kType = Split ? HONE_F32 : Weight::kIsHalf ? HONE_F16 : HONE_BF16;
+#pragma unroll
+    for (int row = 0; row < 8 * ColumnTiles; ++row)
+      if (firstRow + row < args.rows)
+        products[row] =
+            fmaf(element, loadNumber(args.x.data, args.x.offset(firstRow + row) + column, kType), products[row]);
+  }
+
   __device__ void leaveSums(float *shared) {
-    float *own = shared + warp * 8 * ColumnTiles * 16 * RowTiles;
+    float *own = ownSums(shared);
 #pragma unroll
     for (int rowTile = 0; rowTile < RowTiles; ++rowTile)
 #pragma unroll
       for (int tile = 0; tile < ColumnTiles; ++tile)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          own[(8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8] = sums[rowTile][tile][i];
+        for (int i = 0; i < 4; ++i) {
+          int place = (8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8;
+          own[place] = sums[rowTile][tile][i] + (hasOutliers() ? own[place] : 0);
+        }
   }
 
-  const LinearArguments &args;
+  const Layer &args;
   const int warp, g, t;
   const int64_t firstOutput, firstRow;
   const int32_t chunks;
@@ -174,7 +219,7 @@ private:
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
       name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
     extern __shared__ float shared[];                                                                                  \
-    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args).run(shared);                           \
+    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args, blockIdx.y).run(shared);               \
   }
 
 #define HONE_FEW_ROWS_TILES(name, weight, split)                                                                       \

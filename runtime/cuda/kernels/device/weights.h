@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code: how each format of weights is read, 16 bytes of an output at once, and becomes operand A of the matrix units.
+// Device code: how each format of weights is read, and becomes operand A of the matrix units.
 // A chunk is what four lanes read of an output; it has parts of 32 inputs, of which a lane holds eight that follow each other.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_WEIGHTS_H
@@ -13,12 +13,14 @@
 
 namespace hone::cuda {
 
-/// 0x4300 is 128 in bf16, with steps of 1: a level in its lowest bits makes 128 + level. Levels i and i + 4 are a pair.
-__device__ inline void expandNibbles(uint32_t word, uint32_t zero, uint32_t (&pairs)[4]) {
+/// Eight levels of at most four bits, as pairs of level - zero in bf16. 0x4300 is 128 there, with steps of 1: a level in its lowest bits
+/// makes 128 + level. Levels i and i + 4 are a pair; the first four are in `word` from bit 0 on, the others from bit 16 on.
+template <int Bits> __device__ inline void expandLevels(uint32_t word, uint32_t zero, uint32_t (&pairs)[4]) {
+  constexpr uint32_t kLevels = ((1u << Bits) - 1) * 0x10001u;
   uint32_t minus = (0xc300u + zero) * 0x10001u; // -(128 + zero), twice
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pairs[i] = multiplyAddBf16((word >> 4 * i & 0x000f000f) | 0x43004300, 0x3f803f80, minus);
+    pairs[i] = multiplyAddBf16((word >> Bits * i & kLevels) | 0x43004300, 0x3f803f80, minus);
 }
 
 /// Bytes below 2^23 in f32, with steps of 1; what is left when 2^23 + zero is taken away is exact in the upper half.
@@ -39,6 +41,7 @@ enum class PairOrder { Neighbours, Halves };
 /// 16 bytes of weights of bf16 or f16: eight inputs.
 template <bool IsHalf> struct PlainWeight {
   static constexpr int kParts = 1;
+  static constexpr int kDepth = 4; // chunks that a warp keeps on their way with one tile of outputs
   static constexpr bool kHasScales = false, kIsHalf = IsHalf;
   static constexpr PairOrder kOrder = PairOrder::Neighbours;
 
@@ -51,7 +54,7 @@ template <bool IsHalf> struct PlainWeight {
       v = loadOnce(output + int64_t{chunk} * 64 + lane * 16);
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
   }
-  __device__ void expand(const LinearArguments &, int, uint32_t, uint32_t (&pairs)[4]) const {
+  __device__ void expand(const LinearArguments &, int, int, uint32_t, uint32_t (&pairs)[4]) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       pairs[i] = words[i];
@@ -64,31 +67,27 @@ struct GroupScale {
   uint32_t zero;
 };
 
-/// Levels: 16 bytes of a lane as packing/pack_linear.h packs them, or as #hone.affine lays them out, one behind the other. Then
-/// those of 32 inputs, which a product takes from four lanes, are 16 bytes of 4 bits or 32 of 8, so that a lane reads 4 or 8 bytes
-/// at a time; the rest of a sector is asked for at the same time, and comes with it.
+/// Levels as #hone.affine lays them out, one behind the other, in rows that begin at multiples of 4 bytes. Those of 32 inputs, which a
+/// product takes from four lanes, are `Bits` words; the eight of a lane are 2 words of 8 bits, 1 of 4, half a word of 2, and three of
+/// the bytes of 2 words of 3. The rest of a sector is asked for at the same time, and comes with it.
 ///
 /// Scales are read when they are used. A sector of them serves sixteen groups, so that few products wait for memory.
-template <int Bits, bool IsPacked> struct LevelWeight {
-  static constexpr int kParts = Bits == 4 ? 4 : 2, kWords = Bits / 4; // words of a part
+template <int Bits> struct LevelWeight {
+  static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1, kParts = 4 / kWords; // words of a part
+  static constexpr int kDepth = Bits == 3 ? 6 : Bits == 2 ? 4 : 3;
   static constexpr bool kHasScales = true, kIsHalf = false;
-  static constexpr PairOrder kOrder = Bits == 4 && !IsPacked ? PairOrder::Halves : PairOrder::Neighbours;
+  static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
 
   uint32_t words[4];
 
-  /// Rows of packed levels are whole chunks; the others end where their inputs do, which are a multiple of eight.
+  /// Rows end where their inputs do, which are a multiple of eight.
   __device__ void read(const LinearArguments &args, const char *output, int32_t chunk, int lane) {
-    const char *levels = output + int64_t{chunk} * 64 + lane * (IsPacked ? 16 : 4 * kWords);
-    if constexpr (IsPacked) {
-      uint4 v = loadOnce(levels);
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else {
+    int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        int64_t input = (int64_t{chunk} * kParts + i / kWords) * kPartInputs + 8 * lane;
-        const auto *part = reinterpret_cast<const uint32_t *>(levels + i / kWords * 16 * kWords);
-        words[i] = input < args.inputs ? part[i % kWords] : 0;
-      }
+    for (int i = 0; i < 4; ++i) {
+      int64_t part = int64_t{chunk} * kParts + i / kWords;
+      const auto *levels = reinterpret_cast<const uint32_t *>(output + part * 4 * Bits);
+      words[i] = part * kPartInputs + 8 * lane < args.inputs ? levels[i % kWords == 0 ? first : last] : 0;
     }
   }
 
@@ -100,23 +99,43 @@ template <int Bits, bool IsPacked> struct LevelWeight {
                          1u << (Bits - 1)};
     if (!args.zeros)
       return result;
-    bool isByte = IsPacked || Bits == 8;
-    result.zero = args.zeros[output * args.zeroStride + (isByte ? group : group / 2)];
-    if (!isByte)
-      result.zero = result.zero >> (group % 2 * 4) & 15;
-    if (!IsPacked && args.isSigned)
+    const uint8_t *zeros = args.zeros + output * args.zeroStride + group * Bits / 8;
+    int shift = group * Bits % 8;
+    result.zero = zeros[0] >> shift;
+    if (Bits == 3 && shift > 5)
+      result.zero |= uint32_t{zeros[1]} << (8 - shift);
+    result.zero &= (1u << Bits) - 1;
+    if (args.isSigned)
       result.zero ^= 1u << (Bits - 1);
     return result;
   }
 
   /// level - zero is an integer of at most nine bits with its sign, which bf16 holds. Levels with a sign count from 0 once their
   /// highest bit is flipped.
-  __device__ void expand(const LinearArguments &args, int part, uint32_t zero, uint32_t (&pairs)[4]) const {
-    uint32_t signs = !IsPacked && args.isSigned ? (Bits == 4 ? 0x88888888 : 0x80808080) : 0;
-    if constexpr (Bits == 4)
-      expandNibbles(words[part] ^ signs, zero, pairs);
-    else
+  __device__ void expand(const LinearArguments &args, int part, int lane, uint32_t zero, uint32_t (&pairs)[4]) const {
+    if constexpr (Bits == 8) {
+      uint32_t signs = args.isSigned ? 0x80808080 : 0;
       expandBytes(words[2 * part] ^ signs, words[2 * part + 1] ^ signs, zero, pairs);
+    } else {
+      constexpr uint32_t kFour = 1u | 1u << Bits | 1u << 2 * Bits | 1u << 3 * Bits; // the lowest bits of four levels
+      uint32_t signs = args.isSigned ? kFour * 0x10001u << (Bits - 1) : 0;
+      expandLevels<Bits>(eightLevels(part, lane) ^ signs, zero, pairs);
+    }
+  }
+
+private:
+  /// Levels 0 to 3 of a lane from bit 0 on, and 4 to 7 from bit 16 on.
+  __device__ uint32_t eightLevels(int part, int lane) const {
+    if constexpr (Bits == 4)
+      return words[part];
+    else if constexpr (Bits == 3)
+      return spreadLevels(__funnelshift_r(words[2 * part], words[2 * part + 1], 24 * lane % 32));
+    else
+      return spreadLevels(words[part] >> lane % 2 * 16);
+  }
+  __device__ static uint32_t spreadLevels(uint32_t word) {
+    constexpr uint32_t kFour = (1u << 4 * Bits % 32) - 1;
+    return (word & kFour) | (word << (16 - 4 * Bits) & kFour << 16);
   }
 };
 

@@ -52,22 +52,34 @@ void runPlain(hone_call *call, Format format, const hone_tensor *operands, const
     kernelDevice(call).release(rows.data);
 }
 
-/// `ints`: activation, group, and where levels are as #hone.affine lays them out whether they are signed.
-void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  const hone_tensor &weight = operands[1], &scales = operands[2], &zeros = operands[3];
-  LinearArguments args = argumentsOf(operands[0], weight, operands + 4, static_cast<int32_t>(ints[0]));
+/// `weight`: levels, scales, zeros or absent, and then the rest; `ints`: activation, group and whether levels are signed.
+void runLevels(hone_call *call, Format format, const hone_tensor &x, const hone_tensor *weight,
+               const Outliers &outliers, const int64_t *ints) {
+  LinearArguments args = argumentsOf(x, weight[0], weight + 3, static_cast<int32_t>(ints[0]));
+  setLevels(args, weight, ints + 1);
+  args.outliers = outliers;
+  run(call, format, args);
+}
+
+Outliers outliersOf(const hone_tensor *planes) {
+  return {static_cast<const int32_t *>(planes[0].data), static_cast<const uint16_t *>(planes[1].data),
+          static_cast<const uint16_t *>(planes[2].data)};
+}
+
+} // namespace
+
+void setLevels(LinearArguments &args, const hone_tensor *planes, const int64_t *ints) {
+  const hone_tensor &weight = planes[0], &scales = planes[1], &zeros = planes[2];
+  args.weight = static_cast<const char *>(weight.data);
   args.weightStride = weight.strides[0];
   args.scales = static_cast<const char *>(scales.data);
   args.scaleType = scales.dtype;
   args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
   args.zeroStride = args.zeros ? zeros.strides[0] : 0;
   args.groups = static_cast<int32_t>(scales.sizes[1]);
-  args.groupShift = ints[1] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[1]));
-  args.isSigned = format == Format::Affine8 || format == Format::Affine4 ? static_cast<int32_t>(ints[2]) : 0;
-  run(call, format, args);
+  args.groupShift = ints[0] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[0]));
+  args.isSigned = static_cast<int32_t>(ints[1]);
 }
-
-} // namespace
 
 void linearF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runPlain(call, Format::F32, operands, ints);
@@ -78,17 +90,29 @@ void linearF16(hone_call *call, const hone_tensor *operands, const int64_t *ints
 void linearBf16(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runPlain(call, Format::Bf16, operands, ints);
 }
-void linearU8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::U8, operands, ints);
-}
 void linearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine8, operands, ints);
+  runLevels(call, Format::Affine8, operands[0], operands + 1, {}, ints);
 }
 void linearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine4, operands, ints);
+  runLevels(call, Format::Affine4, operands[0], operands + 1, {}, ints);
 }
-void linearU4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::U4, operands, ints);
+void linearAffine3(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine3, operands[0], operands + 1, {}, ints);
+}
+void linearAffine2(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine2, operands[0], operands + 1, {}, ints);
+}
+void linearOutliersAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine8, operands[0], operands + 4, outliersOf(operands + 1), ints);
+}
+void linearOutliersAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine4, operands[0], operands + 4, outliersOf(operands + 1), ints);
+}
+void linearOutliersAffine3(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine3, operands[0], operands + 4, outliersOf(operands + 1), ints);
+}
+void linearOutliersAffine2(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runLevels(call, Format::Affine2, operands[0], operands + 4, outliersOf(operands + 1), ints);
 }
 
 } // namespace hone::cuda

@@ -22,6 +22,16 @@ __device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int
     *reinterpret_cast<uint4 *>(to + args.planeBytes) = {low[0], low[1], low[2], low[3]};
 }
 
+/// The element is the sum of what is beside outliers, which is in the planes, and the outlier.
+__device__ inline void addOutlier(const PlanesArguments &args, int64_t row, int64_t column, float value) {
+  auto *high = reinterpret_cast<uint16_t *>(args.to + (row * args.depth + column) * 2);
+  auto *low = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(high) + args.planeBytes);
+  value += fromBf16(*high) + (args.planes == 2 ? fromBf16(*low) : 0);
+  *high = static_cast<uint16_t>(pairBf16(value, 0));
+  if (args.planes == 2)
+    *low = static_cast<uint16_t>(pairBf16(value - fromBf16(*high), 0));
+}
+
 template <class Weight> __device__ inline void levelsToPlanes(const PlanesArguments &args, int64_t row,
                                                               int64_t column) {
   const LinearArguments &layer = args.layer;
@@ -35,7 +45,7 @@ template <class Weight> __device__ inline void levelsToPlanes(const PlanesArgume
     if (i != part)
       continue;
     uint32_t pairs[4];
-    weight.expand(layer, i, group.zero, pairs);
+    weight.expand(layer, i, lane, group.zero, pairs);
     float values[8];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -69,17 +79,30 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
   }
 }
 
-#define HONE_PLANES_OF_LEVELS(name, bits, isPacked)                                                                    \
+/// Blocks take panels of outputs; threads the outliers of their slots.
+extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
+    add_outliers(const __grid_constant__ hone::cuda::PlanesArguments args) {
+  using namespace hone::cuda;
+  const Outliers &outliers = args.layer.outliers;
+  int64_t row = int64_t{kPanelOutputs} * blockIdx.x + threadIdx.x % kPanelOutputs;
+  if (row >= args.rows)
+    return;
+  int64_t end = int64_t{kPanelOutputs} * outliers.starts[blockIdx.x + 1];
+  for (int64_t i = int64_t{kPanelOutputs} * outliers.starts[blockIdx.x] + threadIdx.x; i < end; i += kPlaneThreads)
+    addOutlier(args, row, outliers.columns[i], fromF16(outliers.elements[i]));
+}
+
+#define HONE_PLANES_OF_LEVELS(name, bits)                                                                              \
   extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)                                              \
       name(const __grid_constant__ hone::cuda::PlanesArguments args) {                                                 \
     int64_t column = 8 * (int64_t{hone::cuda::kPlaneThreads} * blockIdx.x + threadIdx.x);                              \
     if (column >= args.depth)                                                                                          \
       return;                                                                                                          \
     for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y)                                                  \
-      hone::cuda::levelsToPlanes<hone::cuda::LevelWeight<bits, isPacked>>(args, row, column);                          \
+      hone::cuda::levelsToPlanes<hone::cuda::LevelWeight<bits>>(args, row, column);                                    \
   }
 
-HONE_PLANES_OF_LEVELS(planes_of_u8, 8, true)
-HONE_PLANES_OF_LEVELS(planes_of_u4, 4, true)
-HONE_PLANES_OF_LEVELS(planes_of_affine8, 8, false)
-HONE_PLANES_OF_LEVELS(planes_of_affine4, 4, false)
+HONE_PLANES_OF_LEVELS(planes_of_affine8, 8)
+HONE_PLANES_OF_LEVELS(planes_of_affine4, 4)
+HONE_PLANES_OF_LEVELS(planes_of_affine3, 3)
+HONE_PLANES_OF_LEVELS(planes_of_affine2, 2)
