@@ -115,7 +115,27 @@ static Choice choose(AttentionOp op) {
           {op.getScale().convertToFloat(), softcap}};
 }
 
+/// Rows of a table that is kept as plain rows, or as levels.
+static Choice choose(EmbeddingOp op) {
+  auto type = op.getTable().getType();
+  if (auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding()); affine && !affine.getTransposed()) {
+    Choice choice{"cuda.embedding.affine",
+                  {op.getIds(), op.getTable()},
+                  {affine.getBits(), affine.getGroup(), affine.getIsSigned()},
+                  {}};
+    if (!affine.getHasZeros())
+      choice.inputs.push_back(/*zeros=*/Value());
+    return choice;
+  }
+  auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
+  Type element = stored ? stored.getType() : type.getElementType();
+  bool isRows = (!type.getEncoding() || (stored && !stored.getTransposed())) && !getFloatName(element).empty();
+  return isRows ? Choice{"cuda.embedding.f32", {op.getIds(), op.getTable()}, {}, {}} : Choice();
+}
+
 static Choice choose(Operation *op) {
+  if (auto embedding = dyn_cast<EmbeddingOp>(op))
+    return choose(embedding);
   if (auto attention = dyn_cast<AttentionOp>(op))
     return choose(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
@@ -159,12 +179,13 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
-  return replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
-    if (auto moe = dyn_cast<MoeOp>(op))
-      return createExperts(b, moe, call);
-    Value mlp = createMlp(b, op, call);
-    return mlp ? mlp : createCall(b, op, call, choose(op));
-  });
+  int64_t appends = selectCudaAppends(entry);
+  return appends + replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
+           if (auto moe = dyn_cast<MoeOp>(op))
+             return createExperts(b, moe, call);
+           Value mlp = createMlp(b, op, call);
+           return mlp ? mlp : createCall(b, op, call, choose(op));
+         });
 }
 
 } // namespace hone

@@ -112,6 +112,23 @@ void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *ints, c
 /// interleaved: (a, b) → (a·cos - b·sin, b·cos + a·sin) (Su et al., 2021).
 void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.append.f32: key[B, H, S, D], value[B, H, S, Dv] → key'[B, H, S, D], value'[B, H, S, Dv]: both are copied, in the elements of
+/// what they are copied to.
+void appendF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.rope_append.f32: query[B, Hq, S, D], key[B, Hk, S, D], value[B, Hk, S, Dv], cos[B|1, S, R/2], sin[B|1, S, R/2] →
+/// query'[B, Hq, S, D], key'[B, Hk, S, D], value'[B, Hk, S, Dv]; ints {interleaved}. query' and key' are rotated as cuda.rope.f32
+/// does and may be query and key, value' is copied; all in the elements of what they are written to.
+void ropeAppendF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.embedding.f32: ids[...] i32 or i64, table[V, N] → y[..., N]: row id of the table, from its end where id is negative. An id
+/// outside of -V … V - 1 gives NaN.
+void embeddingF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.embedding.affine: ids[...], values[V, bytes], scales[V, groups], zeros[V, bytes] or absent, which are dense planes of a
+/// #hone.affine that is not transposed → y[..., N]; ints {bits, group, signed}. As cuda.embedding.f32.
+void embeddingAffine(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_KERNELS_H
