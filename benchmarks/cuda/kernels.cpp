@@ -185,7 +185,7 @@ void runAttention(Bench &bench, int64_t queries, int64_t keys) {
   double pairs = static_cast<double>(queries) * (keys - (queries - 1) / 2.0);
   bench.run(name, 2.0 * 2 * 8 * keys * 128 + 2.0 * 2 * 32 * queries * 128, 32 * pairs * 128 * 4, [&](int) {
     device.call("cuda.attention.f32", {query, key, value, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, out},
-                {1, -1}, {0.088388, 0});
+                {1, -1, 0}, {0.088388, 0});
   });
   for (const hone_tensor &tensor : {query, out, key, value})
     device.release(tensor.data);
