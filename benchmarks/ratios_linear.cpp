@@ -106,39 +106,53 @@ void manyRows(const Options &options, Pool &pool, const LinearCase &test, const 
   std::fflush(stdout);
 }
 
-/// Two layers of GPT-2's width with an activation between them, beside the same two as calls of their own.
-void pairOfLayers(const Options &options, Pool &pool, const LinearCase &test, cpu::Level level,
-                  const std::string &name) {
-  constexpr int64_t rows = 512, size = 768, width = 3072, gelu = 4;
-  auto packed = [&](int64_t outputs, int64_t inputs, int64_t at) {
+/// A feed-forward block, beside its layers as calls of their own.
+struct BlockSize {
+  int64_t size, width;
+  bool hasGate;
+};
+
+/// Those of GPT-2 and of a model of 0.5 B parameters.
+const BlockSize kBlocks[] = {{768, 3072, false}, {896, 4864, true}};
+
+void feedForward(const Options &options, Pool &pool, const LinearCase &test, const BlockSize &block, cpu::Level level,
+                 const std::string &name) {
+  constexpr int64_t rows = 512, silu = 2;
+  auto [size, width, hasGate] = block;
+  int64_t layerBytes = packedLinearBytes(test.format, {width, size, 0});
+  auto packed = [&](int64_t outputs, int64_t inputs, int64_t layer) {
     auto sizes = packedLinearShape(test.format, {outputs, inputs, 0});
-    return viewOf(pool.all().data() + at, HONE_U8, {sizes.begin(), sizes.end()});
+    return viewOf(pool.all().data() + layer * layerBytes, HONE_U8, {sizes.begin(), sizes.end()});
   };
-  Floats x(rows * size, 0.25f), between(rows * width, 0), y(rows * size, 0);
-  hone_tensor none = absentOperand(), up = packed(width, size, 0);
-  hone_tensor down = packed(size, width, packedLinearBytes(test.format, {width, size, 0}));
+  Floats x(rows * size, 0.25f), gated(rows * width, 0), between(rows * width, 0), y(rows * size, 0);
+  hone_tensor none = absentOperand(), up = packed(width, size, 0), down = packed(size, width, 1);
+  hone_tensor gate = hasGate ? packed(width, size, 2) : none;
   hone_tensor in = viewOf(x.data(), HONE_F32, {rows, size}), out = viewOf(y.data(), HONE_F32, {rows, size});
   hone_tensor hidden = viewOf(between.data(), HONE_F32, {rows, width});
-  hone_tensor both[] = {in, up, none, down, none, none, out};
-  hone_tensor first[] = {in, up, none, none, none, hidden}, second[] = {hidden, down, none, none, none, out};
-  int64_t ints[] = {gelu, width}, plain[] = {0};
-  hone_kernel_fn pair = findKernel("hone.packed_mlp." + std::string(test.name), level);
+  hone_tensor factor = hasGate ? viewOf(gated.data(), HONE_F32, {rows, width}) : none;
+  hone_tensor whole[] = {in, gate, none, up, none, down, none, none, out};
+  hone_tensor ofGate[] = {in, gate, none, none, none, factor}, ofUp[] = {in, up, none, factor, none, hidden};
+  hone_tensor ofDown[] = {hidden, down, none, none, none, out};
+  int64_t ints[] = {silu, width}, plain[] = {0};
+  hone_kernel_fn run = findKernel("hone.packed_mlp." + std::string(test.name), level);
   hone_kernel_fn layer = findKernel(test.kernel, level);
   Measurement measurement, alone;
   takeTurns(options, [&](bool counts) {
     double limit = peak(arithmeticOf(test.format, level), options.threads);
     double start = seconds(options.threads);
-    pair(nullptr, both, ints, nullptr);
+    run(nullptr, whole, ints, nullptr);
     double middle = seconds(options.threads);
-    layer(nullptr, first, ints, nullptr);
-    layer(nullptr, second, plain, nullptr);
+    if (hasGate)
+      layer(nullptr, ofGate, ints, nullptr);
+    layer(nullptr, ofUp, hasGate ? plain : ints, nullptr);
+    layer(nullptr, ofDown, plain, nullptr);
     double end = seconds(options.threads);
     if (!counts)
       return;
-    measurement.add(4.0 * rows * size * width / (middle - start), limit);
+    measurement.add((hasGate ? 6.0 : 4.0) * rows * size * width / (middle - start), limit);
     alone.add(end - middle, middle - start);
   });
-  std::printf("%-34s 512 rows %6.0f GFLOP/s, %4.0f %% of the peak; two calls take %.2f times\n", name.c_str(),
+  std::printf("%-34s 512 rows %6.0f GFLOP/s, %4.0f %% of the peak; single calls take %.2f times\n", name.c_str(),
               median(measurement.rates) * 1e-9, median(measurement.ratios) * 100, median(alone.ratios));
   std::fflush(stdout);
 }
@@ -183,11 +197,15 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
     if (isWanted(options, name))
       outliersBesideNone(options, pool, size, level, name);
   }
-  for (const LinearCase &test : kCases) {
-    std::string name = std::string("mlp/") + test.name + "/768-3072-768/" + std::string(levelName(level));
-    if (!isQuantized(test.format) && !test.isSparse && test.codebook == 0 && isWanted(options, name))
-      pairOfLayers(options, pool, test, level, name);
-  }
+  for (const BlockSize &block : kBlocks)
+    for (const LinearCase &test : kCases) {
+      std::string sizes =
+          std::to_string(block.size) + "-" + std::to_string(block.width) + "-" + std::to_string(block.size);
+      std::string name = (block.hasGate ? "gated_mlp/" : "mlp/") + std::string(test.name) + "/" + sizes + "/" +
+                         std::string(levelName(level));
+      if (!isQuantized(test.format) && !test.isSparse && test.codebook == 0 && isWanted(options, name))
+        feedForward(options, pool, test, block, level, name);
+    }
 }
 
 } // namespace hone::bench

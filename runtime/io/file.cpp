@@ -70,6 +70,11 @@ absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
   return file;
 }
 
+void MappedFile::askForHugePages() const {
+  if (length > 0)
+    madvise(const_cast<uint8_t *>(bytes), length, MADV_HUGEPAGE); // a wish: not every system or file system grants it
+}
+
 ScratchFile &ScratchFile::operator=(ScratchFile &&other) noexcept {
   std::swap(bytes, other.bytes);
   std::swap(length, other.length);
@@ -119,9 +124,13 @@ absl::StatusOr<std::string> readFile(const std::string &path) {
   return std::string(file.text());
 }
 
+/// Two huge pages of x86-64, so that memory holds little.
+static constexpr size_t kPieceBytes = size_t{4} << 20;
+
 FileWriter &FileWriter::operator=(FileWriter &&other) noexcept {
   std::swap(descriptor, other.descriptor);
-  std::swap(written, other.written);
+  std::swap(taken, other.taken);
+  std::swap(pending, other.pending);
   std::swap(path, other.path);
   std::swap(temporary, other.temporary);
   return *this;
@@ -157,19 +166,32 @@ absl::StatusOr<FileWriter> FileWriter::create(const std::string &path) {
 }
 
 absl::Status FileWriter::write(std::string_view bytes) {
+  taken += bytes.size();
   while (!bytes.empty()) {
+    std::string_view piece = bytes.substr(0, kPieceBytes - pending.size());
+    pending += piece;
+    bytes.remove_prefix(piece.size());
+    if (pending.size() == kPieceBytes)
+      HONE_RETURN_IF_ERROR(flush());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::flush() {
+  for (std::string_view bytes = pending; !bytes.empty();) {
     ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
       return systemError("write", path);
-    written += static_cast<uint64_t>(count);
     bytes.remove_prefix(static_cast<size_t>(count));
   }
+  pending.clear();
   return absl::OkStatus();
 }
 
 absl::Status FileWriter::commit() {
+  HONE_RETURN_IF_ERROR(flush());
   // A late write error (quota, network file systems) shows at close, so that comes before the rename.
   bool whole = close(std::exchange(descriptor, -1)) == 0;
   if (whole && temporary.path().empty())

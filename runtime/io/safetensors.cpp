@@ -100,6 +100,7 @@ absl::StatusOr<StoredTensor> parseTensor(const std::string &name, const Json &en
 absl::StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &path) {
   SafetensorsReader reader;
   HONE_ASSIGN_OR_RETURN(reader.file, MappedFile::open(path));
+  reader.file.askForHugePages();
   uint64_t length = 0;
   if (reader.file.size() < kLengthBytes)
     return invalid(path, ": expected a safetensors file, but got ", reader.file.size(), " bytes");

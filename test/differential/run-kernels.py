@@ -224,19 +224,26 @@ def packed_pairs():
     rng = np.random.default_rng(6)
     for (element, tolerance), width in itertools.product((("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), (33, 96)):
         params = {}
-        for name, shape in (("u", (width, 40)), ("d", (40, width))):
+        for name, shape in (("g", (width, 40)), ("u", (width, 40)), ("d", (40, width))):
             weight = (SPREAD * rng.standard_normal(shape)).astype(np.float32)
             weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
             params[name] = (tensor(*shape, element=f"f32, #hone.stored<{element}>"), stored(weight, element))
-        for name, size in (("b", width), ("c", 40)):
+        for name, size in (("a", width), ("b", width), ("c", 40)):
             params[name] = (tensor(size), stored(rng.standard_normal(size).astype(np.float32), "f32"))
         x = tensor("B", "S", 40)
-        yield Case(f"hone.packed_mlp.{element}", "hone.mlp gelu %x, up(%u, %b), down(%d, %c)", x, [*ROWS, {"B": 2, "S": 150}],
-                   tolerance, params, x=x)
+        many = [*ROWS, {"B": 2, "S": 150}]
+        yield Case(f"hone.packed_mlp.{element}", "hone.mlp gelu %x, up(%u, %b), down(%d, %c)", x, many, tolerance,
+                   {name: params[name] for name in "udbc"}, x=x)
+        # Two factors are rounded.
+        yield Case(f"hone.packed_mlp.{element}", "hone.gated_mlp silu %x, gate(%g, %a), up(%u, %b), down(%d, %c)", x, many,
+                   2 * tolerance, params, x=x)
     for bits, group, width in ((8, 0, 96), (8, 0, 31), (8, 128, 96), (4, 32, 96), (3, 64, 96), (2, 32, 96)):
-        params = {name: affine(rng, *((64, width) if name == "d" else (width, 64)), bits, group, activations=8, least=True) for name in "ud"}
+        params = {name: affine(rng, *((64, width) if name == "d" else (width, 64)), bits, group, activations=8, least=True) for name in "gud"}
         x = tensor("B", "S", 64)
-        yield Case(f"hone.packed_mlp.u{bits}", "hone.mlp silu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], LEAST_OF_TWO, params, x=x)
+        yield Case(f"hone.packed_mlp.u{bits}", "hone.mlp silu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], LEAST_OF_TWO,
+                   {name: params[name] for name in "ud"}, x=x)
+        yield Case(f"hone.packed_mlp.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}],
+                   2 * LEAST_OF_TWO, params, x=x)
 
 
 def experts():
@@ -291,8 +298,8 @@ def codebooks():
         yield Case(f"hone.packed_linear.outliers.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), many, 2 * BF16,
                    {"w": codebook(rng, 40, 300, bits, outliers=10)}, x=tensor("B", "S", 300))
         params = {name: codebook(rng, *((48, 70) if name == "d" else (70, 48)), bits) for name in "gud"}
-        yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS, 2 * BF16,
-                   params, x=x)
+        yield Case(f"hone.packed_mlp.codebook.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x,
+                   [*ROWS, {"B": 2, "S": 150}], 4 * BF16, params, x=x)
         yield Case(f"hone.packed_mlp.codebook.u{bits}", "hone.mlp gelu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], 2 * BF16,
                    {name: params[name] for name in "ud"}, x=x)
         for gate in ("", " gate(%g)"):

@@ -28,6 +28,8 @@ public:
   const uint8_t *data() const { return bytes; }
   uint64_t size() const { return length; }
   std::string_view text() const { return {reinterpret_cast<const char *>(bytes), length}; }
+  /// For bytes that are read again and again: asks the system to read the file in huge pages, and to map it by them.
+  void askForHugePages() const;
 
 private:
   const uint8_t *bytes = nullptr;
@@ -62,7 +64,8 @@ private:
 absl::StatusOr<std::string> readFile(const std::string &path);
 
 /// A file under construction: bytes go to a temporary name in the same folder, and commit() renames it into place.
-/// Without commit() the temporary file is removed. What is no regular file (a pipe, /dev/stdout) is written as it is.
+/// Without commit() the temporary file is removed. What is no regular file (a pipe, /dev/stdout) is written as it is. Bytes are
+/// written in pieces of whole huge pages: what the system keeps of the file in memory can then be mapped by such pages.
 class FileWriter {
 public:
   FileWriter() = default;
@@ -72,15 +75,18 @@ public:
 
   static absl::StatusOr<FileWriter> create(const std::string &path);
 
+  /// Bytes may reach the file only with later ones, or with commit().
   absl::Status write(std::string_view bytes);
-  uint64_t position() const { return written; }
+  uint64_t position() const { return taken; }
   absl::Status commit();
 
 private:
+  absl::Status flush();
   void discard();
 
   int descriptor = -1;
-  uint64_t written = 0;
+  uint64_t taken = 0; // bytes of all calls of write()
+  std::string pending;
   std::string path;
   TemporaryPath temporary;
 };

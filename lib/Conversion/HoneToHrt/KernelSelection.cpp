@@ -142,7 +142,7 @@ Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &choice,
 }
 
 //===----------------------------------------------------------------------===//
-// Feed-forward blocks: several calls
+// Feed-forward blocks: one call, or several
 //===----------------------------------------------------------------------===//
 
 int64_t getNumber(Activation activation) {
@@ -170,22 +170,50 @@ Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice
   return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
 }
 
-/// Both products at once, where their weights are floats of the same type, indices, or integers whose products may be those of
-/// floats, and whole.
-static Choice choosePackedMlp(MlpOp op) {
-  hrt::PanelsAttr panels = getPanels(op.getUp());
+/// How many operands a weight in `panels` is, absent ones included.
+static int64_t countPlanes(hrt::PanelsAttr panels) {
+  int64_t ofElements = panels.getAffine() ? 3 : panels.getCodebook() ? 2 : 1;
+  return ofElements + (panels.getSparse() ? DenseSparseAttr::kSparsePlanes : 0) + (panels.getNm() ? 1 : 0);
+}
+
+/// Adds a weight in `panels`, or the absence of one, and its bias.
+static void addWeight(Choice &choice, hrt::PanelsAttr panels, Value weight, Value bias) {
   AffineAttr affine = panels.getAffine();
-  if (panels != getPanels(op.getDown()) || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
-      !arePlainF32({op.getX(), op.getUpBias(), op.getDownBias()}))
-    return {};
-  int64_t width = cast<RankedTensorType>(op.getUp().getType()).getDimSize(0);
-  Choice choice{"hone.packed_mlp." + panels.getKernelSuffix(), {op.getX()}, {getNumber(op.getActivation()), width}, {}};
-  for (auto [weight, bias] : {std::pair(op.getUp(), op.getUpBias()), std::pair(op.getDown(), op.getDownBias())}) {
+  if (!weight)
+    choice.inputs.append(countPlanes(panels), Value());
+  else
     choice.inputs.push_back(weight);
-    if (affine && !affine.getHasZeros())
-      choice.inputs.push_back(/*zeros=*/Value());
-    choice.inputs.push_back(bias);
-  }
+  if (weight && affine && !affine.getHasZeros())
+    choice.inputs.push_back(/*zeros=*/Value());
+  choice.inputs.push_back(bias);
+}
+
+namespace {
+/// A feed-forward block, with a gate or without.
+struct Block {
+  struct Layer {
+    Value weight, bias;
+  };
+  Value x;
+  Layer gate, up, down; // without a gate it has no weight
+  int64_t activation;
+};
+} // namespace
+
+/// All products at once, where their weights are floats of the same type, indices, or integers whose products may be those of
+/// floats, and whole.
+static Choice choosePackedMlp(const Block &block) {
+  hrt::PanelsAttr panels = getPanels(block.up.weight);
+  AffineAttr affine = panels.getAffine();
+  bool isAlike =
+      panels == getPanels(block.down.weight) && (!block.gate.weight || panels == getPanels(block.gate.weight));
+  if (!isAlike || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
+      !arePlainF32({block.x, block.gate.bias, block.up.bias, block.down.bias}))
+    return {};
+  int64_t width = cast<RankedTensorType>(block.up.weight.getType()).getDimSize(0);
+  Choice choice{"hone.packed_mlp." + panels.getKernelSuffix(), {block.x}, {block.activation, width}, {}};
+  for (const Block::Layer &layer : {block.gate, block.up, block.down})
+    addWeight(choice, panels, layer.weight, layer.bias);
   choice.inputs.push_back(/*residual=*/Value());
   if (affine)
     choice.ints.append({affine.getGroup(), affine.getActivations(), /*at_least=*/1});
@@ -195,21 +223,32 @@ static Choice choosePackedMlp(MlpOp op) {
 /// The block, if its weights are in panels, else null.
 static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
-  auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
-  if (auto mlp = dyn_cast<MlpOp>(op); mlp && getPanels(mlp.getUp()) && getPanels(mlp.getDown())) {
-    if (Choice both = choosePackedMlp(mlp); !both.name.empty())
-      return createKernel(b, loc, call, both, createRows(b, loc, mlp.getX(), mlp.getDown()));
-    Value hidden =
-        create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
-    return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
-  }
-  auto mlp = dyn_cast<GatedMlpOp>(op);
-  if (!mlp || !getPanels(mlp.getGate()) || !getPanels(mlp.getUp()) || !getPanels(mlp.getDown()))
+  Block block = {};
+  if (auto mlp = dyn_cast<MlpOp>(op))
+    block = {mlp.getX(),
+             {},
+             {mlp.getUp(), mlp.getUpBias()},
+             {mlp.getDown(), mlp.getDownBias()},
+             getNumber(mlp.getActivation())};
+  else if (auto gated = dyn_cast<GatedMlpOp>(op))
+    block = {gated.getX(),
+             {gated.getGate(), gated.getGateBias()},
+             {gated.getUp(), gated.getUpBias()},
+             {gated.getDown(), gated.getDownBias()},
+             getNumber(gated.getActivation())};
+  if (!block.x)
     return {};
-  Value gate =
-      create(choosePackedLinear(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
-  Value hidden = create(choosePackedLinear(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
-  return create(choosePackedLinear(hidden, mlp.getDown(), mlp.getDownBias()));
+  bool isGated = static_cast<bool>(block.gate.weight);
+  if ((isGated && !getPanels(block.gate.weight)) || !getPanels(block.up.weight) || !getPanels(block.down.weight))
+    return {};
+  if (Choice whole = choosePackedMlp(block); !whole.name.empty())
+    return createKernel(b, loc, call, whole, createRows(b, loc, block.x, block.down.weight));
+  auto create = [&](Value x, const Block::Layer &layer, Value factor, int64_t activation) {
+    return createProduct(b, loc, call, choosePackedLinear(x, layer.weight, layer.bias, factor, activation));
+  };
+  Value gate = isGated ? create(block.x, block.gate, {}, block.activation) : Value();
+  Value hidden = create(block.x, block.up, gate, isGated ? 0 : block.activation);
+  return create(hidden, block.down, {}, 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,24 +269,6 @@ static Choice makeExpertChoice(StringRef layer, hrt::PanelsAttr panels, ArrayRef
   return choice;
 }
 
-/// How many operands a weight in `panels` is, absent ones included.
-static int64_t countPlanes(hrt::PanelsAttr panels) {
-  int64_t ofElements = panels.getAffine() ? 3 : panels.getCodebook() ? 2 : 1;
-  return ofElements + (panels.getSparse() ? DenseSparseAttr::kSparsePlanes : 0) + (panels.getNm() ? 1 : 0);
-}
-
-/// Adds a weight in `panels`, or the absence of one, and its bias.
-static void addExpertLayer(Choice &choice, hrt::PanelsAttr panels, Value weight, Value bias) {
-  AffineAttr affine = panels.getAffine();
-  if (!weight)
-    choice.inputs.append(countPlanes(panels), Value());
-  else
-    choice.inputs.push_back(weight);
-  if (weight && affine && !affine.getHasZeros())
-    choice.inputs.push_back(/*zeros=*/Value());
-  choice.inputs.push_back(bias);
-}
-
 /// Whether one kernel reads weights in both: they are alike but for the number of outliers.
 static bool haveSameKernel(hrt::PanelsAttr a, hrt::PanelsAttr b) {
   if (!a || !b || !a.getSparse() || !b.getSparse())
@@ -265,13 +286,13 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
   int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
   Choice first = makeExpertChoice("expert_hidden", up, {op.getX(), op.getExpertIds()},
                                   {getNumber(op.getActivation()), fused, experts});
-  addExpertLayer(first, up, op.getUp(), op.getUpBias());
-  addExpertLayer(first, up, op.getGate(), op.getGateBias());
+  addWeight(first, up, op.getUp(), op.getUpBias());
+  addWeight(first, up, op.getGate(), op.getGateBias());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getExpertIds());
   sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
   Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
   Choice second = makeExpertChoice("expert_sum", down, {hidden, op.getExpertIds(), op.getExpertWeights()}, experts);
-  addExpertLayer(second, down, op.getDown(), op.getDownBias());
+  addWeight(second, down, op.getDown(), op.getDownBias());
   return createKernel(b, loc, call, second,
                       tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()), b.getF32Type()));
 }

@@ -33,10 +33,12 @@ void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *in
 void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.packed_mlp.f32, .f16, .bf16: x[..., K] f32, up and down as packed weights of [I, K] and [N, I] of the kernel's type, each
-/// followed by its bias, [I] and [N] or absent, and residual[..., N] or absent → y[..., N]; ints {activation, I}.
-///   y = act(x · Upᵀ + up_bias) · Downᵀ + down_bias + residual, as two calls of hone.packed_linear of that type
-/// The order of operands is x, up, up_bias, down, down_bias, residual, y. y overlaps no input.
+/// hone.packed_mlp.f32, .f16, .bf16: x[..., K] f32, gate or absent, up and down as packed weights of [I, K], [I, K] and [N, I] of the
+/// kernel's type, each followed by its bias, [I], [I] and [N] or absent, and residual[..., N] or absent → y[..., N]; ints
+/// {activation, I}.
+///   hidden = act(x · Gateᵀ + gate_bias) · (x · Upᵀ + up_bias), or act(x · Upᵀ + up_bias) without a gate
+///   y = hidden · Downᵀ + down_bias + residual, as calls of hone.packed_linear of that type
+/// The order of operands is x, gate, gate_bias, up, up_bias, down, down_bias, residual, y. y overlaps no input.
 void packedMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
@@ -65,9 +67,8 @@ void packedLinearOutliersU4(hone_call *, const hone_tensor *operands, const int6
 void packedLinearOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// hone.packed_mlp.u8, .u4, .u3, .u2: hone.packed_mlp.f32 with up and down as weight, scales and zeros of hone.packed_linear of
-/// that format; ints {activation, I, group, bits, at_least}. The order of operands is x, up's three, up_bias, down's three,
-/// down_bias, residual, y.
+/// hone.packed_mlp.u8, .u4, .u3, .u2: hone.packed_mlp.f32 with weight, scales and zeros of hone.packed_linear of that format, or
+/// three absent operands, in place of each weight; ints {activation, I, group, bits, at_least}.
 void packedMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -1,17 +1,16 @@
 // RUN: hone-opt %s -hone-convert-hone-to-hrt -split-input-file | FileCheck %s
 
-// A gated block is three calls: the activation goes with the first, its result is the factor of the second.
+// A gated block whose weights are alike is one call.
 // CHECK: hone.param @gate {{.*}}hrt.offsets = array<i64: 0>
-// CHECK-LABEL: @block
+// CHECK-LABEL: @gated_block
 // CHECK-DAG: %[[G:.*]] = hrt.weight %{{.*}}[0] : memref<2x8x16x1xf32>
-// CHECK: %[[GATE:.*]] = hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [2]
-// CHECK: %[[HIDDEN:.*]] = hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[GATE]], %{{.*}} :
-// CHECK: hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [0] ins(%[[HIDDEN]],
+// CHECK: hrt.kernel "hone.packed_mlp.f32" %{{.*}} ints [2, 20] ins(%{{.*}} : tensor<?x8xf32>, tensor<2x8x16x1xf32>, tensor<f32>, tensor<2x8x16x1xf32>, tensor<f32>, tensor<1x20x16x1xf32>, tensor<f32>, tensor<f32>)
+// CHECK-NOT: hrt.kernel
 // CHECK-NOT: hone.planes
 hone.param @gate : tensor<20x8xf32, #hrt.panels<f32>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
 hone.param @up : tensor<20x8xf32, #hrt.panels<f32>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
 hone.param @down : tensor<8x20xf32, #hrt.panels<f32>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
-func.func @block(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+func.func @gated_block(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %g = hone.get_param @gate : tensor<20x8xf32, #hrt.panels<f32>>
   %u = hone.get_param @up : tensor<20x8xf32, #hrt.panels<f32>>
   %d = hone.get_param @down : tensor<8x20xf32, #hrt.panels<f32>>
@@ -22,11 +21,30 @@ func.func @block(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
+// One with a gate of another type is three: the activation goes with the first, whose result is the factor of the second.
+// CHECK-LABEL: @mixed_gate
+// CHECK: %[[GATE:.*]] = hrt.kernel "hone.packed_linear.bf16" %{{.*}} ints [2]
+// CHECK: %[[HIDDEN:.*]] = hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[GATE]], %{{.*}} :
+// CHECK: hrt.kernel "hone.packed_linear.f32" %{{.*}} ints [0] ins(%[[HIDDEN]],
+hone.param @gate : tensor<20x8xf32, #hrt.panels<bf16>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
+hone.param @up : tensor<20x8xf32, #hrt.panels<f32>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
+hone.param @down : tensor<8x20xf32, #hrt.panels<f32>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
+func.func @mixed_gate(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %g = hone.get_param @gate : tensor<20x8xf32, #hrt.panels<bf16>>
+  %u = hone.get_param @up : tensor<20x8xf32, #hrt.panels<f32>>
+  %d = hone.get_param @down : tensor<8x20xf32, #hrt.panels<f32>>
+  %0 = hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)
+     : (tensor<?x8xf32>, tensor<20x8xf32, #hrt.panels<bf16>>, tensor<20x8xf32, #hrt.panels<f32>>, tensor<8x20xf32, #hrt.panels<f32>>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
 // Two products with an activation between them are one call where both weights are floats of the same type.
 // CHECK-LABEL: @block
 // CHECK: %[[U:.*]] = hrt.weight {{.*}} : memref<2x8x16x1xf32>
 // CHECK: %[[D:.*]] = hrt.weight {{.*}} : memref<1x20x16x1xf32>
-// CHECK: hrt.kernel "hone.packed_mlp.f32" %{{.*}} ints [3, 20] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<2x8x16x1xf32>, tensor<20xf32>, tensor<1x20x16x1xf32>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_mlp.f32" %{{.*}} ints [3, 20] ins(%{{.*}} : tensor<?x8xf32>, tensor<f32>, tensor<f32>, tensor<2x8x16x1xf32>, tensor<20xf32>, tensor<1x20x16x1xf32>, tensor<f32>, tensor<f32>)
 // CHECK-NOT: hrt.kernel
 hone.param @up : tensor<20x8xf32, #hrt.panels<f32>> = #hone.converted<tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>>
 hone.param @down : tensor<8x20xf32, #hrt.panels<f32>> = #hone.converted<tensor<8x20xf32> = dense<0.0> : tensor<8x20xf32>>
@@ -162,7 +180,7 @@ func.func @sparse_block(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
 
 // Indices and tables; a block of two such layers is one call, and with outliers beside them two.
 // CHECK-LABEL: @codebooks
-// CHECK: hrt.kernel "hone.packed_mlp.codebook.u4" %{{.*}} ints [2, 32] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_mlp.codebook.u4" %{{.*}} ints [2, 32] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.outliers.codebook.u3" %{{.*}} ints [0] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x3x4x16xi8>, tensor<2x4x4x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
 !codes = tensor<32x32xf32, #hrt.panels<#hone.codebook<bits = 4>>>
 !missing = tensor<32x32xf32, #hrt.panels<#hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 80>>>

@@ -56,8 +56,8 @@ func.func @sum_on_gpu(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<32x16xb
 func.func @after_block(%call: !hrt.call, %x: tensor<?x16xf32>, %u: tensor<4x16x16x1xf32>, %d: tensor<2x64x16x1xf32>,
                        %r: tensor<?x32xf32>, %init: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %none = arith.constant dense<0.0> : tensor<f32>
-  %y = hrt.kernel "hone.packed_mlp.f32" %call ints [1, 64] ins(%x, %u, %none, %d, %none, %none : tensor<?x16xf32>,
-      tensor<4x16x16x1xf32>, tensor<f32>, tensor<2x64x16x1xf32>, tensor<f32>, tensor<f32>)
+  %y = hrt.kernel "hone.packed_mlp.f32" %call ints [1, 64] ins(%x, %none, %none, %u, %none, %d, %none, %none : tensor<?x16xf32>,
+      tensor<f32>, tensor<f32>, tensor<4x16x16x1xf32>, tensor<f32>, tensor<2x64x16x1xf32>, tensor<f32>, tensor<f32>)
       outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
   %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
       ins(%r, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pairs of packed layers against sums in double precision over the numbers that packed weights stand for.
+// Feed-forward blocks of packed layers against sums in double precision over the numbers that packed weights stand for.
 
 #include "kernel_tensor.h"
 #include "packed_weight.h"
@@ -16,6 +16,7 @@ struct Case {
   WeightKind kind;
   bool hasOthers = true; // biases and a residual
   Layout layout = Layout::Dense;
+  bool hasGate = false;
 };
 
 constexpr int64_t kGelu = 3;
@@ -42,16 +43,21 @@ protected:
   void check(const Case &test) {
     Tensor x = Tensor({test.rows, test.inputs}, test.layout).randomize(random),
            y({test.rows, test.outputs}, test.layout);
-    Tensor upBias = optional(test, {test.width}), downBias = optional(test, {test.outputs});
+    Tensor gateBias = optional(test, {test.width}), upBias = optional(test, {test.width});
+    Tensor downBias = optional(test, {test.outputs});
     Tensor residual = optional(test, {test.rows, test.outputs});
-    PackedWeight up(test.kind, test.width, test.inputs, random), down(test.kind, test.outputs, test.width, random);
+    PackedWeight gate(test.kind, test.width, test.inputs, random), up(test.kind, test.width, test.inputs, random);
+    PackedWeight down(test.kind, test.outputs, test.width, random);
     std::vector<hone_tensor> operands = {x.view()};
+    append(operands, test, gate, gateBias);
+    if (!test.hasGate)
+      std::fill(operands.begin() + 1, operands.end(), Tensor::absent().view());
     append(operands, test, up, upBias);
     append(operands, test, down, downBias);
     operands.insert(operands.end(), {residual.view(), y.view()});
     run(kernelOf("hone.packed_mlp", test.kind), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
-      Hidden hidden = hiddenOf(test, x, up, upBias, row);
+      Hidden hidden = hiddenOf(test, x, {gate, gateBias}, {up, upBias}, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
         compare(test, hidden, down, test.hasOthers ? downBias.at({n}) + residual.at({row, n}) : 0.0, row, n, y);
     }
@@ -71,20 +77,39 @@ private:
     operands.push_back(bias.view());
   }
 
-  Hidden hiddenOf(const Case &test, const Tensor &x, const PackedWeight &up, const Tensor &bias, int64_t row) {
+  struct Layer {
+    const PackedWeight &weight;
+    const Tensor &bias;
+  };
+
+  /// Output `i` for a row of inputs, and the most that it is off by.
+  static std::pair<double, double> outputOf(const Case &test, const std::vector<double> &inputs,
+                                            const std::vector<double> &errors, const Layer &layer, int64_t i) {
+    double sum = test.hasOthers ? layer.bias.at({i}) : 0, error = 1e-6;
+    for (int64_t k = 0; k < test.inputs; ++k) {
+      sum += inputs[static_cast<size_t>(k)] * layer.weight.at(i, k);
+      error += errors[static_cast<size_t>(k)] * std::abs(layer.weight.at(i, k));
+    }
+    return {sum, error};
+  }
+
+  Hidden hiddenOf(const Case &test, const Tensor &x, const Layer &gate, const Layer &up, int64_t row) {
     Hidden hidden;
     std::vector<double> inputs;
     for (int64_t k = 0; k < test.inputs; ++k)
       inputs.push_back(x.at({row, k}));
     std::vector<double> errors = roundingOf(test.kind.format, inputs);
     for (int64_t i = 0; i < test.width; ++i) {
-      double sum = test.hasOthers ? bias.at({i}) : 0, error = 1e-6;
-      for (int64_t k = 0; k < test.inputs; ++k) {
-        sum += inputs[static_cast<size_t>(k)] * up.at(i, k);
-        error += errors[static_cast<size_t>(k)] * std::abs(up.at(i, k));
+      auto [sum, error] = outputOf(test, inputs, errors, test.hasGate ? gate : up, i);
+      double value = gelu(sum);
+      error *= 1.2; // the activation has slopes up to 1.13
+      if (test.hasGate) {
+        auto [factor, ofFactor] = outputOf(test, inputs, errors, up, i);
+        error = error * (std::abs(factor) + ofFactor) + std::abs(value) * ofFactor;
+        value *= factor;
       }
-      hidden.values.push_back(gelu(sum));
-      hidden.errors.push_back(1.2 * error); // the activation has slopes up to 1.13
+      hidden.values.push_back(value);
+      hidden.errors.push_back(error);
     }
     // What the activation gives is rounded again, with its errors.
     std::vector<double> most;
@@ -104,10 +129,10 @@ private:
       error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << " group " << test.kind.group << " rows " << test.rows
-                    << " inputs " << test.inputs << " width " << test.width << " outputs " << test.outputs << " at "
-                    << row << ", " << n << ": expected " << expected << " ± " << error << ", but got "
-                    << y.at({row, n});
+      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << (test.hasGate ? " with a gate" : "") << " group "
+                    << test.kind.group << " rows " << test.rows << " inputs " << test.inputs << " width " << test.width
+                    << " outputs " << test.outputs << " at " << row << ", " << n << ": expected " << expected << " ± "
+                    << error << ", but got " << y.at({row, n});
   }
 
   Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
@@ -132,7 +157,8 @@ const WeightKind kKinds[] = {
 TEST_P(PackedMlpKernel, NumbersOfRows) {
   for (const WeightKind &kind : kKinds)
     for (int64_t rows : {1, 3, 14, 16, 17, 63, 64, 129, 300})
-      check({rows, 40, 50, 36, kind});
+      for (bool hasGate : {false, true})
+        check({rows, 40, 50, 36, kind, true, Layout::Dense, hasGate});
 }
 
 TEST_P(PackedMlpKernel, RaggedShapes) {
@@ -140,12 +166,20 @@ TEST_P(PackedMlpKernel, RaggedShapes) {
     for (int64_t inputs : {1, 33})
       for (int64_t width : {1, 16, 31, 47, 65})
         for (int64_t outputs : {1, 17, 32})
-          check({140, inputs, width, outputs, kind});
+          for (bool hasGate : {false, true})
+            check({140, inputs, width, outputs, kind, true, Layout::Dense, hasGate});
 }
 
 TEST_P(PackedMlpKernel, MoreRowsThanACacheHolds) {
   for (const WeightKind &kind : kKinds)
-    check({700, 24, 1200, 20, kind});
+    for (bool hasGate : {false, true})
+      check({700, 24, 1200, 20, kind, true, Layout::Dense, hasGate});
+}
+
+// More inputs than a first-level cache holds weights of.
+TEST_P(PackedMlpKernel, ManyInputs) {
+  for (const WeightKind &kind : kKinds)
+    check({130, 700, 80, 40, kind, true, Layout::Dense, /*hasGate=*/true});
 }
 
 TEST_P(PackedMlpKernel, LayoutsAndAbsentOperands) {
@@ -153,7 +187,8 @@ TEST_P(PackedMlpKernel, LayoutsAndAbsentOperands) {
     for (Layout layout : kLayouts)
       for (bool hasOthers : {false, true})
         for (int64_t rows : {5, 150})
-          check({rows, 20, 36, 18, kind, hasOthers, layout});
+          for (bool hasGate : {false, true})
+            check({rows, 20, 36, 18, kind, hasOthers, layout, hasGate});
 }
 
 TEST_P(PackedMlpKernel, Empty) {
@@ -162,6 +197,7 @@ TEST_P(PackedMlpKernel, Empty) {
     check({200, 8, 8, 0, kind});
     check({200, 0, 8, 8, kind});
     check({200, 8, 0, 8, kind});
+    check({200, 8, 0, 8, kind, true, Layout::Dense, /*hasGate=*/true});
   }
 }
 

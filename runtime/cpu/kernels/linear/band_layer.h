@@ -148,24 +148,30 @@ template <typename Engine> struct BandBlocks {
   typename Engine::Sums *sums;
 };
 
-/// Multiplies blocks with a slice of a unit's inputs; `sink` takes the sums after the last slice.
+/// Multiplies blocks with a slice of a unit's inputs; `sink` takes the sums after the last slice. So many inputs at a time that their
+/// weights stay in the first-level cache while all blocks pass by.
 template <typename Engine, typename Sink>
-void multiplyUnit(typename Engine::Worker &worker, const BandDivision &division, int64_t unit, int64_t step,
-                  int64_t steps, const BandBlocks<Engine> &blocks, const Sink &sink) {
+void multiplyUnit(const Engine &engine, typename Engine::Worker &worker, const BandDivision &division, int64_t unit,
+                  int64_t step, int64_t steps, const BandBlocks<Engine> &blocks, const Sink &sink) {
   int64_t panel = unit * division.unitPanels, panels = division.panelsOf(unit);
-  bool isLast = step + steps == division.steps;
-  worker.select(panel, panels, step, steps);
-  for (int64_t i = 0; i < blocks.count; ++i) {
-    int64_t row = (blocks.first + i) * division.blockRows, rows = division.rowsOf(blocks.first + i);
-    const uint8_t *x = blocks.x + i * blocks.blockBytes;
-    if (isLast)
-      worker.multiply(x, rows, {i, blocks.count}, step != 0, blocks.sums[i], sink.ahead(row, rows, panel, panels));
-    else
-      worker.multiply(x, rows, {i, blocks.count}, step != 0, blocks.sums[i], NothingAhead());
+  int64_t pieces = blocks.count == 1 ? 1 : larger(ceilDivide(steps, Engine::kNearSteps), 1);
+  int64_t some = larger(ceilDivide(steps, pieces), 1); // without inputs sums are zeros
+  for (int64_t near = 0; near < larger(steps, 1); near += some) {
+    int64_t count = smaller(some, steps - near);
+    bool isLast = step + near + count == division.steps;
+    worker.select(panel, panels, step + near, count);
+    for (int64_t i = 0; i < blocks.count; ++i) {
+      int64_t row = (blocks.first + i) * division.blockRows, rows = division.rowsOf(blocks.first + i);
+      const uint8_t *x = blocks.x + i * blocks.blockBytes + engine.blockBytes(division.blockRows, near);
+      if (!isLast) {
+        worker.multiply(x, rows, {i, blocks.count}, step + near != 0, blocks.sums[i], NothingAhead());
+        continue;
+      }
+      worker.multiply(x, rows, {i, blocks.count}, step + near != 0, blocks.sums[i],
+                      sink.ahead(row, rows, panel, panels));
+      sink.write(row, rows, panel, panels, blocks.sums[i]);
+    }
   }
-  for (int64_t i = 0; isLast && i < blocks.count; ++i)
-    sink.write((blocks.first + i) * division.blockRows, division.rowsOf(blocks.first + i), panel, panels,
-               blocks.sums[i]);
 }
 
 template <typename Engine> class BandLayer {
@@ -206,7 +212,7 @@ private:
       int64_t end = smaller(unit + division.groupUnits, division.units);
       for (; unit < end; ++unit) {
         typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + unit * division.bandBlocks() + first;
-        multiplyUnit<Engine>(worker, division, unit, step, steps,
+        multiplyUnit<Engine>(engine, worker, division, unit, step, steps,
                              {band + first, smaller(division.partBlocks, blocks - first),
                               converted.data() + first * blockBytes, blockBytes, sums},
                              outputs);

@@ -1,8 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Two layers with an activation between them, for many rows. A thread takes as many rows as its second-level cache holds through
-// both, a slice of what is between them at a time: it is converted from the registers that finish it, and never goes to memory.
+// A feed-forward block for many rows: one layer with an activation, or a gate with one times a layer, and a layer of that. A thread
+// takes as many rows as its second-level cache holds through all, a slice of what is between them at a time: it is converted from
+// the registers that finish it, and never goes to memory.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
@@ -11,16 +12,23 @@
 
 namespace {
 
+/// What finishes the rows of a block: those of the gate, which has an activation, of the layer beside it, and of y. Without a gate
+/// the activation is the layer's.
+struct MlpEpilogues {
+  Epilogue gate, hidden, output;
+};
+
 template <typename Engine> class BandMlp {
 public:
-  /// `width`: outputs of the first layer.
-  BandMlp(const hone_tensor &x, const Engine &up, int64_t width, const Engine &down, const hone_tensor &target,
-          const Epilogue &hidden, const Epilogue &epilogue)
-      : x(x), up(up), down(down), upRows(divide(up, countRows(target))), downRows(divide(down, countRows(target))),
+  /// `gate` is null where there is none; `width`: outputs of the first layer.
+  BandMlp(const hone_tensor &x, const Engine *gate, const Engine &up, int64_t width, const Engine &down,
+          const hone_tensor &target, const MlpEpilogues &epilogues)
+      : x(x), gate(gate), up(up), down(down), upRows(divide(up, countRows(target))),
+        downRows(divide(down, countRows(target))),
         slices(larger(ceilDivide(upRows.units, kSliceInputs / kUnitInputs), 1)),
         sliceUnits(ceilDivide(upRows.units, slices)), xBytes(up.blockBytes(upRows.blockRows, up.steps)),
         hiddenBytes(down.blockBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
-        hidden(hidden), outputs(target, epilogue) {}
+        epilogues(epilogues), outputs(target, epilogues.output) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
@@ -29,13 +37,13 @@ public:
     int64_t parts = ceilDivide(upRows.blocks, partBlocks);
 #pragma omp parallel
     {
-      typename Engine::Worker upWorker(up, upRows), downWorker(down, downRows);
+      typename Engine::Worker gateWorker(gate ? *gate : up, upRows), upWorker(up, upRows), downWorker(down, downRows);
       Part part(*this);
 #pragma omp for schedule(dynamic)
       for (int64_t index = 0; index < parts; ++index) {
         part.begin(index * partBlocks);
         for (int64_t slice = 0; slice < slices; ++slice)
-          runSlice(part, slice, upWorker, downWorker);
+          runSlice(part, slice, gateWorker, upWorker, downWorker);
       }
       BandOutputs::order();
     }
@@ -62,15 +70,17 @@ private:
   }
 
   int64_t choosePart() const {
-    int64_t blockBytes = xBytes + hiddenBytes + (1 + downRows.units) * static_cast<int64_t>(sizeof(Sums));
+    int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
     int64_t wanted = smaller(larger(kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
     return ceilDivide(upRows.blocks, ceilDivide(upRows.blocks, wanted));
   }
 
-  /// The rows that a thread works on: converted inputs of both layers, sums of a unit of the first and of all units of the second.
+  /// The rows that a thread works on: converted inputs of x and of what is between, sums of a unit of the gate and of the first, and of all units of
+  /// the last.
   struct Part {
     explicit Part(const BandMlp &mlp)
-        : mlp(mlp), x(mlp.partBlocks * mlp.xBytes), hidden(mlp.partBlocks * mlp.hiddenBytes), upSums(mlp.partBlocks),
+        : mlp(mlp), x(mlp.partBlocks * mlp.xBytes), hidden(mlp.partBlocks * mlp.hiddenBytes),
+          gateSums(mlp.gate ? mlp.partBlocks : 0), upSums(mlp.partBlocks),
           downSums(mlp.partBlocks * mlp.downRows.units) {}
 
     void begin(int64_t block) {
@@ -83,25 +93,36 @@ private:
 
     const BandMlp &mlp;
     Scratch<uint8_t> x, hidden;
-    Scratch<Sums> upSums, downSums;
+    Scratch<Sums> gateSums, upSums, downSums;
     int64_t first = 0, count = 0;
   };
 
-  void runSlice(const Part &part, int64_t slice, typename Engine::Worker &upWorker,
+  void runSlice(const Part &part, int64_t slice, typename Engine::Worker &gateWorker, typename Engine::Worker &upWorker,
                 typename Engine::Worker &downWorker) const {
     int64_t firstUnit = slice * sliceUnits, endUnit = smaller(firstUnit + sliceUnits, upRows.units);
     int64_t step = firstUnit * kUnitSteps, steps = (slice + 1 == slices ? down.steps : endUnit * kUnitSteps) - step;
+    auto blocks = [&](const Scratch<uint8_t> &inputs, int64_t bytes, Sums *sums) {
+      return BandBlocks<Engine>{part.first, part.count, inputs.data(), bytes, sums};
+    };
     Hidden sink = {*this, part, firstUnit * Engine::kPanels, steps};
-    for (int64_t unit = firstUnit; unit < endUnit; ++unit)
-      multiplyUnit<Engine>(upWorker, upRows, unit, 0, up.steps,
-                           {part.first, part.count, part.x.data(), xBytes, part.upSums.data()}, sink);
+    for (int64_t unit = firstUnit; unit < endUnit; ++unit) {
+      if (gate)
+        multiplyUnit(*gate, gateWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.gateSums.data()),
+                     KeptSums());
+      multiplyUnit(up, upWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
+    }
     for (int64_t unit = 0; unit < downRows.units; ++unit)
-      multiplyUnit<Engine>(
-          downWorker, downRows, unit, step, steps,
-          {part.first, part.count, part.hidden.data(), hiddenBytes, part.downSums.data() + unit * partBlocks}, outputs);
+      multiplyUnit(down, downWorker, downRows, unit, step, steps,
+                   blocks(part.hidden, hiddenBytes, part.downSums.data() + unit * partBlocks), outputs);
   }
 
-  /// Finished sums of the first layer as converted inputs of the second.
+  /// Sums of the gate stay where they are.
+  struct KeptSums {
+    NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
+    void write(int64_t, int64_t, int64_t, int64_t, const Sums &) const {}
+  };
+
+  /// Finished sums of the first layer as converted inputs of the last.
   struct Hidden {
     const BandMlp &mlp;
     const Part &part;
@@ -110,24 +131,41 @@ private:
     NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
 
     void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
-      uint8_t *block = part.hidden.data() + (row / mlp.upRows.blockRows - part.first) * mlp.hiddenBytes;
+      int64_t index = row / mlp.upRows.blockRows - part.first;
+      uint8_t *block = part.hidden.data() + index * mlp.hiddenBytes;
       int64_t width = mlp.width - panel * kLanes;
-      RowEpilogue of = mlp.hidden.at(row, panel * kLanes); // the same for all rows
-      withActivation(mlp.hidden.activationNumber(), [&](auto known) {
-        mlp.down.convertSums(block, count, panel - firstPanel, panels, steps, [&](int64_t r, int64_t p) {
-          return of.apply<known.kNumber>(sums.at(p, r), p * kLanes, width - p * kLanes);
+      auto convert = [&](auto finish) {
+        mlp.down.convertSums(block, count, panel - firstPanel, panels, steps,
+                             [&](int64_t r, int64_t p) { return finish(r, p, p * kLanes, width - p * kLanes); });
+      };
+      RowEpilogue of = mlp.epilogues.hidden.at(row, panel * kLanes); // the same for all rows
+      if (mlp.gate) {
+        const Sums &gateSums = part.gateSums.data()[index];
+        RowEpilogue ofGate = mlp.epilogues.gate.at(row, panel * kLanes);
+        withActivation(mlp.epilogues.gate.activationNumber(), [&](auto known) {
+          convert([&](int64_t r, int64_t p, int64_t column, int64_t columns) {
+            return ofGate.apply<known.kNumber>(gateSums.at(p, r), column, columns) *
+                   of.apply<kIdentity>(sums.at(p, r), column, columns);
+          });
         });
-      });
+      } else {
+        withActivation(mlp.epilogues.hidden.activationNumber(), [&](auto known) {
+          convert([&](int64_t r, int64_t p, int64_t column, int64_t columns) {
+            return of.apply<known.kNumber>(sums.at(p, r), column, columns);
+          });
+        });
+      }
       if (panel + panels == mlp.upRows.panels)
         mlp.down.clearInputs(block, count, (panel + panels - firstPanel) * kLanes, steps);
     }
   };
 
   const hone_tensor &x;
+  const Engine *gate;
   const Engine &up, &down;
   BandDivision upRows, downRows;
   int64_t slices, sliceUnits, xBytes, hiddenBytes, partBlocks, width;
-  const Epilogue &hidden;
+  const MlpEpilogues &epilogues;
   BandOutputs outputs;
 };
 
@@ -143,42 +181,51 @@ inline hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
   return tensor;
 }
 
-/// A call's operands and attributes, as kernels.h lists them: x, up, up_bias, down, down_bias, residual, y, with `planes` operands
-/// for a weight; ints begin {activation, I}.
-struct PairCall {
+/// A call's operands and attributes, as kernels.h lists them: x, gate, gate_bias, up, up_bias, down, down_bias, residual, y, with
+/// `planes` operands for a weight; ints begin {activation, I}.
+struct MlpCall {
   hone_tensor x, residual, y, none = {};
-  const hone_tensor *up, *down; // first planes
+  const hone_tensor *gate, *up, *down; // first planes; of the gate null where it is absent
   int64_t width;
-  Epilogue hidden, epilogue;
+  Row upBias;
+  MlpEpilogues epilogues;
 
-  PairCall(const hone_tensor *operands, const int64_t *ints, int64_t planes)
-      : x(withRowAxis(operands[0])), residual(withRowAxis(operands[3 + 2 * planes])),
-        y(withRowAxis(operands[4 + 2 * planes])), up(operands + 1), down(up + planes + 1), width(ints[1]),
-        hidden(vectorOf(up[planes]), none, none, ints[0]), epilogue(vectorOf(down[planes]), none, residual, kIdentity) {
-  }
-  PairCall(const PairCall &) = delete; // epilogues refer to what is here
-  PairCall &operator=(const PairCall &) = delete;
+  MlpCall(const hone_tensor *operands, const int64_t *ints, int64_t planes)
+      : x(withRowAxis(operands[0])), residual(withRowAxis(operands[4 + 3 * planes])),
+        y(withRowAxis(operands[5 + 3 * planes])), gate(isAbsent(operands[1]) ? nullptr : operands + 1),
+        up(operands + planes + 2), down(up + planes + 1), width(ints[1]), upBias(vectorOf(up[planes])),
+        epilogues{{vectorOf(operands[1 + planes]), none, none, ints[0]},
+                  {upBias, none, none, gate ? int64_t{kIdentity} : ints[0]},
+                  {vectorOf(down[planes]), none, residual, kIdentity}} {}
+  MlpCall(const MlpCall &) = delete; // epilogues refer to what is here
+  MlpCall &operator=(const MlpCall &) = delete;
 };
 
-/// Runs both layers. `withEngines(body)` calls `body(up, down)` with engines for many rows, if there are; where there are none or
-/// they do not pay, `runLayer(x, weight, y, epilogue)` runs one layer after the other.
+/// Runs the block. `withEngines(body)` calls `body(make)`, which makes the engine of a weight's planes for many rows, if there is one;
+/// where there is none or it does not pay, `runLayer(x, weight, y, epilogue)` runs one layer after the other.
 template <typename WithEngines, typename RunLayer>
-void runPair(const PairCall &call, WithEngines withEngines, RunLayer runLayer) {
+void runMlpCall(const MlpCall &call, WithEngines withEngines, RunLayer runLayer) {
   if (isAbsent(call.y))
     return;
   bool isDone = false;
-  withEngines([&](const auto &up, const auto &down) {
-    BandMlp<__remove_cvref(decltype(up))> mlp(call.x, up, call.width, down, call.y, call.hidden, call.epilogue);
+  withEngines([&](auto make) {
+    auto up = make(call.up), down = make(call.down), gate = make(call.gate ? call.gate : call.up);
+    BandMlp<decltype(up)> mlp(call.x, call.gate ? &gate : nullptr, up, call.width, down, call.y, call.epilogues);
     isDone = mlp.pays();
     if (isDone)
       mlp.run();
   });
   if (isDone)
     return;
-  Scratch<float> memory(countRows(call.y) * call.width);
-  hone_tensor hidden = matrixOf(memory.data(), countRows(call.y), call.width);
-  runLayer(call.x, call.up, hidden, call.hidden);
-  runLayer(hidden, call.down, call.y, call.epilogue);
+  int64_t rows = countRows(call.y), size = rows * call.width;
+  Scratch<float> memory(size), gateMemory(call.gate ? size : 0);
+  hone_tensor hidden = matrixOf(memory.data(), rows, call.width), factor = call.none;
+  if (call.gate) {
+    factor = matrixOf(gateMemory.data(), rows, call.width);
+    runLayer(call.x, call.gate, factor, call.epilogues.gate);
+  }
+  runLayer(call.x, call.up, hidden, {call.upBias, factor, call.none, call.epilogues.hidden.activationNumber()});
+  runLayer(hidden, call.down, call.y, call.epilogues.output);
 }
 
 } // namespace

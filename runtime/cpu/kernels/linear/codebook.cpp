@@ -73,17 +73,18 @@ template <typename Indices> void runWithOutliers(const hone_tensor *operands, co
 
 template <typename Indices> void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
   using Weight = CodebookWeight<Indices>;
-  PairCall call(operands, ints, /*planes=*/2);
+  MlpCall call(operands, ints, /*planes=*/2);
   // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
   constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % Weight::kStepInputs == 0;
   auto withEngines = [&](const auto &body) {
     if constexpr (areSteps)
-      withEngine<Weight>(countRows(call.y), [&](auto make) { body(make(Weight(call.up)), make(Weight(call.down))); });
+      withEngine<Weight>(countRows(call.y),
+                         [&](auto make) { body([&](const hone_tensor *planes) { return make(Weight(planes)); }); });
   };
-  runPair(call, withEngines,
-          [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
-            runLayer<Indices>(from, Weight(planes), to, epilogue);
-          });
+  runMlpCall(call, withEngines,
+             [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+               runLayer<Indices>(from, Weight(planes), to, epilogue);
+             });
 }
 
 /// Indices for layers of experts.

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed f32, f16 and bf16 weights, and pairs of them.
+// Linear layers with packed f32, f16 and bf16 weights, and feed-forward blocks of them.
 
 #include "../expert_kernels.h"
 #include "../kernels.h"
@@ -108,14 +108,15 @@ template <typename Format> void runDense(const hone_tensor *operands, const int6
 
 /// Operands and attributes as kernels.h lists them.
 template <typename Format> void runMlp(const hone_tensor *operands, const int64_t *ints) {
-  PairCall call(operands, ints, /*planes=*/1);
+  MlpCall call(operands, ints, /*planes=*/1);
   auto withEngines = [&](const auto &body) {
-    withEngine<Format>(countRows(call.y), [&](auto make) { body(make(*call.up), make(*call.down)); });
+    withEngine<Format>(countRows(call.y),
+                       [&](auto make) { body([&](const hone_tensor *weight) { return make(*weight); }); });
   };
-  runPair(call, withEngines,
-          [&](const hone_tensor &from, const hone_tensor *weight, const hone_tensor &to, const Epilogue &epilogue) {
-            runLayer<Format>(from, *weight, to, epilogue);
-          });
+  runMlpCall(call, withEngines,
+             [&](const hone_tensor &from, const hone_tensor *weight, const hone_tensor &to, const Epilogue &epilogue) {
+               runLayer<Format>(from, *weight, to, epilogue);
+             });
 }
 
 /// Floats for layers of experts.

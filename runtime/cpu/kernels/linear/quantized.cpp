@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8, 4, 3 and 2 bits, and pairs of them.
+// Linear layers with packed weights of 8, 4, 3 and 2 bits, and feed-forward blocks of them.
 
 #include "../expert_kernels.h"
 #include "../kernels.h"
@@ -67,24 +67,23 @@ template <typename Levels> void runWithOutliers(const hone_tensor *operands, con
 
 /// Operands and attributes as kernels.h lists them.
 template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
-  PairCall call(operands, ints, /*planes=*/3);
+  MlpCall call(operands, ints, /*planes=*/3);
   auto operandOf = [ints](const hone_tensor *planes) {
     return QuantizedOperand{{planes[0], planes[1], planes[2], ints[2]}, ints[3], ints[4] != 0};
   };
   auto withEngines = [&](const auto &body) {
 #ifdef __AMX_TILE__
-    using Engine = TileEngine<UnpackedWeights<Levels>>;
-    QuantizedOperand up = operandOf(call.up), down = operandOf(call.down);
-    if (int64_t rows = countRows(call.y); up.unpacks(kFewestUnpackedRows<Levels>, rows))
-      body(Engine(UnpackedWeights<Levels>(up.weight), rows), Engine(UnpackedWeights<Levels>(down.weight), rows));
+    using Weights = UnpackedWeights<Levels>;
+    if (int64_t rows = countRows(call.y); operandOf(call.up).unpacks(kFewestUnpackedRows<Levels>, rows))
+      body([&](const hone_tensor *planes) { return TileEngine<Weights>(Weights(operandOf(planes).weight), rows); });
 #else
     (void)body;
 #endif
   };
-  runPair(call, withEngines,
-          [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
-            runLayer<Levels>(from, operandOf(planes), to, epilogue);
-          });
+  runMlpCall(call, withEngines,
+             [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+               runLayer<Levels>(from, operandOf(planes), to, epilogue);
+             });
 }
 
 /// Levels for layers of experts; ints are {group, bits, at_least}.

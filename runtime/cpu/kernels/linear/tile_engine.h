@@ -84,6 +84,8 @@ private:
 template <typename Weights> class TileEngine {
 public:
   static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
+  /// Steps whose weights, and the activations that pass by, leave a first-level cache of 48 KiB room.
+  static constexpr int64_t kNearSteps = 10;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }

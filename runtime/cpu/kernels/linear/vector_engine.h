@@ -43,6 +43,7 @@ public:
   using Target = typename Weights::Target;
   static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
   static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
+  static constexpr int64_t kNearSteps = INT64_MAX; // products wait for arithmetic
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
