@@ -68,6 +68,7 @@ def Hrt_KernelOp : Hrt_Op<"kernel", [AttrSizedOperandSegments, DestinationStyleO
   let description = [{
     *Meaning.* Calls the kernel `name` with the inputs, then the outputs, as its operands, and `ints` and `floats` as its
     attributes; the loader picks the variant for the machine. The kernel overwrites its outputs and reads nothing of them.
+    Outputs that are tensors come before those that are memory.
 
     *Example.*
     ```mlir
@@ -108,13 +109,27 @@ def Hrt_StateAppendOp : Hrt_StateOp<"state_append"> {
 def Hrt_StateViewOp : Hrt_StateOp<"state_view"> {
   let summary = "what a slot of the session's state holds";
   let description = [{
-    *Meaning.* Views slot number `slot` as it was before this call.
+    *Meaning.* Views slot number `slot` as it is: with what this call has appended so far.
 
     *Example.* `%past = hrt.state_view %call[0] : tensor<1x4x?x32xf32>`
   }];
   let arguments = (ins Hrt_CallType:$call, I64Attr:$slot);
   let results = (outs Hrt_Buffer:$all);
   let assemblyFormat = "$call `[` $slot `]` attr-dict `:` type($all)";
+}
+
+def Hrt_StateExtendOp : Hrt_Op<"state_extend", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "room for fresh positions of a slot of the session's state";
+  let description = [{
+    *Meaning.* Extends slot number `slot` along its axis and views the positions that are new, of the run-time `sizes`, one for each
+    dynamic dimension of the result. Whoever asks writes all of them before anything reads the slot. On a device only.
+
+    *Example.* `%room = hrt.state_extend %call[0](%n) : memref<1x4x?x32xf32, strided<[?, ?, ?, ?], offset: ?>>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$slot, Variadic<Index>:$sizes);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$call `[` $slot `]` `(` $sizes `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Hrt_StateLengthOp : Hrt_Op<"state_length", [Pure]> {

@@ -174,6 +174,11 @@ bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tens
   return slot && assign(slot->append(fresh, state->length()), all);
 }
 
+bool CallContext::extendState(int64_t index, std::span<const int64_t> sizes, hone_tensor &fresh) {
+  Slot *slot = findSlot(index);
+  return slot && assign(slot->extend(sizes, state->length()), fresh);
+}
+
 bool CallContext::viewState(int64_t index, hone_tensor &all) {
   Slot *slot = findSlot(index);
   return slot && assign(slot->view(state->length(), symbols), all);

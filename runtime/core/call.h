@@ -59,8 +59,9 @@ public:
   bool placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots);
   /// Memory of an output, or null with the reason recorded.
   void *createOutput(int64_t index, int64_t rank, const int64_t *sizes);
-  /// These three are false with the reason recorded.
+  /// These four are false with the reason recorded.
   bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
+  bool extendState(int64_t slot, std::span<const int64_t> sizes, hone_tensor &fresh);
   bool viewState(int64_t slot, hone_tensor &all);
   bool observe(int64_t site, const hone_tensor &values);
 

@@ -74,6 +74,11 @@ void serviceFetch(hone_call *call, void *host, const void *device, uint64_t byte
     CallContext::of(call).leave();
 }
 
+void serviceStateExtend(hone_call *call, int64_t slot, int64_t rank, const int64_t *sizes, hone_tensor *fresh) {
+  if (!CallContext::of(call).extendState(slot, {sizes, static_cast<size_t>(rank)}, *fresh))
+    CallContext::of(call).leave();
+}
+
 const Service kServices[] = {
     {"hone_rt_device_weights", reinterpret_cast<void *>(&serviceWeights)},
     {"hone_rt_device_input", reinterpret_cast<void *>(&serviceInput)},
@@ -84,6 +89,7 @@ const Service kServices[] = {
     {"hone_rt_launch", reinterpret_cast<void *>(&serviceLaunch)},
     {"hone_rt_device_copy", reinterpret_cast<void *>(&serviceDeviceCopy)},
     {"hone_rt_upload", reinterpret_cast<void *>(&serviceUpload)},
+    {"hone_rt_state_extend", reinterpret_cast<void *>(&serviceStateExtend)},
     {"hone_rt_fetch", reinterpret_cast<void *>(&serviceFetch)},
 };
 

@@ -30,11 +30,10 @@ absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, cons
 
 } // namespace
 
-absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
-  std::span<const int64_t> given = sizesOf(fresh);
+absl::Status Slot::adoptSizes(hone_dtype dtype, std::span<const int64_t> given) {
   // What is kept in blocks comes as f32, whatever it is rounded to.
   hone_dtype elements = info->layout == io::StateLayout::Rows ? info->dtype : HONE_F32;
-  bool fits = fresh.dtype == elements && given.size() == info->shape.size();
+  bool fits = dtype == elements && given.size() == info->shape.size();
   for (size_t axis = 0; fits && axis < given.size(); ++axis) {
     if (info->appendAxis == static_cast<int64_t>(axis))
       continue;
@@ -44,7 +43,7 @@ absl::Status Slot::adoptSizes(const hone_tensor &fresh) {
   if (!fits)
     return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
                    sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
-                   io::dtypeName(static_cast<hone_dtype>(fresh.dtype)), " ", io::shapeText(given));
+                   io::dtypeName(dtype), " ", io::shapeText(given));
   if (sizes.empty())
     setSizes({given.begin(), given.end()});
   if (writer && !writer->isSupported())
@@ -110,7 +109,7 @@ absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
 }
 
 absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t length) {
-  HONE_RETURN_IF_ERROR(adoptSizes(fresh));
+  HONE_RETURN_IF_ERROR(adoptSizes(static_cast<hone_dtype>(fresh.dtype), sizesOf(fresh)));
   if (!grows()) {
     HONE_RETURN_IF_ERROR(replace(fresh));
     return replacement->view;
@@ -120,6 +119,17 @@ absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t lengt
   HONE_RETURN_IF_ERROR(write(fresh, used));
   pending += count;
   return viewOf(used + count);
+}
+
+absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, int64_t length) {
+  if (!grows() || info->layout != io::StateLayout::Rows)
+    return invalid("cannot extend state '", info->name, "': it does not grow by rows");
+  HONE_RETURN_IF_ERROR(adoptSizes(info->dtype, fresh));
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t used = length + pending, count = fresh[axis];
+  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
+  pending += count;
+  return sliceOf(buffer.view, axis, used, count);
 }
 
 absl::Status Slot::replace(const hone_tensor &fresh) {

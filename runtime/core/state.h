@@ -27,6 +27,9 @@ public:
   /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
 
+  /// The room for positions of these sizes behind them, which the caller writes. Of a slot that grows and is kept in rows.
+  absl::StatusOr<hone_tensor> extend(std::span<const int64_t> fresh, int64_t length);
+
   /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is
   /// replaced as a whole begins as zeros.
   absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
@@ -41,7 +44,7 @@ public:
   void forget();
 
 private:
-  absl::Status adoptSizes(const hone_tensor &fresh);
+  absl::Status adoptSizes(hone_dtype dtype, std::span<const int64_t> given);
   void setSizes(std::vector<int64_t> first);
   absl::Status makeRoom(int64_t positions, int64_t used);
   absl::Status replace(const hone_tensor &fresh);

@@ -5,6 +5,7 @@
 
 #include "core/call.h"
 #include "cuda/queue.h"
+#include "cuda/tensor_map.h"
 
 namespace hone::rt::cuda {
 namespace {
@@ -28,6 +29,13 @@ public:
 
   void release(void *memory) override { queue().release(memory); }
 
+  hone::cuda::TensorMap mapOf(const hone::cuda::TensorBox &box) override {
+    hone::cuda::TensorMap map;
+    if (!encode(box, map))
+      context().leave();
+    return map;
+  }
+
   hone::cuda::DeviceLimits limits() const override {
     const Properties &gpu = queue().context().properties();
     return {gpu.capability, gpu.multiprocessors, static_cast<int32_t>(gpu.sharedBytes)};
@@ -47,6 +55,14 @@ private:
   void *allocate(uint64_t bytes) {
     absl::StatusOr<void *> memory = queue().allocate(bytes);
     return succeeded(memory.status()) ? *memory : nullptr;
+  }
+
+  bool encode(const hone::cuda::TensorBox &box, hone::cuda::TensorMap &map) {
+    absl::StatusOr<hone::cuda::TensorMap> encoded = encodeTensorMap(queue().context(), box);
+    if (!succeeded(encoded.status()))
+      return false;
+    map = *encoded;
+    return true;
   }
 
   hone_call *call = nullptr;

@@ -97,33 +97,36 @@ absl::Status StepGraph::enqueue(std::vector<Work> &step) {
   return absl::OkStatus();
 }
 
-/// Nodes come in the order in which they were captured, which is checked as far as their types tell.
-absl::Status StepGraph::findNodes(const std::vector<Work> &step) {
-  const Driver &driver = context.driver();
+/// The node of what was captured last: all that what comes next depends on.
+absl::StatusOr<CUgraphNode> StepGraph::latestNode() {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode *captured = nullptr;
   size_t count = 0;
-  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, nullptr, &count), "read the graph of a step"));
-  nodes.resize(count);
-  HONE_RETURN_IF_ERROR(context.check(driver.cuGraphGetNodes(graph, nodes.data(), &count), "read the graph of a step"));
-  bool isExpected = count == step.size();
-  for (size_t i = 0; isExpected && i < count; ++i) {
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
-    HONE_RETURN_IF_ERROR(context.check(driver.cuGraphNodeGetType(nodes[i], &type), "read the graph of a step"));
-    isExpected = type == (step[i].kind == Work::Kind::Kernel ? CU_GRAPH_NODE_TYPE_KERNEL : CU_GRAPH_NODE_TYPE_MEMCPY);
+  HONE_RETURN_IF_ERROR(context.check(
+      context.driver().cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &captured, nullptr, &count),
+      "record a step"));
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
+    return absl::InternalError(cat("cannot record a step: work of one stream has ", count, " ends"));
+  return *captured;
+}
+
+absl::Status StepGraph::capture(std::vector<Work> &step) {
+  for (Work &work : step) {
+    HONE_RETURN_IF_ERROR(enqueue(work));
+    HONE_ASSIGN_OR_RETURN(CUgraphNode node, latestNode());
+    nodes.push_back(node);
   }
-  return isExpected ? absl::OkStatus()
-                    : absl::InternalError(cat("the graph of a step of ", step.size(), " has ", count, " other nodes"));
+  return absl::OkStatus();
 }
 
 absl::Status StepGraph::build(std::vector<Work> &step) {
   const Driver &driver = context.driver();
   HONE_RETURN_IF_ERROR(
       context.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record a step"));
-  absl::Status status = enqueue(step);
+  absl::Status status = capture(step);
   HONE_RETURN_IF_ERROR(context.check(driver.cuStreamEndCapture(stream, &graph), "record a step"));
   HONE_RETURN_IF_ERROR(status);
-  HONE_RETURN_IF_ERROR(
-      context.check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0), "prepare the graph of a step"));
-  return findNodes(step);
+  return context.check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0), "prepare the graph of a step");
 }
 
 /// Gives the graph's kernels the arguments and grids of `step`.

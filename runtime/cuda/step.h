@@ -47,7 +47,8 @@ private:
   absl::Status enqueue(std::vector<Work> &step);
   absl::Status enqueue(Work &work);
   absl::Status build(std::vector<Work> &step);
-  absl::Status findNodes(const std::vector<Work> &step);
+  absl::Status capture(std::vector<Work> &step);
+  absl::StatusOr<CUgraphNode> latestNode();
   absl::Status change(std::vector<Work> &step);
   void clear();
 

@@ -9,7 +9,6 @@ of test/models; with --zoo those of the shared folder's zoo, which take minutes,
 
 import ctypes
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -73,19 +72,13 @@ def check(path, build, ptxas):
         sessions.check(path, artefact, build / "lib" / "libhone_rt.so", tolerance)
 
 
-def use_emulated_driver(build):
-    """The runtime of this process and of those it starts finds the emulated driver: the loader knows by its name what is open."""
-    folder = (build / "test" / "emulation" / "lib").resolve()
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-    ctypes.CDLL(folder / "libcuda.so.1")
-
-
 def main():
     parser = suite.parser(__doc__)
     parser.add_argument("--zoo", action="store_true", help="add the models of the shared folder's zoo")
     options = parser.parse_args()
     ptxas = find_ptxas()
-    use_emulated_driver(options.build)
+    # The runtime of this process and of those it starts: the loader knows by its name what is open.
+    ctypes.CDLL(suite.use_emulated_driver(options.build) / "libcuda.so.1")
     cases = [(name, path) for name, path in suite.models(own=not options.zoo).items() if options.only in name]
     return suite.run_all(cases, lambda path: check(path, options.build, ptxas), options.jobs)
 

@@ -1,6 +1,7 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""com.microsoft.MoE and QMoE against onnxruntime: a router, and experts that it chooses.
+"""com.microsoft.MoE and QMoE against onnxruntime: a router, and experts that it chooses. On the CPU, and for CUDA on the emulated
+driver (test/emulation).
 
 onnxruntime has gates on the CPU where they lie between the rows of fc1 only; other forms are brought to that one for it.
 """
@@ -24,6 +25,7 @@ INTEGERS = 3e-4
 # the worst of thousands by five of those.
 LEVELS_OF_8_BITS = 8e-2
 BF16 = 3e-2  # 2^-9 in each factor of two layers
+SPLIT = 3e-4  # CUDA: inputs, and with many rows weights, as two numbers of bf16, which err by 2^-16 each, in two layers
 EXPERTS, CHOSEN, WIDTH, HIDDEN = 4, 2, 64, 96
 ROWS = (1, 3, 70)
 
@@ -133,21 +135,26 @@ QUANTIZED = {f"int{bits}-{group}-{form}": dict(bits=bits, group=group, **attribu
 
 
 def cases():
-    for name, arguments in FLOATS.items():
-        yield name, Model(0, **arguments), [], TOLERANCE
-    yield "gate-bf16", Model(0, gate=True), ["--weights=bf16"], BF16
-    yield "halves-f16", Model(0, activation="swiglu", fusion=2), ["--weights=f16"], BF16
-    for name, arguments in QUANTIZED.items():
-        yield name, Model(**arguments), [], LEVELS_OF_8_BITS if name.startswith("int8-32") else INTEGERS
+    for target, floats in (("hone", TOLERANCE), ("cuda", SPLIT)):
+        for name, arguments in FLOATS.items():
+            yield f"{target}-{name}", Model(0, **arguments), target, [], floats
+        yield f"{target}-gate-bf16", Model(0, gate=True), target, ["--weights=bf16"], BF16
+        yield f"{target}-halves-f16", Model(0, activation="swiglu", fusion=2), target, ["--weights=f16"], BF16
+        for name, arguments in QUANTIZED.items():
+            tolerance = LEVELS_OF_8_BITS if name.startswith("int8-32") else INTEGERS
+            yield f"{target}-{name}", Model(**arguments), target, [], tolerance
 
 
-def check(model, flags, tolerance, tools):
+def check(model, target, flags, tolerance, tools):
+    """`target`: the first word of its kernels."""
+    if target == "cuda":
+        flags = [*flags, "--target=cuda", "--chip=sm_80"]
     session = onnxruntime.InferenceSession(model.reference().SerializeToString(), providers=["CPUExecutionProvider"])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         onnx.save(model.proto(), folder / "model.onnx")
         suite.run_tool([tools / "hone", "compile", folder / "model.onnx", "-o", folder / "model.hone", *flags])
-        if '"hone.expert_sum.' not in (folder / "model.hone" / "manifest.json").read_text():
+        if f'"{target}.expert_sum.' not in (folder / "model.hone" / "manifest.json").read_text():
             raise suite.Failure("its experts run on no kernel")
         for rows in ROWS:
             inputs = model.inputs(rows)
@@ -159,6 +166,7 @@ def check(model, flags, tolerance, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
+    suite.use_emulated_driver(options.build)
     chosen = [(name, case) for name, *case in cases() if options.only in name]
     return suite.run_all(chosen, lambda case: check(*case, options.build / "bin"), options.jobs)
 

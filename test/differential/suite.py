@@ -64,6 +64,13 @@ def run_tool(command, threads=1):
     return result.stdout
 
 
+def use_emulated_driver(build):
+    """Tools that are started from now on find the emulated driver of CUDA (test/emulation), whose folder is the result."""
+    folder = (build / "test" / "emulation" / "lib").resolve()
+    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+    return folder
+
+
 def run_cases(cases, check, jobs):
     """Calls check(case) for each (name, case), and yields (name, reason of the failure or None) in their order."""
 

@@ -15,7 +15,7 @@
 #include "hone/runtime/program.h"
 
 /// Version of the services below; the manifest of a program for a device has it as `device.services`.
-#define HONE_DEVICE_SERVICES_VERSION 1
+#define HONE_DEVICE_SERVICES_VERSION 2
 
 /// Where tensors of services and kernels are:
 ///   hone_call.inputs, hone_rt_alloc, hone_rt_arena, hone_rt_output, scalars    the host's memory
@@ -50,6 +50,10 @@
 ///                                                  enqueues a copy of what `host` holds now
 ///   void hone_rt_fetch(hone_call *, void *host, const void *device, uint64_t bytes)
 ///                                                  waits for all that was enqueued, and copies
+///   void hone_rt_state_extend(hone_call *, int64_t slot, int64_t rank, const int64_t *sizes, hone_tensor *fresh)
+///                                                  extends a slot along its axis as hone_rt_state_append does by a tensor of
+///                                                  these sizes, but copies nothing: `fresh` views the new positions, in the
+///                                                  slot's elements, which the program writes
 /// Services that fail end the call as hone_rt_fail does. So does a kernel's fault, which shows at the next wait.
 
 #endif // HONE_RUNTIME_DEVICE_H

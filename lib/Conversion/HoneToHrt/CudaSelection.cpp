@@ -3,7 +3,7 @@
 //
 // The kernels of CUDA: operands and attributes in the order of runtime/cuda/kernels/kernels.h. They read f32, f16 and bf16 alike.
 
-#include "KernelSelection.h"
+#include "CudaSelection.h"
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -22,7 +22,7 @@ static constexpr int64_t kRowBytes = 16;
 /// Inputs that a lane takes at once, the fewest that share a scale, and bits that rows of levels are multiples of.
 static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32, kWordBits = 32;
 
-static bool arePlainFloats(ValueRange values) {
+bool arePlainFloats(ValueRange values) {
   return llvm::all_of(values, [](Value value) {
     if (!value)
       return true;
@@ -48,9 +48,9 @@ static Type getRowType(Value weight) {
   return isAligned ? element : Type();
 }
 
-/// The levels of a weight, beside outliers or alone, that kernels read where they lie, or null: rows of whole words, and groups of a
-/// power of two. They leave activations as they are, which is right unless rounding them is part of what the product means.
-static AffineAttr getLevels(Value weight) {
+/// Rows of whole words, and groups of a power of two. Kernels leave activations as they are, which is right unless rounding them is part
+/// of what the product means.
+AffineAttr getLevels(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto sparse = dyn_cast_or_null<DenseSparseAttr>(type.getEncoding());
   auto affine = dyn_cast_or_null<AffineAttr>(sparse ? sparse.getOf() : type.getEncoding());
@@ -62,8 +62,7 @@ static AffineAttr getLevels(Value weight) {
   return areGroups && inputs % kLaneInputs == 0 ? affine : AffineAttr();
 }
 
-/// The last word of the kernel that reads a weight; empty where none does.
-static std::string getFormat(Value weight) {
+std::string getFormat(Value weight) {
   if (AffineAttr affine = getLevels(weight)) {
     bool hasOutliers = isa<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
     return (hasOutliers ? "outliers.affine" : "affine") + std::to_string(affine.getBits());
@@ -101,7 +100,27 @@ static Choice choose(AttentionOp op) {
           {op.getScale().convertToFloat(), softcap}};
 }
 
+/// Rows of a table that is kept as plain rows, or as levels.
+static Choice choose(EmbeddingOp op) {
+  auto type = op.getTable().getType();
+  if (auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding()); affine && !affine.getTransposed()) {
+    Choice choice{"cuda.embedding.affine",
+                  {op.getIds(), op.getTable()},
+                  {affine.getBits(), affine.getGroup(), affine.getIsSigned()},
+                  {}};
+    if (!affine.getHasZeros())
+      choice.inputs.push_back(/*zeros=*/Value());
+    return choice;
+  }
+  auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
+  Type element = stored ? stored.getType() : type.getElementType();
+  bool isRows = (!type.getEncoding() || (stored && !stored.getTransposed())) && !getFloatName(element).empty();
+  return isRows ? Choice{"cuda.embedding.f32", {op.getIds(), op.getTable()}, {}, {}} : Choice();
+}
+
 static Choice choose(Operation *op) {
+  if (auto embedding = dyn_cast<EmbeddingOp>(op))
+    return choose(embedding);
   if (auto attention = dyn_cast<AttentionOp>(op))
     return choose(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
@@ -145,10 +164,13 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
-  return replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
-    Value mlp = createMlp(b, op, call);
-    return mlp ? mlp : createCall(b, op, call, choose(op));
-  });
+  int64_t appends = selectCudaAppends(entry);
+  return appends + replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
+           if (auto moe = dyn_cast<MoeOp>(op))
+             return createExperts(b, moe, call);
+           Value mlp = createMlp(b, op, call);
+           return mlp ? mlp : createCall(b, op, call, choose(op));
+         });
 }
 
 } // namespace hone

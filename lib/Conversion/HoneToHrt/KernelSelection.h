@@ -18,6 +18,10 @@ int64_t selectKernels(mlir::func::FuncOp entry);
 /// The same with the kernels of CUDA (runtime/cuda/kernels/kernels.h).
 int64_t selectCudaKernels(mlir::func::FuncOp entry);
 
+/// Turns the appends to the state of each attention's keys and values, and rotations before them, into one hrt.kernel of CUDA;
+/// returns how many attentions there were. What is left is for selectCudaKernels.
+int64_t selectCudaAppends(mlir::func::FuncOp entry);
+
 /// Whether `op` has a kernel of the CPU.
 bool hasKernel(AttentionOp op);
 

@@ -68,19 +68,26 @@ struct InputPattern : HrtPattern<hrt::InputOp> {
   }
 };
 
+/// The sizes of a memref, of which `dynamic` has those that are not known, in an array.
+Value writeSizes(Abi &abi, MemRefType type, ValueRange dynamic, SmallVectorImpl<Value> &sizes) {
+  Value array = abi.allocate(8 * std::max<int64_t>(type.getRank(), 1));
+  unsigned next = 0;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    sizes.push_back(type.isDynamicDim(dim) ? dynamic[next++] : abi.integer(type.getDimSize(dim)));
+    abi.store(sizes.back(), array, 8 * dim);
+  }
+  return array;
+}
+
 struct OutputPattern : HrtPattern<hrt::OutputOp> {
   using HrtPattern::HrtPattern;
   LogicalResult matchAndRewrite(hrt::OutputOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Abi abi(rewriter, op.getLoc());
     auto type = cast<MemRefType>(op.getType());
-    Value mark = abi.mark(), array = abi.allocate(8 * std::max<int64_t>(type.getRank(), 1));
+    Value mark = abi.mark();
     SmallVector<Value> sizes;
-    unsigned next = 0;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      sizes.push_back(type.isDynamicDim(dim) ? adaptor.getSizes()[next++] : abi.integer(type.getDimSize(dim)));
-      abi.store(sizes.back(), array, 8 * dim);
-    }
+    Value array = writeSizes(abi, type, adaptor.getSizes(), sizes);
     Value data = call(abi, op, hrt::isOnDevice(type) ? "hone_rt_device_output" : "hone_rt_output", abi.pointer,
                       {adaptor.getCall(), abi.integer(op.getIndex()), abi.integer(type.getRank()), array});
     abi.release(mark);
@@ -217,6 +224,24 @@ struct ViewPattern : StatePattern<hrt::StateViewOp> {
   }
 };
 
+struct ExtendPattern : StatePattern<hrt::StateExtendOp> {
+  using StatePattern::StatePattern;
+  LogicalResult matchAndRewrite(hrt::StateExtendOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Abi abi(rewriter, op.getLoc());
+    auto type = cast<MemRefType>(op.getType());
+    Value mark = abi.mark(), fresh = abi.allocate(sizeof(hone_tensor));
+    SmallVector<Value> sizes;
+    Value array = writeSizes(abi, type, adaptor.getSizes(), sizes);
+    call(abi, op, "hone_rt_state_extend", Type(),
+         {adaptor.getCall(), abi.integer(op.getSlot()), abi.integer(type.getRank()), array, fresh});
+    Value view = readTensor(abi, type, fresh);
+    abi.release(mark);
+    rewriter.replaceOp(op, view);
+    return success();
+  }
+};
+
 struct ObservePattern : HrtPattern<hrt::ObserveOp> {
   using HrtPattern::HrtPattern;
   LogicalResult matchAndRewrite(hrt::ObserveOp op, OpAdaptor adaptor,
@@ -303,8 +328,8 @@ private:
 
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
     populateMemoryPatterns(types, patterns);
-    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ObservePattern,
-                 AssertPattern>(types);
+    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ExtendPattern,
+                 ObservePattern, AssertPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
     patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
     patterns.add<QuestionPattern<hrt::StateWantedOp>>(types, "hone_rt_state_wanted");

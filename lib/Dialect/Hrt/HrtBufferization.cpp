@@ -38,7 +38,7 @@ struct KernelModel : DstBufferizableOpInterfaceExternalModel<KernelModel, Kernel
       }
     KernelOp::create(rewriter, op->getLoc(), TypeRange(), kernel.getCall(), kernel.getNameAttr(), inputs, outputs,
                      kernel.getIntsAttr(), kernel.getFloatsAttr());
-    replaceOpWithBufferizedValues(rewriter, op, outputs);
+    replaceOpWithBufferizedValues(rewriter, op, ArrayRef(outputs).take_front(op->getNumResults()));
     return success();
   }
 };

@@ -40,12 +40,18 @@ void HrtDialect::initialize() {
       >();
 }
 
-LogicalResult OutputOp::verify() {
-  int64_t dynamic = cast<MemRefType>(getType()).getNumDynamicDims();
-  if (static_cast<int64_t>(getSizes().size()) != dynamic)
-    return emitOpError() << "expected " << dynamic << " sizes, one a dynamic dimension, but got " << getSizes().size();
+/// One size a dynamic dimension of the memory that `op` asks for.
+template <typename Op> static LogicalResult verifySizes(Op op) {
+  int64_t dynamic = cast<MemRefType>(op.getType()).getNumDynamicDims();
+  if (static_cast<int64_t>(op.getSizes().size()) != dynamic)
+    return op.emitOpError() << "expected " << dynamic << " sizes, one a dynamic dimension, but got "
+                            << op.getSizes().size();
   return success();
 }
+
+LogicalResult OutputOp::verify() { return verifySizes(*this); }
+
+LogicalResult StateExtendOp::verify() { return verifySizes(*this); }
 
 LogicalResult ArenaOp::verify() {
   if (getSlots().size() != getBytes().size()) // arena C1

@@ -8,6 +8,7 @@
 #define HONE_RUNTIME_CUDA_KERNELS_KERNEL_DEVICE_H
 
 #include "hone/runtime/program.h"
+#include "tensor_map.h"
 
 #include <cstdint>
 #include <span>
@@ -51,6 +52,9 @@ public:
   /// Device memory for what is enqueued until `release`, aligned to 256 bytes, uninitialised.
   virtual void *acquire(uint64_t bytes) = 0;
   virtual void release(void *memory) = 0;
+
+  /// What the copy engine needs to know of a tensor; on sm_90.
+  virtual TensorMap mapOf(const TensorBox &box) = 0;
 
   virtual DeviceLimits limits() const = 0;
 

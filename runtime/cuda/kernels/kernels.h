@@ -43,6 +43,42 @@ void linearOutliersAffine4(hone_call *, const hone_tensor *operands, const int64
 void linearOutliersAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearOutliersAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.expert_groups: ids[..., T] i32 or i64 → groups[E + 1 + rows · T] i32, dense; ints {E}, at most 8192. Choice t of row r is pair
+/// r · T + t. groups[e] is how many pairs chose an expert before e, and the pairs follow from groups[E + 1] on, by expert and in their
+/// order. Pairs with an id outside of [0, E) are left out.
+void expertGroups(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_hidden.f32, .f16, .bf16: x[..., K], groups as above, up, a weight of [E · U, K] of the kernel's type, up_bias[E, U] or
+/// absent, gate, one of [E · I, K] or absent, gate_bias[E, I] or absent → hidden[..., T, I]; ints {activation, fused, E}. For each
+/// pair that groups has, with the number e of its expert:
+///   hidden = act(up · x + up_bias[e]) with rows e · U … of up, where there is neither gate nor fused
+///   hidden = act(gate · x + gate_bias[e]) · (up · x + up_bias[e]) with a gate
+///   fused: U is 2 I. Of an expert's rows, with 1 the first I are its gate and the others its up, with 2 those of even number
+/// The others are not written. Weights are rows that begin at multiples of 16 bytes, K and I are at least 1, and products are those of
+/// cuda.linear. Where experts have more than 32 rows on average, weights that have to be expanded are so for all experts in turn.
+void expertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_sum.f32, .f16, .bf16: hidden[..., T, I], ids[..., T] i32 or i64, weights[..., T], groups of the ids, down, a weight of
+/// [E · N, I] of the kernel's type, down_bias[E, N] or absent → y[..., N]; ints {E}.
+///   y = sum over t, in its order, of weights[t] · (down · hidden[t] + down_bias[e]) with rows e · N … of down, for e = ids[t]
+/// An id outside of [0, E) adds nothing.
+void expertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.expert_hidden.affine8, .affine4, .affine3, .affine2 and cuda.expert_sum of the same: with the weight, scales and zeros of
+/// cuda.linear.affine8 and so on in place of each weight; ints {…, group, signed}.
+void expertHiddenAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] f32 or absent, sinks[Hq] f32 or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or
 /// absent → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none. Dv is at most 512.
@@ -73,6 +109,23 @@ void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *ints, c
 /// The first R ≤ D elements rotate, the rest is copied. Pair i is (x[i], x[i + R/2]), or (x[2i], x[2i+1]) where
 /// interleaved: (a, b) → (a·cos - b·sin, b·cos + a·sin) (Su et al., 2021).
 void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.append.f32: key[B, H, S, D], value[B, H, S, Dv] → key'[B, H, S, D], value'[B, H, S, Dv]: both are copied, in the elements of
+/// what they are copied to.
+void appendF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.rope_append.f32: query[B, Hq, S, D], key[B, Hk, S, D], value[B, Hk, S, Dv], cos[B|1, S, R/2], sin[B|1, S, R/2] →
+/// query'[B, Hq, S, D], key'[B, Hk, S, D], value'[B, Hk, S, Dv]; ints {interleaved}. query' and key' are rotated as cuda.rope.f32
+/// does and may be query and key, value' is copied; all in the elements of what they are written to.
+void ropeAppendF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.embedding.f32: ids[...] i32 or i64, table[V, N] → y[..., N]: row id of the table, from its end where id is negative. An id
+/// outside of -V … V - 1 gives NaN.
+void embeddingF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.embedding.affine: ids[...], values[V, bytes], scales[V, groups], zeros[V, bytes] or absent, which are dense planes of a
+/// #hone.affine that is not transposed → y[..., N]; ints {bits, group, signed}. As cuda.embedding.f32.
+void embeddingAffine(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 } // namespace hone::cuda
 

@@ -77,8 +77,7 @@ HONE_DRIVER_API cuStreamEndCapture(void *handle, Graph **graph) {
     return kStreamCaptureUnjoined;
   auto created = std::make_unique<Graph>();
   created->context = call.context;
-  for (Operation &operation : capture->operations)
-    created->nodes.push_back(std::make_unique<Operation>(std::move(operation)));
+  created->nodes = std::move(capture->operations);
   *graph = keep(call.context->graphs, std::move(created));
   return kSuccess;
 }
@@ -89,6 +88,27 @@ HONE_DRIVER_API cuStreamIsCapturing(void *handle, int *status) {
   if (stream != nullptr)
     *status = !stream->capture ? 0 : stream->capture->invalidated ? 2 : 1;
   return call.status;
+}
+
+HONE_DRIVER_API cuStreamGetCaptureInfo_v3(void *handle, int *status, uint64_t *id, Graph **graph,
+                                          const Operation *const **nodes, const void **edges, size_t *count) {
+  Call call;
+  Stream *stream = call ? call.stream(handle) : nullptr;
+  if (stream == nullptr)
+    return call.status;
+  if (id != nullptr || graph != nullptr || edges != nullptr || nodes == nullptr || count == nullptr)
+    return kNotSupported;
+  *status = !stream->capture ? 0 : stream->capture->invalidated ? 2 : 1;
+  *nodes = nullptr;
+  *count = 0;
+  if (*status != 1)
+    return kSuccess;
+  if (stream->capture->forks.size() > 1) // what was joined is not known by its nodes
+    return kNotSupported;
+  const Capture::Fork &fork = stream->capture->forks[stream];
+  *nodes = &fork.latest;
+  *count = fork.latest != nullptr ? 1 : 0;
+  return kSuccess;
 }
 
 HONE_DRIVER_API cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -199,8 +219,8 @@ HONE_DRIVER_API cuGraphGetNodes(Graph *graph, const void **nodes, size_t *count)
   if (!call || find(call.context->graphs, graph) == nullptr)
     return call ? kInvalidValue : call.status;
   size_t room = nodes != nullptr ? std::min(*count, graph->nodes.size()) : 0;
-  for (size_t i = 0; i < room; ++i)
-    nodes[i] = graph->nodes[i].get();
+  for (size_t i = 0; i < room; ++i) // not as they were recorded: nothing says in which order they come
+    nodes[i] = graph->nodes[graph->nodes.size() - 1 - i].get();
   *count = nodes != nullptr ? room : graph->nodes.size();
   return kSuccess;
 }

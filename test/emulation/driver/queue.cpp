@@ -72,8 +72,10 @@ void runUntil(Stream &stream, uint64_t position) {
 
 void enqueue(Stream &stream, Operation operation) {
   if (stream.capture) {
-    stream.capture->operations.push_back(std::move(operation));
-    ++stream.capture->forks[&stream].operations;
+    stream.capture->operations.push_back(std::make_unique<Operation>(std::move(operation)));
+    Capture::Fork &fork = stream.capture->forks[&stream];
+    ++fork.operations;
+    fork.latest = stream.capture->operations.back().get();
     return;
   }
   Context &context = *stream.context;

@@ -37,7 +37,7 @@ struct Operation {
 /// What streams are recording, instead of doing it.
 struct Capture {
   enum class Mode : int { Global, ThreadLocal, Relaxed };
-  std::vector<Operation> operations;
+  std::vector<std::unique_ptr<Operation>> operations; // which become the nodes of the graph
   Stream *origin = nullptr;
   Mode mode = Mode::Global;
   std::thread::id thread;
@@ -46,6 +46,7 @@ struct Capture {
   struct Fork {
     uint64_t operations = 0;
     uint64_t joined = 0;
+    const Operation *latest = nullptr;
   };
   std::map<Stream *, Fork> forks;
 };

@@ -190,6 +190,95 @@ TEST_P(AttentionParity, NothingToSee) {
   check(none);
 }
 
+/// Queries, keys and values of 16 bits, as models have them, which a device of one multiprocessor does not divide further.
+class ManyQueriesParity : public AttentionParity {
+protected:
+  void SetUp() override {
+    AttentionParity::SetUp();
+    if (device)
+      multiprocessors = device->pretendMultiprocessors(1);
+  }
+  void TearDown() override {
+    if (device)
+      device->pretendMultiprocessors(multiprocessors);
+  }
+
+  void checkTypes(Case test) {
+    for (int32_t type : {HONE_F16, HONE_BF16}) {
+      test.type = test.cacheType = type;
+      device->takeLaunched();
+      check(test);
+      if (device->limits().chip != 90)
+        continue;
+      std::string name = std::string("hopper_") + (type == HONE_F16 ? "f16_" : "bf16_") + std::to_string(test.size);
+      EXPECT_EQ(device->takeLaunched(), std::set<std::string>{name});
+    }
+  }
+
+private:
+  int32_t multiprocessors = 0;
+};
+
+TEST_P(ManyQueriesParity, Prefill) {
+  for (int64_t size : {64, 128})
+    for (int64_t queries : {64, 128, 200})
+      checkTypes({1, 2, 1, queries, queries, size, size});
+}
+
+TEST_P(ManyQueriesParity, ManyTilesOfKeys) {
+  for (int64_t size : {64, 128})
+    for (bool causal : {true, false})
+      checkTypes({1, 1, 1, 70, 700, size, size, causal});
+}
+
+TEST_P(ManyQueriesParity, HeadsAndSequences) {
+  Case test = {2, 4, 2, 130, 140, 64, 64};
+  checkTypes(test);
+  test.layout = Layout::HeadsInside;
+  checkTypes(test);
+}
+
+TEST_P(ManyQueriesParity, Windows) {
+  for (int64_t window : {0, 1, 40, 128, 300})
+    checkTypes({1, 1, 1, 150, 420, 64, 64, true, window});
+  checkTypes({1, 1, 1, 150, 420, 128, 128, false, 100});
+}
+
+TEST_P(ManyQueriesParity, SoftcapSinksRangesAndPrefix) {
+  for (int64_t size : {64, 128}) {
+    Case test = {2, 2, 1, 80, 200, size, size, true, -1, 3, false, false, true, true, true};
+    checkTypes(test);
+    test.window = 50, test.softcap = 0;
+    checkTypes(test);
+  }
+}
+
+TEST_P(ManyQueriesParity, NothingToSee) {
+  Case none = {2, 1, 1, 70, 70, 64, 64, true, -1, 0, false, false, false, true};
+  checkTypes(none);
+  none.window = 0;
+  checkTypes(none);
+}
+
+/// What the kernel does not have goes to the others.
+TEST_P(ManyQueriesParity, OthersAreAsBefore) {
+  auto launchedBy = [&](Case test) {
+    test.type = test.cacheType = HONE_BF16;
+    device->takeLaunched();
+    check(test);
+    std::set<std::string> names = device->takeLaunched();
+    return names.empty() ? "" : *names.begin();
+  };
+  EXPECT_EQ(launchedBy({1, 1, 1, 63, 70, 64, 64}), "flash_bf16_64_4");
+  EXPECT_EQ(launchedBy({1, 1, 1, 64, 70, 96, 96}), "flash_bf16_128_4");
+  EXPECT_EQ(launchedBy({1, 1, 1, 64, 70, 64, 64, true, -1, 0, true}), "flash_bf16_64_4");
+  EXPECT_EQ(launchedBy({1, 1, 1, 64, 70, 64, 64, true, -1, 0, false, true}), "flash_bf16_64_4");
+  EXPECT_EQ(launchedBy({1, 1, 1, 64, 70, 64, 64, true, -1, 0, false, false, false, false, false, HONE_BF16, HONE_BF16,
+                        Layout::Gaps}),
+            "flash_double_64_4");
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, ManyQueriesParity, testing::Values("cuda.attention.f32"));
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionParity, testing::Values("cuda.attention.f32"));
 
 } // namespace

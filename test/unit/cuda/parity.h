@@ -19,9 +19,9 @@
 
 namespace hone::test {
 
-/// How a tensor lies in memory: dense, the last two axes swapped, a gap after every element of every axis, or dense rows that begin
-/// at multiples of 16 bytes.
-enum class Layout { Dense, Swapped, Gaps, Aligned };
+/// How a tensor lies in memory: dense, the last two axes swapped, a gap after every element of every axis, dense rows that begin
+/// at multiples of 16 bytes, or dense with the second axis inside of the third.
+enum class Layout { Dense, Swapped, Gaps, Aligned, HeadsInside };
 
 inline int64_t bytesOf(int32_t dtype) {
   return dtype == HONE_F32 || dtype == HONE_I32 ? 4 : dtype == HONE_I64 ? 8 : dtype == HONE_U8 ? 1 : 2;
@@ -69,6 +69,8 @@ public:
     std::iota(order.begin(), order.end(), 0);
     if (layout == Layout::Swapped && order.size() >= 2)
       std::swap(order[order.size() - 1], order[order.size() - 2]);
+    if (layout == Layout::HeadsInside && order.size() == 4)
+      std::swap(order[1], order[2]);
     int64_t stride = layout == Layout::Gaps ? 2 : 1;
     for (size_t i = order.size(); i-- > 0;) {
       strides[order[i]] = stride;

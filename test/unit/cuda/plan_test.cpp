@@ -5,6 +5,8 @@
 
 #include "cuda/kernels/attention/exact.h"
 #include "cuda/kernels/attention/flash.h"
+#include "cuda/kernels/attention/hopper_flash.h"
+#include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
@@ -86,6 +88,49 @@ TEST(ExactRowsPlanTest, CoversAndFits) {
           EXPECT_GE(plan.rowsAtOnce, std::min<int64_t>(rows, 5));
           EXPECT_TRUE(plan.slices == 1 || plan.slices * kExactInputs <= inputs);
           EXPECT_LE(exactRowsSharedBytes(plan), 48 * 1024);
+        }
+}
+
+/// However pairs choose, there are as many tiles as they make; the bound is met where one expert has what is left over.
+TEST(ExpertPlanTest, TilesAreEnough) {
+  for (int64_t experts : {1, 2, 3, 5})
+    for (int64_t pairs : {0, 1, 2, 7, 8, 9, 40})
+      for (int64_t tileRows : {1, 4, 8, 16}) {
+        int64_t most = 0;
+        std::vector<int64_t> counts(static_cast<size_t>(experts), 0);
+        auto place = [&](auto self, size_t expert, int64_t left) -> void {
+          if (expert + 1 == counts.size()) {
+            counts[expert] = left;
+            int64_t tiles = 0;
+            for (int64_t count : counts)
+              tiles += divideUp(count, tileRows);
+            most = std::max(most, tiles);
+            return;
+          }
+          for (int64_t count = 0; count <= left; ++count) {
+            counts[expert] = count;
+            self(self, expert + 1, left - count);
+          }
+        };
+        place(place, 0, pairs);
+        EXPECT_EQ(expertTiles(pairs, experts, tileRows), most) << pairs << " " << experts << " " << tileRows;
+      }
+}
+
+TEST(ExpertPlanTest, CoversAndFits) {
+  for (int64_t rows : {1, 5, 8, 9, 500})
+    for (int64_t choices : {1, 2, 8})
+      for (int64_t experts : {1, 8, 128, 8192})
+        for (int64_t outputs : {1, 16, 17, 768, 4096}) {
+          int64_t pairs = rows * choices;
+          FewRowsPlan plan = planExpertRows(rows, pairs, experts, outputs, 32, true, 132);
+          EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
+          EXPECT_TRUE(plan.columnTiles == 1 || plan.rowTiles == 2) << "there is no function for it";
+          EXPECT_LE(plan.slices, kExpertSlices);
+          ExactRowsPlan exact = planExactExperts(rows, pairs, experts, outputs, 4096, 132);
+          EXPECT_GE(exact.blocks * exact.groups * kExactOutputs, outputs);
+          EXPECT_EQ(exact.groups * exact.slices, kExpertSlices);
+          EXPECT_LE(expertTiles(32 * experts, experts, 8), 65535);
         }
 }
 
@@ -172,6 +217,60 @@ TEST(AttentionPlanTest, SplitsCoverTheKeys) {
         EXPECT_EQ(splits, 1) << "rows alone fill the device";
       if (blocks == 8 && keys == 65536)
         EXPECT_GE(splits * blocks, 3 * 132) << "one token over a long cache must fill the device";
+    }
+}
+
+/// Every tile of every head is one block's; of the heads of a section the last tiles come first.
+TEST(HopperPlanTest, BlocksCoverAllAndBeginWithTheLongest) {
+  for (int64_t heads : {1, 6, 32, 65})
+    for (int64_t headsOfKey : {1, 3})
+      for (int64_t queries : {64, 128, 129, 1000, 8192})
+        for (int64_t keys : {64, 8192, 131072}) {
+          HopperPlan plan = planHopper(heads, headsOfKey, queries, keys, 128);
+          EXPECT_GE(int64_t{plan.tiles} * kHopperRows, queries);
+          EXPECT_LT(int64_t{plan.tiles - 1} * kHopperRows, queries);
+          EXPECT_TRUE(plan.sectionHeads == heads || plan.sectionHeads % headsOfKey == 0);
+          std::set<std::pair<int32_t, int32_t>> units;
+          for (uint32_t block = 0; block < plan.blocks(); ++block) {
+            HopperUnit unit = unitOf(plan, block), before = unitOf(plan, block == 0 ? 0 : block - 1);
+            EXPECT_TRUE(unit.tile >= 0 && unit.tile < plan.tiles && unit.head >= 0 && unit.head < heads);
+            EXPECT_TRUE(units.insert({unit.tile, unit.head}).second);
+            EXPECT_TRUE(unit.tile <= before.tile || unit.head / plan.sectionHeads > before.head / plan.sectionHeads);
+          }
+          EXPECT_EQ(static_cast<int64_t>(units.size()), heads * plan.tiles);
+        }
+}
+
+TEST(HopperPlanTest, SectionsStayInTheCache) {
+  EXPECT_EQ(planHopper(32, 1, 8192, 8192, 128).sectionHeads, 8);
+  EXPECT_EQ(planHopper(32, 4, 8192, 8192, 128).sectionHeads, 32);
+  EXPECT_EQ(planHopper(32, 4, 8192, int64_t{1} << 20, 128).sectionHeads, 4);
+}
+
+TEST(HopperPlanTest, SharedMemoryFits) {
+  for (int32_t size : {64, 128}) {
+    HopperLayout layout = hopperLayout(size);
+    EXPECT_LE(layout.bytes, 227 * 1024);
+    EXPECT_EQ(layout.keys % 1024, 0);
+    EXPECT_EQ(layout.values % 1024, 0);
+    EXPECT_EQ(layout.barriers % 8, 0);
+  }
+}
+
+/// Tiles hold all keys of a range and none of them in vain; without a mask they have no other keys.
+TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
+  for (int64_t begin : {0, 1, 127, 128, 300})
+    for (int64_t end : {0, 1, 128, 129, 256, 511, 512}) {
+      HopperTiles tiles = tilesOf({begin, end});
+      if (end <= begin) {
+        EXPECT_EQ(tiles.count, 0);
+        continue;
+      }
+      EXPECT_EQ(tiles.first, begin / kHopperKeys);
+      EXPECT_EQ(tiles.first + tiles.count - 1, (end - 1) / kHopperKeys);
+      for (int32_t tile = tiles.first; tile < tiles.first + tiles.count; ++tile)
+        EXPECT_EQ(needsMask(tile, begin, end),
+                  int64_t{tile} * kHopperKeys < begin || int64_t{tile + 1} * kHopperKeys > end);
     }
 }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms, softmax and rotary embedding on the device beside plain loops in double precision.
+// Norms and softmax on the device beside plain loops in double precision.
 
 #include "parity.h"
 
@@ -116,47 +116,6 @@ TEST_P(SoftmaxParity, Infinities) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Softmax, SoftmaxParity, testing::Values("cuda.softmax.f32"));
-
-class RopeParity : public ParityTest {
-protected:
-  void check(std::vector<int64_t> shape, int64_t half, int64_t tables, bool interleaved, int32_t type, Layout layout) {
-    Tensor x(shape, type, layout), y(shape, type, layout), cosine({tables, shape[2], half}, type, layout),
-        sine = cosine;
-    x.randomize(random), cosine.randomize(random), sine.randomize(random);
-    run({&x, &cosine, &sine, &y}, 1, {interleaved});
-    bool failed = false;
-    x.forEach([&](const std::vector<int64_t> &index) {
-      if (failed)
-        return;
-      double expected = x.at(index);
-      if (index[3] < 2 * half) {
-        int64_t pair = interleaved ? index[3] / 2 : index[3] % half;
-        bool isSecond = interleaved ? index[3] % 2 : index[3] >= half;
-        std::vector<int64_t> other = index, table = {tables == 1 ? 0 : index[0], index[2], pair};
-        other[3] = interleaved ? index[3] ^ 1 : (index[3] + half) % (2 * half);
-        expected = x.at(index) * cosine.at(table) + (isSecond ? 1 : -1) * x.at(other) * sine.at(table);
-      }
-      failed = !(std::abs(y.at(index) - expected) <= 1e-6 + roundingOf(type) * std::abs(expected));
-      EXPECT_FALSE(failed) << "expected " << expected << ", but got " << y.at(index);
-    });
-  }
-};
-
-TEST_P(RopeParity, RotatesPairs) {
-  for (bool interleaved : {false, true})
-    for (int32_t type : kTypes)
-      for (Layout layout : kLayouts)
-        check({2, 3, 5, 24}, 12, type == HONE_F16 ? 1 : 2, interleaved, type, layout);
-}
-
-TEST_P(RopeParity, RotatesAPart) {
-  for (int64_t half : {0, 1, 16})
-    check({1, 2, 3, 37}, half, 1, half == 1, HONE_F32, Layout::Dense);
-  check({1, 1, 1, 200}, 100, 1, false, HONE_F32, Layout::Dense);
-  check({2, 0, 3, 8}, 4, 1, false, HONE_F32, Layout::Dense);
-}
-
-INSTANTIATE_TEST_SUITE_P(Rope, RopeParity, testing::Values("cuda.rope.f32"));
 
 } // namespace
 } // namespace hone::test

@@ -95,5 +95,16 @@ TEST(TableTest, NothingSpills) {
   }
 }
 
+/// Products of warpgroups that ptxas lets follow each other one by one lose what they are for.
+TEST(TableTest, NothingIsSerialized) {
+  for (const cuda::Fatbin &fatbin : cuda::fatbins()) {
+    std::ifstream stream(std::string(HONE_FATBINS) + "/" + fatbin.name + ".ptxas");
+    for (std::string line; std::getline(stream, line);) {
+      EXPECT_EQ(line.find("serialized"), std::string::npos) << line;
+      EXPECT_EQ(line.find("setmaxnreg ignored"), std::string::npos) << line;
+    }
+  }
+}
+
 } // namespace
 } // namespace hone::test

@@ -25,6 +25,8 @@ struct DriverFunctions {
   int (*cuFuncSetAttribute)(void *, int, int);
   int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                         void **);
+  int (*cuTensorMapEncodeTiled)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
+                                const unsigned *, int, int, int, int);
   int (*cuMemAllocAsync)(uint64_t *, size_t, void *);
   int (*cuMemFreeAsync)(uint64_t, void *);
   int (*cuMemcpyHtoD_v2)(uint64_t, const void *, size_t);
@@ -52,7 +54,8 @@ static bool openDriver(DriverFunctions &driver, std::string &reason) {
 #define HONE_FIND(function) find(driver.function, #function)
   HONE_FIND(cuInit), HONE_FIND(cuDeviceGet), HONE_FIND(cuDeviceGetAttribute), HONE_FIND(cuDevicePrimaryCtxRetain);
   HONE_FIND(cuCtxSetCurrent), HONE_FIND(cuCtxSynchronize), HONE_FIND(cuModuleLoadData), HONE_FIND(cuModuleGetFunction);
-  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuMemAllocAsync), HONE_FIND(cuMemFreeAsync);
+  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuTensorMapEncodeTiled),
+      HONE_FIND(cuMemAllocAsync), HONE_FIND(cuMemFreeAsync);
   HONE_FIND(cuMemcpyHtoD_v2), HONE_FIND(cuMemcpyDtoH_v2), HONE_FIND(cuGetErrorName), HONE_FIND(cuEventCreate);
   HONE_FIND(cuEventRecord), HONE_FIND(cuEventSynchronize), HONE_FIND(cuEventElapsedTime);
 #undef HONE_FIND
@@ -103,11 +106,22 @@ void *TestDevice::functionOf(const cuda::DeviceFunction &function) {
 
 void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) {
   void *found = functionOf(function);
+  names.insert(function.name);
   if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     check(driver.cuFuncSetAttribute(found, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
   check(driver.cuLaunchKernel(found, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
                               shape.block[2], shape.shared, nullptr, arguments, nullptr),
         function.name);
+}
+
+cuda::TensorMap TestDevice::mapOf(const cuda::TensorBox &box) {
+  constexpr int kFloat16 = 6, kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3; // CU_TENSOR_MAP_…
+  const unsigned shape[] = {cuda::kBoxColumns, box.rows, 1, 1}, ones[] = {1, 1, 1, 1};
+  cuda::TensorMap map;
+  check(driver.cuTensorMapEncodeTiled(map.bytes, box.dtype == HONE_F16 ? kFloat16 : kBFloat16, 4, box.data, box.sizes,
+                                      box.strides, shape, ones, 0, kSwizzle128, kPromotion256, 0),
+        "cuTensorMapEncodeTiled");
+  return map;
 }
 
 void *TestDevice::acquire(uint64_t bytes) {

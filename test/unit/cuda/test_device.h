@@ -9,7 +9,9 @@
 #include "cuda/kernels/kernel_device.h"
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hone::test {
@@ -26,7 +28,14 @@ public:
   void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
   void *acquire(uint64_t bytes) override;
   void release(void *memory) override;
+  cuda::TensorMap mapOf(const cuda::TensorBox &box) override;
   cuda::DeviceLimits limits() const override { return deviceLimits; }
+
+  /// What planners believe from now on: few multiprocessors let small problems fill the device. Returns what they believed before.
+  int32_t pretendMultiprocessors(int32_t count) { return std::exchange(deviceLimits.multiprocessors, count); }
+
+  /// Names of the functions that were launched since this was last called.
+  std::set<std::string> takeLaunched() { return std::exchange(names, {}); }
 
   /// Enqueues a kernel of the table.
   void call(std::string_view kernel, const std::vector<hone_tensor> &operands, const std::vector<int64_t> &ints,
@@ -59,6 +68,7 @@ private:
   cuda::DeviceLimits deviceLimits = {};
   std::map<uint32_t, void *> modules;
   int64_t acquired = 0;
+  std::set<std::string> names;
   void *events[2] = {};
 };
 

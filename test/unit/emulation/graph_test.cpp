@@ -123,6 +123,37 @@ TEST_F(Graphs, KernelNodesAreChangedAlone) {
   EXPECT_THAT(sums(), Each(4.0f));
 }
 
+TEST_F(Graphs, NodesAreKnownWhileTheyAreRecorded) {
+  int status = -1;
+  void *const *nodes = nullptr;
+  size_t count = 0;
+  auto ask = [&] {
+    return device.call("cuStreamGetCaptureInfo_v3", stream, &status, static_cast<void *>(nullptr),
+                       static_cast<void *>(nullptr), &nodes, static_cast<void *>(nullptr), &count);
+  };
+  ASSERT_EQ(ask(), kSuccess);
+  EXPECT_EQ(status, 0);
+  void *graph = nullptr;
+  std::vector<void *> recorded;
+  ASSERT_EQ(begin(), kSuccess);
+  ASSERT_EQ(ask(), kSuccess);
+  EXPECT_EQ(count, 0u); // nothing yet
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(add(a, b, c, stream), kSuccess);
+    ASSERT_EQ(ask(), kSuccess);
+    EXPECT_EQ(status, 1);
+    ASSERT_EQ(count, 1u);
+    recorded.push_back(nodes[0]);
+  }
+  ASSERT_EQ(end(&graph), kSuccess);
+  // They come in another order than that in which they were recorded.
+  std::vector<void *> listed(recorded.size());
+  count = listed.size();
+  ASSERT_EQ(device.call("cuGraphGetNodes", graph, listed.data(), &count), kSuccess);
+  EXPECT_NE(listed, recorded);
+  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(recorded));
+}
+
 TEST_F(Graphs, StreamsForkAndJoin) {
   void *other = nullptr;
   void *fork = nullptr;

@@ -6,6 +6,7 @@
 #ifndef HONE_TEST_UNIT_RUNTIME_DEVICE_SUPPORT_H
 #define HONE_TEST_UNIT_RUNTIME_DEVICE_SUPPORT_H
 
+#include "hone/runtime/device.h"
 #include "support.h"
 
 #include <cstring>
@@ -62,7 +63,10 @@ protected:
 /// What program/device_program.c offers.
 inline io::Manifest deviceManifest(io::Manifest manifest = toyManifest()) {
   manifest.target = "cuda";
-  manifest.device = {"sm_80", "device.fatbin", {"toy_add", "toy_rows", "toy_logits", "toy_count", "toy_fault"}, 1};
+  manifest.device = {"sm_80",
+                     "device.fatbin",
+                     {"toy_add", "toy_rows", "toy_logits", "toy_count", "toy_fault"},
+                     HONE_DEVICE_SERVICES_VERSION};
   io::EntryInfo hog, echo;
   hog.name = "hog";
   hog.inputs = {{"bytes", HONE_I64, {}, {}}};

@@ -137,8 +137,8 @@ TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {
 }
 
 TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {
-  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->services = 2; }),
-              HasSubstr("unsupported version 2 of device services; supported: 1"));
+  EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->services = 99; }),
+              HasSubstr("unsupported version 99 of device services; supported: 2"));
   writeToy(folder, "cuda");
   EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device->file = "other.fatbin"; }),
               HasSubstr("expected files to list other.fatbin"));

@@ -9,6 +9,7 @@
 #include "../row_view.h"
 #include "exact.h"
 #include "flash.h"
+#include "hopper_flash.h"
 
 namespace hone::cuda {
 namespace {
@@ -145,7 +146,11 @@ void attentionF32(hone_call *call, const hone_tensor *operands, const int64_t *i
   if (isAbsent(operands[9]))
     return;
   AttentionArguments args = argumentsOf(operands, ints, floats);
-  (fitsFlash(args) ? runFlash : runExact)(kernelDevice(call), args);
+  KernelDevice &device = kernelDevice(call);
+  if (fitsHopper(device.limits(), args))
+    runHopper(device, args);
+  else
+    (fitsFlash(args) ? runFlash : runExact)(device, args);
 }
 
 } // namespace hone::cuda

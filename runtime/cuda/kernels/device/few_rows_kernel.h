@@ -28,11 +28,12 @@ template <class Weight> struct TileChunk {
   Weight rows[2];
 };
 
-template <class Weight, bool Split, int RowTiles, int ColumnTiles> class FewRows {
+/// `Layer` is LinearArguments, or says otherwise which rows are the layer's; the block has its tile of rows number `rowTile`.
+template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments> class FewRows {
 public:
-  __device__ FewRows(const LinearArguments &args)
+  __device__ FewRows(const Layer &args, int64_t rowTile)
       : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
-        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(int64_t{8} * ColumnTiles * blockIdx.y),
+        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
         chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
@@ -43,7 +44,8 @@ public:
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile) {
       int64_t row = firstRow + 8 * tile + g;
-      inputs[tile] = row < args.rows ? args.x.data + args.x.offset(row) * bytesOf(args.x.dtype) : nullptr;
+      inputs[tile] =
+          row < args.rows ? args.x.data + args.x.offset(args.inputRow(row)) * bytesOf(args.x.dtype) : nullptr;
     }
   }
 
@@ -53,7 +55,7 @@ public:
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], chunk + slot * args.slices);
-    if (args.outliers.starts)
+    if (hasOutliers())
       multiplyOutliers(shared);
     readX(chunk, 0);
     for (; chunk < chunks; chunk += kDepth * args.slices) {
@@ -149,6 +151,8 @@ private:
   /// sums[slice][row of x][output], as finishRows reads them.
   __device__ float *ownSums(float *shared) const { return shared + warp * 8 * ColumnTiles * 16 * RowTiles; }
 
+  __device__ bool hasOutliers() const { return Layer::kMayHaveOutliers && args.outliers.starts; }
+
   /// Products with outliers, while the first weights are on their way: warps take turns at the slots of the block's panels, and half
   /// a warp has one. Leaves sums where leaveSums adds to them.
   __device__ void multiplyOutliers(float *shared) {
@@ -195,11 +199,11 @@ private:
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           int place = (8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8;
-          own[place] = sums[rowTile][tile][i] + (args.outliers.starts ? own[place] : 0);
+          own[place] = sums[rowTile][tile][i] + (hasOutliers() ? own[place] : 0);
         }
   }
 
-  const LinearArguments &args;
+  const Layer &args;
   const int warp, g, t;
   const int64_t firstOutput, firstRow;
   const int32_t chunks;
@@ -215,7 +219,7 @@ private:
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
       name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
     extern __shared__ float shared[];                                                                                  \
-    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args).run(shared);                           \
+    hone::cuda::FewRows<hone::cuda::weight, split, rowTiles, columnTiles>(args, blockIdx.y).run(shared);               \
   }
 
 #define HONE_FEW_ROWS_TILES(name, weight, split)                                                                       \

@@ -12,7 +12,7 @@
 
 namespace hone::cuda {
 
-/// Applies bias, activation, factor and residual to a sum and stores the number.
+/// Applies bias, activation, factor and residual to a sum and stores the number; `row` is that of y.
 __device__ inline void finishNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
   if (args.bias.data)
     sum += loadNumber(args.bias.data, output * args.bias.inner, args.bias.dtype);
@@ -26,8 +26,8 @@ __device__ inline void finishNumber(const LinearArguments &args, float sum, int6
 }
 
 /// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.
-__device__ inline void finishRows(const LinearArguments &args, const float *sums, int32_t rows, int32_t outputs,
-                                  int64_t firstRow, int64_t firstOutput) {
+template <class Layer> __device__ inline void finishRows(const Layer &args, const float *sums, int32_t rows,
+                                                         int32_t outputs, int64_t firstRow, int64_t firstOutput) {
   __syncthreads();
 #pragma unroll 1
   for (int32_t i = threadIdx.x; i < rows * outputs; i += blockDim.x) {
@@ -37,7 +37,7 @@ __device__ inline void finishRows(const LinearArguments &args, const float *sums
     float sum = 0;
     for (int32_t slice = 0; slice < args.slices; ++slice)
       sum += sums[slice * rows * outputs + i];
-    finishNumber(args, sum, row, output);
+    finishNumber(args, sum, args.outputRow(row), output);
   }
 }
 

@@ -12,10 +12,6 @@
 namespace hone::cuda {
 namespace {
 
-int32_t chunkInputs(Format format) {
-  return !hasLevels(format) ? 32 : format == Format::Affine8 || format == Format::Affine3 ? 64 : 128;
-}
-
 /// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
 const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
   static constexpr const char *names[7][2][3] = {
@@ -73,23 +69,21 @@ Launch planExact(Format format, const LinearArguments &args, int32_t multiproces
           plan.slices};
 }
 
-/// What x is multiplied as: f32 where it is split or products are exact, else the type that matrix units take.
+} // namespace
+
 int32_t inputTypeOf(Format format, int32_t dtype) {
   int32_t own = format == Format::F16 ? HONE_F16 : HONE_BF16;
   return format != Format::F32 && dtype == own ? own : HONE_F32;
 }
-
-} // namespace
 
 void runFewRows(KernelDevice &device, Format format, LinearArguments args) {
   int32_t type = inputTypeOf(format, args.x.dtype);
   bool isCopied = args.inputs > 0 && (args.x.dtype != type || !args.x.isVector || args.inputs % 8 != 0);
   if (isCopied)
     args.x = copyRows(device, args.x, args.rows, type);
-  bool isExact = format == Format::F32 || (format == Format::F16 && type == HONE_F32);
   int32_t multiprocessors = device.limits().multiprocessors;
-  Launch launch =
-      isExact ? planExact(format, args, multiprocessors) : planMatrix(format, type == HONE_F32, args, multiprocessors);
+  Launch launch = isExact(format, type) ? planExact(format, args, multiprocessors)
+                                        : planMatrix(format, type == HONE_F32, args, multiprocessors);
   args.slices = launch.slices;
   void *pointers[] = {&args};
   device.launch(launch.function, launch.shape, pointers);

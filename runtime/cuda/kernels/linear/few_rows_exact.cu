@@ -1,123 +1,15 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers of a few rows by weights of f32, and of f16 with inputs that f16 does not hold: products and sums in f32.
-//
-// A warp reads four outputs, four inputs a lane at a time, and multiplies them with up to 16 rows of x, which lie in the
-// first-level cache. For 16 rows that is 64 products a lane for 64 bytes of f32 weights: of the 128 lanes that a
-// multiprocessor has, weights that arrive with 20.7 bytes a cycle keep 5.2 · 16 = 83 busy.
+// Linear layers of a few rows by weights of f32, and of f16 with inputs that f16 does not hold.
 
-#include "../device/finish_rows.h"
-
-namespace hone::cuda {
-
-template <bool IsHalf> struct ExactWeight {
-  uint4 words;
-
-  __device__ void read(const char *output, int64_t k) {
-    if constexpr (IsHalf) {
-      uint2 v = loadOnce8(output + 2 * k);
-      words.x = v.x, words.y = v.y;
-    } else {
-      words = loadOnce(output + 4 * k);
-    }
-  }
-  __device__ float at(int i) const {
-    if constexpr (IsHalf) {
-      uint32_t pair = i < 2 ? words.x : words.y;
-      return fromF16(static_cast<uint16_t>(i % 2 ? pair >> 16 : pair & 0xffff));
-    } else {
-      return __uint_as_float(i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w);
-    }
-  }
-};
-
-template <bool IsHalf, int Rows> class ExactRows {
-public:
-  __device__ ExactRows(const LinearArguments &args)
-      : args(args), lane(threadIdx.x % 32), slice(threadIdx.x / 32 % args.slices),
-        group(threadIdx.x / 32 / args.slices), groups(blockDim.x / 32 / args.slices),
-        firstOutput(int64_t{kExactOutputs} * groups * blockIdx.x), firstRow(int64_t{Rows} * blockIdx.y) {
-    for (int i = 0; i < kExactOutputs; ++i) {
-      int64_t output = firstOutput + kExactOutputs * group + i;
-      weights[i] = args.weight + (output < args.outputs ? output : args.outputs - 1) * args.weightStride;
-    }
-  }
-
-  __device__ void run(float *shared) {
-    ExactWeight<IsHalf> ring[kDepth][kExactOutputs];
-    int64_t k = kExactInputs * slice + 4 * lane, step = int64_t{kExactInputs} * args.slices;
-#pragma unroll
-    for (int slot = 0; slot < kDepth; ++slot)
-      readWeights(ring[slot], k + slot * step);
-    for (; k < args.inputs; k += kDepth * step) {
-#pragma unroll
-      for (int slot = 0; slot < kDepth; ++slot) {
-        multiply(ring[slot], k + slot * step);
-        readWeights(ring[slot], k + (slot + kDepth) * step);
-      }
-    }
-    leaveSums(shared);
-    finishRows(args, shared, Rows, kExactOutputs * groups, firstRow, firstOutput);
-  }
-
-private:
-  static constexpr int kDepth = Rows == 16 ? 2 : 4;
-
-  __device__ void readWeights(ExactWeight<IsHalf> (&to)[kExactOutputs], int64_t k) {
-    if (k >= args.inputs)
-      return;
-#pragma unroll
-    for (int i = 0; i < kExactOutputs; ++i)
-      to[i].read(weights[i], k);
-  }
-
-  __device__ void multiply(const ExactWeight<IsHalf> (&weight)[kExactOutputs], int64_t k) {
-    if (k >= args.inputs)
-      return;
-#pragma unroll
-    for (int row = 0; row < Rows; ++row) {
-      if (firstRow + row >= args.rows)
-        break;
-      float4 v = *reinterpret_cast<const float4 *>(args.x.data + 4 * (args.x.offset(firstRow + row) + k));
-      float x[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-      for (int i = 0; i < kExactOutputs; ++i)
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          sums[i][row] = fmaf(weight[i].at(j), x[j], sums[i][row]);
-    }
-  }
-
-  /// sums[slice][row of x][output], as finishRows reads them.
-  __device__ void leaveSums(float *shared) {
-    float *own = shared + (slice * Rows * groups + group) * kExactOutputs;
-#pragma unroll
-    for (int i = 0; i < kExactOutputs; ++i)
-#pragma unroll
-      for (int row = 0; row < Rows; ++row) {
-        float sum = sums[i][row];
-        for (int distance = 16; distance > 0; distance /= 2)
-          sum += __shfl_xor_sync(~0u, sum, distance);
-        if (lane == 0)
-          own[row * groups * kExactOutputs + i] = sum;
-      }
-  }
-
-  const LinearArguments &args;
-  const int lane, slice, group, groups;
-  const int64_t firstOutput, firstRow;
-  const char *weights[kExactOutputs];
-  float sums[kExactOutputs][Rows] = {};
-};
-
-} // namespace hone::cuda
+#include "../device/exact_rows_kernel.h"
 
 #define HONE_EXACT_ROWS(name, isHalf, rows)                                                                            \
   extern "C" __global__ void __launch_bounds__(256, 1)                                                                 \
       name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
     extern __shared__ float shared[];                                                                                  \
-    hone::cuda::ExactRows<isHalf, rows>(args).run(shared);                                                             \
+    hone::cuda::ExactRows<isHalf, rows>(args, blockIdx.y).run(shared);                                                 \
   }
 
 HONE_EXACT_ROWS(exact_rows_f32_1, false, 1)

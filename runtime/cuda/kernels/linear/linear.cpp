@@ -55,16 +55,8 @@ void runPlain(hone_call *call, Format format, const hone_tensor *operands, const
 /// `weight`: levels, scales, zeros or absent, and then the rest; `ints`: activation, group and whether levels are signed.
 void runLevels(hone_call *call, Format format, const hone_tensor &x, const hone_tensor *weight,
                const Outliers &outliers, const int64_t *ints) {
-  const hone_tensor &scales = weight[1], &zeros = weight[2];
   LinearArguments args = argumentsOf(x, weight[0], weight + 3, static_cast<int32_t>(ints[0]));
-  args.weightStride = weight[0].strides[0];
-  args.scales = static_cast<const char *>(scales.data);
-  args.scaleType = scales.dtype;
-  args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
-  args.zeroStride = args.zeros ? zeros.strides[0] : 0;
-  args.groups = static_cast<int32_t>(scales.sizes[1]);
-  args.groupShift = ints[1] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[1]));
-  args.isSigned = static_cast<int32_t>(ints[2]);
+  setLevels(args, weight, ints + 1);
   args.outliers = outliers;
   run(call, format, args);
 }
@@ -75,6 +67,19 @@ Outliers outliersOf(const hone_tensor *planes) {
 }
 
 } // namespace
+
+void setLevels(LinearArguments &args, const hone_tensor *planes, const int64_t *ints) {
+  const hone_tensor &weight = planes[0], &scales = planes[1], &zeros = planes[2];
+  args.weight = static_cast<const char *>(weight.data);
+  args.weightStride = weight.strides[0];
+  args.scales = static_cast<const char *>(scales.data);
+  args.scaleType = scales.dtype;
+  args.zeros = isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data);
+  args.zeroStride = args.zeros ? zeros.strides[0] : 0;
+  args.groups = static_cast<int32_t>(scales.sizes[1]);
+  args.groupShift = ints[0] == 0 ? 31 : std::countr_zero(static_cast<uint64_t>(ints[0]));
+  args.isSigned = static_cast<int32_t>(ints[1]);
+}
 
 void linearF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runPlain(call, Format::F32, operands, ints);

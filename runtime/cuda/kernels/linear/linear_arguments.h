@@ -22,6 +22,8 @@ struct Outliers {
 
 /// The one argument of every linear kernel: y = act(x · Wᵀ + bias) · factor + residual.
 struct LinearArguments {
+  static constexpr bool kMayHaveOutliers = true;
+
   RowView x, bias, factor, residual, y; // the bias is one row
   const char *weight, *scales;
   const uint8_t *zeros; // null: the middle level
@@ -30,11 +32,15 @@ struct LinearArguments {
   int64_t zeroStride;   // the same of zero points
   int64_t rows, outputs, inputs;
   int32_t scaleType;  // hone_dtype
-  int32_t groups;     // scales of an output
+  int32_t groups;     // scales from an output to the next
   int32_t groupShift; // inputs that share a scale, as a power of two; 31: all
   int32_t isSigned;   // levels and zero points are
   int32_t activation;
   int32_t slices; // warps of a block that share the outputs and divide the inputs
+
+  /// Which row of x is the layer's row `row`, and which of factor, residual and y.
+  HONE_HOST_DEVICE int64_t inputRow(int64_t row) const { return row; }
+  HONE_HOST_DEVICE int64_t outputRow(int64_t row) const { return row; }
 };
 
 } // namespace hone::cuda

@@ -20,6 +20,24 @@ class KernelDevice;
 /// Layers of up to this many rows read weights once for every 16 rows; those of more multiply tiles, and memory waits for them.
 constexpr int64_t kFewRows = 32;
 
+/// What the layer multiplies with: `planes` are levels, scales and zeros or absent, `ints` the group and whether levels are
+/// signed.
+void setLevels(LinearArguments &layer, const hone_tensor *planes, const int64_t *ints);
+
+/// What x is multiplied as in layers of few rows: f32 where it is split or products are exact, else the type that matrix units
+/// take.
+int32_t inputTypeOf(Format format, int32_t dtype);
+
+/// Whether layers of few rows multiply in f32 and not in matrix units, with inputs of inputTypeOf.
+constexpr bool isExact(Format format, int32_t inputType) {
+  return format == Format::F32 || (format == Format::F16 && inputType == HONE_F32);
+}
+
+/// Inputs that a warp reads at once of an output in matrix units.
+constexpr int32_t chunkInputs(Format format) {
+  return !hasLevels(format) ? 32 : format == Format::Affine8 || format == Format::Affine3 ? 64 : 128;
+}
+
 /// Enqueues a layer; rows and outputs are at least one.
 void runFewRows(KernelDevice &device, Format format, LinearArguments layer);
 void runManyRows(KernelDevice &device, Format format, LinearArguments layer);

@@ -17,11 +17,12 @@ struct PlaneView {
   int64_t rowBytes, planeBytes;
 };
 
-struct ManyRowsArguments {
-  LinearArguments linear; // its outputs, bias, factor, residual and y; x and weight lie in the planes
+template <class Layer> struct PlanesOfLayer {
+  Layer linear; // its outputs, bias, factor, residual and y; x and weight lie in the planes
   PlaneView x, weight;
   int64_t depth; // numbers of a row of a plane, a multiple of eight
 };
+using ManyRowsArguments = PlanesOfLayer<LinearArguments>;
 
 constexpr int32_t kTileOutputs = 128, kTileDepth = 32, kManyRowsThreads = 256;
 

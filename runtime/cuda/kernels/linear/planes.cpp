@@ -45,7 +45,7 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
   return makePlanes(device, "planes_of_rows", args);
 }
 
-PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
+static PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
   static constexpr const char *functions[] = {"planes_of_affine8", "planes_of_affine4", "planes_of_affine3",
                                               "planes_of_affine2"};
   PlanesArguments args = {};
@@ -58,6 +58,32 @@ PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, For
   if (layer.outliers.starts)
     addOutliers(device, args, view);
   return view;
+}
+
+Planes planesFor(Format format, int32_t inputType) {
+  if (format == Format::F16 && inputType == HONE_F16)
+    return {1, 1, HONE_F16};
+  if (inputType == HONE_BF16 && format != Format::F32 && format != Format::F16)
+    return {1, 1, HONE_BF16};
+  return {2, format == Format::Bf16 ? 1 : 2, HONE_BF16};
+}
+
+PlaneView planesOfInputs(KernelDevice &device, const RowView &x, int64_t rows, const Planes &planes, bool &isCopied) {
+  isCopied = !(planes.x == 1 && x.dtype == planes.type && x.isVector && x.count % 8 == 0 && x.sizes[0] == 1);
+  return isCopied ? planesOfRows(device, x, rows, planes.x, planes.type) : PlaneView{x.data, x.strides[2] * 2, 0};
+}
+
+PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArguments &layer, const Planes &planes) {
+  if (hasLevels(format))
+    return planesOfLevels(device, layer, format, planes.weight);
+  RowView rows = {};
+  rows.data = const_cast<char *>(layer.weight);
+  rows.dtype = format == Format::F32 ? HONE_F32 : HONE_F16;
+  rows.count = layer.inputs;
+  rows.inner = rows.sizes[0] = 1;
+  rows.sizes[1] = layer.outputs;
+  rows.strides[2] = layer.weightStride / bytesOf(rows.dtype);
+  return planesOfRows(device, rows, layer.outputs, planes.weight, planes.type);
 }
 
 } // namespace hone::cuda

@@ -24,11 +24,25 @@ struct PlanesArguments {
 
 class KernelDevice;
 
+/// How many planes x and W become, and their type.
+struct Planes {
+  int32_t x, weight, type;
+
+  /// Whether a weight of `format` is multiplied as it lies in memory.
+  bool areWeights(Format format) const { return weight == 1 && (format == Format::Bf16 || format == Format::F16); }
+};
+
+/// Inputs of bf16 ask for no more than bf16; others keep sixteen bits, on both sides where both have more than eight.
+Planes planesFor(Format format, int32_t inputType);
+
 /// `from` as planes in memory that the caller releases; rows of roundUp(from.count, 8) numbers.
 PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, int32_t planes, int32_t type);
 
-/// All outputs of a layer of levels likewise, of bf16.
-PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes);
+/// The same of the rows of x, or x itself where it is such a plane; `isCopied` says which.
+PlaneView planesOfInputs(KernelDevice &device, const RowView &x, int64_t rows, const Planes &planes, bool &isCopied);
+
+/// All outputs of a layer whose weight is none (areWeights), likewise.
+PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArguments &layer, const Planes &planes);
 
 } // namespace hone::cuda
 

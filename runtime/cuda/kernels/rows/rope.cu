@@ -1,29 +1,87 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rotary position embedding: a warp rotates a row, each lane a pair at a time.
+// Rotary position embedding of queries and keys, written where they are wanted: keys, and values beside them, where the state has
+// room for them. A thread takes a pair of a row, or four.
 
-#include "../device/numbers.h"
+#include "../device/runs.h"
 #include "rope.h"
 
-extern "C" __global__ void __launch_bounds__(128) rope(const __grid_constant__ hone::cuda::RopeArguments args) {
-  using namespace hone::cuda;
-  int64_t row = int64_t{4} * blockIdx.x + threadIdx.x / 32;
-  if (row >= args.rows)
+namespace hone::cuda {
+
+/// Pairs first … first + Pairs - 1 of a row.
+template <int Pairs>
+__device__ inline void rotate(const RopeArguments &args, const RopeRows &side, int64_t row, int64_t first) {
+  int64_t position = row % args.positions;
+  int64_t sequence = args.tables == 1 ? 0 : row / (args.positions * side.heads);
+  int64_t table = sequence * args.positions + position;
+  int64_t from = side.from.offset(row), to = side.to.offset(row);
+  float cosine[Pairs], sine[Pairs], x[2 * Pairs], y[2 * Pairs];
+  loadRun<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
+  loadRun<Pairs>(sine, args.sine, args.sine.offset(table), first);
+  if (args.interleaved) {
+    loadRun<2 * Pairs>(x, side.from, from, 2 * first);
+#pragma unroll
+    for (int i = 0; i < Pairs; ++i) {
+      y[2 * i] = x[2 * i] * cosine[i] - x[2 * i + 1] * sine[i];
+      y[2 * i + 1] = x[2 * i + 1] * cosine[i] + x[2 * i] * sine[i];
+    }
+    storeRun<2 * Pairs>(y, side.to, to, 2 * first);
     return;
-  int64_t position = row % args.positions, sequence = args.tables == 1 ? 0 : row / (args.positions * args.heads);
-  int64_t from = args.x.offset(row), to = args.y.offset(row), table = sequence * args.positions + position;
-  int64_t cosine = args.cosine.offset(table), sine = args.sine.offset(table), half = args.cosine.count;
-  for (int64_t i = threadIdx.x % 32; i < half; i += 32) {
-    int64_t first = args.interleaved ? 2 * i : i, second = args.interleaved ? 2 * i + 1 : i + half;
-    float a = loadNumber(args.x.data, from + first * args.x.inner, args.x.dtype);
-    float b = loadNumber(args.x.data, from + second * args.x.inner, args.x.dtype);
-    float c = loadNumber(args.cosine.data, cosine + i * args.cosine.inner, args.cosine.dtype);
-    float s = loadNumber(args.sine.data, sine + i * args.sine.inner, args.sine.dtype);
-    storeNumber(args.y.data, to + first * args.y.inner, args.y.dtype, a * c - b * s);
-    storeNumber(args.y.data, to + second * args.y.inner, args.y.dtype, b * c + a * s);
   }
-  for (int64_t i = 2 * half + threadIdx.x % 32; i < args.x.count; i += 32)
-    storeNumber(args.y.data, to + i * args.y.inner, args.y.dtype,
-                loadNumber(args.x.data, from + i * args.x.inner, args.x.dtype));
+  loadRun<Pairs>(x, side.from, from, first);
+  loadRun<Pairs>(x + Pairs, side.from, from, args.half + first);
+#pragma unroll
+  for (int i = 0; i < Pairs; ++i) {
+    y[i] = x[i] * cosine[i] - x[i + Pairs] * sine[i];
+    y[i + Pairs] = x[i + Pairs] * cosine[i] + x[i] * sine[i];
+  }
+  storeRun<Pairs>(y, side.to, to, first);
+  storeRun<Pairs>(y + Pairs, side.to, to, args.half + first);
+}
+
+/// Numbers from `first` on.
+template <int Pairs> __device__ inline void copyRun(const RopeRows &side, int64_t row, int64_t first) {
+  int64_t from = side.from.offset(row), to = side.to.offset(row);
+  float x[2 * Pairs];
+  if (first + 2 * Pairs <= side.from.count) {
+    loadRun<2 * Pairs>(x, side.from, from, first);
+    storeRun<2 * Pairs>(x, side.to, to, first);
+  } else if (first < side.from.count) { // the last number of a row of odd length
+    loadRun<1>(x, side.from, from, first);
+    storeRun<1>(x, side.to, to, first);
+  }
+}
+
+template <int Pairs>
+__device__ inline void moveRows(const RopeArguments &args, const RopeRows &side, int64_t rotated) {
+  int64_t threads = threadsOf(side, Pairs), thread = int64_t{kRopeThreads} * blockIdx.x + threadIdx.x;
+  int64_t row = thread / threads, unit = thread - row * threads;
+  if (row >= side.rows)
+    return;
+  if (unit * Pairs < rotated)
+    rotate<Pairs>(args, side, row, unit * Pairs);
+  else
+    copyRun<Pairs>(side, row, 2 * Pairs * unit);
+}
+
+template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
+  if (blockIdx.y == 0 && args.query.rows > 0)
+    moveRows<Pairs>(args, args.query, args.half);
+  else if (blockIdx.y == 1 && args.key.rows > 0)
+    moveRows<Pairs>(args, args.key, args.half);
+  else if (blockIdx.y == 2 && args.value.rows > 0)
+    moveRows<Pairs>(args, args.value, 0);
+}
+
+} // namespace hone::cuda
+
+extern "C" __global__ void __launch_bounds__(hone::cuda::kRopeThreads)
+    rope_1(const __grid_constant__ hone::cuda::RopeArguments args) {
+  hone::cuda::moveAll<1>(args);
+}
+
+extern "C" __global__ void __launch_bounds__(hone::cuda::kRopeThreads)
+    rope_4(const __grid_constant__ hone::cuda::RopeArguments args) {
+  hone::cuda::moveAll<4>(args);
 }

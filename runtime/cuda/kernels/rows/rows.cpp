@@ -6,7 +6,6 @@
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
 #include "../kernels.h"
-#include "rope.h"
 #include "row_kernels.h"
 
 namespace hone::cuda {
@@ -51,25 +50,6 @@ void layerNormF32(hone_call *call, const hone_tensor *operands, const int64_t *,
 
 void softmaxF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
   launchRows(call, "softmax", argumentsOf(operands[0], operands[1]));
-}
-
-void ropeF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  const hone_tensor &x = operands[0], &cosine = operands[1];
-  RopeArguments args = {};
-  args.x = rowsOf(x);
-  args.y = rowsOf(operands[3]);
-  args.cosine = rowsOf(cosine);
-  args.sine = rowsOf(operands[2]);
-  args.rows = countRows(x);
-  args.heads = x.sizes[1];
-  args.positions = x.sizes[2];
-  args.tables = static_cast<int32_t>(cosine.sizes[0]);
-  args.interleaved = static_cast<int32_t>(ints[0]);
-  if (args.rows == 0 || args.x.count == 0)
-    return;
-  void *pointers[] = {&args};
-  kernelDevice(call).launch({kRopeFatbin, "rope"},
-                            {{static_cast<uint32_t>(divideUp(args.rows, 4)), 1, 1}, {128, 1, 1}, 0}, pointers);
 }
 
 } // namespace hone::cuda

@@ -1,0 +1,93 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Mixtures of experts as kernels of CUDA: pairs of rows and choices by expert, what is between the two layers, and the weighted sum.
+
+#include "CudaSelection.h"
+
+#include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// Experts that cuda.expert_groups takes at most.
+static constexpr int64_t kMostExperts = 8192;
+
+/// The weight's planes, or absent ones like `like`, and its bias.
+static void addLayer(Choice &choice, Value weight, Value like, Value bias) {
+  AffineAttr levels = getLevels(like);
+  choice.inputs.push_back(weight);
+  if (levels && (!weight || !levels.getHasZeros()))
+    choice.inputs.append(weight ? 1 : 2, Value());
+  choice.inputs.push_back(bias);
+}
+
+static Choice makeChoice(StringRef kernel, Value weight, ArrayRef<Value> inputs, ArrayRef<int64_t> ints) {
+  Choice choice{(kernel + getFormat(weight)).str(), SmallVector<Value>(inputs), SmallVector<int64_t>(ints), {}};
+  if (AffineAttr levels = getLevels(weight))
+    choice.ints.append({levels.getGroup(), levels.getIsSigned()});
+  return choice;
+}
+
+/// Whether kernels of experts read a weight: numbers, or levels without outliers.
+static bool isRead(Value weight) {
+  return !getFormat(weight).empty() &&
+         !isa_and_nonnull<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+}
+
+static bool haveKernels(MoeOp op) {
+  Value up = op.getUp(), gate = op.getGate();
+  bool areRead = isRead(up) && isRead(op.getDown()) &&
+                 (!gate || (isRead(gate) && getFormat(gate) == getFormat(up) && getLevels(gate) == getLevels(up)));
+  Type ids = cast<RankedTensorType>(op.getExpertIds().getType()).getElementType();
+  return areRead && (ids.isInteger(32) || ids.isInteger(64)) && op.getHiddenSize() > 0 &&
+         op.getUp().getType().getDimSize(1) > 0 && op.getExpertCount() <= kMostExperts &&
+         arePlainFloats({op.getX(), op.getExpertWeights(), op.getUpBias(), op.getDownBias(), op.getGateBias()});
+}
+
+/// Memory for the groups of `ids`.
+static Value createGroups(OpBuilder &b, Location loc, Value ids, int64_t experts) {
+  int64_t pairs = 1;
+  Value dynamic;
+  for (OpFoldResult size : tensor::getMixedSizes(b, loc, ids)) {
+    if (auto constant = getConstantIntValue(size))
+      pairs *= *constant;
+    else
+      dynamic = dynamic ? arith::MulIOp::create(b, loc, dynamic, cast<Value>(size)) : cast<Value>(size);
+  }
+  SmallVector<OpFoldResult> sizes{b.getIndexAttr(experts + 1 + pairs)};
+  if (dynamic) {
+    dynamic = arith::MulIOp::create(b, loc, dynamic, arith::ConstantIndexOp::create(b, loc, pairs));
+    sizes[0] = arith::AddIOp::create(b, loc, dynamic, arith::ConstantIndexOp::create(b, loc, experts + 1)).getResult();
+  }
+  return tensor::EmptyOp::create(b, loc, sizes, b.getI32Type());
+}
+
+Value createExperts(OpBuilder &b, MoeOp op, Value call) {
+  if (!haveKernels(op))
+    return {};
+  Location loc = op.getLoc();
+  int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
+  Value ids = op.getExpertIds();
+  Value groups =
+      createKernel(b, loc, call, {"cuda.expert_groups", {ids}, {experts}, {}}, createGroups(b, loc, ids, experts));
+  Choice first = makeChoice("cuda.expert_hidden.", op.getUp(), {op.getX(), groups},
+                            {getNumber(op.getActivation()), fused, experts});
+  addLayer(first, op.getUp(), op.getUp(), op.getUpBias());
+  addLayer(first, op.getGate(), op.getUp(), op.getGateBias());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, ids);
+  sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
+  Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+  Choice second = makeChoice("cuda.expert_sum.", op.getDown(), {hidden, ids, op.getExpertWeights(), groups}, experts);
+  addLayer(second, op.getDown(), op.getDown(), op.getDownBias());
+  Value result = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()),
+                                         op.getResult().getType().getElementType());
+  return createKernel(b, loc, call, second, result);
+}
+
+} // namespace hone

@@ -1,0 +1,27 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the selections of kernels of CUDA share.
+
+#ifndef HONE_LIB_CONVERSION_HONETOHRT_CUDASELECTION_H
+#define HONE_LIB_CONVERSION_HONETOHRT_CUDASELECTION_H
+
+#include "KernelSelection.h"
+
+namespace hone {
+
+/// Whether all of them are f32, f16 or bf16 as they are, or null.
+bool arePlainFloats(mlir::ValueRange values);
+
+/// The last word of the kernel that reads a weight: "bf16", "affine4"; empty where none does.
+std::string getFormat(mlir::Value weight);
+
+/// The encoding of a weight whose levels kernels read where they lie, or null.
+AffineAttr getLevels(mlir::Value weight);
+
+/// A block of experts as calls of kernels, or null where they do not take it.
+mlir::Value createExperts(mlir::OpBuilder &b, MoeOp op, mlir::Value call);
+
+} // namespace hone
+
+#endif // HONE_LIB_CONVERSION_HONETOHRT_CUDASELECTION_H

@@ -1,0 +1,126 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device code for sm_90a: products of matrices that a warpgroup (four warps, the first a multiple of four) computes together, D += A · B
+// with A[64][16] and B[16][columns] of 16 bits and sums in f32. Warp w has rows 16 w to 16 w + 15. With g = lane / 4 and
+// t = lane % 4 a lane holds
+//
+//   d[4 i + 2 h + j]   D[16 w + g + 8 h][8 i + 2 t + j]
+//   a[0] … a[3]        as in matrix_units.h, of the warp's rows
+//
+// Products go on after their instruction: from a fence on until waitForProducts() nobody may use the registers of D and A, and what
+// shared memory holds of A and B must stay. Sums pass through fence and wait, so that the compiler moves no use of them across.
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_WARPGROUP_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_WARPGROUP_H
+
+#include <stdint.h>
+
+namespace hone::cuda {
+
+/// A matrix in shared memory as products read it: rows of 128 bytes, in which the 16 bytes number i of row r lie at i ^ (r % 8), from a
+/// multiple of 1024 bytes on. `address` is where its first number lies. Rows are rows of A or columns of B where inputs lie
+/// side by side. Where columns of B do, rows are inputs, and every 64 columns are another such matrix, `leading` bytes further.
+__device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
+  constexpr uint64_t kEightRows = 8 * 128, kSwizzle128 = uint64_t{1} << 62;
+  return kSwizzle128 | (kEightRows >> 4) << 32 | uint64_t{leading >> 4} << 16 | (address >> 4 & 0x3fff);
+}
+
+#define HONE_SUMS_8(d, i)                                                                                              \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define HONE_SUMS_32(d, i) HONE_SUMS_8(d, i), HONE_SUMS_8(d, i + 8), HONE_SUMS_8(d, i + 16), HONE_SUMS_8(d, i + 24)
+#define HONE_SUMS_64(d) HONE_SUMS_32(d, 0), HONE_SUMS_32(d, 32)
+
+#define HONE_NAMES_32                                                                                                  \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "     \
+  "%24, %25, %26, %27, %28, %29, %30, %31"
+#define HONE_NAMES_64                                                                                                  \
+  HONE_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, "    \
+                "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+#define HONE_PRODUCT(columns, type) "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {"
+
+/// Begins D = A · B, or D += A · B with `adds`, of 128 columns; A and B lie in shared memory, inputs side by side.
+template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], uint64_t a, uint64_t b, bool adds) {
+#define HONE_SHARED_PRODUCT(type)                                                                                      \
+  asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0; " HONE_PRODUCT("128", type) HONE_NAMES_64                 \
+               "}, %64, %65, adds, 1, 1, 0, 0; }"                                                                      \
+               : HONE_SUMS_64(d)                                                                                       \
+               : "l"(a), "l"(b), "r"(static_cast<int>(adds)))
+  if constexpr (IsHalf)
+    HONE_SHARED_PRODUCT("f16");
+  else
+    HONE_SHARED_PRODUCT("bf16");
+#undef HONE_SHARED_PRODUCT
+}
+
+/// Begins D += A · B of 64 or 128 columns with A in registers; columns of B lie side by side.
+template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
+#define HONE_REGISTER_PRODUCT(type)                                                                                    \
+  asm volatile(HONE_PRODUCT("128", type) HONE_NAMES_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"                     \
+               : HONE_SUMS_64(d)                                                                                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+  if constexpr (IsHalf)
+    HONE_REGISTER_PRODUCT("f16");
+  else
+    HONE_REGISTER_PRODUCT("bf16");
+#undef HONE_REGISTER_PRODUCT
+}
+template <bool IsHalf> __device__ inline void beginProduct(float (&d)[32], const uint32_t (&a)[4], uint64_t b) {
+#define HONE_REGISTER_PRODUCT(type)                                                                                    \
+  asm volatile(HONE_PRODUCT("64", type) HONE_NAMES_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"                      \
+               : HONE_SUMS_32(d, 0)                                                                                    \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+  if constexpr (IsHalf)
+    HONE_REGISTER_PRODUCT("f16");
+  else
+    HONE_REGISTER_PRODUCT("bf16");
+#undef HONE_REGISTER_PRODUCT
+}
+
+/// Uses of these sums that stand before it happen before products that are begun after it.
+template <int Count> __device__ inline void fenceProducts(float (&d)[Count]) {
+  static_assert(Count == 32 || Count == 64);
+  if constexpr (Count == 32)
+    asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_32(d, 0)::"memory");
+  else
+    asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_64(d)::"memory");
+}
+
+/// Numbers of A or sums that products use are in their registers before what stands behind it: before the fence.
+__device__ inline void settle(uint32_t (&a)[4]) {
+  asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3])::"memory");
+}
+__device__ inline void settle(float (&d)[64]) { asm volatile("" : HONE_SUMS_64(d)::"memory"); }
+
+/// Ends a group of products.
+__device__ inline void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/// Waits until at most `Groups` of the latest groups are under way; these sums are then of those that are not.
+template <int Groups, int Count> __device__ inline void waitForProducts(float (&d)[Count]) {
+  static_assert(Count == 32 || Count == 64);
+  if constexpr (Count == 32)
+    asm volatile("wgmma.wait_group.sync.aligned %32;" : HONE_SUMS_32(d, 0) : "n"(Groups) : "memory");
+  else
+    asm volatile("wgmma.wait_group.sync.aligned %64;" : HONE_SUMS_64(d) : "n"(Groups) : "memory");
+}
+
+#undef HONE_PRODUCT
+#undef HONE_NAMES_64
+#undef HONE_NAMES_32
+#undef HONE_SUMS_64
+#undef HONE_SUMS_32
+#undef HONE_SUMS_8
+
+/// How many registers a thread has from here on. Each warpgroup does it once, in a kernel that has as many as fit.
+template <int Count> __device__ inline void giveRegistersBack() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count> __device__ inline void takeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+
+} // namespace hone::cuda
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_WARPGROUP_H
