@@ -24,7 +24,8 @@ def Hone_Dialect : Dialect {
     `hone.attention`, and what a decoder remembers is a `!hone.kv` value. A module whose program keeps state lists what the
     state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name. A module whose
     weights were changed keeps the fingerprint of the model that they come from in the attribute `hone.model`, a string, and
-    a parameter `[N, K]` that has lost columns keeps in `hone.inputs` which K of how many it has: `{kept = array<i64: …>, of = …}`.
+    a parameter `[N, K]` that has lost columns keeps in `hone.inputs` which K of how many it has: `{kept = array<i64: …>, of = …}`, and where its
+    experts lost columns of their own, those of one expert after the other.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;

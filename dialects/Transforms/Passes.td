@@ -92,7 +92,8 @@ def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
     and values with the heads of queries that read it), so that a share `sparsity` of the elements of all parameters goes. Shapes
     change: rows of the products before, with their biases, columns of the product behind, heads of `hone.attention`, slots of
     the state and what functions take and give of them. Every layer keeps the same number, channels a multiple of `multiple`;
-    groups go first, as many as are nearest to their part, and channels make up the rest.
+    groups go first, as many as are nearest to their part, and channels make up the rest. Of a mixture (`hone.moe`) each expert
+    keeps as many channels, and its own; experts that no row of the calibration chose keep theirs by magnitude.
 
     Which ones go is the choice of `method`:
 

@@ -277,6 +277,14 @@ void attach(const SparseWeight &outliers, const Weight &weight) {
       weight.row(row)[outliers.columns[outliers.at(row, i)]] = outliers.values[outliers.at(row, i)];
 }
 
+void append(const SparseWeight &below, SparseWeight &outliers) {
+  auto before = static_cast<int32_t>(outliers.slots());
+  for (size_t panel = 1; panel < below.starts.size(); ++panel)
+    outliers.starts.push_back(before + below.starts[panel]);
+  outliers.columns.insert(outliers.columns.end(), below.columns.begin(), below.columns.end());
+  outliers.values.insert(outliers.values.end(), below.values.begin(), below.values.end());
+}
+
 void takeMissing(const Weight &weight, const Weight &base, SparseWeight &outliers) {
   constexpr float most = 65504; // of f16
   for (int64_t row = 0; row < weight.rows && outliers.slots() > 0; ++row)

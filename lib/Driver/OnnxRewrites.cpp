@@ -132,13 +132,20 @@ static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, cons
 // Smaller models
 //===----------------------------------------------------------------------===//
 
-/// The parameters of a raised copy that lost inputs, by their dimension in the file.
-static SmallVector<StayingInputs> listShorterInputs(ModuleOp copy) {
+/// The parameters of a raised copy that lost inputs, by their dimension in the file, whose `symbols` are. Fails, after an error, where
+/// the file has them in another form: experts, which have lost inputs of their own.
+static FailureOr<SmallVector<StayingInputs>> listShorterInputs(ModuleOp copy, const SymbolTable &symbols) {
   SmallVector<StayingInputs> shorter;
   for (auto param : copy.getOps<ParamOp>()) {
+    std::optional<KeptInputs> inputs = getKeptInputs(param);
+    if (!inputs)
+      continue;
+    auto whole = symbols.lookup<ParamOp>(param.getSymName());
+    bool isOfAllRows = static_cast<int64_t>(inputs->kept.size()) == param.getTensorType().getDimSize(1);
+    if (!whole || whole.getTensorType().getRank() != 2 || !isOfAllRows)
+      return param.emitError() << "cannot export " << param.getSymName() << ": the file has it in another form";
     auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
-    if (std::optional<KeptInputs> inputs = getKeptInputs(param))
-      shorter.push_back({param.getSymNameAttr(), stored && stored.getTransposed() ? 0 : 1, inputs->kept});
+    shorter.push_back({param.getSymNameAttr(), stored && stored.getTransposed() ? 0 : 1, inputs->kept});
   }
   return shorter;
 }
@@ -158,10 +165,13 @@ static LogicalResult dropValueTypes(Operation *op) {
 
 /// Makes `module` as much smaller as its raised copy has become, with the elements that it has.
 static LogicalResult makeSmaller(ModuleOp module, ModuleOp copy) {
-  auto types = removeUnits(module, listShorterInputs(copy));
+  SymbolTable symbols(module), ofCopy(copy);
+  auto shorter = listShorterInputs(copy, symbols);
+  if (failed(shorter))
+    return failure();
+  auto types = removeUnits(module, *shorter);
   if (failed(types))
     return failure();
-  SymbolTable symbols(module), ofCopy(copy);
   for (const auto &[name, type] : *types) {
     auto param = symbols.lookup<ParamOp>(name), cut = ofCopy.lookup<ParamOp>(name);
     if (!cut || !isSame({cut.getTensorType(), {}}, param))

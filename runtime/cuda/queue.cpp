@@ -205,6 +205,15 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
   return follow(kernel.name, begin);
 }
 
+absl::StatusOr<bool> Queue::multiply(const hone::cuda::MatrixProduct &product) {
+  auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<bool> isEnqueued = stream->multiply(product);
+  HONE_RETURN_IF_ERROR(explain(isEnqueued.status()));
+  if (*isEnqueued && !stream->collects())
+    HONE_RETURN_IF_ERROR(follow("cublasLtMatmul", begin));
+  return *isEnqueued;
+}
+
 /// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
 absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_point begin) {
   launched.push_back(name);

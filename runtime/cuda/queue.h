@@ -46,6 +46,9 @@ public:
   absl::Status launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
                       void **arguments);
 
+  /// Enqueues a product by the machine's library; false where it has none, or no way to compute it.
+  absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
+
   /// Enqueues a copy between two views of one dtype and shape.
   absl::Status copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means);
 

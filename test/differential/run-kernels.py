@@ -178,25 +178,33 @@ def keep_two_of_four(rng, rows, inner):
     return mask.reshape(rows, inner), (bits << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=2).astype(np.uint8)
 
 
+def sparse_floats(rng, rows, inner, element):
+    """A parameter of floats of which two of four inputs are kept, as `affine` gives one."""
+    mask, indices = keep_two_of_four(rng, rows, inner)
+    weight = (SPREAD * rng.standard_normal((rows, inner))).astype(np.float32)[mask].reshape(rows, -1)
+    weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
+    planes = f"{{values = {stored(weight, element)}, indices = {stored(indices, 'i8')}}}"
+    return tensor(rows, inner, element=f"f32, #hone.nm<2:4, of = {element}>"), planes
+
+
+def sparse_levels(rng, rows, inner, bits, group, activations):
+    """The same of integers."""
+    _, indices = keep_two_of_four(rng, rows, inner)
+    flags = dict(zeros=bits == 4 and group != 0, half=group == 32, activations=activations, least=activations != 0)
+    type, planes = affine(rng, rows, inner, bits, group, **flags)
+    kept = stored(rng.integers(0, 256, (rows, inner // 2 * bits // 8), dtype=np.uint8), "i8")
+    planes = re.sub(r"values = dense<[^>]*> : tensor<[^>]*>", f"values = {kept}, indices = {stored(indices, 'i8')}", planes)
+    return re.sub("#hone.affine<(.*?)>", r"#hone.nm<2:4, of = #hone.affine<\1>>", type), planes
+
+
 def sparse_products():
     rng = np.random.default_rng(8)
     for (element, tolerance), (rows, inner) in itertools.product((("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)), ((33, 20), (64, 96))):
-        mask, indices = keep_two_of_four(rng, rows, inner)
-        weight = (SPREAD * rng.standard_normal((rows, inner))).astype(np.float32)[mask].reshape(rows, -1)
-        weight = {"f32": weight, "f16": weight.astype(np.float16), "bf16": (weight.view(np.uint32) >> 16).astype(np.uint16)}[element]
-        planes = f"{{values = {stored(weight, element)}, indices = {stored(indices, 'i8')}}}"
         yield Case(f"hone.sparse_linear.{element}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, tolerance,
-                   {"w": (tensor(rows, inner, element=f"f32, #hone.nm<2:4, of = {element}>"), planes)}, x=tensor("B", "S", inner))
+                   {"w": sparse_floats(rng, rows, inner, element)}, x=tensor("B", "S", inner))
     for bits, group, activations in itertools.product((4, 8), (0, 32, 128), (0, 8)):
-        rows, inner = 40, 300
-        _, indices = keep_two_of_four(rng, rows, inner)
-        flags = dict(zeros=bits == 4 and group != 0, half=group == 32, activations=activations, least=activations != 0)
-        type, planes = affine(rng, rows, inner, bits, group, **flags)
-        kept = stored(rng.integers(0, 256, (rows, inner // 2 * bits // 8), dtype=np.uint8), "i8")
-        planes = re.sub(r"values = dense<[^>]*> : tensor<[^>]*>", f"values = {kept}, indices = {stored(indices, 'i8')}", planes)
-        type = re.sub("#hone.affine<(.*?)>", r"#hone.nm<2:4, of = #hone.affine<\1>>", type)
-        yield Case(f"hone.sparse_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", rows), ROWS, LEAST if activations else INTEGERS,
-                   {"w": (type, planes)}, x=tensor("B", "S", inner))
+        yield Case(f"hone.sparse_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST if activations else INTEGERS,
+                   {"w": sparse_levels(rng, 40, 300, bits, group, activations)}, x=tensor("B", "S", 300))
 
 
 def packed_mlps():
@@ -253,6 +261,23 @@ def experts():
                    params, **operands)
     params = {"u": affine(rng, count * 40, 48, 4, 32), "d": affine(rng, count * 48, 40, 8, 0)}
     yield Case("hone.expert_sum.u8", text, x, ROWS, INTEGERS, params, **operands)
+    many = [*ROWS, {"B": 2, "S": 70}]
+    shapes = {"u": (count * 40, 48), "g": (count * 40, 48), "d": (count * 48, 40)}
+    for names, gate in (("ud", ""), ("udg", " gate(%g)")):
+        for element, tolerance in (("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", 2 * BF16)):
+            yield Case(f"hone.sparse_expert_sum.{element}", text + gate, x, many, tolerance,
+                       {name: sparse_floats(rng, *shapes[name], element) for name in names}, **operands)
+        for bits, group, activations in ((8, 0, 0), (8, 32, 8), (4, 32, 8), (4, 0, 0)):
+            yield Case(f"hone.sparse_expert_sum.u{bits}", text + gate, x, many, LEAST_OF_TWO if activations else INTEGERS,
+                       {name: sparse_levels(rng, *shapes[name], bits, group, activations) for name in names}, **operands)
+        for bits, group, least in ((8, 0, False), (4, 32, True), (3, 32, False), (2, 32, True)):
+            # A gate has its own number of outliers.
+            params = {name: affine(rng, *shapes[name], bits, group, activations=8 if least else 0, least=least, outliers=7 if name == "g" else 9)
+                      for name in names}
+            yield Case(f"hone.expert_sum.outliers.u{bits}", text + gate, x, many, LEAST_OF_TWO if least else INTEGERS, params, **operands)
+        for bits in (3, 4):
+            yield Case(f"hone.expert_sum.outliers.codebook.u{bits}", text + gate, x, many, 4 * BF16,
+                       {name: codebook(rng, *shapes[name], bits, outliers=7) for name in names}, **operands)
 
 
 def codebooks():

@@ -71,6 +71,10 @@ absl::StatusOr<SparseWeight> detach(const Weight &weight, const Outliers &outlie
 /// Puts them back.
 void attach(const SparseWeight &outliers, const Weight &weight);
 
+/// Adds the panels of `below`, the outliers of rows that come next, to `outliers`. Those before fill whole panels, or there are none
+/// of either.
+void append(const SparseWeight &below, SparseWeight &outliers);
+
 /// Makes each outlier what `weight` has there more than `base`, of the same size, rounded to f16: where a base has no 0.
 void takeMissing(const Weight &weight, const Weight &base, SparseWeight &outliers);
 

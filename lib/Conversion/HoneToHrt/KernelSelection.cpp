@@ -216,48 +216,61 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 // Experts: two calls
 //===----------------------------------------------------------------------===//
 
-/// Whether kernels of experts read a weight in these panels.
-static bool hasExpertKernel(hrt::PanelsAttr panels) { return panels && !panels.getNm() && !panels.getSparse(); }
-
-/// A call of such a kernel for weights in `panels`, with the kernel's own attributes.
-static Choice makeExpertChoice(StringRef kernel, hrt::PanelsAttr panels, ArrayRef<Value> inputs,
+/// A call of the kernel `layer` of experts for weights in `panels`, with the kernel's own attributes.
+static Choice makeExpertChoice(StringRef layer, hrt::PanelsAttr panels, ArrayRef<Value> inputs,
                                ArrayRef<int64_t> ints) {
-  Choice choice{(kernel + panels.getKernelSuffix()).str(), SmallVector<Value>(inputs), SmallVector<int64_t>(ints), {}};
+  StringRef kernel = panels.getNm() ? "hone.sparse_" : "hone.";
+  Choice choice{(kernel + layer + "." + panels.getKernelSuffix()).str(),
+                SmallVector<Value>(inputs),
+                SmallVector<int64_t>(ints),
+                {}};
   if (AffineAttr affine = panels.getAffine())
     choice.ints.append(
         {affine.getGroup(), affine.getActivations() ? affine.getActivations() : 16, affine.getAtLeast()});
   return choice;
 }
 
+/// How many operands a weight in `panels` is, absent ones included.
+static int64_t countPlanes(hrt::PanelsAttr panels) {
+  int64_t ofElements = panels.getAffine() ? 3 : panels.getCodebook() ? 2 : 1;
+  return ofElements + (panels.getSparse() ? DenseSparseAttr::kSparsePlanes : 0) + (panels.getNm() ? 1 : 0);
+}
+
 /// Adds a weight in `panels`, or the absence of one, and its bias.
 static void addExpertLayer(Choice &choice, hrt::PanelsAttr panels, Value weight, Value bias) {
   AffineAttr affine = panels.getAffine();
-  choice.inputs.push_back(weight);
-  if (affine && (!weight || !affine.getHasZeros()))
-    choice.inputs.append(weight ? 1 : 2, Value());
-  if (panels.getCodebook() && !weight)
-    choice.inputs.push_back(/*tables=*/Value());
+  if (!weight)
+    choice.inputs.append(countPlanes(panels), Value());
+  else
+    choice.inputs.push_back(weight);
+  if (weight && affine && !affine.getHasZeros())
+    choice.inputs.push_back(/*zeros=*/Value());
   choice.inputs.push_back(bias);
 }
 
-/// The block, if its weights are in panels that kernels of experts read, else null.
+/// Whether one kernel reads weights in both: they are alike but for the number of outliers.
+static bool haveSameKernel(hrt::PanelsAttr a, hrt::PanelsAttr b) {
+  if (!a || !b || !a.getSparse() || !b.getSparse())
+    return a == b;
+  return a.getSparse().getBase() == b.getSparse().getBase();
+}
+
+/// The block, if its weights are in panels, else null.
 static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
   hrt::PanelsAttr up = getPanels(op.getUp()), down = getPanels(op.getDown());
-  if (!hasExpertKernel(up) || !hasExpertKernel(down) || op.getHiddenSize() == 0 ||
-      (op.getGate() && getPanels(op.getGate()) != up) ||
+  if (!up || !down || op.getHiddenSize() == 0 || (op.getGate() && !haveSameKernel(getPanels(op.getGate()), up)) ||
       !arePlainF32({op.getX(), op.getExpertWeights(), op.getUpBias(), op.getDownBias(), op.getGateBias()}))
     return {};
   Location loc = op.getLoc();
   int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
-  Choice first = makeExpertChoice("hone.expert_hidden.", up, {op.getX(), op.getExpertIds()},
+  Choice first = makeExpertChoice("expert_hidden", up, {op.getX(), op.getExpertIds()},
                                   {getNumber(op.getActivation()), fused, experts});
   addExpertLayer(first, up, op.getUp(), op.getUpBias());
   addExpertLayer(first, up, op.getGate(), op.getGateBias());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getExpertIds());
   sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
   Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
-  Choice second =
-      makeExpertChoice("hone.expert_sum.", down, {hidden, op.getExpertIds(), op.getExpertWeights()}, experts);
+  Choice second = makeExpertChoice("expert_sum", down, {hidden, op.getExpertIds(), op.getExpertWeights()}, experts);
   addExpertLayer(second, down, op.getDown(), op.getDownBias());
   return createKernel(b, loc, call, second,
                       tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()), b.getF32Type()));

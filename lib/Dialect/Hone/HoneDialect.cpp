@@ -67,11 +67,18 @@ static LogicalResult verifyInputs(Operation *op, Attribute attribute) {
   auto inputs = dyn_cast<DictionaryAttr>(attribute);
   auto all = inputs ? inputs.getAs<IntegerAttr>("of") : IntegerAttr();
   auto kept = inputs ? inputs.getAs<DenseI64ArrayAttr>("kept") : DenseI64ArrayAttr();
-  bool isRight = param && param.getTensorType().getRank() == 2 && all && kept && inputs.size() == 2 &&
-                 kept.size() == param.getTensorType().getDimSize(1);
+  bool isRight = param && param.getTensorType().getRank() == 2 && all && kept && inputs.size() == 2;
+  int64_t rows = isRight ? param.getTensorType().getDimSize(0) : 0,
+          columns = isRight ? param.getTensorType().getDimSize(1) : 0;
+  // Those of all rows, or of as many for each expert that has a part of the rows.
+  int64_t experts = isRight && columns > 0 ? std::max<int64_t>(kept.size() / columns, 1) : 1;
+  isRight &= kept && kept.size() == experts * columns && rows % experts == 0;
   llvm::DenseSet<int64_t> seen;
-  for (int64_t i = 0; isRight && i < kept.size(); ++i)
+  for (int64_t i = 0; isRight && i < kept.size(); ++i) {
+    if (i % columns == 0)
+      seen.clear();
     isRight = kept[i] >= 0 && kept[i] < all.getInt() && seen.insert(kept[i]).second;
+  }
   if (!isRight)
     return op->emitOpError() << "expected 'hone.inputs' to say of the inputs of a matrix which ones of how many "
                                 "they were, as {kept = array<i64: …>, of = …}";

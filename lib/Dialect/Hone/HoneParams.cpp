@@ -134,6 +134,29 @@ std::string hone::getObstacleToEncoding(ParamOp param, ArrayRef<GetParamOp> read
   return "";
 }
 
+int64_t hone::countExperts(ArrayRef<GetParamOp> reads) {
+  for (GetParamOp read : reads)
+    for (Operation *user : read->getUsers())
+      if (auto moe = dyn_cast<MoeOp>(user))
+        return moe.getExpertCount();
+  return 0;
+}
+
+SmallVector<ParamOp> hone::findPartners(ArrayRef<GetParamOp> reads, const SymbolTable &symbols) {
+  SmallVector<ParamOp> partners;
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses()) {
+      auto moe = dyn_cast<MoeOp>(use.getOwner());
+      if (!moe || !moe.getGate() || use.get() == moe.getDown())
+        continue;
+      Value other = use.get() == moe.getUp() ? moe.getGate() : moe.getUp();
+      auto get = other.getDefiningOp<GetParamOp>();
+      if (get && get.getName() != read.getName())
+        partners.push_back(symbols.lookup<ParamOp>(get.getName()));
+    }
+  return partners;
+}
+
 void hone::changeEncoding(ParamOp param, ArrayRef<GetParamOp> reads, Attribute encoding) {
   RankedTensorType type = param.getTensorType();
   auto changed = RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
@@ -193,13 +216,15 @@ std::optional<KeptInputs> hone::getKeptInputs(ParamOp param) {
   return KeptInputs{inputs.getAs<DenseI64ArrayAttr>("kept").asArrayRef(), inputs.getAs<IntegerAttr>("of").getInt()};
 }
 
-void hone::keepInputs(ParamOp param, ArrayRef<int64_t> kept) {
+void hone::keepInputs(ParamOp param, ArrayRef<int64_t> kept, int64_t experts) {
   std::optional<KeptInputs> before = getKeptInputs(param);
+  int64_t size = param.getTensorType().getDimSize(1), each = static_cast<int64_t>(kept.size()) / experts;
+  bool isApart = before && static_cast<int64_t>(before->kept.size()) > size;
   SmallVector<int64_t> columns;
-  for (int64_t column : kept)
-    columns.push_back(before ? before->kept[column] : column);
+  for (auto [i, column] : llvm::enumerate(kept))
+    columns.push_back(before ? before->kept[(isApart ? static_cast<int64_t>(i) / each * size : 0) + column] : column);
   Builder b(param.getContext());
-  int64_t all = before ? before->all : param.getTensorType().getDimSize(1);
+  int64_t all = before ? before->all : size;
   param->setAttr(kInputsAttrName, b.getDictionaryAttr({b.getNamedAttr("kept", b.getDenseI64ArrayAttr(columns)),
                                                        b.getNamedAttr("of", b.getI64IntegerAttr(all))}));
 }

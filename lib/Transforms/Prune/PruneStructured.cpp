@@ -3,6 +3,8 @@
 //
 // The pass hone-prune-structured: how many units go, which ones, and what makes up for them.
 
+#include "ExpertChannels.h"
+
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -33,13 +35,14 @@ static constexpr int64_t kRounds = 16;
 
 namespace {
 
-/// The units of one layer: its hidden channels, or its groups of heads.
+/// The units of one layer: its hidden channels, those of its experts, or its groups of heads.
 struct Layer {
   Operation *op;
   int64_t units;
-  std::unique_ptr<UnitAnalysis> analysis;
-  ParamOp consumer; // its columns are of the units; null where there is an obstacle
+  std::unique_ptr<UnitAnalysis> analysis; // null where the layer has experts
+  ParamOp consumer;                       // its columns are of the units; null where there is an obstacle
   std::string obstacle;
+  std::unique_ptr<ExpertBlock> experts = nullptr;
 };
 
 /// All layers with units of one kind.
@@ -62,14 +65,15 @@ private:
   bool needsStatistics() const { return method != "magnitude"; }
   remark::RemarkOpts options() const { return remark::RemarkOpts::name("Pruned").category("hone-prune-structured"); }
   void findLayers(const SharedUses &shared, Kind &channelKind, Kind &headKind);
+  void findExperts(const SharedUses &shared, const SymbolTable &symbols, Kind &kind);
   void findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const;
   void refuseKind(Kind &kind);
-  LogicalResult chooseNumbers(Kind &channelKind, Kind &headKind);
+  LogicalResult chooseNumbers(Kind &channelKind, Kind &expertKind, Kind &headKind);
   FailureOr<SmallVector<bool>> chooseUnits(Layer &layer, int64_t removed, const SymbolTable &symbols,
                                            MeasuredInputs &inputs) const;
   FailureOr<std::vector<int64_t>> chooseMeasured(Layer &layer, int64_t removed, std::vector<float> &elements,
                                                  MeasuredInputs &inputs) const;
-  LogicalResult prune(Kind &kind, const SymbolTable &symbols, MeasuredInputs &inputs);
+  LogicalResult prune(Kind &kind, const SharedUses &shared, const SymbolTable &symbols, MeasuredInputs &inputs);
 };
 
 } // namespace
@@ -128,7 +132,21 @@ void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Ki
   });
 }
 
+void PruneStructured::findExperts(const SharedUses &shared, const SymbolTable &symbols, Kind &kind) {
+  getOperation()->walk([&](MoeOp moe) {
+    if (llvm::any_of(kind.layers, [&](const Layer &layer) { return llvm::is_contained(layer.experts->ops, moe); }))
+      return;
+    auto block = std::make_unique<ExpertBlock>(moe, shared, symbols);
+    kind.layers.push_back({moe, moe.getHiddenSize(), nullptr, block->down, block->obstacle, std::move(block)});
+  });
+}
+
 void PruneStructured::findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const {
+  if (layer.experts) {
+    if (layer.obstacle.empty() && needsStatistics() && inputs.countExperts(layer.consumer) == 0)
+      layer.obstacle = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
+    return;
+  }
   layer.obstacle = layer.analysis->getObstacle().str();
   for (const auto &[name, units] : layer.analysis->params) {
     auto param = symbols.lookup<ParamOp>(name);
@@ -159,8 +177,6 @@ void PruneStructured::refuseKind(Kind &kind) {
           << ("its " + kind.plural + " stay, and with them those of all layers: " + layer.obstacle).str();
     isRefused |= !layer.obstacle.empty();
   }
-  if (kind.layers.empty())
-    remark::missed(getOperation().getLoc(), options()) << ("there are no " + kind.plural + " to remove").str();
   if (isRefused)
     kind.layers.clear();
 }
@@ -171,22 +187,26 @@ void PruneStructured::refuseKind(Kind &kind) {
 static int64_t countUnitElements(const Kind &kind, const SymbolTable &symbols) {
   int64_t count = 0;
   for (const Layer &layer : kind.layers)
-    for (const auto &[name, units] : layer.analysis->params) {
-      RankedTensorType type = symbols.lookup<ParamOp>(name).getTensorType();
-      count += type.getNumElements() / type.getDimSize(units.axis) * llvm::count(units.unitOf, 0);
-    }
+    if (layer.experts)
+      count += layer.experts->countElements();
+    else
+      for (const auto &[name, units] : layer.analysis->params) {
+        RankedTensorType type = symbols.lookup<ParamOp>(name).getTensorType();
+        count += type.getNumElements() / type.getDimSize(units.axis) * llvm::count(units.unitOf, 0);
+      }
   return count;
 }
 
-LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &headKind) {
+LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &expertKind, Kind &headKind) {
   if (sparsity == 0)
     return success();
   SharedUses shared(getOperation());
   SymbolTable symbols(getOperation());
-  for (Kind *kind : {&channelKind, &headKind})
+  Kind *kinds[] = {&headKind, &channelKind, &expertKind};
+  for (Kind *kind : kinds)
     kind->elements = countUnitElements(*kind, symbols);
   int64_t all = countElements(shared), inHeads = headKind.elements * headKind.units(),
-          inChannels = channelKind.elements * channelKind.units();
+          inChannels = channelKind.elements * channelKind.units() + expertKind.elements * expertKind.units();
   double wanted = sparsity * static_cast<double>(all), share = wanted / static_cast<double>(inHeads + inChannels);
   if (!(share < 1))
     return emitError(getOperation().getLoc())
@@ -199,19 +219,24 @@ LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &headKind) 
       std::max<int64_t>(std::min(static_cast<int64_t>(std::ceil(share * static_cast<double>(headKind.units()) - 0.5)),
                                  headKind.units() - 1),
                         0);
-  if (!channelKind.layers.empty()) {
-    double rest = wanted - static_cast<double>(headKind.removed * headKind.elements);
-    double kept = static_cast<double>(channelKind.units()) - rest / static_cast<double>(channelKind.elements);
+  double rest = wanted - static_cast<double>(headKind.removed * headKind.elements);
+  for (Kind *kind : {&channelKind, &expertKind}) {
+    if (kind->layers.empty())
+      continue;
+    double part = static_cast<double>(kind->elements * kind->units()) / static_cast<double>(inChannels);
+    double kept = static_cast<double>(kind->units()) - part * rest / static_cast<double>(kind->elements);
     int64_t rounded = std::max(std::llround(kept / static_cast<double>(multiple)), 1LL) * multiple;
-    channelKind.removed = std::max<int64_t>(channelKind.units() - rounded, 0);
+    kind->removed = std::max<int64_t>(kind->units() - rounded, 0);
   }
-  int64_t gone = headKind.removed * headKind.elements + channelKind.removed * channelKind.elements;
-  for (Kind *kind : {&headKind, &channelKind})
+  int64_t gone = 0;
+  for (Kind *kind : kinds) {
+    gone += kind->removed * kind->elements;
     if (!kind->layers.empty())
       remark::analysis(getOperation().getLoc(), options())
           << llvm::formatv("{0} of {1} {2} go from each of {3} layers", kind->removed, kind->units(), kind->plural,
                            kind->layers.size())
                  .str();
+  }
   remark::analysis(getOperation().getLoc(), options())
       << llvm::formatv("{0} of {1} elements of parameters go, {2:F1} %", gone, all,
                        100.0 * static_cast<double>(gone) / static_cast<double>(all))
@@ -302,10 +327,18 @@ FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t 
 
 //===- The pass ---------------------------------------------------------------------------------------------------===//
 
-LogicalResult PruneStructured::prune(Kind &kind, const SymbolTable &symbols, MeasuredInputs &inputs) {
+LogicalResult PruneStructured::prune(Kind &kind, const SharedUses &shared, const SymbolTable &symbols,
+                                     MeasuredInputs &inputs) {
   if (kind.removed == 0)
     return success();
   for (Layer &layer : kind.layers) {
+    if (layer.experts) {
+      FailureOr<std::string> what = removeChannels(*layer.experts, {method, kind.removed, kRounds}, shared, inputs);
+      if (failed(what))
+        return failure();
+      remark::passed(layer.consumer.getLoc(), options()) << *what;
+      continue;
+    }
     FailureOr<SmallVector<bool>> isGone = chooseUnits(layer, kind.removed, symbols, inputs);
     if (failed(isGone))
       return failure();
@@ -323,22 +356,33 @@ void PruneStructured::runOnOperation() {
     return signalPassFailure();
   SharedUses shared(getOperation());
   SymbolTable symbols(getOperation());
-  Kind channelKind{"channels", "hidden channels", {}}, headKind{"heads", "groups of heads", {}};
+  Kind channelKind{"channels", "hidden channels", {}}, headKind{"heads", "groups of heads", {}},
+      expertKind{"channels", "hidden channels of each expert", {}};
   findLayers(shared, channelKind, headKind);
-  for (auto [kind, isWanted] : {std::pair(&channelKind, channels.getValue()), {&headKind, heads.getValue()}}) {
+  findExperts(shared, symbols, expertKind);
+  bool hasExperts = !expertKind.layers.empty();
+  for (auto [kind, isWanted] : {std::pair(&channelKind, channels.getValue()),
+                                {&expertKind, channels.getValue()},
+                                {&headKind, heads.getValue()}}) {
     for (Layer &layer : kind->layers)
       findConsumer(layer, symbols, *inputs);
+    if (isWanted && kind->layers.empty() && kind != &expertKind && !(kind == &channelKind && hasExperts))
+      remark::missed(getOperation().getLoc(), options()) << ("there are no " + kind->plural + " to remove").str();
     if (isWanted)
       refuseKind(*kind);
     else
       kind->layers.clear();
   }
-  if (failed(chooseNumbers(channelKind, headKind)) || failed(prune(headKind, symbols, *inputs)) ||
-      failed(prune(channelKind, symbols, *inputs)))
+  if (failed(chooseNumbers(channelKind, expertKind, headKind)))
     return signalPassFailure();
+  for (Kind *kind : {&headKind, &channelKind, &expertKind})
+    if (failed(prune(*kind, shared, symbols, *inputs)))
+      return signalPassFailure();
   updateFunctions(getOperation());
   numChannels += channelKind.removed * static_cast<int64_t>(channelKind.layers.size());
   numHeads += headKind.removed * static_cast<int64_t>(headKind.layers.size());
+  for (const Layer &layer : expertKind.layers)
+    numChannels += expertKind.removed * static_cast<int64_t>(layer.experts->ops.front().getExpertCount());
 }
 
 } // namespace hone::prune

@@ -37,9 +37,10 @@ struct Choices {
   std::vector<compress::Candidate> candidates;
 };
 
-/// Weights that take part, and the bytes of what does not.
+/// Weights that take part, in groups that get the same form, and the bytes of what does not.
 struct Budget {
   llvm::MapVector<Operation *, Choices> weights;
+  std::vector<SmallVector<Operation *, 1>> groups;
   int64_t elements = 0, otherBytes = 0;
 };
 
@@ -59,8 +60,8 @@ private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
   FailureOr<Outputs> measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
                                     MeasuredInputs &inputs) const;
-  std::vector<EncodingInterface> getForms(RankedTensorType type, bool isOfExperts) const;
-  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, bool isOfExperts, MeasuredInputs &inputs) const;
+  std::vector<EncodingInterface> getForms(RankedTensorType type, int64_t experts) const;
+  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, int64_t experts, MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
@@ -98,14 +99,14 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   return success();
 }
 
-/// Levels alone, and beside shares of outliers; 8 bits need none, and kernels of experts know none.
-std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, bool isOfExperts) const {
+/// Levels alone, and beside shares of outliers, of which each expert has as many; 8 bits need none.
+std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int64_t experts) const {
   std::vector<EncodingInterface> forms;
   for (AffineAttr affine : levels) {
     forms.push_back(affine);
     for (double share : kOutlierShares)
-      if (EncodingInterface form = withOutliers(affine, type, share);
-          !isOfExperts && affine.getBits() < 8 && form != forms.back())
+      if (EncodingInterface form = withOutliers(affine, type, share, std::max<int64_t>(experts, 1));
+          affine.getBits() < 8 && form != forms.back())
         forms.push_back(form);
   }
   return forms;
@@ -143,7 +144,7 @@ static double getSlotsOfPanel(DenseSparseAttr sparse, RankedTensorType type) {
          static_cast<double>(compress::countSparsePanels(type.getDimSize(0)));
 }
 
-FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, bool isOfExperts,
+FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, int64_t experts,
                                               MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
@@ -154,7 +155,7 @@ FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, b
   if (failed(outputs) || failed(cost))
     return failure();
   RankedTensorType type = param.getTensorType();
-  Choices choices{getForms(type, isOfExperts), {}};
+  Choices choices{getForms(type, experts), {}};
   for (EncodingInterface form : choices.forms) {
     auto sparse = dyn_cast<DenseSparseAttr>(form);
     AffineAttr affine = sparse ? sparse.getAffine() : cast<AffineAttr>(form);
@@ -175,12 +176,9 @@ static bool isTable(ArrayRef<GetParamOp> reads) {
                       [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
 }
 
-static bool isOfExperts(ArrayRef<GetParamOp> reads) {
-  return llvm::any_of(reads, [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<MoeOp>); });
-}
-
 FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
   Budget budget;
+  SymbolTable symbols(getOperation());
   for (auto &[op, reads] : findReads(getOperation())) {
     auto param = cast<ParamOp>(op);
     RankedTensorType type = param.getTensorType();
@@ -189,9 +187,17 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
-    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), isOfExperts(reads), inputs);
+    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), countExperts(reads), inputs);
     if (failed(choices))
       return failure();
+    SmallVector<ParamOp> partners = findPartners(reads, symbols);
+    auto group = llvm::find_if(budget.groups, [&](ArrayRef<Operation *> of) {
+      return llvm::any_of(partners, [&](ParamOp partner) { return partner.getOperation() == of.front(); });
+    });
+    if (group == budget.groups.end())
+      budget.groups.push_back({op});
+    else
+      group->push_back(op);
     budget.weights[op] = std::move(*choices);
   }
   return budget;
@@ -201,9 +207,14 @@ FailureOr<compress::Allocation> ChooseWidths::allocate(const Budget &budget) {
   auto wanted = static_cast<int64_t>(bitsPerWeight * static_cast<double>(budget.elements) / 8);
   std::vector<std::vector<compress::Candidate>> candidates;
   int64_t least = budget.otherBytes;
-  for (const auto &[op, choices] : budget.weights) {
-    candidates.push_back(choices.candidates);
-    least += std::ranges::min(choices.candidates, {}, &compress::Candidate::bytes).bytes;
+  for (ArrayRef<Operation *> group : budget.groups) {
+    std::vector<compress::Candidate> &sums = candidates.emplace_back(budget.weights.lookup(group.front()).candidates);
+    for (Operation *other : group.drop_front())
+      for (auto [sum, candidate] : llvm::zip_equal(sums, budget.weights.lookup(other).candidates)) {
+        sum.bytes += candidate.bytes;
+        sum.loss += candidate.loss;
+      }
+    least += std::ranges::min(sums, {}, &compress::Candidate::bytes).bytes;
   }
   if (wanted < least)
     return emitError(getOperation().getLoc())
@@ -231,8 +242,9 @@ static std::string describe(EncodingInterface form) {
 
 void ChooseWidths::mark(const Budget &budget, const compress::Allocation &allocation) {
   llvm::DenseMap<Operation *, size_t> chosen;
-  for (auto [weight, choice] : llvm::zip_equal(budget.weights, allocation.chosen))
-    chosen[weight.first] = choice;
+  for (auto [group, choice] : llvm::zip_equal(budget.groups, allocation.chosen))
+    for (Operation *weight : group)
+      chosen[weight] = choice;
   auto change = [&](ParamOp param, ArrayRef<GetParamOp>) {
     size_t choice = chosen.lookup(param);
     const Choices &choices = budget.weights.find(param)->second;

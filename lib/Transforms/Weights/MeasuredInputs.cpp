@@ -96,6 +96,8 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(const MeasuredWeight
     input.reset();
     factor.reset();
     std::optional<KeptInputs> kept = getKeptInputs(weight);
+    if (kept && measured.expert && static_cast<int64_t>(kept->kept.size()) > size) // experts have inputs of their own
+      kept->kept = kept->kept.slice(*measured.expert * size, size);
     auto read = file->readSecondMoment(wanted, kept ? kept->all : size);
     if (failed(report(weight.getLoc(), read.status())))
       return failure();

@@ -21,9 +21,12 @@ FailureOr<double> readOutlierShare(StringRef text, Location loc) {
   return percent / 100;
 }
 
-EncodingInterface withOutliers(EncodingInterface base, RankedTensorType type, double share) {
-  int64_t panels = compress::countSparsePanels(type.getDimSize(0)), columns = type.getDimSize(1);
-  int64_t slots = std::llround(share * static_cast<double>(panels * columns));
+EncodingInterface withOutliers(EncodingInterface base, RankedTensorType type, double share, int64_t parts) {
+  int64_t rows = type.getDimSize(0) / parts, columns = type.getDimSize(1);
+  if (parts > 1 && rows % compress::kSparseRows != 0)
+    return base;
+  int64_t panels = compress::countSparsePanels(rows);
+  int64_t slots = parts * std::llround(share * static_cast<double>(panels * columns));
   if (slots == 0 || columns > compress::kMostSparseColumns)
     return base;
   return DenseSparseAttr::get(Attribute(base), slots * compress::kSparseRows);

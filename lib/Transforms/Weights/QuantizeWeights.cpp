@@ -42,7 +42,7 @@ private:
   bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
   EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
-  EncodingInterface getEncoding(ParamOp param, bool isOfExperts = false) const;
+  EncodingInterface getEncoding(ParamOp param, int64_t experts = 0) const;
   EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(const MeasuredWeight &measured, bool isTable,
@@ -64,7 +64,7 @@ private:
                                            MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> round(const MeasuredWeight &measured, const compress::Weight &weight, int64_t slots,
                                  bool isTable, MeasuredInputs &inputs) const;
-  FailureOr<RoundedWeight> roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
+  FailureOr<RoundedWeight> roundExperts(ParamOp param, const compress::Weight &weight, int64_t slots, int64_t experts,
                                         MeasuredInputs &inputs) const;
 
   EncodingInterface encoding, outputEncoding;            // the second may be null
@@ -144,11 +144,11 @@ template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
 
 static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
 
-/// The form that was chosen for `param`, or that of all; kernels of experts know no outliers.
-EncodingInterface QuantizeWeights::getEncoding(ParamOp param, bool isOfExperts) const {
+/// The form that was chosen for `param`, or that of all; `experts` are how many are rounded apart.
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
     return chosen;
-  return withOutliers(encoding, param.getTensorType(), isOfExperts ? 0.0 : share);
+  return withOutliers(encoding, param.getTensorType(), share, std::max<int64_t>(experts, 1));
 }
 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
@@ -190,9 +190,9 @@ FailureOr<compress::Outliers> QuantizeWeights::markOutliers(const MeasuredWeight
   ParamOp param = measured.param;
   if (slots == 0)
     return compress::Outliers();
-  std::string name = param.getSymName().str();
+  std::string name = measured.getName();
   if (outlierMethod == "spqr") {
-    FailureOr<std::vector<float>> costs = getCosts(param, isTable, hasFeedback, inputs);
+    FailureOr<std::vector<float>> costs = getCosts(measured, isTable, hasFeedback, inputs);
     if (failed(costs))
       return failure();
     return compress::markCostly(weight, cast<AffineAttr>(getBase(param)).getFormat(), *costs, slots);
@@ -335,15 +335,15 @@ FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, 
                      : roundToNearest(measured, weight, *marks, isTable, inputs);
 }
 
-/// Each expert by what was measured of it.
-FailureOr<RoundedWeight> QuantizeWeights::roundExperts(ParamOp param, const compress::Weight &weight, int64_t experts,
-                                                       MeasuredInputs &inputs) const {
+/// Each expert by what was measured of it, with as many of the `slots`.
+FailureOr<RoundedWeight> QuantizeWeights::roundExperts(ParamOp param, const compress::Weight &weight, int64_t slots,
+                                                       int64_t experts, MeasuredInputs &inputs) const {
   int64_t rows = weight.rows / experts;
   std::optional<RoundedWeight> all;
   for (int64_t expert = 0; expert < experts; ++expert) {
     compress::Weight part{weight.elements.subspan(expert * rows * weight.columns, rows * weight.columns), rows,
                           weight.columns};
-    FailureOr<RoundedWeight> one = round({param, expert}, part, /*slots=*/0, /*isTable=*/false, inputs);
+    FailureOr<RoundedWeight> one = round({param, expert}, part, slots / experts, /*isTable=*/false, inputs);
     if (failed(one))
       return failure();
     if (all)
@@ -368,21 +368,29 @@ static std::string describeMethod(ParamOp param, bool isTable, int64_t experts, 
   return (", " + Twine(missing) + " of " + Twine(experts) + " experts rounded to nearest: no row chose them").str();
 }
 
+static std::string describeSlots(ParamOp param, int64_t slots, int64_t experts) {
+  int64_t rows = experts > 0 ? param.getTensorType().getDimSize(0) / experts : 0;
+  if (rows % compress::kSparseRows != 0)
+    return (", with no elements apart: the " + Twine(rows) + " outputs of an expert are no multiple of " +
+            Twine(compress::kSparseRows))
+        .str();
+  return (", and " + Twine(slots) + " slots of elements in 16").str();
+}
+
 FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) {
   EncodingInterface base = getBase(param);
   auto codebook = dyn_cast<CodebookAttr>(base);
   int64_t elementBits = codebook ? codebook.getBits() : cast<AffineAttr>(base).getBits();
   std::string what =
       ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
-  EncodingInterface chosen = getEncoding(param, isReadBy<MoeOp>(reads));
+  int64_t experts = inputs.countExperts(param);
+  EncodingInterface chosen = getEncoding(param, experts);
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
   if (share > 0 || count > 0)
-    what += isReadBy<MoeOp>(reads) ? ", with no elements apart: no kernel of experts reads them"
-                                   : (", and " + Twine(slots) + " slots of elements in 16").str();
+    what += describeSlots(param, slots, experts);
   bool isTable = isTableOf(reads);
-  int64_t experts = inputs.countExperts(param);
   if (hasFeedback())
     what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
@@ -396,7 +404,7 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
     return failure();
   compress::Weight weight = asWeight(param, *before);
   FailureOr<RoundedWeight> rounded =
-      experts > 0 ? roundExperts(param, weight, experts, inputs) : round(param, weight, slots, isTable, inputs);
+      experts > 0 ? roundExperts(param, weight, slots, experts, inputs) : round(param, weight, slots, isTable, inputs);
   if (failed(rounded))
     return failure();
   if (inputs.has(param) || experts > 0) {

@@ -18,6 +18,7 @@ EncodingInterface getBaseOf(EncodingInterface encoding) {
 }
 
 void RoundedWeight::append(const RoundedWeight &below) {
+  compress::append(below.outliers, outliers);
   if (auto *levels = std::get_if<compress::AffineWeight>(&base)) {
     const auto &more = std::get<compress::AffineWeight>(below.base);
     levels->rows += more.rows;

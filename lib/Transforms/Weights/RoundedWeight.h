@@ -19,7 +19,7 @@ struct RoundedWeight {
   std::variant<compress::AffineWeight, compress::CodebookWeight> base;
   compress::SparseWeight outliers;
 
-  /// Adds the rows of a weight of the same form below; neither has outliers.
+  /// Adds the rows of a weight of the same form below. With outliers, rows of both are multiples of 16.
   void append(const RoundedWeight &below);
   /// Writes the numbers that it means to `weight`, which is of its size; `encoding` is that of its base.
   void writeValues(EncodingInterface encoding, const compress::Weight &weight) const;

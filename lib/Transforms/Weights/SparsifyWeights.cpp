@@ -45,8 +45,6 @@ static std::string getObstacleToUse(ArrayRef<GetParamOp> reads) {
     for (OpOperand &use : read->getUses()) {
       if (!takesEncoding(use))
         return "something other than products and embeddings reads it";
-      if (isa<MoeOp>(use.getOwner()))
-        return "experts have no kernel that skips zeros";
       isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
     }
   return isMultiplied ? "" : "no product reads it";
@@ -86,7 +84,15 @@ static FailureOr<std::string> findMisfit(ParamOp param) {
       .str();
 }
 
+static bool isSparse(ParamOp param) { return isa_and_nonnull<NmAttr>(param.getTensorType().getEncoding()); }
+
 namespace {
+/// A layer, and with how many rows it is multiplied.
+struct LayerProduct {
+  LayerShape shape;
+  int64_t rows;
+};
+
 /// What the form without zeros costs a weight, in words, and whether it is the faster one.
 struct Verdict {
   bool isFaster;
@@ -100,9 +106,23 @@ struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
   void runOnOperation() override;
 
 private:
-  Verdict judge(ParamOp param, ArrayRef<int64_t> counts) const;
+  std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts);
+  Verdict judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const;
+
+  bool isReadable = true; // every weight that was looked at
 };
 } // namespace
+
+/// The layer whose product a kernel computes with `count` rows: of experts that of one, with the rows that choose it if all are
+/// chosen alike.
+static LayerProduct getProduct(RankedTensorType type, ArrayRef<GetParamOp> reads, int64_t count) {
+  int64_t experts = std::max<int64_t>(countExperts(reads), 1), choices = 1;
+  for (GetParamOp read : reads)
+    for (Operation *user : read->getUsers())
+      if (auto moe = dyn_cast<MoeOp>(user))
+        choices = std::max(choices, moe.getExpertIds().getType().getShape().back()); // a dynamic one is negative
+  return {{type.getDimSize(0) / experts, type.getDimSize(1)}, std::max<int64_t>(count * choices / experts, 1)};
+}
 
 LogicalResult SparsifyWeights::initialize(MLIRContext *context) {
   if (!level.empty() && !llvm::is_contained(getCostLevels(), level.getValue()))
@@ -121,13 +141,16 @@ static SmallVector<int64_t> getUsualRows(ModuleOp module) {
 }
 
 /// Several numbers of rows count alike: the mean of their ratios is the geometric one.
-Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<int64_t> counts) const {
+Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const {
+  if (level.empty())
+    return {true, ""};
   RankedTensorType type = param.getTensorType();
   auto panels = hrt::PanelsAttr::get(NmAttr::get(kKept, kInputs, getElements(type)));
   std::string format = panels.getKernelSuffix(), list;
   double sum = 0;
   for (int64_t count : counts) {
-    std::optional<double> cost = getSparseCost(level, format, {type.getDimSize(0), type.getDimSize(1)}, count);
+    LayerProduct product = getProduct(type, reads, count);
+    std::optional<double> cost = getSparseCost(level, format, product.shape, product.rows);
     if (!cost)
       return {true, ""};
     sum += std::log(*cost);
@@ -150,26 +173,38 @@ static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
       .str();
 }
 
+/// Why `param` alone stays as it is.
+std::string SparsifyWeights::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) {
+  if (std::string found = hone::getObstacle(param, reads); !found.empty())
+    return found;
+  FailureOr<std::string> misfit = findMisfit(param);
+  isReadable &= succeeded(misfit);
+  if (failed(misfit))
+    return "its bytes cannot be read";
+  if (!misfit->empty())
+    return *misfit;
+  Verdict verdict = judge(param, reads, counts);
+  return verdict.isFaster ? "" : verdict.text;
+}
+
 void SparsifyWeights::runOnOperation() {
   SmallVector<int64_t> counts(rows.begin(), rows.end());
   if (counts.empty())
     counts = getUsualRows(getOperation());
-  auto judgeAt = [&](ParamOp param) { return level.empty() ? Verdict{true, ""} : judge(param, counts); };
-  bool isReadable = true;
+  SymbolTable symbols(getOperation());
+  auto all = findReads(getOperation());
   auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
-    if (std::string found = getObstacle(param, reads); !found.empty())
-      return found;
-    FailureOr<std::string> misfit = findMisfit(param);
-    isReadable &= succeeded(misfit);
-    if (failed(misfit))
-      return "its bytes cannot be read";
-    if (!misfit->empty())
-      return *misfit;
-    Verdict verdict = judgeAt(param);
-    return verdict.isFaster ? "" : verdict.text;
+    std::string found = getObstacle(param, reads, counts);
+    for (ParamOp other : findPartners(reads, symbols)) {
+      if (!found.empty() || isSparse(other))
+        continue;
+      if (std::string reason = getObstacle(other, all[other], counts); !reason.empty())
+        found = ("kernels read it like " + other.getSymName() + ", which stays as it is: " + reason).str();
+    }
+    return found;
   };
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> FailureOr<std::string> {
-    std::string cost = judgeAt(param).text, what = sparsify(param, reads);
+    std::string cost = judge(param, reads, counts).text, what = sparsify(param, reads);
     return cost.empty() ? what : what + "; " + cost;
   };
   auto sparsified =

@@ -32,4 +32,13 @@ void expertHiddenCodebookU3(hone_call *, const hone_tensor *operands, const int6
 void expertSumCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void expertSumCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.expert_hidden.outliers.codebook.u4, .u3 and hone.expert_sum.outliers.codebook.u4, .u3: the same with starts, columns and outliers
+/// before indices and tables of each weight. gate may have another number of slots than up.
+void expertHiddenOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints,
+                                    const double *floats);
+void expertHiddenOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints,
+                                    const double *floats);
+void expertSumOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -37,4 +37,31 @@ void expertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 void expertSumU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void expertSumU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.expert_hidden.outliers.u8, .u4, .u3, .u2 and hone.expert_sum.outliers.u8, .u4, .u3, .u2: the same with starts, columns and
+/// outliers of hone.packed_linear.outliers before each weight. gate may have another number of slots than up.
+void expertHiddenOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertHiddenOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void expertSumOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.sparse_expert_hidden.f32, .f16, .bf16 and hone.sparse_expert_sum.f32, .f16, .bf16: hone.expert_hidden and hone.expert_sum with
+/// values and indices of hone.sparse_linear of that type in place of each weight.
+void sparseExpertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.sparse_expert_hidden.u8, .u4 and hone.sparse_expert_sum.u8, .u4: the same with values, indices, scales and zeros of
+/// hone.sparse_linear of that format, and ints {…, group, bits, at_least}.
+void sparseExpertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertHiddenU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertSumU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseExpertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

@@ -68,6 +68,11 @@ hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.inputs = {k
 
 // -----
 
+// expected-error @below {{expected 'hone.inputs' to say of the inputs of a matrix which ones of how many they were}}
+hone.param @w : tensor<3x2xf32> = dense<1.0> : tensor<3x2xf32> {hone.inputs = {kept = array<i64: 0, 1, 1, 2>, of = 3 : i64}}
+
+// -----
+
 // expected-error @below {{expected 'hone.encoding' to be an encoding on a hone.param}}
 hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few bits"}
 

@@ -5,10 +5,10 @@
 // RUN: %python %hone_src/test/Transforms/Prune/Inputs/statistics.py missing one=0:8 two[0]=0:8 two[1]=2:8 down[0]=1:4 down[1]=1:4 --set=2.rows:0 < message
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=0 method=gptq statistics=same" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=0 method=gptq statistics=missing" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=MISSING
-// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 outliers=1%%" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=NEAREST
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 outliers=10%% outlier-method=magnitude" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=NEAREST
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 method=gptq outliers=10%% statistics=same" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=APART
 // RUN: hone-opt %s -hone-prune-nm="method=sparsegpt statistics=same" -remarks-filter=hone-prune-nm 2>&1 | FileCheck %s --check-prefix=PRUNED
 // RUN: hone-opt %s -hone-prune-nm="method=wanda statistics=missing" -remarks-filter=hone-prune-nm 2>&1 | FileCheck %s --check-prefix=PRUNED
-// RUN: hone-opt %s -hone-sparsify-weights -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=SPARSE
 
 // Each expert is rounded by what was measured of it: two experts that are @one err as that does.
 // CHECK-DAG: "one is stored in 3 bits an element, with a relative error of [[ERROR:0.[0-9]+]] of its outputs"
@@ -19,10 +19,11 @@
 // MISSING-DAG: "one is stored in 3 bits an element, with a relative error of [[ERROR:0.[0-9]+]] of its outputs"
 // MISSING-DAG: "two is stored in 3 bits an element, 1 of 2 experts rounded to nearest: no row chose them, with a relative error of [[ERROR]] of its outputs"
 
-// NEAREST-DAG: "two is stored in 4 bits an element, with no elements apart: no kernel of experts reads them"
+// All experts at once, or each by itself: a panel of outliers is sixteen rows of one expert then.
+// NEAREST-DAG: "two is stored in 4 bits an element, and 1 slots of elements in 16"
+// APART-DAG: "two is stored in 4 bits an element, with no elements apart: the 4 outputs of an expert are no multiple of 16, with a relative error
 // PRUNED-DAG: "one is pruned to 2 of 4 by {{.*}}, with a relative error of [[ERROR:0.[0-9]+]] of its outputs"
 // PRUNED-DAG: "two is pruned to 2 of 4 by {{.*}}, with a relative error of [[ERROR]] of its outputs"
-// SPARSE-DAG: "two {{.*}}: experts have no kernel that skips zeros"
 
 hone.param @one : tensor<4x8xf32> = dense<[[0.3, -1.2, 0.8, 0.1, -0.4, 0.9, 1.7, -0.6], [1.1, 0.2, -0.7, 0.5, 0.6, -1.3, 0.4, 0.3],
   [-0.9, 0.7, 1.4, -0.2, 0.8, 0.1, -1.1, 0.5], [0.6, -0.3, 0.2, 1.9, -1.5, 0.4, 0.7, -0.8]]> : tensor<4x8xf32>

@@ -61,7 +61,7 @@ private:
     append(operands, test, &up, upBias);
     append(operands, test, isSeparate ? &gate : nullptr, gateBias);
     operands.push_back(hidden.view());
-    run(kernelOf("hone.expert_hidden", test.kind), operands,
+    run(kernelOf(layerOf(test, "expert_hidden"), test.kind), operands,
         {kSilu, isFused ? test.fused : 0, test.experts, test.kind.group, 8, 1});
     for (size_t choice = 0; choice < ids.size() && !HasFailure(); ++choice) {
       int64_t row = static_cast<int64_t>(choice) / test.choices, t = static_cast<int64_t>(choice) % test.choices;
@@ -84,7 +84,7 @@ private:
           else
             expected = times(activate(product(up, upBias, rows, test.fused == 1 ? i : 2 * i)), expected);
         }
-        compare("hone.expert_hidden", test, hidden.at({row, t, i}), expected, row, i);
+        compare("expert_hidden", test, hidden.at({row, t, i}), expected, row, i);
       }
     }
   }
@@ -98,7 +98,7 @@ private:
     std::vector<hone_tensor> operands = {hidden.view(), viewOf(test, ids), weights.view()};
     append(operands, test, &down, bias);
     operands.push_back(y.view());
-    run(kernelOf("hone.expert_sum", test.kind), operands, {test.experts, test.kind.group, 8, 1});
+    run(kernelOf(layerOf(test, "expert_sum"), test.kind), operands, {test.experts, test.kind.group, 8, 1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row)
       for (int64_t n = 0; n < test.inputs && !HasFailure(); ++n) {
         Sum expected{0, 1e-6};
@@ -113,8 +113,13 @@ private:
           expected.value += weights.at({row, t}) * one.value;
           expected.error += std::abs(weights.at({row, t})) * one.error;
         }
-        compare("hone.expert_sum", test, y.at({row, n}), expected, row, n);
+        compare("expert_sum", test, y.at({row, n}), expected, row, n);
       }
+  }
+
+  static std::string layerOf(const Case &test, std::string_view layer) {
+    return (test.kind.isSparse ? "hone.sparse_" : "hone.") + std::string(layer) +
+           (test.kind.outliers > 0 ? ".outliers" : "");
   }
 
   static bool exists(const Case &test, int64_t id) { return id >= 0 && id < test.experts; }
@@ -145,9 +150,14 @@ private:
 
   static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight *weight, Tensor &bias) {
     hone_tensor absent = {};
+    if (test.kind.outliers > 0)
+      for (int i = 0; i < 3; ++i)
+        operands.push_back(weight ? weight->outlierViews()[i] : absent);
     operands.push_back(weight ? weight->weightView() : absent);
     if (test.kind.codebook > 0)
       operands.push_back(weight ? weight->tablesView() : absent);
+    if (test.kind.isSparse)
+      operands.push_back(weight ? weight->indicesView() : absent);
     if (isQuantized(test.kind.format))
       operands.insert(operands.end(), {weight ? weight->scalesView() : absent, weight ? weight->zerosView() : absent});
     operands.push_back(bias.view());
@@ -162,7 +172,10 @@ private:
     for (size_t k = 0; k < inputs.size(); ++k) {
       double element = weight.at(row, static_cast<int64_t>(k));
       sum.value += inputs[k] * element;
-      sum.error += roundingOf(test.kind.format, inputs[k], largest) * std::abs(element);
+      // Outliers beside codebooks are added to what is rounded again.
+      double rounding = roundingOf(test.kind.format, inputs[k], largest);
+      sum.error += (test.kind.codebook > 0 && test.kind.outliers > 0 ? 2 : 1) * rounding *
+                   weight.magnitude(row, static_cast<int64_t>(k));
     }
     return sum;
   }
@@ -173,13 +186,13 @@ private:
     return {a.value * b.value, a.error * std::abs(b.value) + b.error * std::abs(a.value) + a.error * b.error + 1e-6};
   }
 
-  void compare(std::string_view kernel, const Case &test, double actual, const Sum &expected, int64_t row, int64_t n) {
+  void compare(std::string_view layer, const Case &test, double actual, const Sum &expected, int64_t row, int64_t n) {
     double error = expected.error + 1e-6 * std::abs(expected.value);
     if (!(std::abs(actual - expected.value) <= error))
-      ADD_FAILURE() << kernelOf(kernel, test.kind) << " group " << test.kind.group << " rows " << test.rows
-                    << " choices " << test.choices << " experts " << test.experts << " inputs " << test.inputs
-                    << " width " << test.width << " fused " << test.fused << " at " << row << ", " << n << ": expected "
-                    << expected.value << " ± " << error << ", but got " << actual;
+      ADD_FAILURE() << kernelOf(layerOf(test, layer), test.kind) << " group " << test.kind.group << " rows "
+                    << test.rows << " choices " << test.choices << " experts " << test.experts << " inputs "
+                    << test.inputs << " width " << test.width << " fused " << test.fused << " at " << row << ", " << n
+                    << ": expected " << expected.value << " ± " << error << ", but got " << actual;
   }
 };
 
@@ -195,6 +208,21 @@ const WeightKind kKinds[] = {
     {PackedFormat::U2, 32, false, true},
     {.format = PackedFormat::Bf16, .codebook = 4},
     {.format = PackedFormat::Bf16, .codebook = 3},
+    {.format = PackedFormat::U8, .hasZeros = true, .outliers = 0.02},
+    {.format = PackedFormat::U4, .group = 32, .hasHalfScales = true, .outliers = 0.2},
+    {.format = PackedFormat::U3, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.01},
+    {.format = PackedFormat::U2, .group = 32, .hasHalfScales = true, .outliers = 0.01},
+    {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 4},
+    {.format = PackedFormat::Bf16, .outliers = 0.1, .codebook = 3},
+};
+
+/// Inputs are multiples of four.
+const WeightKind kSparseKinds[] = {
+    {.format = PackedFormat::F32, .isSparse = true},
+    {.format = PackedFormat::F16, .isSparse = true},
+    {.format = PackedFormat::Bf16, .isSparse = true},
+    {.format = PackedFormat::U8, .group = 32, .hasHalfScales = true, .isSparse = true},
+    {.format = PackedFormat::U4, .group = 64, .hasZeros = true, .hasHalfScales = true, .isSparse = true},
 };
 
 TEST_P(ExpertKernels, NumbersOfRows) {
@@ -211,6 +239,15 @@ TEST_P(ExpertKernels, RaggedShapes) {
       for (int64_t width : {1, 7, 17, 40})
         for (int64_t fused : {int64_t(1), int64_t(2), kSeparate})
           check({9, 2, 3, inputs, width, kind, fused});
+}
+
+TEST_P(ExpertKernels, TwoOfFour) {
+  for (const WeightKind &kind : kSparseKinds)
+    for (int64_t rows : {1, 5, 70})
+      for (int64_t fused : {int64_t(1), int64_t(2), kSeparate, kPlain}) {
+        check({rows, 2, 4, 32, 48, kind, fused});
+        check({rows, 2, 3, 36, 20, kind, fused, true, Choices::Missing}); // rows that begin within a panel
+      }
 }
 
 TEST_P(ExpertKernels, OneExpertOrAll) {

@@ -29,6 +29,12 @@ bool takesEncoding(mlir::OpOperand &use);
 /// `#hone.stored` elements, that only operands read which take an encoding.
 std::string getObstacleToEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
 
+/// How many experts have a matrix in the weight that `reads` read; 0 where no `hone.moe` multiplies with it.
+int64_t countExperts(llvm::ArrayRef<GetParamOp> reads);
+
+/// The weights that kernels of experts read in the same form as the one that `reads` read: gate beside up, and the other way round.
+llvm::SmallVector<ParamOp> findPartners(llvm::ArrayRef<GetParamOp> reads, const mlir::SymbolTable &symbols);
+
 /// Gives `param` and its `reads` the encoding. The bytes stay as they are until they are written: `#hone.converted` of what
 /// they were first.
 void changeEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads, mlir::Attribute encoding);
@@ -73,15 +79,17 @@ void addChannelScales(ParamOp param, llvm::ArrayRef<float> scales);
 /// that it has of those of the model. What was measured of the model's inputs is selected by it.
 inline constexpr llvm::StringLiteral kInputsAttrName = "hone.inputs";
 
-/// The columns that `param` has of the model's, and how many those were; nothing where it has all of them.
+/// The columns that `param` has of the model's, and how many those were; nothing where it has all of them. Of a weight whose experts
+/// have columns of their own, those of all experts one after the other.
 struct KeptInputs {
   llvm::ArrayRef<int64_t> kept;
   int64_t all;
 };
 std::optional<KeptInputs> getKeptInputs(ParamOp param);
 
-/// Keeps in `param`, [N, K], that columns `kept` of its K are left, in that order.
-void keepInputs(ParamOp param, llvm::ArrayRef<int64_t> kept);
+/// Keeps in `param`, [N, K], that columns `kept` of its K are left, in that order; of each of several experts as many, one expert after
+/// the other.
+void keepInputs(ParamOp param, llvm::ArrayRef<int64_t> kept, int64_t experts = 1);
 
 /// The type of 16 bits that the option of a pass names, f16 or bf16; null after an error that says what it was for.
 mlir::FloatType getHalfType(mlir::MLIRContext *context, llvm::StringRef name, llvm::StringRef purpose);

@@ -87,12 +87,18 @@ template <typename Indices> void runCodebookMlp(const hone_tensor *operands, con
 }
 
 /// Indices for layers of experts.
-template <typename Indices> struct CodebookExperts {
-  static constexpr int64_t kPlanes = 2;
-
+template <typename Indices> struct CodebookExperts : PanelPlanes<2> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
     hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, CodebookWeight<Indices>(planes), y, epilogue);
+  }
+};
+
+template <typename Indices> struct CodebookExpertsWithOutliers : OutlierPlanes<2> {
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    CodebookWeight<Indices> weight(planes + OutlierPlanes<2>::kOfOutliers, Outliers(planes));
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, weight, y, epilogue);
   }
 };
 
@@ -136,6 +142,22 @@ void expertSumCodebookU4(hone_call *, const hone_tensor *operands, const int64_t
 
 void expertSumCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runExpertSum<CodebookExperts<U3Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<CodebookExpertsWithOutliers<U4Levels>>(operands, ints);
+}
+
+void expertSumOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<CodebookExpertsWithOutliers<U4Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<CodebookExpertsWithOutliers<U3Levels>>(operands, ints);
+}
+
+void expertSumOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<CodebookExpertsWithOutliers<U3Levels>>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

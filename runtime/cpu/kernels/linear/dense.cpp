@@ -119,9 +119,7 @@ template <typename Format> void runMlp(const hone_tensor *operands, const int64_
 }
 
 /// Floats for layers of experts.
-template <typename Elements> struct DenseExperts {
-  static constexpr int64_t kPlanes = 1;
-
+template <typename Elements> struct DenseExperts : PanelPlanes<1> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
     hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Elements>(x, *planes, y, epilogue);

@@ -21,6 +21,29 @@ inline hone_tensor panelsOf(hone_tensor plane, int64_t panel, int64_t panels) {
   return plane;
 }
 
+/// The planes of a weight, each with panels of its own.
+template <int64_t PLANES> struct PanelPlanes {
+  static constexpr int64_t kPlanes = PLANES;
+
+  static void select(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
+    for (int64_t i = 0; i < PLANES; ++i)
+      some[i] = panelsOf(planes[i], panel, panels);
+  }
+};
+
+/// The same behind starts, columns and values of outliers: starts count the slots of the whole weight.
+template <int64_t PLANES> struct OutlierPlanes {
+  static constexpr int64_t kOfOutliers = 3, kPlanes = kOfOutliers + PLANES;
+
+  static void select(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
+    for (int64_t i = 0; i < kOfOutliers; ++i)
+      some[i] = planes[i];
+    some[0].data = static_cast<int32_t *>(planes[0].data) + panel;
+    some[0].sizes[0] = panels + 1;
+    PanelPlanes<PLANES>::select(planes + kOfOutliers, panel, panels, some + kOfOutliers);
+  }
+};
+
 /// Sixteen columns of a row from column `first` on, of which `left` are there.
 inline void writeColumns(Row to, int64_t first, Vector values, int64_t left) {
   if (to.stride == 1)

@@ -4,8 +4,8 @@
 // Layers of experts, each of which some rows chose. Rows are sorted by expert, so that the weights of an expert pass by once, and
 // those of others never. Experts with a few rows are multiplied in one region of threads.
 //
-// A `Format` has the products: how many operands a weight has (`kPlanes`), and `runLayer(x, planes, ints, y, epilogue)`, ints
-// from the group on.
+// A `Format` has the products: how many operands a weight has (`kPlanes`), those of some of its panels (`select`), and
+// `runLayer(x, planes, ints, y, epilogue)`, ints from the group on.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
@@ -65,8 +65,7 @@ private:
     if (panel == end)
       return;
     hone_tensor none = {}, some[Format::kPlanes];
-    for (int64_t i = 0; i < Format::kPlanes; ++i)
-      some[i] = panelsOf(planes[i], panel, end - panel);
+    Format::select(planes, panel, end - panel, some);
     int64_t first = routing.first(expert), count = routing.rowsOf(expert);
     hone_tensor x = matrixOf(inputs.from + first * inputs.size, count, inputs.size);
     float *to = sums.data() + first * stride + (panel - firstPanel(expert)) * kPanelOutputs;

@@ -88,13 +88,23 @@ template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, con
 }
 
 /// Levels for layers of experts; ints are {group, bits, at_least}.
-template <typename Levels> struct QuantizedExperts {
-  static constexpr int64_t kPlanes = 3;
-
+template <typename Levels> struct QuantizedExperts : PanelPlanes<3> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    QuantizedOperand operand = {{planes[0], planes[1], planes[2], ints[0]}, ints[1], ints[2] != 0};
+    runWith(x, planes, {}, ints, y, epilogue);
+  }
+
+  static void runWith(const hone_tensor &x, const hone_tensor *planes, const Outliers &outliers, const int64_t *ints,
+                      const hone_tensor &y, const Epilogue &epilogue) {
+    QuantizedOperand operand = {{planes[0], planes[1], planes[2], ints[0], outliers}, ints[1], ints[2] != 0};
     hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Levels>(x, operand, y, epilogue);
+  }
+};
+
+template <typename Levels> struct QuantizedExpertsWithOutliers : OutlierPlanes<3> {
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    QuantizedExperts<Levels>::runWith(x, planes + OutlierPlanes<3>::kOfOutliers, Outliers(planes), ints, y, epilogue);
   }
 };
 
@@ -130,6 +140,38 @@ void expertHiddenU2(hone_call *, const hone_tensor *operands, const int64_t *int
 
 void expertSumU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runExpertSum<QuantizedExperts<U2Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExpertsWithOutliers<U8Levels>>(operands, ints);
+}
+
+void expertSumOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExpertsWithOutliers<U8Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExpertsWithOutliers<U4Levels>>(operands, ints);
+}
+
+void expertSumOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExpertsWithOutliers<U4Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExpertsWithOutliers<U3Levels>>(operands, ints);
+}
+
+void expertSumOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExpertsWithOutliers<U3Levels>>(operands, ints);
+}
+
+void expertHiddenOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<QuantizedExpertsWithOutliers<U2Levels>>(operands, ints);
+}
+
+void expertSumOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<QuantizedExpertsWithOutliers<U2Levels>>(operands, ints);
 }
 
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {

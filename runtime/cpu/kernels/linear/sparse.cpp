@@ -4,8 +4,10 @@
 // Linear layers with packed f32, f16 and bf16 weights of which two of every four inputs are kept. A few rows pick the activations
 // that they multiply; for many the weights become dense, a unit at a time, in the cache.
 
+#include "../expert_kernels.h"
 #include "../kernels.h"
 
+#include "experts.h"
 #include "sparse_block.h"
 #include "step_tiles.h"
 #include "vector_engine.h"
@@ -52,6 +54,14 @@ template <typename Format> void runSparse(const hone_tensor *operands, const int
     runLayer<Format>(x, {operands[1], operands[2]}, y, {vectorOf(operands[3]), factor, residual, ints[0]});
 }
 
+/// Kept inputs for layers of experts.
+template <typename Format> struct SparseExperts : PanelPlanes<2> {
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Format>(x, {planes[0], planes[1]}, y, epilogue);
+  }
+};
+
 } // namespace
 
 void sparseLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
@@ -64,6 +74,30 @@ void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *in
 
 void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runSparse<SparseBf16>(operands, ints);
+}
+
+void sparseExpertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<SparseExperts<SparseF32>>(operands, ints);
+}
+
+void sparseExpertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<SparseExperts<SparseF32>>(operands, ints);
+}
+
+void sparseExpertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<SparseExperts<SparseF16>>(operands, ints);
+}
+
+void sparseExpertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<SparseExperts<SparseF16>>(operands, ints);
+}
+
+void sparseExpertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<SparseExperts<SparseBf16>>(operands, ints);
+}
+
+void sparseExpertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<SparseExperts<SparseBf16>>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

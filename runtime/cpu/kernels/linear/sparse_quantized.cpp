@@ -4,8 +4,10 @@
 // Linear layers with packed weights of 8 and 4 bits of which two of every four inputs are kept. A few rows pick the activations that
 // they multiply, at levels with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
 
+#include "../expert_kernels.h"
 #include "../kernels.h"
 
+#include "experts.h"
 #include "quantized_kernel.h"
 #include "sparse_level_tiles.h"
 #include "sparse_levels.h"
@@ -52,6 +54,14 @@ template <typename Levels> void runSparse(const hone_tensor *operands, const int
                      {vectorOf(operands[5]), factor, residual, ints[0]});
 }
 
+/// Kept levels for layers of experts; ints are {group, bits, at_least}.
+template <typename Levels> struct SparseLevelExperts : PanelPlanes<4> {
+  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
+                       const Epilogue &epilogue) {
+    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Levels>(x, {planes, ints[0]}, ints[1], ints[2] != 0, y, epilogue);
+  }
+};
+
 } // namespace
 
 void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
@@ -60,6 +70,22 @@ void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *int
 
 void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runSparse<SparseU4>(operands, ints);
+}
+
+void sparseExpertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<SparseLevelExperts<SparseU8>>(operands, ints);
+}
+
+void sparseExpertSumU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<SparseLevelExperts<SparseU8>>(operands, ints);
+}
+
+void sparseExpertHiddenU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertHidden<SparseLevelExperts<SparseU4>>(operands, ints);
+}
+
+void sparseExpertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runExpertSum<SparseLevelExperts<SparseU4>>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE
