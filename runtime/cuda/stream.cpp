@@ -122,7 +122,7 @@ absl::StatusOr<CUdeviceptr> Stream::allocate(uint64_t bytes, std::string_view wh
       for (auto [size, piece] : std::exchange(released, {}))
         giveBack(piece);
       driver().cuMemPoolTrimTo(owner->pool(), 0);
-    owner->pages().trim();
+      owner->pages().trim();
       result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
