@@ -53,10 +53,15 @@ protected:
 
   static void expect(const char *variable, const std::string &value, const std::function<std::string()> &messageOf,
                      const std::string &message) {
+    const char *current = std::getenv(variable);
+    std::optional<std::string> before = current ? std::optional<std::string>(current) : std::nullopt;
     setenv(variable, value.c_str(), 1);
     EXPECT_EXIT(std::exit((std::fputs(messageOf().c_str(), stderr), 0)), testing::ExitedWithCode(0),
                 testing::HasSubstr(message));
-    unsetenv(variable);
+    if (before)
+      setenv(variable, before->c_str(), 1);
+    else
+      unsetenv(variable);
   }
 };
 
