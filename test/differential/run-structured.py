@@ -26,6 +26,7 @@ TOLERANCE = 1e-4  # as in run-models.py
 SPARSITY, SPARSITY_OF_LAYERS = "20%", "40%"  # one of two layers is about 40 % of these models
 PARTS = ["channels", "heads", "channels,heads", "layers"]
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
+LAYERS_OF = ["gemma2.genai/model"]  # whose layers go, besides
 WITH_GROUPS = ["qwen2.genai"]  # files in which attention is one node
 KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
 READ = re.compile(r'hone\.get_param @"?([^ "]+)"? ')
@@ -135,7 +136,7 @@ def check(path, parts, build):
         if "," not in parts:
             suite.run_tool([build / "bin" / "hone-run", "run", smaller.artefact, "--cases", folder / "masked.npz",
                             "--rtol", TOLERANCE, "--atol", TOLERANCE])
-        if parts == "channels" or (parts == "heads" and path.parent.name in WITH_GROUPS):
+        if parts in ("channels", "layers") or (parts == "heads" and path.parent.name in WITH_GROUPS):
             check_exported(path, smaller.flags, arrays, build / "bin", folder)
 
 
@@ -146,6 +147,8 @@ def cases():
             # What is left of a layer whose products are masked are their biases.
             if parts != "layers" or not model.startswith("gpt2"):
                 yield f"{model} without {parts}", functools.partial(check, models[model], parts)
+    for model in LAYERS_OF:
+        yield f"{model} without layers", functools.partial(check, models[model], "layers")
 
 
 def main():
