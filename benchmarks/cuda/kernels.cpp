@@ -147,6 +147,31 @@ void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t ou
     device.release(tensor.data);
 }
 
+/// A layer of bf16 by our own kernel, by cuBLASLt as layers call it, and by cuBLASLt directly.
+void runMatrices(Bench &bench, int64_t size) {
+  runLinear(bench, "bf16", size, size, size);
+  TestDevice &device = bench.device;
+  std::string name = "cublaslt.bf16." + std::to_string(size);
+  if (!bench.wants(name))
+    return;
+  if (!device.useLibrary(true)) {
+    std::fprintf(stderr, "%s: skipped: the machine has no cuBLASLt\n", name.c_str());
+    return;
+  }
+  hone_tensor x = randomTensor(device, {size, size}, HONE_BF16, 2),
+              weight = randomTensor(device, {size, size}, HONE_BF16, 2),
+              y = randomTensor(device, {size, size}, HONE_BF16, 2);
+  double bytes = 6.0 * size * size, operations = 2.0 * size * size * size;
+  bench.run(name + ".layer", bytes, operations,
+            [&](int) { device.call("cuda.linear.bf16", {x, weight, kAbsent, kAbsent, kAbsent, y}, {0}, {}); });
+  const cuda::MatrixProduct product = {x.data, weight.data, nullptr, nullptr, y.data,    size,      size, size,
+                                       size,   size,        size,    size,    HONE_BF16, HONE_BF16, 0};
+  bench.run(name + ".direct", bytes, operations, [&](int) { device.multiply(product); });
+  device.useLibrary(false);
+  for (const hone_tensor &tensor : {x, weight, y})
+    device.release(tensor.data);
+}
+
 /// 32 query and 8 key heads of 128 numbers of bf16, causal.
 void runAttention(Bench &bench, int64_t queries, int64_t keys) {
   std::string name = "attention.bf16." + std::to_string(queries) + "x" + std::to_string(keys);
@@ -160,7 +185,7 @@ void runAttention(Bench &bench, int64_t queries, int64_t keys) {
   double pairs = static_cast<double>(queries) * (keys - (queries - 1) / 2.0);
   bench.run(name, 2.0 * 2 * 8 * keys * 128 + 2.0 * 2 * 32 * queries * 128, 32 * pairs * 128 * 4, [&](int) {
     device.call("cuda.attention.f32", {query, key, value, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, out},
-                {1, -1}, {0.088388, 0});
+                {1, -1, 0}, {0.088388, 0});
   });
   for (const hone_tensor &tensor : {query, out, key, value})
     device.release(tensor.data);
@@ -196,7 +221,7 @@ int run(const char *filter) {
       runLinear(bench, format, rows, 1024, 4096);
     }
   for (int64_t size : {4096, 8192})
-    runLinear(bench, "bf16", size, size, size);
+    runMatrices(bench, size);
   for (const char *format : {"affine4", "outliers.affine4"}) {
     runLinear(bench, format, 1, 8192, 8192);
     runLinear(bench, format, 2048, 4096, 4096);

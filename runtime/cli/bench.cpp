@@ -7,6 +7,7 @@
 #include "cli/profile.h"
 #include "cli/progress.h"
 #include "cpu/read_limit.h"
+#include "generate/token_chooser.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -121,14 +122,13 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
                          Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(prompt, /*wanted=*/1));
+  HONE_ASSIGN_OR_RETURN(rt::TokenChooser choose, rt::createChooser(model, {}, prompt));
+  HONE_ASSIGN_OR_RETURN(int64_t token, choose(model, prompt));
   into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
-  int64_t token = rt::likeliestToken(logits.as<float>().last(static_cast<size_t>(logits.shape().back())));
   sawFirstToken();
   start = wallSeconds();
   for (int64_t i = 0; i < newTokens; ++i) {
-    HONE_ASSIGN_OR_RETURN(logits, model.feed({&token, 1}));
-    token = rt::likeliestToken(logits.as<float>());
+    HONE_ASSIGN_OR_RETURN(token, choose(model, {&token, 1}));
   }
   into.decodeTokensPerSecond.push_back(static_cast<double>(newTokens) / (wallSeconds() - start));
   return absl::OkStatus();

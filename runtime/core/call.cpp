@@ -62,6 +62,8 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   if (state)
     HONE_RETURN_IF_ERROR(state->commit(symbols));
   std::vector<io::Array> results;
+  if (followers.choice)
+    return results;
   for (std::optional<io::Array> &output : outputs)
     results.push_back(*std::move(output));
   return results;
@@ -78,8 +80,15 @@ void CallContext::runProgram(hone_entry_fn function) {
   if (absl::Status begun = queue()->begin(inputs, std::move(receiver)); !begun.ok())
     return record(std::move(begun));
   enter(function);
+  if (followers.choice && failure.ok())
+    record(choose());
   if (absl::Status ended = queue()->end(); failure.ok())
     record(std::move(ended));
+}
+
+absl::Status CallContext::choose() {
+  HONE_RETURN_IF_ERROR(finish());
+  return queue()->choose(0, outputs[0]->shape(), followers.choice->number, followers.choice->token);
 }
 
 /// A frame of its own, without variables that a longjmp could leave undefined.

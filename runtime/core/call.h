@@ -29,10 +29,17 @@ struct Memory {
 /// returns. Where it fails, the call ends with its status.
 using Observer = std::function<absl::Status(int64_t site, const hone_tensor &values)>;
 
+/// A token to be chosen on the device from the last logits of a call's first output (DeviceQueue::choose).
+struct TokenChoice {
+  uint64_t number; // of the generator
+  int64_t token = 0;
+};
+
 /// Who follows a call; each may be null.
 struct Followers {
   Profile *profile = nullptr;
   const Observer *observer = nullptr;
+  TokenChoice *choice = nullptr; // the call then returns nothing else
 };
 
 /// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
@@ -79,6 +86,7 @@ private:
   bool assign(absl::StatusOr<hone_tensor> view, hone_tensor &target);
   void enter(hone_entry_fn function);
   void runProgram(hone_entry_fn function);
+  absl::Status choose();
   absl::StatusOr<io::Array *> makeOutput(int64_t index, int64_t rank, const int64_t *sizes);
   absl::Status observeDevice(int64_t site, const hone_tensor &values);
   absl::Status finish();

@@ -21,22 +21,22 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::span<const float> lastRow(const io::Array &logits) {
-  return logits.as<float>().last(static_cast<size_t>(logits.shape().back()));
-}
-
-/// Feeds a prompt in pieces; returns the logits of the last.
-absl::StatusOr<io::Array> prefill(LanguageModel &model, std::span<const int64_t> prompt,
-                                  const GenerationOptions &options) {
-  size_t piece = static_cast<size_t>(options.prefillChunk);
-  for (size_t fed = 0;; fed += piece) {
-    std::span<const int64_t> next = prompt.subspan(fed, std::min(piece, prompt.size() - fed));
-    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(next, /*wanted=*/1));
+/// Feeds a prompt in pieces, of which `choose` gets the last; returns its token.
+absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> prompt, const GenerationOptions &options,
+                                const TokenChooser &choose) {
+  auto piece = static_cast<size_t>(options.prefillChunk);
+  size_t fed = 0;
+  auto tell = [&](size_t tokens) {
+    fed += tokens;
     if (options.onPromptFed)
-      options.onPromptFed(static_cast<int64_t>(fed + next.size()));
-    if (fed + next.size() == prompt.size())
-      return logits;
-  }
+      options.onPromptFed(static_cast<int64_t>(fed));
+  };
+  for (; prompt.size() - fed > piece; tell(piece))
+    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*wanted=*/1).status());
+  std::span<const int64_t> rest = prompt.subspan(fed);
+  HONE_ASSIGN_OR_RETURN(int64_t token, choose(model, rest));
+  tell(rest.size());
+  return token;
 }
 
 } // namespace
@@ -120,7 +120,19 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   return std::move(outputs[0]);
 }
 
-int64_t likeliestToken(std::span<const float> logits) { return std::ranges::max_element(logits) - logits.begin(); }
+absl::StatusOr<int64_t> LanguageModel::choose(std::span<const int64_t> tokens, uint64_t number) {
+  HONE_RETURN_IF_ERROR(checkTokens(tokens));
+  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
+  NamedTensor input = {memory->entry().inputs[0].name, array.view()};
+  int64_t before = memory->state().setWanted(1);
+  absl::StatusOr<int64_t> token = memory->choose({&input, 1}, number);
+  memory->state().setWanted(before);
+  return token;
+}
+
+std::span<const float> lastRow(const io::Array &logits) {
+  return logits.as<float>().last(static_cast<size_t>(logits.shape().back()));
+}
 
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
                                               const GenerationOptions &options, const TokenChooser &choose,
@@ -129,9 +141,8 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
   model.reserve(statistics.promptTokens, options.maximalNewTokens);
-  HONE_ASSIGN_OR_RETURN(io::Array logits, prefill(model, prompt, options));
-  while (statistics.newTokens < options.maximalNewTokens) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, choose(lastRow(logits)));
+  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, choose));
+  while (true) {
     if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
       HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
     }
@@ -139,9 +150,9 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
       statistics.firstTokenSeconds = secondsSince(start);
     HONE_ASSIGN_OR_RETURN(bool goOn, receive(token));
     bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
-    if (!goOn || atEnd || statistics.newTokens == options.maximalNewTokens)
+    if (!goOn || atEnd || statistics.newTokens >= options.maximalNewTokens)
       break;
-    HONE_ASSIGN_OR_RETURN(logits, model.feed({&token, 1}));
+    HONE_ASSIGN_OR_RETURN(token, choose(model, {&token, 1}));
   }
   statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
   return statistics;

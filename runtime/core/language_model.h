@@ -33,6 +33,9 @@ public:
   /// last gives that.
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t wanted = 0);
 
+  /// Appends tokens and chooses the one after them on the device that the session is on (Session::choose).
+  absl::StatusOr<int64_t> choose(std::span<const int64_t> tokens, uint64_t number);
+
 private:
   explicit LanguageModel(Session &session) : memory(&session) {}
   absl::Status checkSignature() const;
@@ -58,8 +61,8 @@ struct GenerationStatistics {
   double decodeSeconds = 0;     // from there to the end
 };
 
-/// Chooses a token from logits.
-using TokenChooser = std::function<absl::StatusOr<int64_t>(std::span<const float> logits)>;
+/// Feeds tokens and chooses the one that comes after them.
+using TokenChooser = std::function<absl::StatusOr<int64_t>(LanguageModel &model, std::span<const int64_t> tokens)>;
 
 /// Receives a new token; false ends the generation.
 using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;
@@ -69,8 +72,8 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
                                               const GenerationOptions &options, const TokenChooser &choose,
                                               const TokenReceiver &receive);
 
-/// The first of the largest logits.
-int64_t likeliestToken(std::span<const float> logits);
+/// Logits of the last position.
+std::span<const float> lastRow(const io::Array &logits);
 
 } // namespace hone::rt
 

@@ -309,13 +309,23 @@ absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
 }
 
 absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
+  return run(inputs, nullptr);
+}
+
+absl::StatusOr<int64_t> Session::choose(std::span<const NamedTensor> inputs, uint64_t number) {
+  TokenChoice choice = {number};
+  HONE_RETURN_IF_ERROR(run(inputs, &choice).status());
+  return choice.token;
+}
+
+absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor> inputs, TokenChoice *choice) {
   std::vector<NamedTensor> all(inputs.begin(), inputs.end());
   for (auto &[name, array] : context)
     if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
       all.push_back({name, array.view()});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
-  Followers followers = {owner->profile, observer ? &observer : nullptr};
+  Followers followers = {owner->profile, observer ? &observer : nullptr, choice};
   return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, followers).run(target.function);
 }
 

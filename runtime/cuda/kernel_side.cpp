@@ -20,6 +20,13 @@ public:
       context().leave();
   }
 
+  bool multiply(const hone::cuda::MatrixProduct &product) override {
+    bool isEnqueued = false;
+    if (!tryMultiply(product, isEnqueued))
+      context().leave();
+    return isEnqueued;
+  }
+
   void *acquire(uint64_t bytes) override {
     void *memory = allocate(bytes);
     if (!memory)
@@ -50,6 +57,13 @@ private:
       return true;
     context().record(std::move(status));
     return false;
+  }
+
+  /// Whatever has a destructor is gone when the caller leaves the call.
+  bool tryMultiply(const hone::cuda::MatrixProduct &product, bool &isEnqueued) {
+    absl::StatusOr<bool> result = queue().multiply(product);
+    isEnqueued = result.ok() && *result;
+    return succeeded(result.status());
   }
 
   void *allocate(uint64_t bytes) {

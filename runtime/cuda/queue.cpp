@@ -29,6 +29,17 @@ uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
   return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
 }
 
+bool isToken(const hone_tensor &tensor) { return tensor.dtype == HONE_I64 || tensor.dtype == HONE_I32; }
+
+/// The only element of a tensor of tokens, or nothing.
+std::optional<int64_t> tokenOf(const hone_tensor &tensor) {
+  bool isOne = std::all_of(tensor.sizes, tensor.sizes + tensor.rank, [](int64_t size) { return size == 1; });
+  if (!isOne || !isToken(tensor))
+    return std::nullopt;
+  return tensor.dtype == HONE_I64 ? *static_cast<const int64_t *>(tensor.data)
+                                  : *static_cast<const int32_t *>(tensor.data);
+}
+
 const char *stridedCopyName(int width) {
   switch (width) {
   case 1:
@@ -47,7 +58,7 @@ const char *stridedCopyName(int width) {
 } // namespace
 
 Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
-    : image(std::move(image)), stream(stream), rows(*this), staging(stream, kChunk), arena(stream) {}
+    : image(std::move(image)), stream(stream), rows(*this), staging(stream, kChunk), arena(stream), sampler(stream) {}
 
 absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context()));
@@ -88,6 +99,7 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver l
   latestSizes = std::move(sizes);
   isGiven.clear();
   results.clear();
+  chosen = nullptr;
   return absl::OkStatus();
 }
 
@@ -95,10 +107,12 @@ absl::Status Queue::end() {
   absl::Status status;
   for (const Output &output : results)
     if (status.ok())
-      status = staging.download(output.host, outputs[output.buffer].address(), output.bytes);
+      status = staging.download(output.host, output.from, output.bytes);
   if (status.ok())
     status = stream->submit(/*isWhole=*/true);
   status = status.ok() ? waitForAll() : explain(std::move(status));
+  if (chosen)
+    held = status.ok() && *chosen >= 0 ? std::optional(*chosen) : std::nullopt;
   staging.drop();
   for (CUdeviceptr memory : allocations)
     stream->free(memory);
@@ -120,16 +134,22 @@ absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor) {
   if (isGiven[index])
     return buffer.data();
   uint64_t bytes = bytesOf(static_cast<hone_dtype>(tensor.dtype), {tensor.sizes, static_cast<size_t>(tensor.rank)});
+  isGiven[index] = true;
+  if (index == 0 && held && tokenOf(tensor) == held) // the call before has written it there
+    return buffer.data();
+  if (index == 0) {
+    held.reset();
+    tokenBytes = isToken(tensor) ? static_cast<int32_t>(io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype))) : 0;
+  }
   HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an input")));
   HONE_RETURN_IF_ERROR(explain(staging.upload(buffer.address(), tensor.data, bytes)));
-  isGiven[index] = true;
   return buffer.data();
 }
 
 absl::StatusOr<void *> Queue::output(size_t index, void *host, uint64_t bytes) {
   DeviceBuffer &buffer = bufferOf(outputs, index);
   HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an output")));
-  results.push_back({host, bytes, index});
+  results.push_back({index, host, buffer.address(), bytes});
   return buffer.data();
 }
 
@@ -210,6 +230,15 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
   return follow(kernel.name, begin);
 }
 
+absl::StatusOr<bool> Queue::multiply(const hone::cuda::MatrixProduct &product) {
+  auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<bool> isEnqueued = stream->multiply(product);
+  HONE_RETURN_IF_ERROR(explain(isEnqueued.status()));
+  if (*isEnqueued && !stream->collects())
+    HONE_RETURN_IF_ERROR(follow("cublasLtMatmul", begin));
+  return *isEnqueued;
+}
+
 /// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
 absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_point begin) {
   launched.push_back(name);
@@ -236,6 +265,28 @@ absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) {
 absl::Status Queue::fetch(void *to, const void *from, uint64_t bytes) {
   HONE_RETURN_IF_ERROR(explain(staging.download(to, addressOf(from), bytes)));
   return waitForAll();
+}
+
+void Queue::beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) {
+  sampler.begin(options, std::move(history));
+}
+
+absl::Status Queue::choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) {
+  auto made = std::ranges::find(results, output, &Output::index);
+  uint64_t row = shape.empty() ? 0 : static_cast<uint64_t>(shape.back()) * sizeof(float);
+  if (made == results.end() || row == 0 || made->bytes < row)
+    return io::invalid("cannot choose a token: the program gave no logits on the GPU");
+  bool isInputHere = !isGiven.empty() && isGiven[0] && tokenBytes > 0;
+  sampler.setInput(isInputHere ? inputs[0].address() : 0, tokenBytes);
+  auto args = sampler.prepare(staging, made->from + made->bytes - row, shape.back(), number);
+  HONE_RETURN_IF_ERROR(explain(args.status()));
+  void *arguments[] = {&*args};
+  for (const TokenSampler::Launch &each : sampler.launches())
+    HONE_RETURN_IF_ERROR(launch({hone::cuda::kSamplingFatbin, each.name}, each.shape, arguments));
+  results.clear();
+  results.push_back({output, &token, addressOf(args->token), sizeof token});
+  chosen = isInputHere ? &token : nullptr;
+  return absl::OkStatus();
 }
 
 absl::Status Queue::waitForAll() {

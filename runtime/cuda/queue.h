@@ -10,6 +10,7 @@
 #include "cuda/image.h"
 #include "cuda/kernels/kernel_device.h"
 #include "cuda/staging.h"
+#include "cuda/token_sampler.h"
 
 #include <optional>
 #include <set>
@@ -50,6 +51,8 @@ public:
   absl::Status copy(void *to, const void *from, uint64_t bytes) override;
   absl::Status upload(void *to, const void *from, uint64_t bytes) override;
   absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
+  void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) override;
+  absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) override;
   StateMemory &stateMemory() override { return rows; }
 
   Context &context() const { return stream->context(); }
@@ -59,14 +62,18 @@ public:
   absl::Status launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
                       void **arguments);
 
+  /// Enqueues a product by the machine's library; false where it has none, or no way to compute it.
+  absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
+
   /// Enqueues a copy between two views of one dtype and shape.
   absl::Status copyElements(const hone_tensor &from, const hone_tensor &to);
 
 private:
   struct Output {
+    size_t index;
     void *host;
+    CUdeviceptr from;
     uint64_t bytes;
-    size_t buffer;
   };
 
   Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream);
@@ -88,6 +95,10 @@ private:
   std::vector<bool> isGiven;                 // inputs that this call has on the GPU
   std::vector<int64_t> latestSizes;          // of the inputs of the call before
   std::vector<Output> results;
+  TokenSampler sampler;
+  const int64_t *chosen = nullptr; // where the token goes that this call chooses and writes to input 0
+  std::optional<int64_t> held;     // the only token of input 0 on the GPU, which the call before chose
+  int32_t tokenBytes = 0;          // of a token there; 0 where it holds something else
   std::set<CUdeviceptr> allocations;
   std::optional<Context::Scope> scope;   // of the call
   LaunchReceiver receiver;               // of the call, or empty

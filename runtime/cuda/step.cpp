@@ -21,7 +21,8 @@ bool sameShape(const LaunchShape &a, const LaunchShape &b) {
 
 /// True where a graph of `a` can become one of `b`: the same kernels and copies in the same order.
 bool isAlike(const Work &a, const Work &b) {
-  return a.kind == b.kind && a.function == b.function && a.to == b.to && a.from == b.from && a.bytes == b.bytes;
+  return a.kind == b.kind && a.function == b.function && a.to == b.to && a.from == b.from && a.bytes == b.bytes &&
+         a.product == b.product;
 }
 
 bool areAlike(const std::vector<Work> &a, const std::vector<Work> &b) { return std::ranges::equal(a, b, isAlike); }
@@ -61,7 +62,7 @@ absl::StatusOr<Work> StepGraph::describe(CUfunction function, const char *name, 
   // There is no count of parameters: the first that does not exist is an invalid value.
   while (isNew && context.driver().cuFuncGetParamInfo(function, known->second.size(), &offset, &bytes) == CUDA_SUCCESS)
     known->second.push_back(bytes);
-  Work work = {Work::Kind::Kernel, function, name, shape, &known->second, {}, 0, 0, 0};
+  Work work = {Work::Kind::Kernel, function, name, shape, &known->second, {}, {}, 0, 0, 0};
   for (size_t i = 0; i < known->second.size(); ++i) {
     work.arguments.append(static_cast<const char *>(arguments[i]), known->second[i]);
     work.arguments.resize((work.arguments.size() + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment);
@@ -77,6 +78,13 @@ absl::Status StepGraph::enqueue(Work &work) {
     CUresult result = driver.cuLaunchKernel(work.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                             shared, stream, pointersTo(work).data(), nullptr);
     return result == CUDA_SUCCESS ? absl::OkStatus() : context.check(result, cat("launch kernel '", work.name, "'"));
+  }
+  case Work::Kind::Product: {
+    const auto &[library, plan, product, workspace] = work.product;
+    cublasStatus_t status = library->enqueue(*plan, product, reinterpret_cast<void *>(workspace), stream);
+    return status == CUBLAS_STATUS_SUCCESS
+               ? absl::OkStatus()
+               : absl::UnavailableError(cat("cannot multiply by cuBLASLt: ", library->textOf(status)));
   }
   case Work::Kind::ToDevice:
     return context.check(

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_STEP_H
 #define HONE_RUNTIME_CUDA_STEP_H
 
+#include "cuda/blas/products.h"
 #include "cuda/context.h"
 #include "cuda/kernels/kernel_device.h"
 
@@ -13,9 +14,19 @@
 
 namespace hone::rt::cuda {
 
+/// A product that a library computes.
+struct LibraryProduct {
+  const Products *library = nullptr;
+  ProductPlan *plan = nullptr;
+  hone::cuda::MatrixProduct product = {};
+  uint64_t workspace = 0; // address
+
+  bool operator==(const LibraryProduct &) const = default;
+};
+
 /// One thing that a call enqueues.
 struct Work {
-  enum class Kind { Kernel, ToDevice, ToHost, OnDevice };
+  enum class Kind { Kernel, Product, ToDevice, ToHost, OnDevice };
   Kind kind;
   // Of a kernel:
   CUfunction function = nullptr;
@@ -23,6 +34,7 @@ struct Work {
   hone::cuda::LaunchShape shape = {};
   const std::vector<size_t> *parameters = nullptr; // bytes of each
   std::string arguments;                           // one behind the other, aligned to 16 bytes
+  LibraryProduct product;                          // of a product
   // Of a copy; an address of the host where `kind` says so:
   uint64_t to = 0, from = 0, bytes = 0;
 };
@@ -58,7 +70,7 @@ private:
   std::vector<Work> latest; // of the graph, or of the call before
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
-  std::vector<CUgraphNode> nodes; // of the graph, in the order of its work
+  std::vector<CUgraphNode> nodes; // of the graph, the last of each work
 };
 
 } // namespace hone::rt::cuda

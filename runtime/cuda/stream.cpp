@@ -24,6 +24,10 @@ Stream::~Stream() {
   if (!stream || owner->isLost())
     return;
   Context::Scope scope(*owner);
+  for (auto [bytes, memory] : released)
+    giveBack(memory);
+  if (products && *products)
+    (*products)->release();
   driver().cuStreamDestroy(stream);
 }
 
@@ -41,8 +45,15 @@ absl::Status Stream::submit(bool isWhole) {
 void Stream::stop() {
   collected.clear();
   isCollecting = false;
-  for (auto [bytes, memory] : std::exchange(released, {}))
-    free(memory);
+  for (auto piece = released.begin(); piece != released.end();) {
+    if (taken.contains(piece->second)) {
+      ++piece;
+      continue;
+    }
+    giveBack(piece->second);
+    piece = released.erase(piece);
+  }
+  taken.clear();
 }
 
 absl::Status Stream::launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape,
@@ -70,34 +81,66 @@ absl::Status Stream::copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t 
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Stream::multiply(const hone::cuda::MatrixProduct &product) {
+  if (!products)
+    products = Products::create();
+  ProductPlan *plan = *products ? (*products)->plan(product) : nullptr;
+  if (!plan)
+    return false;
+  std::vector<Work> work(1);
+  work[0].kind = Work::Kind::Product;
+  work[0].product = {products->get(), plan, product, 0};
+  if (plan->workspaceBytes > 0) {
+    HONE_ASSIGN_OR_RETURN(work[0].product.workspace, allocate(plan->workspaceBytes, "the workspace of a product"));
+  }
+  uint64_t workspace = work[0].product.workspace;
+  absl::Status status;
+  if (isCollecting)
+    collected.push_back(std::move(work[0]));
+  else
+    status = graph->run(std::move(work), /*isWhole=*/false);
+  free(workspace);
+  HONE_RETURN_IF_ERROR(status);
+  return true;
+}
+
 absl::StatusOr<CUdeviceptr> Stream::allocate(uint64_t bytes, std::string_view what) {
   CUdeviceptr memory = 0;
   uint64_t wanted = std::max(bytes, kDeviceAlignment);
-  if (auto fitting = released.lower_bound(wanted); fitting != released.end() && fitting->first / 2 <= wanted) {
+  if (auto fitting = released.lower_bound({wanted, 0}); fitting != released.end() && fitting->first / 2 <= wanted) {
     memory = fitting->second;
     released.erase(fitting);
-    return memory;
+  } else {
+    CUresult result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) { // what is kept in other sizes may be enough
+      HONE_RETURN_IF_ERROR(wait());
+      for (auto [size, piece] : std::exchange(released, {}))
+        giveBack(piece);
+      driver().cuMemPoolTrimTo(owner->pool(), 0);
+      result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
+    }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+      return owner->outOfMemory(bytes, what);
+    HONE_RETURN_IF_ERROR(owner->check(result, "allocate GPU memory"));
+    sizes[memory] = wanted;
   }
-  CUresult result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) { // what the pool keeps in other sizes may be enough
-    HONE_RETURN_IF_ERROR(wait());
-    driver().cuMemPoolTrimTo(owner->pool(), 0);
-    result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
-  }
-  if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    return owner->outOfMemory(bytes, what);
-  HONE_RETURN_IF_ERROR(owner->check(result, "allocate GPU memory"));
-  sizes[memory] = wanted;
+  if (isCollecting)
+    taken.insert(memory);
   return memory;
 }
 
 void Stream::free(CUdeviceptr memory) {
   if (!memory || owner->isLost())
     return;
-  if (isCollecting) { // what was collected may use it
+  if (isCollecting) // what was collected may use it
     released.emplace(sizes[memory], memory);
+  else
+    giveBack(memory);
+}
+
+void Stream::giveBack(CUdeviceptr memory) {
+  if (owner->isLost())
     return;
-  }
   Context::Scope scope(*owner);
   driver().cuMemFreeAsync(memory, stream);
   sizes.erase(memory);

@@ -9,6 +9,7 @@
 #include "cuda/step.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace hone::rt::cuda {
@@ -33,12 +34,15 @@ public:
   bool collects() const { return isCollecting; }
   /// Enqueues what was collected; `isWhole` where it is all of a call.
   absl::Status submit(bool isWhole);
-  /// Ends collecting. What was not submitted is forgotten.
+  /// Ends collecting. What was not submitted is forgotten, and memory that was taken and given back is kept for the next time: a step
+  /// that asks for the same again gets the same addresses, and is the same graph.
   void stop();
 
   /// These enqueue, or collect.
   absl::Status launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape, void **arguments);
   absl::Status copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes);
+  /// False where the machine has no library for products, or that has no way to compute this one.
+  absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
 
   /// Submits, and waits for all that was enqueued. A fault loses the context.
   absl::Status wait();
@@ -49,14 +53,17 @@ public:
 
 private:
   explicit Stream(std::shared_ptr<Context> context) : owner(std::move(context)) {}
+  void giveBack(CUdeviceptr memory);
 
   std::shared_ptr<Context> owner;
   CUstream stream = nullptr;
   std::optional<StepGraph> graph;
+  std::optional<std::unique_ptr<Products>> products; // null where there is no library; once it was looked for
   bool isCollecting = false;
   std::vector<Work> collected;
-  std::map<CUdeviceptr, uint64_t> sizes;         // of memory that was allocated
-  std::multimap<uint64_t, CUdeviceptr> released; // while collecting, by size
+  std::map<CUdeviceptr, uint64_t> sizes;               // of memory that was allocated
+  std::set<std::pair<uint64_t, CUdeviceptr>> released; // memory of steps that nobody has, by size
+  std::set<CUdeviceptr> taken;                         // since collecting began
 };
 
 /// Memory in the order of a stream that only grows. What it held is gone when it does.

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sampler, detokenizer and stop strings around the generation loop.
+// Detokenizer and stop strings around the generation loop.
 
 #include "generate/text_writer.h"
 
@@ -49,13 +49,6 @@ private:
   text::StopStrings stop;
 };
 
-std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
-  std::vector<int32_t> history;
-  for (int64_t token : tokens)
-    history.push_back(static_cast<int32_t>(token));
-  return history;
-}
-
 } // namespace
 
 absl::StatusOr<std::shared_ptr<const text::Tokenizer>> loadTokenizer(const Module &module) {
@@ -74,14 +67,8 @@ absl::StatusOr<std::vector<int64_t>> encodePrompt(const text::Tokenizer &tokeniz
 absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text::Tokenizer *tokenizer,
                                                std::span<const int64_t> prompt, const WritingOptions &options,
                                                const PieceReceiver &receive) {
-  HONE_ASSIGN_OR_RETURN(text::Sampler sampler, text::Sampler::create(options.sampling));
   HONE_ASSIGN_OR_RETURN(Decoder decoder, Decoder::create(tokenizer, options.stop));
-  std::vector<int32_t> history = asHistory(prompt);
-  auto choose = [&](std::span<const float> logits) -> absl::StatusOr<int64_t> {
-    HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
-    history.push_back(token);
-    return token;
-  };
+  HONE_ASSIGN_OR_RETURN(TokenChooser choose, createChooser(model, options.sampling, prompt));
   auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
     HONE_ASSIGN_OR_RETURN(std::string piece, decoder.push(token));
     HONE_ASSIGN_OR_RETURN(bool goOn, receive(token, piece));

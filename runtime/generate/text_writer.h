@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 #define HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 
-#include "core/language_model.h"
+#include "generate/token_chooser.h"
 #include "text/sampling.h"
 #include "text/tokenizer.h"
 

@@ -5,6 +5,8 @@
 
 #include "text/sampling.h"
 
+#include "text/sampling_arithmetic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +18,7 @@ namespace {
 struct Candidate {
   int32_t id;
   double logit;
-  double weight; // exp((logit - largest) / temperature)
+  uint64_t weight; // weightOf() of sampling_arithmetic.h
 };
 
 using Candidates = std::vector<Candidate>;
@@ -36,36 +38,38 @@ absl::Status checkRange(const char *name, double value, double lowest, double hi
                      shortest(value));
 }
 
-absl::StatusOr<Candidates> readLogits(absl::Span<const float> logits) {
+/// The first of the largest logits. Fails where none can be chosen.
+absl::StatusOr<Candidate> findLargest(absl::Span<const float> logits) {
+  auto count = static_cast<int64_t>(logits.size()), largest = int64_t{-1};
+  for (int64_t id = 0; id < count; ++id) {
+    float logit = logits[id];
+    if (!(logit < INFINITY))
+      return badLogits(badLogitCode(id, logit == INFINITY), count);
+    if (logit > (largest < 0 ? -INFINITY : logits[largest]))
+      largest = id;
+  }
+  if (largest < 0)
+    return badLogits(kNoFiniteLogit, count);
+  return Candidate{static_cast<int32_t>(largest), logits[largest], 0};
+}
+
+Candidates listCandidates(absl::Span<const float> logits) {
   Candidates candidates;
   candidates.reserve(logits.size());
-  bool anyFinite = false;
-  for (size_t id = 0; id < logits.size(); ++id) {
-    float logit = logits[id];
-    if (std::isnan(logit) || logit == INFINITY)
-      return io::invalid("cannot choose a token: the logit of token ", id, " of ", logits.size(), " is ",
-                         std::isnan(logit) ? "not a number" : "infinite");
-    anyFinite |= logit != -INFINITY;
-    candidates.push_back({static_cast<int32_t>(id), logit, 0});
-  }
-  if (!anyFinite)
-    return io::invalid("cannot choose a token: none of ", logits.size(), " logits is above minus infinity");
+  for (float logit : logits)
+    candidates.push_back({static_cast<int32_t>(candidates.size()), logit, 0});
   return candidates;
 }
 
-absl::Status penalize(Candidates &candidates, absl::Span<const int32_t> history, double penalty) {
+void penalize(Candidates &candidates, absl::Span<const int32_t> history, double penalty) {
   std::vector<bool> isDone(candidates.size());
   for (int32_t id : history) {
-    if (id < 0 || static_cast<size_t>(id) >= candidates.size())
-      return io::invalid("cannot choose a token: the history holds token ", id, ", but there are ", candidates.size(),
-                         " logits");
     if (isDone[id])
       continue;
     isDone[id] = true;
     double &logit = candidates[id].logit;
-    logit = logit < 0 ? logit * penalty : logit / penalty;
+    logit = penalized(logit, penalty);
   }
-  return absl::OkStatus();
 }
 
 void keepLargest(Candidates &candidates, int64_t count) {
@@ -75,8 +79,8 @@ void keepLargest(Candidates &candidates, int64_t count) {
   candidates.resize(count);
 }
 
-double totalWeight(const Candidates &candidates) {
-  double total = 0;
+uint64_t totalWeight(const Candidates &candidates) {
+  uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
   return total;
@@ -87,9 +91,9 @@ void keepProbable(Candidates &candidates, double topP) {
   if (topP >= 1)
     return;
   constexpr size_t kFirstSorted = 64, kGrowth = 4;
-  double target = topP * totalWeight(candidates), sum = 0;
+  uint64_t target = std::max<uint64_t>(shareOf(totalWeight(candidates), topP), 1), sum = 0;
   size_t sorted = 0, kept = 0;
-  while (kept == 0 || (sum < target && kept < candidates.size())) {
+  while (sum < target) {
     if (kept == sorted) {
       size_t end = std::min(std::max(kFirstSorted, sorted * kGrowth), candidates.size());
       auto begin = candidates.begin();
@@ -102,26 +106,54 @@ void keepProbable(Candidates &candidates, double topP) {
   candidates.resize(kept);
 }
 
-/// The most probable has weight 1.
-void keepRelative(Candidates &candidates, double minP) {
+/// `largest` is the weight of the most probable.
+void keepRelative(Candidates &candidates, uint64_t largest, double minP) {
   if (minP > 0)
-    std::erase_if(candidates, [&](const Candidate &candidate) { return candidate.weight < minP; });
+    std::erase_if(candidates,
+                  [least = shareOf(largest, minP)](const Candidate &candidate) { return candidate.weight < least; });
+}
+
+/// The tokens that are kept, by id.
+absl::StatusOr<Candidates> choose(absl::Span<const float> logits, absl::Span<const int32_t> history,
+                                  const SamplingOptions &options) {
+  HONE_ASSIGN_OR_RETURN(Candidate largest, findLargest(logits));
+  Candidates candidates;
+  if (options.temperature != 0 || options.repetitionPenalty != 1)
+    candidates = listCandidates(logits);
+  if (options.repetitionPenalty != 1) {
+    HONE_RETURN_IF_ERROR(checkHistory(history, static_cast<int64_t>(logits.size())));
+    penalize(candidates, history, options.repetitionPenalty);
+    largest = *std::min_element(candidates.begin(), candidates.end(), isLarger);
+  }
+  int bits = weightBits(static_cast<int64_t>(logits.size()));
+  largest.weight = uint64_t{1} << bits;
+  if (options.temperature == 0)
+    return Candidates{largest};
+  keepLargest(candidates, options.topK);
+  for (Candidate &candidate : candidates)
+    candidate.weight = weightOf(candidate.logit, largest.logit, options.temperature, bits);
+  keepProbable(candidates, options.topP);
+  keepRelative(candidates, largest.weight, options.minP);
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) { return a.id < b.id; });
+  return candidates;
 }
 
 } // namespace
 
-double portableExp(double x) {
-  constexpr double kLowest = -708, kLog2E = 0x1.71547652b82fep+0;
-  constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33; // Cody and Waite's split of ln 2
-  constexpr int kTerms = 13; // of the Taylor series, enough for |r| <= ln(2) / 2
-  if (x < kLowest)
-    return 0;
-  double n = std::nearbyint(x * kLog2E);
-  double r = (x - n * kLn2High) - n * kLn2Low;
-  double sum = 1;
-  for (int term = kTerms; term > 0; --term)
-    sum = 1 + sum * r / term;
-  return std::ldexp(sum, static_cast<int>(n));
+absl::Status badLogits(int64_t code, int64_t vocabulary) {
+  if (code == kNoFiniteLogit)
+    return io::invalid("cannot choose a token: none of ", vocabulary, " logits is above minus infinity");
+  int64_t number = -2 - code; // badLogitCode
+  return io::invalid("cannot choose a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
+                     number % 2 ? "infinite" : "not a number");
+}
+
+absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary) {
+  auto wrong = std::find_if(history.begin(), history.end(), [=](int32_t id) { return id < 0 || id >= vocabulary; });
+  if (wrong == history.end())
+    return absl::OkStatus();
+  return io::invalid("cannot choose a token: the history holds token ", *wrong, ", but there are ", vocabulary,
+                     " logits");
 }
 
 absl::StatusOr<Sampler> Sampler::create(const SamplingOptions &options) {
@@ -139,46 +171,22 @@ absl::StatusOr<Sampler> Sampler::create(const SamplingOptions &options) {
 
 absl::StatusOr<std::vector<TokenProbability>> Sampler::distribution(absl::Span<const float> logits,
                                                                     absl::Span<const int32_t> history) const {
-  HONE_ASSIGN_OR_RETURN(Candidates candidates, readLogits(logits));
-  if (options.repetitionPenalty != 1)
-    HONE_RETURN_IF_ERROR(penalize(candidates, history, options.repetitionPenalty));
-  Candidate largest = *std::min_element(candidates.begin(), candidates.end(), isLarger);
-  if (options.temperature == 0)
-    return std::vector<TokenProbability>{{largest.id, 1}};
-  keepLargest(candidates, options.topK);
-  for (Candidate &candidate : candidates)
-    candidate.weight = portableExp((candidate.logit - largest.logit) / options.temperature);
-  keepProbable(candidates, options.topP);
-  keepRelative(candidates, options.minP);
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) { return a.id < b.id; });
-  double total = totalWeight(candidates);
+  HONE_ASSIGN_OR_RETURN(Candidates candidates, choose(logits, history, options));
+  auto total = static_cast<double>(totalWeight(candidates));
   std::vector<TokenProbability> result;
   result.reserve(candidates.size());
   for (const Candidate &candidate : candidates)
-    result.push_back({candidate.id, candidate.weight / total});
+    result.push_back({candidate.id, static_cast<double>(candidate.weight) / total});
   return result;
 }
 
 absl::StatusOr<int32_t> Sampler::sample(absl::Span<const float> logits, absl::Span<const int32_t> history) {
-  HONE_ASSIGN_OR_RETURN(std::vector<TokenProbability> tokens, distribution(logits, history));
-  if (tokens.size() == 1)
-    return tokens[0].id; // takes no number, so that greedy choices leave the generator alone
-  double target = uniform(), sum = 0;
-  int32_t last = tokens[0].id;
-  for (TokenProbability token : tokens) {
-    if (token.probability == 0)
-      continue;
-    last = token.id;
-    sum += token.probability;
-    if (sum > target)
-      break;
-  }
-  return last;
-}
-
-double Sampler::uniform() {
-  constexpr int kUnusedBits = 11;
-  return static_cast<double>(generator() >> kUnusedBits) * 0x1p-53;
+  HONE_ASSIGN_OR_RETURN(Candidates candidates, choose(logits, history, options));
+  uint64_t place = options.temperature == 0 ? 0 : placeOf(number(), totalWeight(candidates));
+  auto chosen = candidates.begin();
+  for (; place >= chosen->weight; ++chosen) // which the last is not, as the place is below the sum
+    place -= chosen->weight;
+  return chosen->id;
 }
 
 } // namespace hone::text

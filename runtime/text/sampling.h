@@ -1,13 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From logits to the next token. The same options, seed and logits give the same tokens on every platform: the
-// generator, its conversion to [0, 1) and the exponential function are fixed here and not taken from the system.
+// From logits to the next token. The same options, seed and logits give the same tokens on every platform, devices among them:
+// the generator and how a number of it falls on a token are fixed here, the arithmetic in sampling_arithmetic.h.
 
 #ifndef HONE_RUNTIME_TEXT_SAMPLING_H
 #define HONE_RUNTIME_TEXT_SAMPLING_H
 
 #include "hone/io/status.h"
+#include "text/sampling_options.h"
 
 #include "absl/types/span.h"
 
@@ -17,28 +18,16 @@
 
 namespace hone::text {
 
-/// Applied in this order, as in Hugging Face transformers: repetition penalty, temperature, top-k, top-p, min-p.
-struct SamplingOptions {
-  /// Logits are divided by it; 0 takes the largest logit.
-  double temperature = 0;
-  /// Keeps this many of the largest; 0 keeps all.
-  int64_t topK = 0;
-  /// Keeps the fewest of the largest whose probabilities add up to it (Holtzman et al. 2020); 1 keeps all.
-  double topP = 1;
-  /// Keeps those at least this fraction as probable as the most probable (Nguyen et al. 2024); 0 keeps all.
-  double minP = 0;
-  /// Divides the positive and multiplies the negative logits of ids in the history (Keskar et al. 2019); 1 changes none.
-  double repetitionPenalty = 1;
-  uint64_t seed = 0;
-};
-
 struct TokenProbability {
   int32_t id;
   double probability;
 };
 
-/// exp(x) for x <= 0 to within 2 units in the last place, from IEEE additions and multiplications alone; 0 below -708.
-double portableExp(double x);
+/// Why no token could be chosen from so many logits: a code of sampling_arithmetic.h.
+absl::Status badLogits(int64_t code, int64_t vocabulary);
+
+/// Fails for a history with a token that has no logit.
+absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary);
 
 /// Where logits are equal, the lower id counts as the larger one. One a sequence; not for several threads at once.
 class Sampler {
@@ -55,9 +44,10 @@ public:
   absl::StatusOr<std::vector<TokenProbability>> distribution(absl::Span<const float> logits,
                                                              absl::Span<const int32_t> history) const;
 
-  /// The next number of the generator (std::mt19937_64, whose sequence the C++ standard fixes): its upper 53 bits over
-  /// 2^53, in [0, 1).
-  double uniform();
+  /// The next number of the generator (std::mt19937_64, whose sequence the C++ standard fixes). sample() takes one for each token,
+  /// and none where the temperature is 0: a token whose weights, added up by id, are the first to exceed it as a share of
+  /// all weights is chosen.
+  uint64_t number() { return generator(); }
 
 private:
   explicit Sampler(const SamplingOptions &options) : options(options), generator(options.seed) {}

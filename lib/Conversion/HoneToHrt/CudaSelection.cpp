@@ -10,6 +10,8 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -86,6 +88,17 @@ static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}
   return choice;
 }
 
+/// What lies behind zeros in front of the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.
+static Value getBiasOfLastKeys(Value bias) {
+  auto pad = bias ? bias.getDefiningOp<tensor::PadOp>() : tensor::PadOp();
+  if (!pad || !matchPattern(pad.getConstantPaddingValue(), m_AnyZeroFloat()))
+    return {};
+  auto isZero = [](OpFoldResult size) { return isZeroInteger(size); };
+  bool isInFront =
+      llvm::all_of(pad.getMixedHighPad(), isZero) && llvm::all_of(ArrayRef(pad.getMixedLowPad()).drop_back(), isZero);
+  return isInFront ? pad.getSource() : Value();
+}
+
 static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   RankedTensorType values = op.getValue().getType();
@@ -93,9 +106,11 @@ static Choice choose(AttentionOp op) {
       !arePlainFloats({op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks()}))
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
+  Value tail = getBiasOfLastKeys(op.getBias());
+  pattern->push_back(tail ? 1 : 0);
   return {"cuda.attention.f32",
-          {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
-           op.getKeyEnd(), op.getPrefix()},
+          {op.getQuery(), op.getKey(), op.getValue(), tail ? tail : op.getBias(), op.getAlibi(), op.getSinks(),
+           op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()},
           *pattern,
           {op.getScale().convertToFloat(), softcap}};
 }

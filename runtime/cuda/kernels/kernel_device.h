@@ -8,6 +8,7 @@
 #define HONE_RUNTIME_CUDA_KERNELS_KERNEL_DEVICE_H
 
 #include "hone/runtime/program.h"
+#include "matrix_product.h"
 #include "tensor_map.h"
 
 #include <cstdint>
@@ -48,6 +49,10 @@ class KernelDevice {
 public:
   /// `arguments` as cuLaunchKernel takes them: one pointer a parameter.
   virtual void launch(const DeviceFunction &function, const LaunchShape &shape, void **arguments) = 0;
+
+  /// Enqueues a product by a library that the machine has. False where there is none, or it has no way to compute this; then nothing
+  /// was enqueued.
+  virtual bool multiply(const MatrixProduct &product) = 0;
 
   /// Device memory for what is enqueued until `release`, aligned to 256 bytes, uninitialised.
   virtual void *acquire(uint64_t bytes) = 0;

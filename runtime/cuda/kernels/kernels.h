@@ -79,9 +79,11 @@ void expertSumAffine4(hone_call *, const hone_tensor *operands, const int64_t *i
 void expertSumAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void expertSumAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
-/// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
+/// cuda.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1|T] or absent,
 /// alibi[Hq] f32 or absent, sinks[Hq] f32 or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or
-/// absent → out[B, Hq, Sq, Dv]; ints {causal, window}, floats {scale, softcap}: window -1 and softcap 0 are none. Dv is at most 512.
+/// absent → out[B, Hq, Sq, Dv]; ints {causal, window, tail}, floats {scale, softcap}: window -1 and softcap 0 are none. Dv is at most 512.
+/// With tail 1 the bias is of the last T keys alone, and other keys have none: tokens that are verified as a tree see what is before
+/// all of them, and by a bias of 0 and -inf those on their way to the root.
 ///
 /// Query head h reads key head h / (Hq / Hk). Query i is at position p = Sk - Sq + i, key j at position j.
 ///   logit = cap(scale · query · key) + alibi[h] · (j - p) + bias,  cap(l) = softcap · tanh(l / softcap)

@@ -16,6 +16,7 @@ struct Case {
   bool hasBias = false, hasAlibi = false, hasSinks = false, hasRanges = false, hasPrefix = false;
   int32_t type = HONE_F32, cacheType = HONE_F32;
   Layout layout = Layout::Dense;
+  bool isTree = false; // queries are a tree of tokens: a bias of the last keys lets each see its ancestors among them
 };
 
 /// The operands of a case.
@@ -28,6 +29,8 @@ struct Problem {
     query.randomize(random), key.randomize(random), value.randomize(random);
     if (test.hasBias)
       bias = Tensor({1, test.queryHeads, 1, test.keys}, test.type).randomize(random);
+    if (test.isTree)
+      bias = treeOf(test, random);
     if (test.hasAlibi)
       alibi = Tensor({test.queryHeads}, HONE_F32, test.layout).randomize(random, 0.1);
     if (test.hasSinks)
@@ -46,6 +49,19 @@ struct Problem {
     }
   }
 
+  /// 0 from each query to itself and its ancestors, -inf to others.
+  static Tensor treeOf(const Case &test, std::mt19937 &random) {
+    Tensor tree({1, 1, test.queries, test.queries}, HONE_F32, test.layout);
+    tree.forEach([&](const std::vector<int64_t> &index) { tree.set(index, -INFINITY); });
+    std::vector<int64_t> parents;
+    for (int64_t i = 0; i < test.queries; ++i) {
+      parents.push_back(i == 0 ? -1 : static_cast<int64_t>(random() % static_cast<uint64_t>(i)));
+      for (int64_t j = i; j >= 0; j = parents[static_cast<size_t>(j)])
+        tree.set({0, 0, i, j}, 0);
+    }
+    return tree;
+  }
+
   Tensor query, key, value, out;
   Tensor bias = Tensor::absent(), alibi = bias, sinks = bias, begin = bias, end = bias, prefix = bias;
 };
@@ -57,7 +73,7 @@ protected:
     double scale = 1 / std::sqrt(static_cast<double>(test.size));
     run({&problem.query, &problem.key, &problem.value, &problem.bias, &problem.alibi, &problem.sinks, &problem.begin,
          &problem.end, &problem.prefix, &problem.out},
-        1, {test.causal, test.window}, {scale, test.softcap});
+        1, {test.causal, test.window, test.isTree}, {scale, test.softcap});
     for (int64_t b = 0; b < test.sequences; ++b)
       for (int64_t h = 0; h < test.queryHeads; ++h)
         for (int64_t i = 0; i < test.queries; ++i)
@@ -117,6 +133,8 @@ protected:
         logit = test.softcap * std::tanh(logit / test.softcap);
       if (test.hasAlibi)
         logit += problem.alibi.at({h}) * static_cast<double>(j - position);
+      if (test.isTree && j >= test.keys - test.queries)
+        logit += problem.bias.at({0, 0, i, j - test.keys + test.queries});
       if (test.hasBias)
         logit += problem.bias.at({0, h, 0, j});
       logits[static_cast<size_t>(j)] = logit;
@@ -178,6 +196,20 @@ TEST_P(AttentionParity, TypesOfPrefill) {
   for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
     for (int32_t cacheType : {HONE_F32, HONE_BF16})
       check({1, 4, 2, 45, 90, 64, 72, true, -1, 0, false, false, false, false, false, type, cacheType});
+}
+
+TEST_P(AttentionParity, TreesOfTokens) {
+  for (int64_t queries : {1, 3, 16, 45})
+    for (int32_t type : {HONE_F32, HONE_BF16}) {
+      Case tree = {1, 4, 2, queries, queries + 300, 64, 64};
+      tree.type = tree.cacheType = type, tree.isTree = true;
+      check(tree);
+      tree.keys = queries, tree.layout = Layout::Gaps;
+      check(tree);
+    }
+  Case wide = {2, 2, 1, 7, 80, 256, 256};
+  wide.isTree = true, wide.hasSinks = true;
+  check(wide);
 }
 
 TEST_P(AttentionParity, WideHeads) { check({1, 2, 1, 3, 70, 256, 512}); }

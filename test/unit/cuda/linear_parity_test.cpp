@@ -19,6 +19,7 @@ struct Case {
   bool hasEpilogue = false;
   int64_t activation = 0;
   Layout weightLayout = Layout::Aligned;
+  bool hasFactor = true, hasResidual = true; // of an epilogue
 };
 
 class LinearParity : public ParityTest {
@@ -36,7 +37,8 @@ protected:
     yShape.push_back(test.outputs);
     Tensor x(xShape, test.type, test.layout), y(yShape, test.type, test.layout);
     x.randomize(random);
-    Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
+    Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape, test.hasFactor),
+           residual = optional(test, yShape, test.hasResidual);
     bool hasOutliers = kernel().find(".outliers.") != std::string::npos;
     LinearWeight weight(format(), hasOutliers, test.outputs, test.inputs, test.levels, test.weightLayout, random);
     std::vector<Tensor *> operands = weight.planes();
@@ -65,8 +67,9 @@ protected:
       }
       double expected = activate(sum, test.activation);
       if (test.hasEpilogue) {
-        expected = expected * factor.at(index) + residual.at(index);
-        error = error * (1 + std::abs(factor.at(index))) + 1e-5;
+        double scale = test.hasFactor ? factor.at(index) : 1;
+        expected = expected * scale + (test.hasResidual ? residual.at(index) : 0);
+        error = error * (1 + std::abs(scale)) + 1e-5;
       }
       error = 1.2 * error + roundingOf(test.type) * std::abs(expected); // activations have slopes up to 1.13
       if (std::abs(y.at(index) - expected) <= error)
@@ -97,8 +100,8 @@ protected:
 
   std::string format() const { return kernel().substr(kernel().rfind('.') + 1); }
 
-  Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
-    return test.hasEpilogue ? Tensor(shape, test.type, test.layout).randomize(random) : Tensor::absent();
+  Tensor optional(const Case &test, const std::vector<int64_t> &shape, bool isGiven = true) {
+    return test.hasEpilogue && isGiven ? Tensor(shape, test.type, test.layout).randomize(random) : Tensor::absent();
   }
 
   std::vector<LevelKind> kinds() const {
@@ -163,6 +166,27 @@ TEST_P(LinearParity, ManyRows) {
              rows == 33 ? Layout::Gaps : Layout::Dense,
              rows < 65,
              rows < 65 ? 2 : 0});
+}
+
+/// Products by cuBLASLt: where it finishes them, where a kernel follows, and layers that our own kernel multiplies all the same.
+TEST_P(LinearParity, ManyRowsByLibrary) {
+  if (!device->useLibrary(true))
+    GTEST_SKIP() << "the machine has no cuBLASLt";
+  int64_t before = device->productsOfLibrary();
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    for (int64_t activation : {0, 1, 2, 3, 4})
+      for (bool hasFactor : {false, true}) {
+        Case test = {{40}, 72, 24, kinds().back(), type, Layout::Dense, activation != 3, activation};
+        test.hasFactor = hasFactor;
+        test.hasResidual = hasFactor || activation == 0;
+        check(test);
+      }
+  check({{33}, 77, 40, kinds().front(), HONE_F32, Layout::Gaps, true, 2});
+  check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4});
+  check({{150}, 77, 17, kinds().back(), HONE_F32});
+  check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
+  EXPECT_GE(device->productsOfLibrary() - before, 30);
+  device->useLibrary(false);
 }
 
 TEST_P(LinearParity, ManyRowsInBatches) { check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4}); }

@@ -114,6 +114,32 @@ void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::Launch
         function.name);
 }
 
+bool TestDevice::useLibrary(bool isUsed) {
+  if (isUsed && !library) {
+    if (!std::getenv("HONE_TEST_CUDA_DRIVER")) // the loader finds it by its name from now on
+      dlopen(HONE_EMULATED_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
+    library = rt::cuda::Products::create();
+  }
+  isLibraryUsed = isUsed;
+  return !isUsed || library != nullptr;
+}
+
+bool TestDevice::multiply(const cuda::MatrixProduct &product) {
+  rt::cuda::ProductPlan *plan = isLibraryUsed && library ? library->plan(product) : nullptr;
+  if (!plan)
+    return false;
+  void *workspace = plan->workspaceBytes > 0 ? acquire(plan->workspaceBytes) : nullptr;
+  rt::cuda::cublasStatus_t status = library->enqueue(*plan, product, workspace, nullptr);
+  if (status != rt::cuda::CUBLAS_STATUS_SUCCESS) {
+    std::fprintf(stderr, "cublasLtMatmul failed: %s\n", library->textOf(status));
+    std::exit(1);
+  }
+  if (workspace)
+    release(workspace);
+  ++products;
+  return true;
+}
+
 cuda::TensorMap TestDevice::mapOf(const cuda::TensorBox &box) {
   constexpr int kFloat16 = 6, kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3; // CU_TENSOR_MAP_…
   const unsigned shape[] = {cuda::kBoxColumns, box.rows, 1, 1}, ones[] = {1, 1, 1, 1};

@@ -6,6 +6,7 @@
 #ifndef HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
 #define HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
 
+#include "cuda/blas/products.h"
 #include "cuda/kernels/kernel_device.h"
 
 #include <map>
@@ -26,6 +27,8 @@ public:
   static TestDevice *get(std::string &reason);
 
   void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
+  /// By cuBLASLt, where `useLibrary` says so.
+  bool multiply(const cuda::MatrixProduct &product) override;
   void *acquire(uint64_t bytes) override;
   void release(void *memory) override;
   cuda::TensorMap mapOf(const cuda::TensorBox &box) override;
@@ -41,6 +44,12 @@ public:
   void call(std::string_view kernel, const std::vector<hone_tensor> &operands, const std::vector<int64_t> &ints,
             const std::vector<double> &floats);
   void wait();
+
+  /// Whether products are cuBLASLt's from now on; false where the machine has none that the loader finds.
+  bool useLibrary(bool isUsed);
+
+  /// Products that the library computed.
+  int64_t productsOfLibrary() const { return products; }
 
   /// Microseconds that the device takes for what `enqueue` enqueues.
   template <typename Enqueue> double measure(Enqueue enqueue) {
@@ -67,7 +76,9 @@ private:
   int device = 0;
   cuda::DeviceLimits deviceLimits = {};
   std::map<uint32_t, void *> modules;
-  int64_t acquired = 0;
+  int64_t acquired = 0, products = 0;
+  std::unique_ptr<rt::cuda::Products> library;
+  bool isLibraryUsed = false;
   std::set<std::string> names;
   void *events[2] = {};
 };

@@ -54,6 +54,10 @@ AttentionArguments argumentsOf(const hone_tensor *operands, const int64_t *ints,
   args.valueSize = static_cast<int32_t>(value.sizes[3]);
   args.causal = static_cast<int32_t>(ints[0]);
   args.window = ints[1];
+  if (args.bias.data && ints[2] != 0) {
+    args.firstWithBias = args.keys - operands[3].sizes[3];
+    args.bias.data -= args.firstWithBias * args.bias.strides[3] * bytesOf(args.bias.dtype);
+  }
   args.scale = static_cast<float>(floats[0]);
   args.softcap = static_cast<float>(floats[1]);
   return args;

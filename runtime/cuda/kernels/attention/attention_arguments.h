@@ -40,7 +40,8 @@ struct AttentionArguments {
   ListView<float> alibi, sinks;               // of query heads
   ListView<int64_t> keyBegin, keyEnd, prefix; // of sequences
   int64_t sequences, queryHeads, keyHeads, queries, keys;
-  int64_t window; // -1: none
+  int64_t window;        // -1: none
+  int64_t firstWithBias; // earlier keys have no bias; its data begin where theirs would lie
   int32_t size, valueSize, causal, splits;
   int64_t splitKeys; // keys of a split
   float scale, softcap;

@@ -228,7 +228,7 @@ private:
         logits[i][j] *= args.scale;
     if (args.softcap > 0)
       capLogits(logits);
-    if (args.alibi.data || args.bias.data)
+    if (args.alibi.data || (args.bias.data && first + kKeys > args.firstWithBias))
       addToLogits(logits, first, 0), addToLogits(logits, first, 1);
     float now[2] = {largest[0], largest[1]};
 #pragma unroll
@@ -288,7 +288,8 @@ private:
       return;
     float slope = args.alibi.at(head, 0);
     auto distance = static_cast<int>(first - (args.keys - args.queries + query));
-    int end = placeIn(first, visible[half].end);
+    int begin = placeIn(first, args.firstWithBias), end = placeIn(first, visible[half].end);
+    bool hasBias = args.bias.data && begin < end;
     int64_t bias = args.bias.offset(sequence, head, query) + first * args.bias.strides[3];
 #pragma unroll
     for (int i = 0; i < kKeys / 8; ++i)
@@ -296,7 +297,7 @@ private:
       for (int j = 0; j < 2; ++j) {
         int key = 8 * i + lane % 4 * 2 + j;
         float added = slope * static_cast<float>(distance + key);
-        if (args.bias.data && key < end)
+        if (hasBias && static_cast<uint32_t>(key - begin) < static_cast<uint32_t>(end - begin))
           added += loadNumber(args.bias.data, bias + key * args.bias.strides[3], args.bias.dtype);
         logits[i][2 * half + j] += added;
       }
@@ -395,8 +396,12 @@ private:
 
 } // namespace hone::cuda
 
+// Blocks of a multiprocessor that registers have to suffice for; 0 leaves it to ptxas, which with the fewest numbers wants five, and
+// spills.
+constexpr int residentsOf(int size, int rowWarps) { return size == 64 && rowWarps == 1 ? 1 : 0; }
+
 #define HONE_FLASH(name, isHalf, cachePlanes, queryPlanes, size, rowWarps)                                             \
-  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kFlashWarps)                                           \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kFlashWarps, residentsOf(size, rowWarps))              \
       name(const __grid_constant__ hone::cuda::AttentionArguments args) {                                              \
     extern __shared__ __align__(128) char flashShared[];                                                               \
     hone::cuda::Flash<isHalf, cachePlanes, queryPlanes, size, rowWarps>(args, flashShared).run();                      \

@@ -37,7 +37,7 @@ __device__ inline float logitOf(const AttentionArguments &args, const QueryRow &
     product = args.softcap * tanhf(product / args.softcap);
   if (args.alibi.data)
     product += args.alibi.at(row.head, 0) * static_cast<float>(key - row.position);
-  if (args.bias.data)
+  if (args.bias.data && key >= args.firstWithBias)
     product +=
         loadNumber(args.bias.data, args.bias.offset(row.sequence, row.head, row.query) + key * args.bias.strides[3],
                    args.bias.dtype);

@@ -6,6 +6,7 @@
 #include "many_rows.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
+#include "library_rows.h"
 #include "linear_format.h"
 #include "planes.h"
 
@@ -68,7 +69,8 @@ void runManyRows(KernelDevice &device, Format format, LinearArguments layer) {
     args.linear = slabOf(layer, first, std::min(slab, layer.outputs - first));
     args.weight = isExpanded ? planesOfWeight(device, format, args.linear, planes)
                              : PlaneView{layer.weight, layer.weightStride, 0};
-    multiply(device, args, planes);
+    if (!multiplyByLibrary(device, args, planes))
+      multiply(device, args, planes);
     if (isExpanded)
       device.release(const_cast<char *>(args.weight.data));
   }

@@ -1,0 +1,71 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory and launches of choices.
+
+#include "cuda/token_sampler.h"
+
+namespace hone::rt::cuda {
+
+using hone::cuda::ChoiceArguments;
+using hone::cuda::kLogitThreads;
+using hone::cuda::kPickThreads;
+
+void TokenSampler::begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
+  options = newOptions;
+  history = std::move(newHistory);
+  vocabulary = 0;
+}
+
+void TokenSampler::setInput(CUdeviceptr newInput, int32_t bytes) {
+  input = newInput;
+  inputBytes = bytes;
+}
+
+/// The state that the first choice of a text finds.
+absl::Status TokenSampler::fill(Staging &staging) {
+  std::vector<uint8_t> first(static_cast<size_t>(layout.largest));
+  for (int32_t token : history)
+    if (token >= 0 && token < vocabulary)
+      first[static_cast<size_t>(layout.seen + token)] = 1;
+  history.clear();
+  return staging.upload(memory.address(), first.data(), first.size());
+}
+
+absl::StatusOr<ChoiceArguments> TokenSampler::prepare(Staging &staging, CUdeviceptr logits, int64_t tokens,
+                                                      uint64_t number) {
+  if (vocabulary != tokens) {
+    vocabulary = tokens;
+    layout = hone::cuda::layOutChoices(tokens);
+    HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "choices of tokens"));
+    HONE_RETURN_IF_ERROR(fill(staging));
+  }
+  auto at = [&](int64_t offset) { return static_cast<char *>(memory.data()) + offset; };
+  ChoiceArguments args = {};
+  args.logits = reinterpret_cast<const float *>(logits);
+  args.vocabulary = vocabulary;
+  args.state = reinterpret_cast<hone::cuda::ChoiceState *>(at(0));
+  args.largest = reinterpret_cast<hone::cuda::LargestLogit *>(at(layout.largest));
+  args.weights = reinterpret_cast<uint64_t *>(at(layout.weights));
+  args.seen = options.repetitionPenalty == 1 ? nullptr : reinterpret_cast<uint8_t *>(at(layout.seen));
+  args.temperature = options.temperature;
+  args.topP = options.topP;
+  args.minP = options.minP;
+  args.penalty = options.repetitionPenalty;
+  args.topK = options.topK;
+  args.number = number;
+  args.token = reinterpret_cast<int64_t *>(at(layout.token));
+  args.input = reinterpret_cast<void *>(input);
+  args.inputBytes = inputBytes;
+  return args;
+}
+
+std::vector<TokenSampler::Launch> TokenSampler::launches() const {
+  auto blocks = static_cast<uint32_t>(hone::cuda::logitBlocks(vocabulary));
+  hone::cuda::LaunchShape wide = {{blocks, 1, 1}, {kLogitThreads, 1, 1}, 0};
+  if (options.temperature == 0)
+    return {{"largest_logit", wide}};
+  return {{"largest_logit", wide}, {"weigh_logits", wide}, {"pick_token", {{1, 1, 1}, {kPickThreads, 1, 1}, 0}}};
+}
+
+} // namespace hone::rt::cuda

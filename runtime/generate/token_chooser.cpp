@@ -1,0 +1,70 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where tokens are chosen.
+
+#include "generate/token_chooser.h"
+
+#include "text/sampling.h"
+#include "text/sampling_arithmetic.h"
+
+namespace hone::rt {
+namespace {
+
+std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
+  std::vector<int32_t> history;
+  for (int64_t token : tokens)
+    history.push_back(static_cast<int32_t>(token));
+  return history;
+}
+
+/// Copies logits from wherever they are.
+class HostChooser {
+public:
+  HostChooser(text::Sampler sampler, std::vector<int32_t> history)
+      : sampler(std::move(sampler)), history(std::move(history)) {}
+
+  absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(tokens, /*wanted=*/1));
+    std::span<const float> row = lastRow(logits);
+    HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({row.data(), row.size()}, history));
+    history.push_back(token);
+    return token;
+  }
+
+private:
+  text::Sampler sampler;
+  std::vector<int32_t> history;
+};
+
+/// Has the device choose, which the session has told how.
+class DeviceChooser {
+public:
+  DeviceChooser(text::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
+
+  absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
+    HONE_ASSIGN_OR_RETURN(int64_t token, model.choose(tokens, isGreedy ? 0 : sampler.number()));
+    return token >= 0 ? token : absl::StatusOr<int64_t>(text::badLogits(token, model.vocabulary().value_or(0)));
+  }
+
+private:
+  text::Sampler sampler; // its generator
+  bool isGreedy;
+};
+
+} // namespace
+
+absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const text::SamplingOptions &options,
+                                           std::span<const int64_t> prompt) {
+  HONE_ASSIGN_OR_RETURN(text::Sampler sampler, text::Sampler::create(options));
+  std::vector<int32_t> history = asHistory(prompt);
+  std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
+  if (!model.session().isOnDevice() || !vocabulary)
+    return HostChooser(std::move(sampler), std::move(history));
+  if (options.repetitionPenalty != 1)
+    HONE_RETURN_IF_ERROR(text::checkHistory(history, *vocabulary));
+  model.session().beginChoices(options, std::move(history));
+  return DeviceChooser(std::move(sampler), options.temperature == 0);
+}
+
+} // namespace hone::rt
