@@ -34,8 +34,8 @@ absl::Status outOfMemory(uint64_t bytes) {
 
 CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
                          State *state, const Followers &followers)
-    : entry(entry), memory(memory), state(state), followers(followers), inputs(inputs.tensors), symbols(inputs.symbols),
-      outputs(entry.outputs.size()) {
+    : entry(entry), memory(memory), state(state), followers(followers), inputs(inputs.tensors),
+      versions(inputs.versions), symbols(inputs.symbols), outputs(entry.outputs.size()) {
   call.inputs = inputs.tensors.data();
   call.weights = weights;
   call.runtime = this;
@@ -154,7 +154,8 @@ absl::StatusOr<void *> CallContext::createDeviceOutput(int64_t index, int64_t ra
 absl::StatusOr<void *> CallContext::deviceInput(int64_t index) {
   if (index < 0 || index >= static_cast<int64_t>(inputs.size()))
     return mismatch("the program reads input ", index, " of '", entry.name, "', which has ", inputs.size());
-  return queue()->input(static_cast<size_t>(index), inputs[static_cast<size_t>(index)]);
+  auto input = static_cast<size_t>(index);
+  return queue()->input(input, inputs[input], versions[input]);
 }
 
 Slot *CallContext::findSlot(int64_t index) {

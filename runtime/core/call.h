@@ -96,6 +96,7 @@ private:
   State *state;
   Followers followers;
   std::span<const hone_tensor> inputs;
+  std::span<const uint64_t> versions; // of inputs
   const Symbols &symbols;
   hone_call call = {};
   absl::Status failure;

@@ -37,8 +37,9 @@ public:
   /// First byte of the module's tensor data.
   virtual const uint8_t *weights() const = 0;
 
-  /// The dense `tensor`, which is input number `index` of the call, on the device. Copied once in a call.
-  virtual absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor) = 0;
+  /// The dense `tensor`, which is input number `index` of the call, on the device. Copied once in a call, and not at all where it
+  /// was copied with the same `version`, other than 0, by one before.
+  virtual absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor, uint64_t version) = 0;
 
   /// Memory of output number `index`, whose bytes end() copies to `host`.
   virtual absl::StatusOr<void *> output(size_t index, void *host, uint64_t bytes) = 0;

@@ -110,6 +110,7 @@ absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<con
       return missing(entry, input);
     HONE_RETURN_IF_ERROR(checkInput(input, given->tensor, bound.symbols));
     HONE_RETURN_IF_ERROR(addDense(bound, given->tensor));
+    bound.versions.push_back(given->version);
   }
   return bound;
 }

@@ -16,6 +16,8 @@ namespace hone::rt {
 struct NamedTensor {
   std::string_view name;
   hone_tensor tensor;
+  /// Where not 0: tensors of this name that have the same version in calls of one session are the same.
+  uint64_t version = 0;
 };
 
 /// Sizes that symbolic dimensions have in a call, and which tensor said so first.
@@ -28,6 +30,7 @@ using Symbols = std::map<std::string, Symbol>;
 /// Inputs as an entry wants them. Strided or misaligned tensors were copied.
 struct BoundInputs {
   std::vector<hone_tensor> tensors;
+  std::vector<uint64_t> versions; // of the tensors
   std::vector<io::Array> copies;
   Symbols symbols;
 };

@@ -305,6 +305,7 @@ absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
   }
   fresh.merge(context); // what was not given again
   context = std::move(fresh);
+  ++contextVersion;
   return absl::OkStatus();
 }
 
@@ -322,7 +323,7 @@ absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor>
   std::vector<NamedTensor> all(inputs.begin(), inputs.end());
   for (auto &[name, array] : context)
     if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
-      all.push_back({name, array.view()});
+      all.push_back({name, array.view(), contextVersion});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
   ThreadCount threadCount(threads);
   Followers followers = {owner->profile, observer ? &observer : nullptr, choice};

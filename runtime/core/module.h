@@ -117,6 +117,7 @@ private:
   std::unique_ptr<Memory> scratch;
   State memory;
   std::map<std::string, io::Array> context;
+  uint64_t contextVersion = 0; // how often it was set
   Observer observer;
   int threads = 0;
 };

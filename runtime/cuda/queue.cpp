@@ -111,6 +111,8 @@ absl::Status Queue::end() {
   if (status.ok())
     status = stream->submit(/*isWhole=*/true);
   status = status.ok() ? waitForAll() : explain(std::move(status));
+  if (!status.ok())
+    versions.clear(); // copies that were enqueued may not have been made
   if (chosen)
     held = status.ok() && *chosen >= 0 ? std::optional(*chosen) : std::nullopt;
   staging.drop();
@@ -128,10 +130,11 @@ DeviceBuffer &Queue::bufferOf(std::vector<DeviceBuffer> &buffers, size_t index) 
   return buffers[index];
 }
 
-absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor) {
+absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor, uint64_t version) {
   DeviceBuffer &buffer = bufferOf(inputs, index);
   isGiven.resize(inputs.size());
-  if (isGiven[index])
+  versions.resize(inputs.size());
+  if (isGiven[index] || (version != 0 && versions[index] == version))
     return buffer.data();
   uint64_t bytes = bytesOf(static_cast<hone_dtype>(tensor.dtype), {tensor.sizes, static_cast<size_t>(tensor.rank)});
   isGiven[index] = true;
@@ -143,6 +146,7 @@ absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor) {
   }
   HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an input")));
   HONE_RETURN_IF_ERROR(explain(staging.upload(buffer.address(), tensor.data, bytes)));
+  versions[index] = version;
   return buffer.data();
 }
 

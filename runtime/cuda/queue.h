@@ -42,7 +42,7 @@ public:
   absl::Status end() override;
   bool isUsable() const override { return !context().isLost(); }
   const uint8_t *weights() const override { return reinterpret_cast<const uint8_t *>(image->weights()); }
-  absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor) override;
+  absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor, uint64_t version) override;
   absl::StatusOr<void *> output(size_t index, void *host, uint64_t bytes) override;
   absl::Status placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots) override;
   absl::StatusOr<void *> allocate(uint64_t bytes) override;
@@ -93,6 +93,7 @@ private:
   DeviceBuffer arena;
   std::vector<DeviceBuffer> inputs, outputs; // by their numbers in the manifest; kept between calls
   std::vector<bool> isGiven;                 // inputs that this call has on the GPU
+  std::vector<uint64_t> versions;            // of inputs, as they are on the GPU; 0 of those that are not or may change
   std::vector<int64_t> latestSizes;          // of the inputs of the call before
   std::vector<Output> results;
   TokenSampler sampler;

@@ -48,9 +48,9 @@ def one_line(text):
     return lines[0][:300] if lines else "no message"
 
 
-def run_tool(command, threads=1):
-    """Runs a tool of the build; anything but exit 0 is a Failure with its first message."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+def run_tool(command, threads=1, variables=None):
+    """Runs a tool of the build, with more variables of the environment; anything but exit 0 is a Failure with its first message."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), **(variables or {})}
     command = [str(word) for word in command]
     try:
         result = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment,

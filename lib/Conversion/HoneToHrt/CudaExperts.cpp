@@ -36,7 +36,7 @@ static Choice makeChoice(StringRef kernel, Value weight, ArrayRef<Value> inputs,
 
 /// Whether kernels of experts read a weight: numbers, or levels without outliers.
 static bool isRead(Value weight) {
-  return !getFormat(weight).empty() &&
+  return !getFormat(weight).empty() && !roundsActivations(weight) &&
          !isa_and_nonnull<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
 }
 

@@ -8,6 +8,7 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Transforms/RoundActivations.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,13 +51,12 @@ static Type getRowType(Value weight) {
   return isAligned ? element : Type();
 }
 
-/// Rows of whole words, and groups of a power of two. Kernels leave activations as they are, which is right unless rounding them is part
-/// of what the product means.
+/// Rows of whole words, and groups of a power of two.
 AffineAttr getLevels(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto sparse = dyn_cast_or_null<DenseSparseAttr>(type.getEncoding());
   auto affine = dyn_cast_or_null<AffineAttr>(sparse ? sparse.getOf() : type.getEncoding());
-  if (!affine || affine.getTransposed() || (affine.getActivations() != 0 && !affine.getAtLeast()))
+  if (!affine || affine.getTransposed())
     return {};
   int64_t group = affine.getGroup(), inputs = type.getDimSize(1);
   bool areGroups =
@@ -73,11 +73,21 @@ std::string getFormat(Value weight) {
   return rows ? getFloatName(rows).str() : "";
 }
 
+bool roundsActivations(Value weight) {
+  AffineAttr affine = getLevels(weight);
+  return affine && affine.getActivations() != 0 && !affine.getAtLeast();
+}
+
 /// act(x · weightᵀ + bias) · factor
-static Choice chooseProduct(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+static Choice chooseProduct(OpBuilder &b, Location loc, Value x, Value weight, Value bias, Value factor = {},
+                            int64_t activation = 0) {
   std::string format = getFormat(weight);
   if (format.empty() || !arePlainFloats({x, bias, factor}))
     return {};
+  if (roundsActivations(weight)) {
+    ImplicitLocOpBuilder builder(loc, b);
+    x = roundActivations(builder, x, weight);
+  }
   Choice choice{"cuda.linear." + format, {x, weight}, {activation}, {}};
   if (AffineAttr affine = getLevels(weight)) {
     if (!affine.getHasZeros())
@@ -103,7 +113,7 @@ static Choice choose(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   RankedTensorType values = op.getValue().getType();
   if (!pattern || !readsSequences(op) || values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
-      !arePlainFloats({op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks()}))
+      !arePlainFloats({op.getQuery(), op.getKey(), op.getValue()})) // the others are f32, which the kernel reads
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   Value tail = getBiasOfLastKeys(op.getBias());
@@ -133,13 +143,13 @@ static Choice choose(EmbeddingOp op) {
   return isRows ? Choice{"cuda.embedding.f32", {op.getIds(), op.getTable()}, {}, {}} : Choice();
 }
 
-static Choice choose(Operation *op) {
+static Choice choose(OpBuilder &b, Operation *op) {
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
     return choose(embedding);
   if (auto attention = dyn_cast<AttentionOp>(op))
     return choose(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
-    return chooseProduct(linear.getX(), linear.getWeight(), linear.getBias());
+    return chooseProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
   if (!isa<RmsNormOp, LayerNormOp, RopeOp>(op) || !arePlainFloats(op->getOperands()))
     return {};
   if (auto norm = dyn_cast<RmsNormOp>(op))
@@ -166,16 +176,18 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
   if (auto mlp = dyn_cast<MlpOp>(op); mlp && areRead({mlp.getUp(), mlp.getDown()}) &&
                                       arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
-    Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
-    return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+    Value hidden =
+        create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
   if (!mlp || !areRead({mlp.getGate(), mlp.getUp(), mlp.getDown()}) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
-  Value gate = create(chooseProduct(mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
-  Value hidden = create(chooseProduct(mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
-  return create(chooseProduct(hidden, mlp.getDown(), mlp.getDownBias()));
+  Value gate =
+      create(chooseProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value hidden = create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
@@ -184,7 +196,7 @@ int64_t selectCudaKernels(func::FuncOp entry) {
            if (auto moe = dyn_cast<MoeOp>(op))
              return createExperts(b, moe, call);
            Value mlp = createMlp(b, op, call);
-           return mlp ? mlp : createCall(b, op, call, choose(op));
+           return mlp ? mlp : createCall(b, op, call, choose(b, op));
          });
 }
 

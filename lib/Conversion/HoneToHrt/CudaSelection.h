@@ -19,6 +19,9 @@ std::string getFormat(mlir::Value weight);
 /// The encoding of a weight whose levels kernels read where they lie, or null.
 AffineAttr getLevels(mlir::Value weight);
 
+/// Whether a product with such a weight rounds activations by what it means. Kernels leave them as they are.
+bool roundsActivations(mlir::Value weight);
+
 /// A block of experts as calls of kernels, or null where they do not take it.
 mlir::Value createExperts(mlir::OpBuilder &b, MoeOp op, mlir::Value call);
 

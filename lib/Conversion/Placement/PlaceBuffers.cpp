@@ -153,6 +153,12 @@ struct PlaceBuffers : impl::PlaceBuffersBase<PlaceBuffers> {
     if (failed(placed))
       return signalPassFailure();
     numPlaced += *placed;
+    entry.walk([](memref::MemorySpaceCastOp cast) { // what was joined with others has their memory space now
+      if (cast.getType() != cast.getSource().getType())
+        return;
+      cast.replaceAllUsesWith(cast.getSource());
+      cast.erase();
+    });
   }
 };
 

@@ -94,7 +94,8 @@ private:
       operands.push_back(&operand);
     for (OpOperand *operand : operands)
       if (isa<RankedTensorType>(operand->get().getType()))
-        operand->set(tensors.get(operand->get(), side));
+        operand->set(isa<arith::SelectOp>(op) ? tensors.getJoined(operand->get(), side)
+                                              : tensors.get(operand->get(), side));
     tensors.setResults(op, side);
   }
 
@@ -196,7 +197,7 @@ private:
       bool isHost = a != Side::Device && b != Side::Device &&
                     (a == Side::Host || b == Side::Host || isSmallInteger(result.getType()));
       for (OpOperand *operand : {&yes, &no})
-        operand->set(tensors.get(operand->get(), isHost ? Side::Host : Side::Device));
+        operand->set(tensors.getJoined(operand->get(), isHost ? Side::Host : Side::Device));
       tensors.set(result, isHost ? Side::Host : Side::Device);
     }
     return success();
@@ -210,7 +211,7 @@ private:
     bool onHost =
         side == Side::Host || isInsertedInto(argument) || (side == Side::Both && isSmallInteger(argument.getType()));
     side = onHost ? Side::Host : Side::Device;
-    init.set(tensors.get(init.get(), side));
+    init.set(tensors.getJoined(init.get(), side));
     tensors.set(argument, side);
     return side;
   }
@@ -218,7 +219,7 @@ private:
   void finish(MutableArrayRef<OpOperand> yielded, ArrayRef<Side> sides) {
     for (auto [operand, side] : llvm::zip_equal(yielded, sides))
       if (isa<RankedTensorType>(operand.get().getType()))
-        operand.set(tensors.get(operand.get(), side));
+        operand.set(tensors.getJoined(operand.get(), side));
   }
 };
 

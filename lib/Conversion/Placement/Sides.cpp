@@ -143,6 +143,37 @@ Value SidedTensors::get(Value tensor, Side side) {
   return known[{tensor, static_cast<int>(side)}] = result;
 }
 
+Value SidedTensors::readJoined(Operation *source) {
+  auto memory = dyn_cast<bufferization::ToTensorOp>(source);
+  if (!memory)
+    return read(source, Side::Device);
+  OpBuilder b(source->getContext());
+  b.setInsertionPointAfter(source);
+  Value buffer = readOnDevice(b, memory.getBuffer());
+  buffer = memref::MemorySpaceCastOp::create(b, source->getLoc(), memory.getBuffer().getType(), buffer);
+  return bufferization::ToTensorOp::create(b, source->getLoc(), memory.getType(), buffer, /*restrict=*/true);
+}
+
+Value SidedTensors::getJoined(Value tensor, Side side) {
+  if (side == Side::Host || sideOf(tensor) != Side::Both)
+    return get(tensor, side);
+  auto [place, isNew] = joined.try_emplace(tensor);
+  if (!isNew)
+    return place->second;
+  Operation *op = tensor.getDefiningOp();
+  Value result;
+  if (isSource(op)) {
+    result = readJoined(op);
+  } else { // a view of a source
+    OpBuilder b(op);
+    Operation *view = b.clone(*op);
+    view->setOperand(0, getJoined(op->getOperand(0), side));
+    result = view->getResult(0);
+  }
+  set(result, side);
+  return joined[tensor] = result;
+}
+
 /// Whether threads can share `op`: its positions are independent, and it makes no tensors on the way.
 static bool isShareable(linalg::LinalgOp op) {
   if (!isParallel(op))

@@ -38,15 +38,21 @@ public:
   /// `tensor` on the host or on the device: itself, what it is made of read there, or a copy.
   mlir::Value get(mlir::Value tensor, Side side);
 
+  /// The same for what becomes one buffer with others, at the end of a region for instance. Such buffers are of one type, and only
+  /// when buffers are placed are all of them in the device's memory space.
+  mlir::Value getJoined(mlir::Value tensor, Side side);
+
   int64_t numFetched = 0, numUploaded = 0;
 
 private:
   mlir::Value read(mlir::Operation *source, Side side);
+  mlir::Value readJoined(mlir::Operation *source);
   mlir::Value copy(mlir::Value tensor, Side side);
 
   mlir::Value call;
   llvm::DenseMap<mlir::Value, Side> sides;
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;
+  llvm::DenseMap<mlir::Value, mlir::Value> joined;
 };
 
 /// Why `op`, whose region also reads `captured`, is to run on the host; empty if it is not.

@@ -138,7 +138,7 @@ static Value buildMultiple(LocBuilder &b, Value index, int64_t factor, Value plu
 /// expert, plus the bias unless that is null.
 Value MoeBuilder::buildProducts(Value x, ArrayRef<int64_t> leading, const ExpertLayer &layer) {
   EncodedReader weights(builder, layer.weights);
-  x = buildActivations(builder, x, layer.weights);
+  x = roundActivations(builder, x, layer.weights);
   Sizes resultSizes = sizes;
   resultSizes.push_back(builder.getIndexAttr(layer.count));
   int64_t column = row + 1;

@@ -41,7 +41,7 @@ static Value buildMagnitudes(LocBuilder &builder, Value x, Sizes sizes, int64_t 
   return buildReduce(builder, Reduction::Max, sizes, {{within, {rows + 1}}}, element);
 }
 
-Value hone::buildActivations(LocBuilder &builder, Value x, Value weight) {
+Value hone::roundActivations(LocBuilder &builder, Value x, Value weight) {
   auto encoding = dyn_cast_or_null<EncodingInterface>(cast<RankedTensorType>(weight.getType()).getEncoding());
   ActivationRounding rounding = encoding ? encoding.getActivationRounding() : ActivationRounding();
   if (rounding.bits == 0)
@@ -73,7 +73,7 @@ Value hone::buildLinear(LocBuilder &builder, Value x, Value weight, Value bias) 
   int64_t leading = rankOf(x) - 1, row = leading, inner = leading + 1;
   Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), x);
   sizes.back() = getSize(builder, weight, 0);
-  x = buildActivations(builder, x, weight);
+  x = roundActivations(builder, x, weight);
   weight = getPlain(builder, weight);
   Value sum = buildContraction(builder, sizes, {x, with(loopRange(0, leading), {inner})}, {weight, {row, inner}});
   if (!bias)

@@ -13,6 +13,7 @@
 #include "Loops.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/RoundActivations.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
@@ -65,9 +66,6 @@ private:
 
 /// `tensor` without encoding: unpacked if it has one.
 mlir::Value getPlain(LocBuilder &builder, mlir::Value tensor);
-
-/// `x` `[…, K]` as a product with `weight` rounds it: what the weight's encoding says of activations.
-mlir::Value buildActivations(LocBuilder &builder, mlir::Value x, mlir::Value weight);
 
 /// The f32 products of the rows of x `[…, K]`, rounded if the encoding of the weight `[N, K]` says so, with those of the
 /// weight, plus the bias `[N]` unless it is null.

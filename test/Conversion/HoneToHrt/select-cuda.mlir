@@ -8,9 +8,10 @@ hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weight
 hone.param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
 hone.param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>> = #hone.converted<tensor<16x40xf32> = dense<0.5> : tensor<16x40xf32>>
 hone.param @outliers : tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
-hone.param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
 // A constant of different elements is a parameter.
@@ -56,15 +57,30 @@ func.func @narrow_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16
   return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
 }
 
-// Rows of 15 bytes are no whole words, and no kernel rounds activations where that is part of what a product means.
+// Rows of 15 bytes are no whole words.
 // CHECK-LABEL: @other_levels
 // CHECK-NOT: hrt.kernel
 // CHECK: return
-func.func @other_levels(%n: tensor<?x40xf32>, %x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+func.func @other_levels(%n: tensor<?x40xf32>) -> tensor<?x16xf32> {
   %w = hone.get_param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>>
-  %v = hone.get_param @rounding : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
   %y = hone.linear %n, %w : (tensor<?x40xf32>, tensor<16x40xf32, #hone.affine<bits = 3>>) -> tensor<?x16xf32>
-  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}
+
+// No kernel rounds activations: where that is part of what a product means, it is done before, and where it may be done, not at all.
+// CHECK-LABEL: @rounded_activations
+// CHECK: linalg.generic
+// CHECK: arith.maximumf
+// CHECK: %[[X:.*]] = linalg.generic
+// CHECK: math.roundeven
+// CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 32, 0] ins(%[[X]],
+// CHECK-NOT: linalg.generic
+// CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 32, 0]
+func.func @rounded_activations(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>
+  %v = hone.get_param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>>
+  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>>) -> tensor<?x16xf32>
+  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>>) -> tensor<?x16xf32>
   return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
 }
 

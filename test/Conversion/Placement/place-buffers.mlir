@@ -33,3 +33,21 @@ func.func @mixed(%call: !hrt.call, %i: index) -> f32 attributes {hrt.entry} {
   %e = memref.load %x[%i] : memref<?xf32, #gpu.address_space<global>>
   return %e : f32
 }
+
+// -----
+
+// What was joined with others outside of every memory space is in theirs, and no cast is left.
+// CHECK-LABEL: @branch
+// CHECK-NOT: memory_space_cast
+// CHECK: scf.if {{.*}} -> (memref<?xf32, #gpu.address_space<global>>)
+func.func @branch(%call: !hrt.call, %n: index, %first: i1) attributes {hrt.entry} {
+  %x = hrt.input %call[0] : memref<?xf32, #gpu.address_space<global>>
+  %cast = memref.memory_space_cast %x : memref<?xf32, #gpu.address_space<global>> to memref<?xf32>
+  %y = scf.if %first -> memref<?xf32> {
+    scf.yield %cast : memref<?xf32>
+  } else {
+    %new = memref.alloc(%n) : memref<?xf32>
+    scf.yield %new : memref<?xf32>
+  }
+  return
+}

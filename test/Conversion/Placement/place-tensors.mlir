@@ -67,3 +67,26 @@ func.func @fetch(%call: !hrt.call, %i: index, %n: index) attributes {hrt.entry} 
   cf.assert %ok, "expected one"
   return
 }
+
+// What a branch gives is an input or something new: buffers of one type, as neither is in a memory space yet.
+// CHECK-LABEL: @branch
+// CHECK: %[[INPUT:.*]] = hrt.input %{{.*}}[0] : memref<?xf32, #gpu.address_space<global>>
+// CHECK: %[[CAST:.*]] = memref.memory_space_cast %[[INPUT]] : memref<?xf32, #gpu.address_space<global>> to memref<?xf32>
+// CHECK: %[[X:.*]] = bufferization.to_tensor %[[CAST]]
+// CHECK: scf.if
+// CHECK: scf.yield %[[X]]
+func.func @branch(%call: !hrt.call, %n: index, %first: i1) attributes {hrt.entry} {
+  %one = arith.constant 1.0 : f32
+  %memory = hrt.input %call[0] : memref<?xf32>
+  %x = bufferization.to_tensor %memory restrict : memref<?xf32> to tensor<?xf32>
+  %y = scf.if %first -> tensor<?xf32> {
+    scf.yield %x : tensor<?xf32>
+  } else {
+    %init = tensor.empty(%n) : tensor<?xf32>
+    %fill = linalg.fill ins(%one : f32) outs(%init : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %fill : tensor<?xf32>
+  }
+  %out = hrt.output %call[0] (%n) : memref<?xf32>
+  bufferization.materialize_in_destination %y in restrict writable %out : (tensor<?xf32>, memref<?xf32>) -> ()
+  return
+}

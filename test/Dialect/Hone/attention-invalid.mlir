@@ -96,6 +96,23 @@ func.func @attention_c6_sinks(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, 
 
 // -----
 
+// Kernels read what is given for heads as f32.
+func.func @attention_alibi_elements(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<4xf16>) {
+  // expected-error @below {{must be 1D plain tensor of f32, but got 'tensor<4xf16>'}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) alibi(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xf16>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_sinks_elements(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<4xbf16>) {
+  // expected-error @below {{must be 1D plain tensor of f32, but got 'tensor<4xbf16>'}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) sinks(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xbf16>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
 func.func @attention_c7_key_begin(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<4xi64>) {
   // expected-error @below {{expected the size of key_begin to be 2, but got 4}}
   hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) key_begin(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xi64>) -> tensor<2x4x3x8xf32>

@@ -32,6 +32,7 @@ enum Result : int {
   kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
   kAssert = 710,
   kHostMemoryAlreadyRegistered = 712,
   kHostMemoryNotRegistered = 713,

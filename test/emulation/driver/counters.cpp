@@ -10,6 +10,13 @@
 
 namespace hone::emulation {
 
+uint64_t Counters::instructions() const {
+  uint64_t sum = 0;
+  for (const auto &[name, kernel] : kernels)
+    sum += kernel.instructions;
+  return sum;
+}
+
 void Counters::write(const std::string &file) const {
   // Readers see the old report or the new one.
   std::string next = file + ".next";

@@ -33,6 +33,9 @@ struct Counters {
   Copies onDevice;
   std::map<std::string, Kernel> kernels;
 
+  /// Of all kernels.
+  uint64_t instructions() const;
+
   /// Writes all of it as JSON, in place of what the file holds. A file that cannot be written is said on stderr.
   void write(const std::string &file) const;
 };

@@ -15,8 +15,9 @@ struct Environment {
   int driverVersion = 13000;                // HONE_EMULATED_DRIVER_VERSION=12080
   uint64_t memoryBytes = uint64_t{8} << 30; // HONE_EMULATED_MEMORY=bytes, of each device
   int devices = 1;                          // HONE_EMULATED_DEVICES=0
-  uint64_t faultAt = 0; // HONE_EMULATED_FAULT_AT=n: the n-th launch of a kernel, from 1, faults; 0: none
-  std::string report;   // HONE_EMULATED_REPORT=file: where counters are written
+  uint64_t faultAt = 0;      // HONE_EMULATED_FAULT_AT=n: the n-th launch of a kernel, from 1, faults; 0: none
+  uint64_t instructions = 0; // HONE_EMULATED_INSTRUCTIONS=n: a launch behind more of them than so many faults; 0: none
+  std::string report;        // HONE_EMULATED_REPORT=file: where counters are written
 
   /// Reads the variables; ends the process with a sentence where one has no such value.
   static Environment read();

@@ -29,6 +29,8 @@ int errorOf(Fault::Kind kind) {
     return kLaunchFailed;
   case Fault::Kind::Deadlock:
     return kLaunchFailed;
+  case Fault::Kind::Timeout:
+    return kLaunchTimeout;
   }
   return kLaunchFailed;
 }
@@ -41,6 +43,10 @@ void launch(const Launch &launch) {
   if (++launched == driver.environment.faultAt)
     throw Fault(Fault::Kind::IllegalAddress,
                 "kernel '" + launch.kernel->name + "': the fault that HONE_EMULATED_FAULT_AT asks for");
+  if (uint64_t most = driver.environment.instructions; most != 0 && driver.counters.instructions() > most)
+    throw Fault(Fault::Kind::Timeout,
+                "kernel '" + launch.kernel->name +
+                    "': more instructions were executed before it than HONE_EMULATED_INSTRUCTIONS allows");
   counted.instructions += execute(launch);
 }
 

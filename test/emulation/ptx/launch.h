@@ -19,7 +19,15 @@ namespace hone::emulation {
 
 /// How a kernel can end before its time.
 struct Fault : std::runtime_error {
-  enum class Kind : uint8_t { IllegalAddress, MisalignedAddress, IllegalInstruction, Assertion, Trap, Deadlock };
+  enum class Kind : uint8_t {
+    IllegalAddress,
+    MisalignedAddress,
+    IllegalInstruction,
+    Assertion,
+    Trap,
+    Deadlock,
+    Timeout
+  };
   Fault(Kind kind, const std::string &what) : std::runtime_error(what), kind(kind) {}
   Kind kind;
 };

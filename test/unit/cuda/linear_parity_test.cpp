@@ -168,6 +168,18 @@ TEST_P(LinearParity, ManyRows) {
              rows < 65 ? 2 : 0});
 }
 
+/// Few tiles of a product and many inputs, so that blocks share tiles; and where the device has too few multiprocessors for that.
+TEST_P(LinearParity, ManyRowsInParts) {
+  for (int32_t multiprocessors : {132, 1}) {
+    int32_t before = device->pretendMultiprocessors(multiprocessors);
+    device->takeLaunched();
+    check({{40}, 1000, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 2});
+    check({{70}, 520, 140, kinds().front(), HONE_BF16});
+    EXPECT_EQ(device->takeLaunched().contains("finish_sums"), multiprocessors > 1);
+    device->pretendMultiprocessors(before);
+  }
+}
+
 /// Products by cuBLASLt: where it finishes them, where a kernel follows, and layers that our own kernel multiplies all the same.
 TEST_P(LinearParity, ManyRowsByLibrary) {
   if (!device->useLibrary(true))

@@ -134,6 +134,24 @@ TEST(ExpertPlanTest, CoversAndFits) {
         }
 }
 
+/// Every tile of inputs is one block's, blocks fit on the device at once, and none has little to do.
+TEST(ManyRowsPlanTest, SplitsCoverAndFit) {
+  for (int64_t tiles : {1, 7, 65, 66, 67, 1000})
+    for (int64_t depth : {0, 8, 256, 504, 520, 896, 4864, 14336})
+      for (int32_t multiprocessors : {1, 108, 132}) {
+        SplitPlan plan = planSplits(tiles, depth, multiprocessors);
+        int64_t steps = divideUp(depth, kTileDepth);
+        EXPECT_GE(int64_t{plan.splits} * plan.steps, steps);
+        if (plan.splits == 1)
+          continue;
+        EXPECT_LT(int64_t{plan.splits - 1} * plan.steps, steps);
+        EXPECT_GE(plan.steps, 8);
+        EXPECT_LE(tiles * plan.splits, multiprocessors);
+      }
+  EXPECT_EQ(planSplits(7, 4864, 132).splits, 17);
+  EXPECT_EQ(planSplits(67, 14336, 132).splits, 1);
+}
+
 TEST(ManyRowsPlanTest, EveryTileHasOneBlock) {
   for (int64_t rowTiles : {1, 2, 8, 9, 17})
     for (int64_t outputTiles : {1, 3, 32}) {

@@ -18,7 +18,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218,
-              kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700, kMisaligned = 716, kLaunchFailed = 719;
+              kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700, kLaunchTimeout = 702, kMisaligned = 716,
+              kLaunchFailed = 719;
 
 TEST(EmulatedDriver, AccessOutOfBoundsEndsTheContext) {
   Device device;
@@ -221,6 +222,18 @@ TEST(EmulatedDriver, FaultsAtTheLaunchThatIsAskedFor) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(device.synchronize(), kIllegalAddress);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("HONE_EMULATED_FAULT_AT"));
+}
+
+TEST(EmulatedDriver, EndsWhenItHasExecutedWhatItMay) {
+  Device device({{"HONE_EMULATED_INSTRUCTIONS", "1"}});
+  device.loadFile("kernels.ptx");
+  DevicePointer x = device.upload(std::vector<float>(100));
+  ASSERT_EQ(device.launch("beyond", {}, x, 0), kSuccess);
+  EXPECT_EQ(device.synchronize(), kSuccess) << "the first one has executed none when it begins";
+  ASSERT_EQ(device.launch("beyond", {}, x, 0), kSuccess);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(device.synchronize(), kLaunchTimeout);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("HONE_EMULATED_INSTRUCTIONS"));
 }
 
 TEST(EmulatedDriver, IsTheChipThatIsAskedFor) {

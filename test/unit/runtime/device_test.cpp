@@ -6,6 +6,7 @@
 #include "core/module.h"
 #include "device_support.h"
 
+#include <cstdlib>
 #include <numeric>
 
 namespace hone::test {
@@ -17,6 +18,15 @@ using rt::Session;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+/// Where the emulated driver writes its counters, which it asks for when it is first used.
+struct Report {
+  Report() { setenv("HONE_EMULATED_REPORT", file.c_str(), /*overwrite=*/1); }
+
+  TemporaryFolder temporary;
+  std::string file = temporary.file("report.json");
+};
+const Report report;
 
 class Devices : public testing::Test {
 protected:
@@ -56,6 +66,12 @@ protected:
     Array array = makeArray<int64_t>(HONE_I64, {}, {bytes});
     NamedTensor inputs[] = {{"bytes", array.view()}};
     return messageOf(module.call("hog", inputs));
+  }
+
+  /// Bytes that were copied to the GPU so far, as the emulated driver counts them.
+  static uint64_t bytesToDevice() {
+    std::string text = *io::readFile(report.file), bytes = "\"bytes\": ";
+    return std::stoull(text.substr(text.find(bytes, text.find("\"to_device\"")) + bytes.size()));
   }
 
   TemporaryFolder temporary;
@@ -116,6 +132,24 @@ TEST_F(Devices, AFaultIsNamedAndOtherSessionsGoOn) {
   EXPECT_EQ((*other)->state().length(), 1);
   EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302)) << "weights are there again";
   EXPECT_EQ(messageOf(Module::load(folder)), "OK");
+}
+
+TEST_F(Devices, ContextIsCopiedWhenItIsSet) {
+  EXPECT_EQ(loadMessage([](io::Manifest &manifest) { manifest.entries[4].inputs[0].isContext = true; }), "OK");
+  auto module = load();
+  auto session = *Session::create(module, "echo");
+  for (std::vector<uint8_t> bytes : {std::vector<uint8_t>(5000, 1), std::vector<uint8_t>(5000, 2)}) {
+    Array context = makeArray<uint8_t>(HONE_U8, {5000}, bytes);
+    NamedTensor inputs[] = {{"bytes", context.view()}};
+    ASSERT_EQ(messageOf(session->setContext(inputs)), "OK");
+    uint64_t before = bytesToDevice();
+    for (int call = 0; call < 4; ++call) {
+      auto outputs = session->forward({});
+      ASSERT_TRUE(outputs.ok()) << messageOf(outputs);
+      EXPECT_TRUE(elementsOf<uint8_t>((*outputs)[0]) == bytes);
+      EXPECT_EQ(bytesToDevice() - before, 5000) << "after call " << call;
+    }
+  }
 }
 
 TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {

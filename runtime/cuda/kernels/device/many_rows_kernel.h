@@ -40,15 +40,16 @@ public:
   }
 
   __device__ void run() {
-    int32_t steps = static_cast<int32_t>(divideUp(args.depth, kTileDepth));
+    int32_t all = static_cast<int32_t>(divideUp(args.depth, kTileDepth)), first = blockIdx.y * args.steps;
+    int32_t steps = all - first < args.steps ? all - first : args.steps;
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage)
-      fetch(stage, stage, stage < steps);
+      fetch(first + stage, stage, stage < steps);
     for (int step = 0; step < steps; ++step) {
       waitForCopies<kStages - 2>();
       __syncthreads();
       int next = step + kStages - 1;
-      fetch(next, next % kStages, next < steps);
+      fetch(first + next, next % kStages, next < steps);
       multiply(step % kStages);
     }
     waitForCopies<0>();
@@ -149,8 +150,13 @@ private:
       int64_t row = firstRow + i / kTileOutputs, output = firstOutput + i % kTileOutputs;
       if (row >= linear.rows)
         break;
-      if (output < linear.outputs)
-        finishNumber(linear, from[sumPlace(i / kTileOutputs, i % kTileOutputs)], linear.outputRow(row), output);
+      if (output >= linear.outputs)
+        continue;
+      float sum = from[sumPlace(i / kTileOutputs, i % kTileOutputs)];
+      if (args.parts)
+        args.parts[(blockIdx.y * linear.rows + row) * linear.outputs + output] = sum;
+      else
+        finishNumber(linear, sum, linear.outputRow(row), output);
     }
   }
 

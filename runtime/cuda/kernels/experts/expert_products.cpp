@@ -186,6 +186,7 @@ void ExpertInputs::multiplyPlanes(const ExpertWeight &weight, const PlaneView &v
   args.layer.x = xPlanes;
   args.layer.weight = {view.data + product.first * view.rowBytes, view.rowBytes * product.step, view.planeBytes};
   args.layer.depth = roundUp(linear.inputs, 8);
+  args.layer.steps = static_cast<int32_t>(divideUp(args.layer.depth, kTileDepth));
   args.weightStep = weight.rows * view.rowBytes;
   args.offsets = choices.groups + first;
   args.experts = static_cast<int32_t>(count);

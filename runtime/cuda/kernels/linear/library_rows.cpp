@@ -5,12 +5,9 @@
 // and what the library's epilogues do not have in a kernel behind them.
 
 #include "library_rows.h"
-#include "../fatbin_index.h"
 #include "../kernel_device.h"
 #include "../matrix_product.h"
 #include "finish_sums.h"
-
-#include <algorithm>
 
 namespace hone::cuda {
 namespace {
@@ -28,17 +25,6 @@ bool canFinish(const LinearArguments &layer, int32_t products, int32_t type) {
       layer.activation == 0 || (isNarrow && !layer.residual.data && (layer.activation == 1 || layer.activation == 4));
   return isMatrix(y) && (y.dtype == HONE_F32 || isNarrow) && isActivation && !layer.factor.data && fits(layer.bias) &&
          fits(layer.residual);
-}
-
-void finishSums(KernelDevice &device, const LinearArguments &layer, const void *sums, int64_t stride) {
-  FinishSumsArguments args = {layer, static_cast<const float *>(sums), stride};
-  void *pointers[] = {&args};
-  device.launch({kFinishSumsFatbin, "finish_sums"},
-                {{static_cast<uint32_t>(divideUp(layer.outputs, kFinishThreads)),
-                  static_cast<uint32_t>(std::min(layer.rows, kMostBlocksAlongY)), 1},
-                 {kFinishThreads, 1, 1},
-                 0},
-                pointers);
 }
 
 /// x · Wᵀ of planes `x` and `weight` of the layer.
@@ -96,7 +82,7 @@ bool multiplyByLibrary(KernelDevice &device, const ManyRowsArguments &args, cons
   }
   bool isDone = multiplyPlanes(device, args, planes, target, isFinished);
   if (isDone && !isFinished)
-    finishSums(device, layer, target.data, target.strides[2]);
+    finishSums(device, {layer, reinterpret_cast<const float *>(target.data), target.strides[2], 0, 1});
   if (!isInPlace)
     device.release(target.data);
   return isDone;

@@ -6,6 +6,7 @@
 #include "many_rows.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
+#include "finish_sums.h"
 #include "library_rows.h"
 #include "linear_format.h"
 #include "planes.h"
@@ -46,14 +47,24 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
 }
 
 void multiply(KernelDevice &device, ManyRowsArguments args, const Planes &planes) {
-  int32_t tileRows = tileRowsOf(args.linear.rows);
-  int64_t blocks = divideUp(args.linear.rows, tileRows) * divideUp(args.linear.outputs, kTileOutputs);
+  const LinearArguments &layer = args.linear;
+  int32_t tileRows = tileRowsOf(layer.rows);
+  int64_t blocks = divideUp(layer.rows, tileRows) * divideUp(layer.outputs, kTileOutputs);
+  SplitPlan plan = planSplits(blocks, args.depth, device.limits().multiprocessors);
+  args.steps = plan.steps;
+  int64_t sums = layer.rows * layer.outputs;
+  if (plan.splits > 1)
+    args.parts = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * plan.splits * sums)));
   void *pointers[] = {&args};
   device.launch({kManyRowsFatbin, functionFor(planes, tileRows)},
-                {{static_cast<uint32_t>(blocks), 1, 1},
+                {{static_cast<uint32_t>(blocks), static_cast<uint32_t>(plan.splits), 1},
                  {kManyRowsThreads, 1, 1},
                  static_cast<uint32_t>(manyRowsSharedBytes(tileRows, planes.x, planes.weight))},
                 pointers);
+  if (!args.parts)
+    return;
+  finishSums(device, {layer, args.parts, layer.outputs, sums, plan.splits});
+  device.release(args.parts);
 }
 
 } // namespace

@@ -21,6 +21,9 @@ template <class Layer> struct PlanesOfLayer {
   Layer linear; // its outputs, bias, factor, residual and y; x and weight lie in the planes
   PlaneView x, weight;
   int64_t depth; // numbers of a row of a plane, a multiple of eight
+  float
+      *parts; // where blocks that share a tile leave their sums, [blocks of a tile][rows][outputs]; null: y is finished
+  int32_t steps; // tiles of inputs that a block takes
 };
 using ManyRowsArguments = PlanesOfLayer<LinearArguments>;
 
@@ -52,6 +55,25 @@ HONE_HOST_DEVICE constexpr int32_t swizzledByte(int32_t row, int32_t part) {
 /// Place of sum (row, output) of a tile: lanes that write at once are eight rows with pairs of outputs each.
 HONE_HOST_DEVICE constexpr int32_t sumPlace(int32_t row, int32_t output) {
   return row * kTileOutputs + (output ^ (row & 3) << 3);
+}
+
+/// How the tiles of inputs are divided among blocks that share a tile of a product: `splits` blocks take `steps` tiles each, but for the
+/// last, which takes what is left.
+struct SplitPlan {
+  int32_t splits, steps;
+};
+
+/// Where tiles of a product are fewer than half of the multiprocessors, blocks share them, as many as there is room for. Each keeps eight
+/// tiles of inputs at least, as its first ones wait for memory, and its sums go to memory and back.
+HONE_HOST_DEVICE constexpr SplitPlan planSplits(int64_t tiles, int64_t depth, int32_t multiprocessors) {
+  constexpr int64_t kFewestSteps = 8;
+  int64_t steps = divideUp(depth, kTileDepth), splits = tiles > 0 ? multiprocessors / tiles : 1;
+  int64_t most = steps / kFewestSteps;
+  splits = splits < most ? splits : most;
+  if (splits < 2)
+    return {1, static_cast<int32_t>(steps)};
+  int64_t own = divideUp(steps, splits);
+  return {static_cast<int32_t>(divideUp(steps, own)), static_cast<int32_t>(own)};
 }
 
 /// How many outputs of weights are expanded at once: whole tiles, up to 64 MiB of `outputBytes` each, so that what is expanded
