@@ -103,6 +103,12 @@ void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, c
 /// y = (x - mean) / sqrt(variance + epsilon) · weight + bias (Ba et al., 2016).
 void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.add_rms_norm.f32: x[..., N], r[..., N], weight[N] or absent → sum[..., N], y[..., N]; ints and floats of cuda.rms_norm.f32.
+/// cuda.add_layer_norm.f32: x[..., N], r[..., N], weight[N] or absent, bias[N] or absent → sum[..., N], y[..., N]; floats {epsilon}.
+/// sum = x + r, which may be x or r, and y is its norm as it was rounded.
+void addRmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void addLayerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// cuda.softmax.f32: x[..., N] → y[..., N], over the last axis. y may be x. A row of -inf alone gives NaN, as the formula
 /// does.
 void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
