@@ -213,6 +213,45 @@ TEST_P(LinearParity, Empty) {
   check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
 }
 
+/// Layers that are large beside a device of one multiprocessor, as large ones are beside a whole one.
+class LargeLinearParity : public LinearParity {
+protected:
+  void SetUp() override {
+    LinearParity::SetUp();
+    if (device)
+      multiprocessors = device->pretendMultiprocessors(1);
+  }
+  void TearDown() override {
+    if (device)
+      device->pretendMultiprocessors(multiprocessors);
+  }
+
+  void checkOnHopper(const Case &test) {
+    device->takeLaunched();
+    check(test);
+    std::set<std::string> names = device->takeLaunched();
+    EXPECT_EQ(names.contains("hopper_rows_f16") || names.contains("hopper_rows_bf16"), device->limits().chip == 90);
+  }
+
+private:
+  int32_t multiprocessors = 0;
+};
+
+TEST_P(LargeLinearParity, TypesShapesAndEpilogues) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16}) {
+    checkOnHopper({{65}, 72, 20, kinds().back(), type, Layout::Dense, true, 2});
+    checkOnHopper({{2, 33}, 64, 18, kinds().back(), type, Layout::Gaps, true, 4});
+  }
+}
+
+TEST_P(LargeLinearParity, ManyTiles) { checkOnHopper({{130}, 40, 260, kinds().front(), HONE_BF16}); }
+
+/// Stages are used again.
+TEST_P(LargeLinearParity, ManyInputs) { checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32}); }
+
+INSTANTIATE_TEST_SUITE_P(Linear, LargeLinearParity,
+                         testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
+                                         "cuda.linear.affine4"));
 INSTANTIATE_TEST_SUITE_P(Linear, LinearParity,
                          testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
                                          "cuda.linear.affine8", "cuda.linear.affine4", "cuda.linear.affine3",

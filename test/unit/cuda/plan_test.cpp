@@ -8,6 +8,7 @@
 #include "cuda/kernels/attention/hopper_flash.h"
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
+#include "cuda/kernels/linear/hopper_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/row_view.h"
 #include "parity.h"
@@ -290,6 +291,27 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
         EXPECT_EQ(needsMask(tile, begin, end),
                   int64_t{tile} * kHopperKeys < begin || int64_t{tile + 1} * kHopperKeys > end);
     }
+}
+
+/// Each plane's inputs come once for every product that it is in, and shared memory suffices.
+TEST(HopperRowsPlanTest, StepsAreAllProducts) {
+  EXPECT_LE(kHopperRowsBytes, 227 * 1024);
+  for (int64_t depth : {8, 64, 72, 4096})
+    for (int32_t products : {1, 2, 3}) {
+      std::set<std::tuple<int32_t, int32_t, int32_t>> steps;
+      for (int32_t i = 0; i < hopperSteps(depth, products); ++i) {
+        HopperStep step = hopperStep(i, depth);
+        EXPECT_TRUE(step.input % kHopperDepth == 0 && step.input < depth && step.xPlane + step.weightPlane < 2);
+        EXPECT_TRUE(steps.insert({step.input, step.xPlane, step.weightPlane}).second);
+      }
+      EXPECT_EQ(static_cast<int64_t>(steps.size()), divideUp(depth, kHopperDepth) * products);
+    }
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < kHopperTileRows; ++row)
+    for (int32_t output = 0; output < kHopperTileOutputs; ++output)
+      places.insert(hopperSumPlace(row, output));
+  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperTileRows * kHopperTileOutputs);
+  EXPECT_EQ(*places.rbegin(), kHopperTileRows * kHopperTileOutputs - 1);
 }
 
 TEST(AttentionPlanTest, FlashFits) {

@@ -7,6 +7,7 @@
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
 #include "finish_sums.h"
+#include "hopper_rows.h"
 #include "library_rows.h"
 #include "linear_format.h"
 #include "planes.h"
@@ -48,6 +49,8 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
 
 void multiply(KernelDevice &device, ManyRowsArguments args, const Planes &planes) {
   const LinearArguments &layer = args.linear;
+  if (fitsHopperRows(device.limits(), layer))
+    return runHopperRows(device, args, planes);
   int32_t tileRows = tileRowsOf(layer.rows);
   int64_t blocks = divideUp(layer.rows, tileRows) * divideUp(layer.outputs, kTileOutputs);
   SplitPlan plan = planSplits(blocks, args.depth, device.limits().multiprocessors);
