@@ -196,6 +196,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
            "how often all scales, or numbers of codebooks, and levels are chosen again after the sweep of gptq">,
     Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,
+    Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
     Option<"sensitivities", "sensitivities", "std::string", /*default=*/"\"\"",
            "safetensors file with the sensitivity of each element">
@@ -317,6 +318,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
     Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,
+    Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
   let statistics = [Statistic<"numChosen", "num-widths-chosen", "Number of parameters that got a form">];
