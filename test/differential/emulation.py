@@ -7,8 +7,8 @@ import json
 import suite
 
 
-class Beyond(suite.Failure):
-    """A program executes more instructions of warps than it may: those that it did execute."""
+class Beyond(Exception):
+    """A program that executes more instructions of warps than it may: those that it did execute."""
 
     def __init__(self, count):
         super().__init__(f"{count / 1e6:.0f} million instructions of warps and more")

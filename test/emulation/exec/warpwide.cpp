@@ -22,27 +22,33 @@ bool gather(Warp &warp, const Inst &inst, unsigned at, uint32_t &mask) {
   return warp.gather(warp.at<uint32_t>(inst.op[at])[firstLane(mask)], mask);
 }
 
-struct Partner {
-  uint32_t lane;
-  bool isInside; // the lane's segment
-};
-
-/// The lane that a lane reads. The formulas are those of the PTX ISA, "shfl.sync".
-template <Shuffle Kind> Partner partner(uint32_t lane, uint32_t b, uint32_t c) {
+/// The lane that a lane reads, and whether it lies in the lane's segment. The formulas are those of the PTX ISA, "shfl.sync".
+std::pair<uint32_t, bool> partner(Shuffle kind, uint32_t lane, uint32_t b, uint32_t c) {
   uint32_t segment = c >> 8 & 31;
   auto most = static_cast<int>((lane & segment) | (c & 31 & ~segment));
   auto at = static_cast<int>(lane);
   auto by = static_cast<int>(b & 31);
-  int from = Kind == Shuffle::Up          ? at - by
-             : Kind == Shuffle::Down      ? at + by
-             : Kind == Shuffle::Butterfly ? at ^ by
-                                          : static_cast<int>((lane & segment) | (b & 31 & ~segment));
-  bool isInside = Kind == Shuffle::Up ? from >= most : from <= most;
-  return {static_cast<uint32_t>(isInside ? from : at), isInside};
+  int from = 0;
+  switch (kind) {
+  case Shuffle::Up:
+    from = at - by;
+    break;
+  case Shuffle::Down:
+    from = at + by;
+    break;
+  case Shuffle::Butterfly:
+    from = at ^ by;
+    break;
+  case Shuffle::Index:
+    from = static_cast<int>((lane & segment) | (b & 31 & ~segment));
+    break;
+  }
+  bool inside = kind == Shuffle::Up ? from >= most : from <= most;
+  return {static_cast<uint32_t>(inside ? from : at), inside};
 }
 
 // Operands: result, a, b, c, members; list[0] is the predicate.
-template <Shuffle Kind> void shuffle(Warp &warp, const Inst &inst, uint32_t mask) {
+void shuffle(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!gather(warp, inst, 4, mask))
     return;
   auto *d = warp.at<uint32_t>(inst.op[0]);
@@ -51,12 +57,12 @@ template <Shuffle Kind> void shuffle(Warp &warp, const Inst &inst, uint32_t mask
   const auto *c = warp.at<uint32_t>(inst.op[3]);
   uint32_t values[kLanes];
   uint32_t insides = 0;
-  // Of all lanes, as a loop without branches is faster than one over those that take part.
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    Partner from = partner<Kind>(lane, b[lane], c[lane]);
+  for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    uint32_t lane = firstLane(lanes);
+    auto [from, inside] = partner(static_cast<Shuffle>(inst.width), lane, b[lane], c[lane]);
     // What a lane reads from one that does not take part has no meaning: NaN shows it.
-    values[lane] = a[from.lane] | ((mask >> from.lane & 1) - 1);
-    insides |= static_cast<uint32_t>(from.isInside) << lane;
+    values[lane] = (mask >> from & 1) != 0 ? a[from] : kAllLanes;
+    insides |= static_cast<uint32_t>(inside) << lane;
   }
   eachLane(mask, [&](uint32_t lane) { d[lane] = values[lane]; });
   if (inst.count != 0)
@@ -186,9 +192,8 @@ void decodeShuffle(Decoder &decoder, Statement &statement) {
   statement.expectOperands(5);
   if (!statement.take("sync") || kind < 0)
     statement.refuse("a shuffle of another kind");
-  constexpr Handler kHandlers[] = {shuffle<Shuffle::Up>, shuffle<Shuffle::Down>, shuffle<Shuffle::Butterfly>,
-                                   shuffle<Shuffle::Index>};
-  Inst &inst = emitGathered(decoder, kHandlers[kind]);
+  Inst &inst = emitGathered(decoder, shuffle);
+  inst.width = static_cast<uint8_t>(kind);
   decodeResult(decoder, statement, inst);
   for (unsigned i = 1; i < 5; ++i)
     inst.op[i] = decoder.source(statement.operands[i], Type::B32);
