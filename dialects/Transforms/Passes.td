@@ -284,11 +284,13 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
 
     With a `level` of the instruction set (`runtime/cpu/levels.def`) it stays as it is also where products without zeros are not
     faster: where the geometric mean over all `rows` of their time, as a share of that with zeros, is 1 or more. The shares are
-    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are.
+    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are. A `level` can be a GPU's chip, too;
+    then shares are estimated (`lib/Transforms/Weights/CudaCosts.cpp`) and not measured.
   }];
   let options = [
     Option<"level", "level", "std::string", /*default=*/"\"\"",
-           "level that products have to be faster at: avx2, avx512, avx512_bf16 or amx; none: however fast they are">,
+           "level that products have to be faster at: avx2, avx512, avx512_bf16, amx or a chip, sm_90; none: however fast "
+           "they are">,
     ListOption<"rows", "rows", "int64_t",
                "numbers of rows that products have (default: 1 where the model keeps a state, else 512)">
   ];

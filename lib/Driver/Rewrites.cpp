@@ -251,13 +251,14 @@ static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
 }
 
 LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (options.target == "cuda" && !options.force) // no kernel of CUDA reads weights without their zeros
-    return success();
   FailureOr<SmallVector<int64_t>> rows = getRows(options.tuneFor, loc);
   if (failed(rows))
     return failure();
   SparsifyWeightsOptions sparsify;
-  if (!options.force) {
+  if (!options.force && options.target == "cuda") {
+    sparsify.level = options.chip;
+    sparsify.rows.assign(rows->begin(), rows->end());
+  } else if (!options.force) {
     std::string error;
     FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
     if (failed(target))

@@ -43,6 +43,14 @@ void linearOutliersAffine4(hone_call *, const hone_tensor *operands, const int64
 void linearOutliersAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearOutliersAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.sparse_linear.f32, .f16, .bf16, .affine8, .affine4: the same by two of every four inputs: x[..., K], values and indices of a 2:4
+/// #hone.nm of numbers, bias, factor, residual → y[..., N]; of levels with scales, zeros or absent behind indices. K is a multiple of 32.
+void sparseLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// cuda.expert_groups: ids[..., T] i32 or i64 → groups[E + 1 + rows · T] i32, dense; ints {E}, at most 8192. Choice t of row r is pair
 /// r · T + t. groups[e] is how many pairs chose an expert before e, and the pairs follow from groups[E + 1] on, by expert and in their
 /// order. Pairs with an id outside of [0, E) are left out.
