@@ -76,7 +76,7 @@ struct Weight {
   std::vector<hone_tensor> planes;
   double bytes = 0;
 
-  void add(TestDevice &device, std::vector<int64_t> sizes, int32_t dtype, int64_t elementBytes) {
+  void add(TestDevice &device, const std::vector<int64_t> &sizes, int32_t dtype, int64_t elementBytes) {
     planes.push_back(randomTensor(device, sizes, dtype, elementBytes));
     bytes += static_cast<double>(elementBytes) * std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
   }
@@ -105,15 +105,36 @@ struct Weight {
   }
 
   Weight(TestDevice &device, const std::string &format, int64_t outputs, int64_t inputs) {
-    if (format == "bf16") {
-      add(device, {outputs, inputs}, HONE_BF16, 2);
-      return;
-    }
+    bool isSparse = format.starts_with("sparse.");
+    int64_t stored = isSparse ? inputs / 2 : inputs;
+    if (format.ends_with("bf16"))
+      add(device, {outputs, stored}, HONE_BF16, 2);
+    else
+      addLevels(device, format, outputs, stored, inputs);
+    if (isSparse)
+      addPlaces(device, outputs, inputs);
+  }
+
+private:
+  void addLevels(TestDevice &device, const std::string &format, int64_t outputs, int64_t stored, int64_t inputs) {
     if (format.starts_with("outliers."))
       addOutliers(device, outputs, inputs);
-    add(device, {outputs, inputs * (format.back() - '0') / 8}, HONE_U8, 1);
+    add(device, {outputs, stored * (format.back() - '0') / 8}, HONE_U8, 1);
     add(device, {outputs, inputs / 128}, HONE_F16, 2);
     planes.push_back(kAbsent); // zero points
+  }
+
+  /// Any two of every four inputs.
+  void addPlaces(TestDevice &device, int64_t outputs, int64_t inputs) {
+    static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+    std::mt19937 random(3);
+    std::vector<uint8_t> places(static_cast<size_t>(outputs * inputs / 8));
+    for (uint8_t &byte : places)
+      byte = static_cast<uint8_t>(kPairs[random() % 6] | kPairs[random() % 6] << 4);
+    hone_tensor plane = randomTensor(device, {outputs, inputs / 8}, HONE_U8, 1);
+    fill(device, plane, places.data(), places.size());
+    planes.insert(planes.begin() + 1, plane);
+    bytes += static_cast<double>(places.size());
   }
 };
 
@@ -131,13 +152,15 @@ void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t ou
   hone_tensor x = randomTensor(device, {rows, inputs}, HONE_BF16, 2),
               y = randomTensor(device, {rows, outputs}, HONE_BF16, 2);
   std::vector<int64_t> ints = {0};
-  if (format != "bf16")
+  bool isSparse = format.starts_with("sparse.");
+  std::string kernel = isSparse ? "cuda.sparse_linear." + format.substr(7) : "cuda.linear." + format;
+  if (!format.ends_with("bf16"))
     ints.insert(ints.end(), {128, 0});
   bench.run(name, weightBytes + 2.0 * rows * (inputs + outputs), 2.0 * rows * outputs * inputs, [&](int i) {
     std::vector<hone_tensor> operands = weights[static_cast<size_t>(i) % copies].planes;
     operands.insert(operands.begin(), x);
     operands.insert(operands.end(), {kAbsent, kAbsent, kAbsent, y});
-    device.call("cuda.linear." + format, operands, ints, {});
+    device.call(kernel, operands, ints, {});
   });
   for (Weight &weight : weights)
     for (hone_tensor &plane : weight.planes)
@@ -213,16 +236,18 @@ int run(const char *filter) {
     return 1;
   }
   Bench bench = {*device, filter};
-  for (const char *format :
-       {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3"})
+  for (const char *format : {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3",
+                             "sparse.bf16", "sparse.affine8", "sparse.affine4"})
     for (int64_t rows : {1, 4, 16}) {
       runLinear(bench, format, rows, 4096, 14336);
       runLinear(bench, format, rows, 14336, 4096);
       runLinear(bench, format, rows, 1024, 4096);
     }
-  for (int64_t size : {4096, 8192})
+  for (int64_t size : {4096, 8192}) {
     runMatrices(bench, size);
-  for (const char *format : {"affine4", "outliers.affine4"}) {
+    runLinear(bench, "sparse.bf16", size, size, size);
+  }
+  for (const char *format : {"affine4", "outliers.affine4", "sparse.affine4"}) {
     runLinear(bench, format, 1, 8192, 8192);
     runLinear(bench, format, 2048, 4096, 4096);
   }

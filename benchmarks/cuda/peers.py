@@ -56,9 +56,10 @@ PEERS = {"linear": linear, "attention": attention, "rms_norm": norm}
 
 
 def peer_of(torch, case):
-    """The time of PyTorch's kernel in bf16 at the shape of a case; weights of few bits stand beside bf16."""
-    operation, _, shape = re.fullmatch(r"(\w+)\.(\w+)\.([\dx]+)", case).groups()
-    return PEERS[operation](torch, *map(int, shape.split("x")))
+    """The time of PyTorch's kernel in bf16 at the shape of a case, or None where the case is a peer itself; weights of few bits, and
+    pruned ones, stand beside dense bf16."""
+    match = re.fullmatch(r"(\w+)\.(.+)\.([\dx]+)", case)
+    return PEERS[match[1]](torch, *map(int, match[3].split("x"))) if match else None
 
 
 def find_torch():
@@ -77,7 +78,8 @@ def main():
     print(f"{'case':34} {'Hone µs':>10} {'PyTorch µs':>11} {'GB/s':>8} {'TFLOP/s':>8}")
     for line in ours.stdout.splitlines():
         row = json.loads(line)
-        peer = f"{peer_of(torch, row['case']):.1f}" if torch else "-"
+        time = peer_of(torch, row["case"]) if torch else None
+        peer = f"{time:.1f}" if time else "-"
         print(f"{row['case']:34} {row['microseconds']:10.1f} {peer:>11} {row['GB_per_s']:8.0f} {row['TFLOP_per_s']:8.1f}")
     return ours.returncode
 

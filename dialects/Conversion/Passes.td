@@ -71,13 +71,16 @@ def LowerMath : Pass<"hone-lower-math"> {
 }
 
 def FoldResiduals : Pass<"hone-fold-residuals", "::mlir::func::FuncOp"> {
-  let summary = "Let the kernels of linear layers add what their results are added to";
+  let summary = "Let the kernels of linear layers and norms add up";
   let description = [{
     The sum of a tensor and the result of a packed linear layer, which nothing else reads, becomes that layer's residual: its
     kernel adds it to sums that are still in registers. The result may have been reshaped, as long as its rows stay whole.
+
+    A sum that is left, and that a norm of the device reads first, becomes that norm's: one kernel writes both.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
-  let statistics = [Statistic<"numFolded", "num-residuals-folded", "Number of sums that kernels compute">];
+  let statistics = [Statistic<"numFolded", "num-residuals-folded", "Number of sums that kernels of layers compute">,
+                    Statistic<"numNormed", "num-sums-normed", "Number of sums that kernels of norms compute">];
 }
 
 def SplitEmpties : Pass<"hone-split-empties"> {

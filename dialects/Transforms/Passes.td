@@ -196,6 +196,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
            "how often all scales, or numbers of codebooks, and levels are chosen again after the sweep of gptq">,
     Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,
+    Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
     Option<"sensitivities", "sensitivities", "std::string", /*default=*/"\"\"",
            "safetensors file with the sensitivity of each element">
@@ -283,11 +284,13 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
 
     With a `level` of the instruction set (`runtime/cpu/levels.def`) it stays as it is also where products without zeros are not
     faster: where the geometric mean over all `rows` of their time, as a share of that with zeros, is 1 or more. The shares are
-    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are.
+    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are. A `level` can be a GPU's chip, too;
+    then shares are estimated (`lib/Transforms/Weights/CudaCosts.cpp`) and not measured.
   }];
   let options = [
     Option<"level", "level", "std::string", /*default=*/"\"\"",
-           "level that products have to be faster at: avx2, avx512, avx512_bf16 or amx; none: however fast they are">,
+           "level that products have to be faster at: avx2, avx512, avx512_bf16, amx or a chip, sm_90; none: however fast "
+           "they are">,
     ListOption<"rows", "rows", "int64_t",
                "numbers of rows that products have (default: 1 where the model keeps a state, else 512)">
   ];
@@ -317,6 +320,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
     Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,
+    Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
   let statistics = [Statistic<"numChosen", "num-widths-chosen", "Number of parameters that got a form">];

@@ -14,12 +14,14 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/LayerRemoval.h"
 #include "hone/Transforms/UnitRemoval.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include "onnx/onnx_pb.h"
@@ -163,8 +165,20 @@ static LogicalResult dropValueTypes(Operation *op) {
   return success();
 }
 
-/// Makes `module` as much smaller as its raised copy has become, with the elements that it has.
-static LogicalResult makeSmaller(ModuleOp module, ModuleOp copy) {
+/// Removes the layers from `module` whose weights, of `ends`, its raised copy does not read any more.
+static LogicalResult removeLayers(ModuleOp module, ModuleOp copy, ArrayRef<StringAttr> ends) {
+  llvm::StringSet<> left;
+  copy.walk([&](GetParamOp get) { left.insert(get.getName()); });
+  SmallVector<StringAttr> gone;
+  llvm::copy_if(ends, std::back_inserter(gone), [&](StringAttr end) { return !left.contains(end.getValue()); });
+  return removeBranches(module, gone);
+}
+
+/// Makes `module` as much smaller as its raised copy has become, with the elements that it has; `ends` are those of the layers that the
+/// copy had.
+static LogicalResult makeSmaller(ModuleOp module, ModuleOp copy, ArrayRef<StringAttr> ends) {
+  if (failed(removeLayers(module, copy, ends)))
+    return failure();
   SymbolTable symbols(module), ofCopy(copy);
   auto shorter = listShorterInputs(copy, symbols);
   if (failed(shorter))
@@ -204,10 +218,6 @@ static LogicalResult addElementRewrites(const CompileOptions &options, OpPassMan
 static LogicalResult addStructuralRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (options.prune != "structured")
     return success();
-  if (options.pruneParts == "layers")
-    return emitError(loc)
-           << "unsupported parts 'layers' to remove from an exported model; supported: channels, heads, and "
-              "channels,heads";
   CompileOptions structural = options;
   structural.quantize = structural.quantizeMethod = structural.quantizeOutputs = "";
   return addCompression(structural, pm, loc, /*scalesChannels=*/false);
@@ -232,7 +242,8 @@ LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
   record.passes = listPasses(structural) + (structural.empty() || elements.empty() ? "" : ",") + listPasses(elements);
   llvm::StringMap<Before> before;
   LogicalResult result = options.recorder->watch(*copy, [&]() -> LogicalResult {
-    if (!structural.empty() && (failed(structural.run(*copy)) || failed(makeSmaller(module, *copy))))
+    SmallVector<StringAttr> ends = options.pruneParts == "layers" ? listBranchEnds(*copy) : SmallVector<StringAttr>();
+    if (!structural.empty() && (failed(structural.run(*copy)) || failed(makeSmaller(module, *copy, ends))))
       return failure();
     before = listParameters(*copy);
     return elements.run(*copy);

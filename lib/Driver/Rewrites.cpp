@@ -95,6 +95,9 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
   return success();
 }
 
+/// Whether the target has kernels of experts that read outliers.
+static bool readsExpertOutliers(const CompileOptions &options) { return options.target != "cuda"; }
+
 /// Lets each weight have a form of its own, under the budget of the options.
 static void addChoice(const CompileOptions &options, OpPassManager &pm, bool hasFeedback) {
   ChooseWidthsOptions choose;
@@ -102,6 +105,7 @@ static void addChoice(const CompileOptions &options, OpPassManager &pm, bool has
   if (options.group)
     choose.groups = {*options.group};
   choose.feedback = hasFeedback;
+  choose.expertOutliers = readsExpertOutliers(options);
   choose.statistics = options.calibration;
   pm.addPass(createChooseWidths(choose));
 }
@@ -154,6 +158,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
   if (options.targetBits)
     addChoice(options, pm, /*hasFeedback=*/quantize.method == "gptq");
   quantize.outliers = options.outliers;
+  quantize.expertOutliers = readsExpertOutliers(options);
   quantize.sensitivities = options.sensitivities;
   if (!options.outlierMethod.empty())
     quantize.outlierMethod = options.outlierMethod;
@@ -246,13 +251,14 @@ static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
 }
 
 LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (options.target == "cuda" && !options.force) // no kernel of CUDA reads weights without their zeros
-    return success();
   FailureOr<SmallVector<int64_t>> rows = getRows(options.tuneFor, loc);
   if (failed(rows))
     return failure();
   SparsifyWeightsOptions sparsify;
-  if (!options.force) {
+  if (!options.force && options.target == "cuda") {
+    sparsify.level = options.chip;
+    sparsify.rows.assign(rows->begin(), rows->end());
+  } else if (!options.force) {
     std::string error;
     FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
     if (failed(target))

@@ -47,6 +47,8 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   CallContext *outer = std::exchange(currentCall, this);
   if (followers.profile)
     followers.profile->beginCall(entry, inputs);
+  if (state)
+    state->begin(symbols);
   runProgram(function);
   if (followers.profile)
     followers.profile->endCall();

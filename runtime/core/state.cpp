@@ -12,18 +12,20 @@ namespace {
 
 using io::invalid;
 
-constexpr int64_t kFirstPositions = 64; // capacity of a slot that nobody reserved for
-
 constexpr int kElementAxis = 3; // of a slot in blocks
 
 std::span<const int64_t> sizesOf(const hone_tensor &tensor) { return {tensor.sizes, static_cast<size_t>(tensor.rank)}; }
 
-/// The part of `tensor` that begins at `first` of `axis` and has `count` positions.
-hone_tensor slice(hone_tensor tensor, int64_t axis, int64_t first, int64_t count) {
-  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-  tensor.data = static_cast<char *>(tensor.data) + first * tensor.strides[axis] * bytes;
-  tensor.sizes[axis] = count;
-  return tensor;
+/// The sizes of a slot without positions where those of other axes are known; else an error that names the first that is not.
+absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, const Symbols &symbols) {
+  std::vector<int64_t> sizes;
+  for (const io::Dim &dim : info.shape) {
+    auto known = symbols.find(dim.symbol);
+    if (!dim.isFixed() && known == symbols.end())
+      return invalid("the size '", dim.symbol, "' of state '", info.name, "' occurs in no input");
+    sizes.push_back(dim.isFixed() ? dim.size : known->second.size);
+  }
+  return sizes;
 }
 
 } // namespace
@@ -65,44 +67,37 @@ void Slot::setSizes(std::vector<int64_t> first) {
 }
 
 absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
-  int64_t axis = *info->appendAxis, capacity = sizes[axis];
-  if (positions <= capacity)
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  if (buffer.owner && positions <= sizes[axis])
     return absl::OkStatus();
-  std::vector<int64_t> larger = sizes;
-  larger[axis] = std::max({positions, reserved, 2 * capacity, kFirstPositions});
+  GrowingTensor wanted = {number, info->dtype, sizes, axis};
+  wanted.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
   if (writer) {
-    larger[axis] = wholeBlocks(larger[axis]);
+    wanted.dtype = writer->elements();
+    wanted.sizes[kElementAxis] = writer->width();
     used = wholeBlocks(used);
   }
-  HONE_ASSIGN_OR_RETURN(StateBuffer grown, createBuffer(larger));
-  if (used > 0)
-    HONE_RETURN_IF_ERROR(memory->copy(slice(buffer.view, axis, 0, used), slice(grown.view, axis, 0, used)));
-  retired.push_back(std::move(buffer));
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(wanted, writer ? wholeBlocks(1) : 1, buffer, used));
+  if (buffer.owner)
+    retired.push_back(std::move(buffer));
   buffer = std::move(grown);
-  sizes = std::move(larger);
+  sizes[axis] = buffer.view.sizes[axis];
   return absl::OkStatus();
 }
 
 hone_tensor Slot::viewOf(int64_t positions) const {
-  hone_tensor view = slice(buffer.view, *info->appendAxis, 0, positions);
+  hone_tensor view = sliceOf(buffer.view, static_cast<size_t>(*info->appendAxis), 0, positions);
   if (writer)
     view.sizes[kElementAxis] = sizes[kElementAxis];
   return view;
 }
 
-/// A buffer of zeros for the sizes; in blocks, with the elements that fill positions up.
-absl::StatusOr<StateBuffer> Slot::createBuffer(std::vector<int64_t> bufferSizes) const {
-  if (!writer)
-    return memory->zeros(info->dtype, std::move(bufferSizes));
-  bufferSizes[kElementAxis] = writer->width();
-  return memory->zeros(writer->elements(), std::move(bufferSizes));
-}
-
 /// Writes positions from `first` on, behind which there is nothing.
 absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
-  int64_t axis = *info->appendAxis, end = first + fresh.sizes[axis];
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t end = first + fresh.sizes[axis];
   if (!writer)
-    return memory->copy(fresh, slice(buffer.view, axis, first, fresh.sizes[axis]));
+    return memory->copy(fresh, sliceOf(buffer.view, axis, first, fresh.sizes[axis]));
   writer->write(fresh, buffer.view, first);
   // What a rollback left may be no number, which a weight of 0 does not make 0. Behind the last write its block holds zeros.
   bool isCleared = first == lastEnd && end <= wholeBlocks(first);
@@ -130,10 +125,11 @@ absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, int64_t
   if (!grows() || info->layout != io::StateLayout::Rows)
     return invalid("cannot extend state '", info->name, "': it does not grow by rows");
   HONE_RETURN_IF_ERROR(adoptSizes(info->dtype, fresh));
-  int64_t axis = *info->appendAxis, used = length + pending, count = fresh[axis];
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t used = length + pending, count = fresh[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
   pending += count;
-  return slice(buffer.view, axis, used, count);
+  return sliceOf(buffer.view, axis, used, count);
 }
 
 absl::Status Slot::replace(const hone_tensor &fresh) {
@@ -146,16 +142,12 @@ absl::Status Slot::replace(const hone_tensor &fresh) {
 
 absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
   if (sizes.empty()) {
-    std::vector<int64_t> first;
-    for (const io::Dim &dim : info->shape) {
-      auto known = symbols.find(dim.symbol);
-      if (!dim.isFixed() && known == symbols.end())
-        return invalid("the size '", dim.symbol, "' of state '", info->name, "' occurs in no input");
-      first.push_back(dim.isFixed() ? dim.size : known->second.size);
-    }
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
     setSizes(std::move(first));
-    if (!buffer.owner) {
-      HONE_ASSIGN_OR_RETURN(buffer, createBuffer(sizes));
+    if (!grows()) {
+      HONE_ASSIGN_OR_RETURN(buffer, memory->zeros(info->dtype, sizes));
+    } else {
+      HONE_RETURN_IF_ERROR(makeRoom(0, 0));
     }
   }
   if (grows())
@@ -171,7 +163,6 @@ void Slot::endCall(bool keep) {
   replacement.reset();
 }
 
-/// Of a slot that grows, the memory is kept for the next sequence.
 void Slot::forget() {
   endCall(false);
   if (sizes.empty())
@@ -179,13 +170,26 @@ void Slot::forget() {
   keptSizes = std::move(sizes);
   sizes.clear();
   writer.reset();
-  if (!grows())
+  if (!grows() || !memory->keepsRoom())
     buffer = {};
 }
 
-State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) {
-  for (const io::TensorInfo &info : slots)
-    all.emplace_back(info, memory);
+State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) : memory(&memory) {
+  for (size_t number = 0; number < slots.size(); ++number)
+    all.emplace_back(slots[number], number, memory);
+}
+
+void State::begin(const Symbols &callSymbols) {
+  if (positions > 0)
+    return;
+  std::vector<GrowingTensor> tensors;
+  for (size_t number = 0; number < all.size(); ++number) {
+    const io::TensorInfo &info = all[number].description();
+    absl::StatusOr<std::vector<int64_t>> sizes = firstSizes(info, callSymbols);
+    if (all[number].grows() && sizes.ok())
+      tensors.push_back({number, info.dtype, *std::move(sizes), static_cast<size_t>(*info.appendAxis)});
+  }
+  memory->plan(std::move(tensors));
 }
 
 absl::Status State::setPadding(std::vector<int64_t> perSequence) {

@@ -21,7 +21,8 @@ namespace hone::rt {
 /// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
 class Slot {
 public:
-  Slot(const io::TensorInfo &info, StateMemory &memory) : info(&info), memory(&memory) {}
+  /// `number` is its place among the slots of the session.
+  Slot(const io::TensorInfo &info, size_t number, StateMemory &memory) : info(&info), number(number), memory(&memory) {}
 
   /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
@@ -48,10 +49,10 @@ private:
   absl::Status makeRoom(int64_t positions, int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;
-  absl::StatusOr<StateBuffer> createBuffer(std::vector<int64_t> bufferSizes) const;
   absl::Status write(const hone_tensor &fresh, int64_t first);
 
   const io::TensorInfo *info;
+  size_t number;
   StateMemory *memory;
   std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
   std::vector<int64_t> keptSizes;    // of the buffer while `sizes` is empty
@@ -83,6 +84,8 @@ public:
   /// The same for a call of `fresh` positions.
   int64_t wanted(int64_t fresh) const { return wantedPositions > 0 ? std::min(wantedPositions, fresh) : fresh; }
 
+  /// Before a call with these symbols.
+  void begin(const Symbols &callSymbols);
   /// Fixes the sizes of the symbols that occur in slots, from a call that succeeded; all later calls must agree.
   absl::Status commit(const Symbols &callSymbols);
   void rollback();
@@ -97,6 +100,7 @@ private:
   void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
   void forgetSlots();
 
+  StateMemory *memory;
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;

@@ -5,8 +5,12 @@
 
 #include "core/state_memory.h"
 
+#include <algorithm>
+
 namespace hone::rt {
 namespace {
+
+constexpr int64_t kFirstPositions = 64; // room of a tensor for which nobody reserved
 
 class HostStateMemory final : public StateMemory {
 public:
@@ -21,6 +25,23 @@ public:
 
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override { return own(io::Array::copyOf(tensor)); }
 
+  void plan(std::vector<GrowingTensor>) override {}
+
+  absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+                                     int64_t used) override {
+    std::vector<int64_t> sizes = wanted.sizes;
+    int64_t &positions = sizes[wanted.axis];
+    if (positions > 0)
+      positions = std::max({positions, held.owner ? 2 * held.view.sizes[wanted.axis] : 0, kFirstPositions});
+    positions = (positions + multiple - 1) / multiple * multiple;
+    HONE_ASSIGN_OR_RETURN(StateBuffer grown, zeros(wanted.dtype, std::move(sizes)));
+    if (used > 0)
+      io::copyElements(sliceOf(held.view, wanted.axis, 0, used), sliceOf(grown.view, wanted.axis, 0, used));
+    return grown;
+  }
+
+  bool keepsRoom() const override { return true; }
+
 private:
   static absl::StatusOr<StateBuffer> own(absl::StatusOr<io::Array> array) {
     if (!array.ok())
@@ -32,6 +53,13 @@ private:
 };
 
 } // namespace
+
+hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count) {
+  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+  tensor.data = static_cast<char *>(tensor.data) + first * tensor.strides[axis] * bytes;
+  tensor.sizes[axis] = count;
+  return tensor;
+}
 
 StateMemory &hostStateMemory() {
   static HostStateMemory memory;

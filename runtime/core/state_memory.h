@@ -12,10 +12,18 @@
 
 namespace hone::rt {
 
-/// A dense tensor and what keeps its memory alive. The default has neither.
+/// A tensor and what keeps its memory alive. The default has neither.
 struct StateBuffer {
   hone_tensor view = {};
   std::shared_ptr<void> owner;
+};
+
+/// A tensor that grows along one of its axes, one of several that grow alike.
+struct GrowingTensor {
+  size_t slot; // its number among those of the session
+  hone_dtype dtype;
+  std::vector<int64_t> sizes; // along `axis`, how many positions there shall be room for at least
+  size_t axis;
 };
 
 /// Makes and copies tensors of one kind of memory. Used by one session.
@@ -23,7 +31,7 @@ class StateMemory {
 public:
   virtual ~StateMemory() = default;
 
-  /// Elements whose bits are 0. Fails where there is not so much memory.
+  /// Elements whose bits are 0, dense. Fails where there is not so much memory.
   virtual absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) = 0;
 
   /// Copies element by element between two views of one dtype and shape, which may have any strides.
@@ -31,10 +39,25 @@ public:
 
   /// A dense copy.
   virtual absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) = 0;
+
+  /// Says which tensors will grow together before the first of them does, whose sizes are known.
+  virtual void plan(std::vector<GrowingTensor> tensors) = 0;
+
+  /// Room for `multiple` of positions, as many as `wanted` says or more, which the view's size along the axis tells; its strides may
+  /// be any. Positions before `used` hold what `held` has there, which stays as it is until its owner goes; `held` is empty or what
+  /// this returned. Fails where there is not so much memory.
+  virtual absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+                                             int64_t used) = 0;
+
+  /// Whether a session keeps the room of a sequence for its next; others would have it otherwise.
+  virtual bool keepsRoom() const = 0;
 };
 
-/// The host's memory.
+/// The host's memory. Room that extend() makes holds zeros, twice as many positions as before.
 StateMemory &hostStateMemory();
+
+/// The part of `tensor` that begins at `first` of `axis` and has `count` positions.
+hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count);
 
 } // namespace hone::rt
 

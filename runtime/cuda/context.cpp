@@ -54,6 +54,10 @@ absl::Status Context::open() {
       functions.check(functions.cuDevicePrimaryCtxRetain(&handle, device), cat("open the ", description.name)));
   isRetained = true;
   Scope scope(*this);
+  size_t free = 0;
+  HONE_RETURN_IF_ERROR(functions.check(functions.cuMemGetInfo(&free, &description.memoryBytes),
+                                       cat("ask for the memory of the ", description.name)));
+  HONE_RETURN_IF_ERROR(pagePool.open(device));
   return createPool();
 }
 
@@ -111,6 +115,7 @@ void Context::unloadAll() {
   Scope scope(*this);
   for (auto [fatbin, module] : modules)
     functions.cuModuleUnload(module);
+  pagePool.trim();
   if (memoryPool)
     functions.cuMemPoolDestroy(memoryPool);
 }

@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_CONTEXT_H
 #define HONE_RUNTIME_CUDA_CONTEXT_H
 
-#include "cuda/driver.h"
+#include "cuda/page_pool.h"
 
 #include <atomic>
 #include <map>
@@ -19,6 +19,7 @@ struct Properties {
   std::string name;   // "NVIDIA H100"
   int capability = 0; // 90 for sm_90
   int multiprocessors = 0;
+  uint64_t memoryBytes = 0;
   int64_t sharedBytes = 0; // most shared memory of a block
 };
 
@@ -38,6 +39,7 @@ public:
   const Driver &driver() const { return functions; }
   const Properties &properties() const { return description; }
   CUmemoryPool pool() const { return memoryPool; }
+  PagePool &pages() { return pagePool; }
 
   /// The context is the calling thread's current one while this lives.
   class Scope {
@@ -66,7 +68,7 @@ public:
   absl::Status check(CUresult result, std::string_view what);
 
 private:
-  Context(const Driver &functions, CUdevice device) : functions(functions), device(device) {}
+  Context(const Driver &functions, CUdevice device) : functions(functions), device(device), pagePool(*this) {}
   absl::Status open();
   absl::Status describe();
   absl::Status createPool();
@@ -80,6 +82,7 @@ private:
   CUcontext handle = nullptr;
   bool isRetained = false;
   CUmemoryPool memoryPool = nullptr;
+  PagePool pagePool;
   std::atomic<bool> isGone = false;
   mutable std::mutex faultMutex;
   std::string fault;

@@ -87,9 +87,9 @@ bool isOneRow(const Problem &problem) {
 }
 
 /// Halves the outermost dimension until the elements can be counted.
-void addSteps(Problem problem, std::vector<CopyStep> &steps) {
+void addSteps(Problem problem, CopyMeans means, std::vector<CopyStep> &steps) {
   int64_t count = problem.count();
-  if (isOneRow(problem)) {
+  if (means == CopyMeans::Any && isOneRow(problem)) {
     CopyStep step = {0, static_cast<uint64_t>(count) * static_cast<uint64_t>(problem.width), {}};
     step.copy.to = problem.to;
     step.copy.from = problem.from;
@@ -105,13 +105,13 @@ void addSteps(Problem problem, std::vector<CopyStep> &steps) {
   rest.to += half * first.to * problem.width;
   rest.from += half * first.from * problem.width;
   first.size = half;
-  addSteps(std::move(problem), steps);
-  addSteps(std::move(rest), steps);
+  addSteps(std::move(problem), means, steps);
+  addSteps(std::move(rest), means, steps);
 }
 
 } // namespace
 
-std::vector<CopyStep> planCopy(const hone_tensor &from, const hone_tensor &to) {
+std::vector<CopyStep> planCopy(const hone_tensor &from, const hone_tensor &to, CopyMeans means) {
   Problem problem = {static_cast<char *>(to.data),
                      static_cast<const char *>(from.data),
                      static_cast<int>(io::dtypeBytes(static_cast<hone_dtype>(to.dtype))),
@@ -122,7 +122,7 @@ std::vector<CopyStep> planCopy(const hone_tensor &from, const hone_tensor &to) {
   if (problem.count() == 0)
     return steps;
   widen(problem);
-  addSteps(std::move(problem), steps);
+  addSteps(std::move(problem), means, steps);
   return steps;
 }
 

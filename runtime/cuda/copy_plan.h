@@ -21,9 +21,12 @@ struct CopyStep {
   hone::cuda::StridedCopy copy;
 };
 
+/// Bytes in a row are copied by the driver, or by kernels as all else.
+enum class CopyMeans { Any, Kernels };
+
 /// The steps of a copy between two views of one dtype and shape; none where there are no elements. Dimensions that follow each other
 /// in both views become one, and elements that lie side by side in both become wider ones.
-std::vector<CopyStep> planCopy(const hone_tensor &from, const hone_tensor &to);
+std::vector<CopyStep> planCopy(const hone_tensor &from, const hone_tensor &to, CopyMeans means);
 
 } // namespace hone::rt::cuda
 

@@ -29,6 +29,7 @@ using CUmodule = ::CUmod_st *;
 using CUfunction = ::CUfunc_st *;
 using CUstream = ::CUstream_st *;
 using CUevent = ::CUevent_st *;
+using CUmemGenericAllocationHandle = unsigned long long;
 using CUmemoryPool = ::CUmemPoolHandle_st *;
 using CUgraph = ::CUgraph_st *;
 using CUgraphExec = ::CUgraphExec_st *;
@@ -101,13 +102,32 @@ enum CUtensorMapL2promotion : int {
 constexpr unsigned CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_MEMHOSTALLOC_PORTABLE = 1;
 constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_LOCATION_TYPE_DEVICE = 1;
 
+constexpr int CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3, CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0;
+
+struct CUmemLocation {
+  int type;
+  int id;
+};
+
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  CUmemLocation location;
+  void *win32HandleMetaData;
+  unsigned char allocFlags[8]; // zeros
+};
+static_assert(sizeof(CUmemAllocationProp) == 32);
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags;
+};
+static_assert(sizeof(CUmemAccessDesc) == 12);
+
 struct CUmemPoolProps {
   int allocType;
   int handleTypes;
-  struct {
-    int type;
-    int id;
-  } location;
+  CUmemLocation location;
   void *win32SecurityAttributes;
   size_t maxSize;
   unsigned short usage;

@@ -5,7 +5,6 @@
 
 #include "cuda/queue.h"
 
-#include "cuda/copy_plan.h"
 #include "cuda/kernels/fatbin_index.h"
 
 #include <algorithm>
@@ -24,10 +23,6 @@ constexpr unsigned kSharedWithoutAsking = 48
 CUdeviceptr addressOf(const void *memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
 void *pointerTo(CUdeviceptr memory) { return reinterpret_cast<void *>(memory); }
-
-uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
-  return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
-}
 
 bool isToken(const hone_tensor &tensor) { return tensor.dtype == HONE_I64 || tensor.dtype == HONE_I32; }
 
@@ -58,7 +53,7 @@ const char *stridedCopyName(int width) {
 } // namespace
 
 Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
-    : image(std::move(image)), stream(stream), rows(*this), staging(stream, kChunk), arena(stream), sampler(stream) {}
+    : image(std::move(image)), stream(stream), state(*this), staging(stream, kChunk), arena(stream), sampler(stream) {}
 
 absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context()));
@@ -312,8 +307,8 @@ absl::Status Queue::explain(absl::Status status) const {
                                 "; what sessions had on the GPU is lost, but others can be opened"));
 }
 
-absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to) {
-  for (CopyStep &step : planCopy(from, to)) {
+absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means) {
+  for (CopyStep &step : planCopy(from, to, means)) {
     if (step.width == 0) {
       HONE_RETURN_IF_ERROR(copy(step.copy.to, step.copy.from, step.bytes));
       continue;
@@ -324,33 +319,6 @@ absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to)
                                 {{blocks, 1, 1}, {hone::cuda::kCopyThreads, 1, 1}, 0}, arguments));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<StateBuffer> RowMemory::create(hone_dtype dtype, std::span<const int64_t> sizes) {
-  auto owner = std::make_shared<DeviceBuffer>(queue.order());
-  HONE_RETURN_IF_ERROR(owner->reserve(bytesOf(dtype, sizes), "the state of the session"));
-  hone_tensor view = io::denseView(owner->data(), dtype, sizes);
-  return StateBuffer{view, std::move(owner)};
-}
-
-absl::StatusOr<StateBuffer> RowMemory::zeros(hone_dtype dtype, std::vector<int64_t> sizes) {
-  HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(dtype, sizes));
-  Context &context = queue.context();
-  HONE_RETURN_IF_ERROR(queue.order()->submit(/*isWhole=*/false)); // what was collected may use the same memory
-  if (uint64_t bytes = bytesOf(dtype, sizes))
-    HONE_RETURN_IF_ERROR(
-        context.check(context.driver().cuMemsetD8Async(addressOf(buffer.view.data), 0, bytes, queue.order()->handle()),
-                      "clear the state of the session"));
-  return buffer;
-}
-
-absl::Status RowMemory::copy(const hone_tensor &from, const hone_tensor &to) { return queue.copyElements(from, to); }
-
-absl::StatusOr<StateBuffer> RowMemory::copyOf(const hone_tensor &tensor) {
-  HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(static_cast<hone_dtype>(tensor.dtype),
-                                                   {tensor.sizes, static_cast<size_t>(tensor.rank)}));
-  HONE_RETURN_IF_ERROR(queue.copyElements(tensor, buffer.view));
-  return buffer;
 }
 
 } // namespace hone::rt::cuda

@@ -7,8 +7,10 @@
 #define HONE_RUNTIME_CUDA_QUEUE_H
 
 #include "core/device.h"
+#include "cuda/copy_plan.h"
 #include "cuda/image.h"
 #include "cuda/kernels/kernel_device.h"
+#include "cuda/session_state.h"
 #include "cuda/staging.h"
 #include "cuda/token_sampler.h"
 
@@ -16,21 +18,6 @@
 #include <set>
 
 namespace hone::rt::cuda {
-
-/// Where the state of a session is: rows in the memory of the session's stream.
-class RowMemory final : public StateMemory {
-public:
-  explicit RowMemory(class Queue &queue) : queue(queue) {}
-
-  absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override;
-  absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
-  absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
-
-private:
-  absl::StatusOr<StateBuffer> create(hone_dtype dtype, std::span<const int64_t> sizes);
-
-  Queue &queue;
-};
 
 /// One stream, and what calls leave on the GPU for those that follow.
 class Queue final : public DeviceQueue {
@@ -53,7 +40,7 @@ public:
   absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
   void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) override;
   absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) override;
-  StateMemory &stateMemory() override { return rows; }
+  StateMemory &stateMemory() override { return state; }
 
   Context &context() const { return stream->context(); }
   const std::shared_ptr<Stream> &order() const { return stream; }
@@ -66,7 +53,7 @@ public:
   absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
 
   /// Enqueues a copy between two views of one dtype and shape.
-  absl::Status copyElements(const hone_tensor &from, const hone_tensor &to);
+  absl::Status copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means);
 
 private:
   struct Output {
@@ -87,7 +74,7 @@ private:
 
   std::shared_ptr<const LoadedImage> image;
   std::shared_ptr<Stream> stream;
-  RowMemory rows;
+  SessionState state;
   std::map<const char *, CUfunction> functions; // of the table, by the addresses of their names
   Staging staging;
   DeviceBuffer arena;

@@ -6,9 +6,14 @@
 #include "cuda/stream.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace hone::rt::cuda {
+
+uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
+  return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
+}
 
 absl::StatusOr<std::shared_ptr<Stream>> Stream::create(std::shared_ptr<Context> context) {
   std::shared_ptr<Stream> stream(new Stream(std::move(context)));
@@ -117,6 +122,7 @@ absl::StatusOr<CUdeviceptr> Stream::allocate(uint64_t bytes, std::string_view wh
       for (auto [size, piece] : std::exchange(released, {}))
         giveBack(piece);
       driver().cuMemPoolTrimTo(owner->pool(), 0);
+      owner->pages().trim();
       result = driver().cuMemAllocFromPoolAsync(&memory, wanted, owner->pool(), stream);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY)

@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CUDA_STREAM_H
 
 #include "cuda/step.h"
+#include "hone/io/dtype.h"
 
 #include <optional>
 #include <set>
@@ -17,6 +18,9 @@ namespace hone::rt::cuda {
 /// What pointers to device memory are aligned to, in bytes; the driver aligns to as much at least.
 constexpr uint64_t kDeviceAlignment = 256;
 
+/// Bytes of a dense tensor, or more than there can be where that is no number.
+uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes);
+
 /// Functions that enqueue need the context to be current (Context::Scope).
 class Stream {
 public:
@@ -26,6 +30,7 @@ public:
   ~Stream();
 
   Context &context() const { return *owner; }
+  const std::shared_ptr<Context> &shareContext() const { return owner; }
   const Driver &driver() const { return owner->driver(); }
   CUstream handle() const { return stream; }
 

@@ -8,6 +8,7 @@ where the shared folder exists one from there, goes on greedily as the CPU does.
 
 import ctypes
 import functools
+import json
 import pathlib
 import sys
 import tempfile
@@ -29,6 +30,19 @@ SAME_ACTIVATIONS = "--pass-pipeline=hone-quantize-weights{{bits={} group={} acti
 ANSWERS = {("--weights=f16",): 1e-4, ("--weights=bf16",): 5e-2,
            (SAME_ACTIVATIONS.format(8, 0),): 1e-3, (SAME_ACTIVATIONS.format(4, 32),): 1e-3,
            ("--quantize=int8",): 2e-1, ("--quantize=int4", "--group=32"): 2e-1}
+# The same of a model that is pruned or has outliers, with the kernel that it is for.
+COMPRESSED_MODEL = "llama.dynamo23/model"
+COMPRESSED = {
+    ("--prune=2:4", "--force"): ("sparse_linear.f32", 1e-4),
+    ("--prune=2:4", "--weights=f16", "--force"): ("sparse_linear.f16", 1e-4),
+    ("--prune=2:4", "--weights=bf16", "--force"): ("sparse_linear.bf16", 5e-2),
+    ("--prune=2:4", "--quantize=int8", "--force"): ("sparse_linear.affine8", 5e-2),
+    ("--prune=2:4", "--quantize=int4", "--group=32", "--force"): ("sparse_linear.affine4", 5e-2),
+    ("--quantize=int4", "--group=64", "--outliers=1%"): ("linear.outliers.affine4", 5e-2),
+    ("--quantize=int3", "--group=32", "--outliers=1%"): ("linear.outliers.affine3", 5e-2),
+    ("--quantize=int3", "--group=32"): ("linear.affine3", 5e-2),
+    ("--quantize=int2", "--group=32"): ("linear.affine2", 5e-2),
+}
 # The same of the logits that texts go on by.
 TEXTS = {(): 1e-4, ("--weights=bf16",): 5e-2,
          (SAME_ACTIVATIONS.format(4, 64), "--kv-cache=model"): 1e-3, ("--quantize=int4",): 2e-1}
@@ -58,12 +72,16 @@ def answers_of(artefact, path, build, folder):
     return folder / "cases.npz"
 
 
-def check_answers(path, flags, build):
+def check_answers(path, flags, tolerance, kernel, build):
+    """The answers, and that the program for the device calls `kernel`, where it is one."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         cpu, cuda = compile_both(path, flags, build, folder)
+        called = json.loads((cuda / "manifest.json").read_text())["kernels"]
+        if kernel and f"cuda.{kernel}" not in called:
+            raise suite.Failure(f"expected cuda.{kernel} to be called, but got {', '.join(called)}")
         emulation.run_tool([build / "bin" / "hone-run", "run", cuda, "--cases", answers_of(cpu, path, build, folder),
-                            "--rtol", ANSWERS[flags], "--atol", ANSWERS[flags]], folder, BUDGET)
+                            "--rtol", tolerance, "--atol", tolerance], folder, BUDGET)
 
 
 def prompts_of(path):
@@ -117,7 +135,11 @@ def cases():
     models = suite.models(own=True)
     for flags in ANSWERS:
         for name in MODELS:
-            yield f"{name} {' '.join(flags)}", functools.partial(check_answers, models[f"{name}/model"], flags)
+            yield (f"{name} {' '.join(flags)}",
+                   functools.partial(check_answers, models[f"{name}/model"], flags, ANSWERS[flags], None))
+    for flags, (kernel, tolerance) in COMPRESSED.items():
+        yield (f"{COMPRESSED_MODEL} {' '.join(flags)}",
+               functools.partial(check_answers, models[COMPRESSED_MODEL], flags, tolerance, kernel))
     folders = [suite.ROOT, *filter(None, [suite.shared_models()])]
     for flags in TEXTS:
         for name in LANGUAGE_MODELS:

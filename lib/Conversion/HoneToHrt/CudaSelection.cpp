@@ -51,17 +51,33 @@ static Type getRowType(Value weight) {
   return isAligned ? element : Type();
 }
 
-/// Rows of whole words, and groups of a power of two.
+/// Whether kernels read levels of so many inputs: rows of whole words, and groups of a power of two.
+static bool hasReadableRows(AffineAttr affine, int64_t inputs) {
+  int64_t group = affine.getGroup();
+  bool areGroups =
+      group == 0 ? inputs * affine.getBits() % kWordBits == 0 : group >= kLeastGroup && llvm::isPowerOf2_64(group);
+  return areGroups && inputs % kLaneInputs == 0 && !affine.getTransposed();
+}
+
+static bool isRounding(AffineAttr affine) { return affine && affine.getActivations() != 0 && !affine.getAtLeast(); }
+
 AffineAttr getLevels(Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   auto sparse = dyn_cast_or_null<DenseSparseAttr>(type.getEncoding());
   auto affine = dyn_cast_or_null<AffineAttr>(sparse ? sparse.getOf() : type.getEncoding());
-  if (!affine || affine.getTransposed())
+  return affine && hasReadableRows(affine, type.getDimSize(1)) ? affine : AffineAttr();
+}
+
+/// What a 2:4 weight keeps of its inputs where kernels read it where it lies, else null: numbers, or levels.
+static Attribute getKept(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  auto kept = dyn_cast_or_null<NmAttr>(type.getEncoding());
+  if (!kept || kept.getN() != 2 || kept.getM() != 4 || type.getDimSize(1) % kLeastGroup != 0)
     return {};
-  int64_t group = affine.getGroup(), inputs = type.getDimSize(1);
-  bool areGroups =
-      group == 0 ? inputs * affine.getBits() % kWordBits == 0 : group >= kLeastGroup && llvm::isPowerOf2_64(group);
-  return areGroups && inputs % kLaneInputs == 0 ? affine : AffineAttr();
+  AffineAttr affine = kept.getAffine();
+  bool areLevels = affine && !isRounding(affine) && hasReadableRows(affine, type.getDimSize(1)) &&
+                   (affine.getBits() == 4 || affine.getBits() == 8);
+  return !affine || areLevels ? kept.getOf() : Attribute();
 }
 
 std::string getFormat(Value weight) {
@@ -73,23 +89,32 @@ std::string getFormat(Value weight) {
   return rows ? getFloatName(rows).str() : "";
 }
 
-bool roundsActivations(Value weight) {
-  AffineAttr affine = getLevels(weight);
-  return affine && affine.getActivations() != 0 && !affine.getAtLeast();
+bool roundsActivations(Value weight) { return isRounding(getLevels(weight)); }
+
+/// The kernel that multiplies with a weight; empty where none does.
+static std::string getProduct(Value weight) {
+  if (Attribute kept = getKept(weight)) {
+    auto affine = dyn_cast<AffineAttr>(kept);
+    return "cuda.sparse_linear." +
+           (affine ? "affine" + std::to_string(affine.getBits()) : getFloatName(cast<TypeAttr>(kept).getValue()).str());
+  }
+  std::string format = getFormat(weight);
+  return format.empty() ? "" : "cuda.linear." + format;
 }
 
 /// act(x · weightᵀ + bias) · factor
 static Choice chooseProduct(OpBuilder &b, Location loc, Value x, Value weight, Value bias, Value factor = {},
                             int64_t activation = 0) {
-  std::string format = getFormat(weight);
-  if (format.empty() || !arePlainFloats({x, bias, factor}))
+  std::string kernel = getProduct(weight);
+  if (kernel.empty() || !arePlainFloats({x, bias, factor}))
     return {};
   if (roundsActivations(weight)) {
     ImplicitLocOpBuilder builder(loc, b);
     x = roundActivations(builder, x, weight);
   }
-  Choice choice{"cuda.linear." + format, {x, weight}, {activation}, {}};
-  if (AffineAttr affine = getLevels(weight)) {
+  Choice choice{kernel, {x, weight}, {activation}, {}};
+  Attribute kept = getKept(weight);
+  if (AffineAttr affine = kept ? dyn_cast<AffineAttr>(kept) : getLevels(weight)) {
     if (!affine.getHasZeros())
       choice.inputs.push_back(/*zeros=*/Value());
     choice.ints.append({affine.getGroup(), affine.getIsSigned()});
@@ -167,7 +192,7 @@ static Choice choose(OpBuilder &b, Operation *op) {
 }
 
 static bool areRead(ArrayRef<Value> weights) {
-  return llvm::none_of(weights, [](Value weight) { return getFormat(weight).empty(); });
+  return llvm::none_of(weights, [](Value weight) { return getProduct(weight).empty(); });
 }
 
 /// A feed-forward block as calls of products, each with what follows it, or null.

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The sum of a linear layer and what was there before it: its kernel adds it while the sums are in registers.
+// The sum of a linear layer and what was there before it: its kernel adds it while the sums are in registers. What is left of sums, and
+// normed, the kernel of the norm adds up where it has one for that.
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -10,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace hone {
 #define GEN_PASS_DEF_FOLDRESIDUALS
@@ -79,6 +81,48 @@ static void fold(linalg::GenericOp op, const Layer &layer, Value residual) {
   op.erase();
 }
 
+/// What a norm's kernel is called where it also adds up what it norms; empty for other kernels.
+static StringRef getAddingNorm(hrt::KernelOp kernel) {
+  return llvm::StringSwitch<StringRef>(kernel.getName())
+      .Case("cuda.layer_norm.f32", "cuda.add_layer_norm.f32")
+      .Case("cuda.rms_norm.f32", "cuda.add_rms_norm.f32")
+      .Default("");
+}
+
+/// The norm of `sum` before which nothing reads it, or null.
+static hrt::KernelOp findNorm(linalg::GenericOp sum) {
+  auto type = cast<RankedTensorType>(sum.getResult(0).getType());
+  if (type.getRank() == 0 || !isa<Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
+    return {};
+  hrt::KernelOp norm;
+  for (Operation *user : sum->getUsers()) {
+    auto kernel = dyn_cast<hrt::KernelOp>(user);
+    bool isNorm = kernel && kernel->getBlock() == sum->getBlock() && !getAddingNorm(kernel).empty() &&
+                  kernel.getInputs()[0] == sum.getResult(0);
+    if (isNorm && (!norm || kernel->isBeforeInBlock(norm)))
+      norm = kernel;
+  }
+  bool isFirst = norm && llvm::all_of(sum->getUsers(), [&](Operation *user) {
+                   Operation *at = sum->getBlock()->findAncestorOpInBlock(*user);
+                   return at && !at->isBeforeInBlock(norm);
+                 });
+  return isFirst ? norm : hrt::KernelOp();
+}
+
+/// Makes one kernel of `sum` and its norm.
+static void fold(linalg::GenericOp sum, hrt::KernelOp norm) {
+  OpBuilder b(norm);
+  SmallVector<Value> inputs = llvm::to_vector(sum.getInputs()), outputs = {sum.getOutputs()[0], norm.getOutputs()[0]};
+  llvm::append_range(inputs, norm.getInputs().drop_front());
+  SmallVector<Type> types = {sum.getResult(0).getType(), norm.getResult(0).getType()};
+  auto both = hrt::KernelOp::create(b, norm.getLoc(), types, norm.getCall(), b.getStringAttr(getAddingNorm(norm)),
+                                    inputs, outputs, norm.getIntsAttr(), norm.getFloatsAttr());
+  norm.getResult(0).replaceAllUsesWith(both.getResult(1));
+  norm.erase();
+  sum.getResult(0).replaceAllUsesWith(both.getResult(0));
+  sum.erase();
+}
+
 namespace {
 
 struct FoldResiduals : impl::FoldResidualsBase<FoldResiduals> {
@@ -89,14 +133,22 @@ struct FoldResiduals : impl::FoldResidualsBase<FoldResiduals> {
         sums.push_back(op);
     });
     for (linalg::GenericOp op : sums)
-      for (unsigned operand : {0u, 1u}) {
-        Layer layer = findLayer(op.getInputs()[operand]);
-        if (!layer.kernel || layer.kernel->getBlock() != op->getBlock())
-          continue;
-        fold(op, layer, op.getInputs()[1 - operand]);
+      if (foldIntoLayer(op))
         ++numFolded;
-        break;
-      }
+      else if (hrt::KernelOp norm = findNorm(op))
+        fold(op, norm), ++numNormed;
+  }
+
+private:
+  static bool foldIntoLayer(linalg::GenericOp op) {
+    for (unsigned operand : {0u, 1u}) {
+      Layer layer = findLayer(op.getInputs()[operand]);
+      if (!layer.kernel || layer.kernel->getBlock() != op->getBlock())
+        continue;
+      fold(op, layer, op.getInputs()[1 - operand]);
+      return true;
+    }
+    return false;
   }
 };
 

@@ -7,6 +7,7 @@
 #include "ResidualBranches.h"
 
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/UnitAnalysis.h"
 
@@ -45,6 +46,20 @@ static Operation *getNext(Value value) {
   return next;
 }
 
+/// A norm of com.microsoft of the sum of its first two operands.
+static bool isSkipNorm(Operation *op) {
+  return isOnnx(op, "SkipSimplifiedLayerNormalization") || isOnnx(op, "SkipLayerNormalization");
+}
+
+/// The sum that such a norm, or an addition, makes; null where nobody asks the norm for it.
+static Value getSum(Operation *add) {
+  constexpr unsigned kSum = 3; // result of the norms
+  if (!isSkipNorm(add))
+    return add->getResult(0);
+  bool isMade = add->getNumResults() > kSum && isa<RankedTensorType>(add->getResult(kSum).getType());
+  return isMade ? add->getResult(kSum) : Value();
+}
+
 /// Follows what `source` computes to the sum with the stream.
 static void findSum(Operation *source, Branch &branch) {
   if (auto gated = dyn_cast<GatedMlpOp>(source))
@@ -55,7 +70,8 @@ static void findSum(Operation *source, Branch &branch) {
       branch.weight = get.getNameAttr().getAttr();
   Value value = source->getResult(0);
   while (Operation *next = getNext(value)) {
-    if (isOnnx(next, "Add") && !isFixed(next->getOperand(0)) && !isFixed(next->getOperand(1))) {
+    bool isSum = isSkipNorm(next) || isOnnx(next, "Add");
+    if (isSum && !isFixed(next->getOperand(0)) && !isFixed(next->getOperand(1))) {
       branch.other = next->getOperand(next->getOperand(0) == value ? 1 : 0);
       branch.add = branch.other.getType() == next->getResult(0).getType() ? next : nullptr;
       return;
@@ -66,7 +82,7 @@ static void findSum(Operation *source, Branch &branch) {
       branch.weight = get.getNameAttr().getAttr();
     bool isOnTheWay = get || isa<RmsNormOp, LayerNormOp, tensor::CastOp>(next) || isOnnx(next, "Transpose") ||
                       isOnnx(next, "Reshape") || isOnnx(next, "Cast") || isOnnx(next, "Identity") ||
-                      isOnnx(next, "Add") || isOnnx(next, "Mul");
+                      isOnnx(next, "Add") || isOnnx(next, "Mul") || isOnnx(next, "SimplifiedLayerNormalization");
     if (!isOnTheWay || next->getNumResults() != 1)
       return;
     value = next->getResult(0);
@@ -83,7 +99,7 @@ static void collect(Value value, llvm::SetVector<Operation *> &ops, const llvm::
   }
 }
 
-/// The value that a Concat or GroupQueryAttention extends, if that is an argument: a past.
+/// The values that a Concat or a node of attention extends, if they are arguments: pasts.
 static SmallVector<BlockArgument> listPasts(Operation *op) {
   SmallVector<BlockArgument> pasts;
   auto add = [&](unsigned operand) {
@@ -93,9 +109,17 @@ static SmallVector<BlockArgument> listPasts(Operation *op) {
   };
   if (isOnnx(op, "Concat"))
     add(0);
-  if (isOnnx(op, "GroupQueryAttention"))
-    for (unsigned operand : {3, 4})
-      add(operand);
+  // com.microsoft.Attention keeps both in one.
+  bool isMicrosoft = onnxir::isOnnxOp(op) && onnxir::getDomain(op) == "com.microsoft";
+  unsigned key = isOnnx(op, "GroupQueryAttention")  ? 3
+                 : isOnnx(op, "MultiHeadAttention") ? 6
+                 : isOnnx(op, "Attention")          ? 4
+                                                    : 0;
+  if (key != 0) {
+    add(key);
+    if (!isOnnx(op, "Attention") || !isMicrosoft)
+      add(key + 1);
+  }
   return pasts;
 }
 
@@ -123,8 +147,9 @@ static void closeOwned(Branch &branch) {
   }
 }
 
-static Branch findBranch(Operation *source) {
+Branch findBranch(Operation *source, StringAttr weight) {
   Branch branch;
+  branch.weight = weight;
   findSum(source, branch);
   if (!branch.add || !branch.weight || !isa<func::FuncOp>(branch.add->getParentOp())) {
     branch.obstacle = "what it computes is not added to a stream";
@@ -133,6 +158,9 @@ static Branch findBranch(Operation *source) {
   llvm::SetVector<Operation *> stream;
   collect(branch.other, stream, nullptr);
   Value value = branch.add->getOperand(branch.add->getOperand(0) == branch.other ? 1 : 0);
+  unsigned bias = isOnnx(branch.add, "SkipSimplifiedLayerNormalization") ? 3 : 4; // that a norm adds as well
+  if (bias < branch.add->getNumOperands())
+    collect(branch.add->getOperand(bias), branch.owned, &stream);
   collect(value, branch.owned, &stream);
   for (Operation *op : branch.owned)
     if (auto append = dyn_cast<KvAppendOp>(op))
@@ -151,9 +179,9 @@ static SmallVector<Branch, 0> listBranches(func::FuncOp function) {
   SmallVector<Branch, 0> attention, feedForward, branches;
   function.walk([&](Operation *op) {
     if (isAttention(op))
-      attention.push_back(findBranch(op));
+      attention.push_back(findBranch(op, StringAttr()));
     else if (isa<GatedMlpOp, MlpOp>(op))
-      feedForward.push_back(findBranch(op));
+      feedForward.push_back(findBranch(op, StringAttr()));
   });
   if (attention.size() != feedForward.size())
     return {};
@@ -178,6 +206,14 @@ static bool isOnlyMeasured(BlockArgument past, const Branch &branch) {
                       [&](Operation *user) { return branch.owned.contains(user) || isOnnx(user, "Shape"); });
 }
 
+std::string getObstacleOfPasts(const Branch &branch) {
+  for (Operation *op : branch.owned)
+    for (BlockArgument past : listPasts(op))
+      if (!isOnlyMeasured(past, branch))
+        return "something else reads its past";
+  return "";
+}
+
 static std::string getObstacle(const Branch &branch, const SharedUses &shared, const SymbolTable &symbols,
                                const MeasuredInputs &inputs) {
   if (!branch.obstacle.empty())
@@ -185,10 +221,8 @@ static std::string getObstacle(const Branch &branch, const SharedUses &shared, c
   for (KvAppendOp append : branch.appends)
     if (llvm::any_of(shared.slots.lookup(append.getSlot()), llvm::IsaPred<KvViewOp>))
       return "something else reads its slots";
-  for (Operation *op : branch.owned)
-    for (BlockArgument past : listPasts(op))
-      if (!isOnlyMeasured(past, branch))
-        return "something else reads its past";
+  if (std::string obstacle = getObstacleOfPasts(branch); !obstacle.empty())
+    return obstacle;
   auto weight = symbols.lookup<ParamOp>(branch.weight);
   if (std::string obstacle = getObstacleToCut(weight); !obstacle.empty())
     return obstacle;
@@ -252,13 +286,36 @@ namespace {
 struct Removal {
   llvm::SetVector<BlockArgument> pasts;
   llvm::SetVector<unsigned> results;
+  SmallVector<Operation *> norms; // that took the place of others
 };
 } // namespace
+
+/// The norm of `skip` without what it adds to `stream`.
+static Operation *createNorm(Operation *skip, Value stream) {
+  bool isSimplified = isOnnx(skip, "SkipSimplifiedLayerNormalization");
+  OpBuilder b(skip);
+  OperationState state(onnxir::nameBeside(skip->getLoc(), "/norm"),
+                       isSimplified ? onnxir::getOperationName("com.microsoft", "SimplifiedLayerNormalization")
+                                    : onnxir::getOperationName("", "LayerNormalization"));
+  state.addOperands({stream, skip->getOperand(2)});
+  if (!isSimplified && skip->getNumOperands() > 3)
+    state.addOperands(skip->getOperand(3));
+  state.addAttribute("axis", b.getI64IntegerAttr(-1));
+  if (Attribute epsilon = skip->getAttr("epsilon"))
+    state.addAttribute("epsilon", epsilon);
+  state.addTypes(skip->getResult(0).getType());
+  return b.create(state);
+}
 
 static void removeBranch(const Branch &branch, Removal &removal) {
   for (KvAppendOp append : branch.appends)
     append.getNext().replaceAllUsesWith(append.getState());
-  branch.add->getResult(0).replaceAllUsesWith(branch.other);
+  if (isSkipNorm(branch.add)) {
+    removal.norms.push_back(createNorm(branch.add, branch.other));
+    branch.add->getResult(0).replaceAllUsesWith(removal.norms.back()->getResult(0));
+  }
+  if (Value sum = getSum(branch.add))
+    sum.replaceAllUsesWith(branch.other);
   for (Operation *op : branch.owned) {
     for (BlockArgument past : listPasts(op))
       removal.pasts.insert(past);
@@ -330,12 +387,16 @@ static void renumberSlots(ModuleOp module, const llvm::SetVector<int64_t> &gone)
 }
 
 void removeLayers(ArrayRef<const ResidualLayer *> layers, ModuleOp module) {
-  llvm::MapVector<Operation *, Removal> removals;
-  llvm::SetVector<int64_t> slots;
   SmallVector<const Branch *> branches;
   for (const ResidualLayer *layer : layers)
     for (const Branch &branch : layer->branches)
       branches.push_back(&branch);
+  removeBranches(branches, module);
+}
+
+void removeBranches(ArrayRef<const Branch *> branches, ModuleOp module) {
+  llvm::MapVector<Operation *, Removal> removals;
+  llvm::SetVector<int64_t> slots;
   // The stream of a later layer may be the sum of an earlier one: replace from the last on.
   for (const Branch *branch : llvm::reverse(branches)) {
     for (KvAppendOp append : branch->appends)
@@ -346,6 +407,10 @@ void removeLayers(ArrayRef<const ResidualLayer *> layers, ModuleOp module) {
     eraseResults(cast<func::FuncOp>(function), removal);
   for (const Branch *branch : branches)
     eraseDead(*branch);
+  for (const auto &[function, removal] : removals)
+    for (Operation *norm : removal.norms) // of a branch that is gone too
+      if (norm->use_empty())
+        norm->erase();
   for (const auto &[function, removal] : removals)
     erasePasts(cast<func::FuncOp>(function), removal);
   renumberSlots(module, slots);

@@ -16,7 +16,7 @@ namespace hone::prune {
 
 /// What one branch adds to the stream, in one function.
 struct Branch {
-  mlir::Operation *add = nullptr; // stream + branch
+  mlir::Operation *add = nullptr; // stream + branch, or a norm of com.microsoft that takes the sum of both
   mlir::Value other;              // the stream
   mlir::StringAttr weight;        // of the last product
   /// Operations that serve the branch alone, and are dead without it; without appends to the state.
@@ -40,6 +40,16 @@ llvm::SmallVector<ResidualLayer> findLayers(mlir::ModuleOp module, const Measure
 
 /// The mean square of the rows of the tables that embeddings read, summed over tables. Fails where their bytes cannot be read.
 llvm::FailureOr<double> measureTables(mlir::ModuleOp module);
+
+/// The branch that `product` with `weight` ends, in a graph that need not be raised.
+Branch findBranch(mlir::Operation *product, mlir::StringAttr weight);
+
+/// Why the pasts of a branch cannot go with it, or an empty string.
+std::string getObstacleOfPasts(const Branch &branch);
+
+/// Removes branches that can go, in the order of the stream, with their slots, past arguments and present results; the slots that stay
+/// are numbered anew.
+void removeBranches(llvm::ArrayRef<const Branch *> branches, mlir::ModuleOp module);
 
 /// Removes layers that can go, with their slots, past arguments and present results; the slots that stay are numbered anew.
 void removeLayers(llvm::ArrayRef<const ResidualLayer *> layers, mlir::ModuleOp module);

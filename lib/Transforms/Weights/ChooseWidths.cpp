@@ -106,7 +106,7 @@ std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int
     forms.push_back(affine);
     for (double share : kOutlierShares)
       if (EncodingInterface form = withOutliers(affine, type, share, std::max<int64_t>(experts, 1));
-          affine.getBits() < 8 && form != forms.back())
+          affine.getBits() < 8 && (expertOutliers || experts == 0) && form != forms.back())
         forms.push_back(form);
   }
   return forms;

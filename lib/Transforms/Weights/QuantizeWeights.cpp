@@ -42,7 +42,8 @@ private:
   bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
   EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
-  EncodingInterface getEncoding(ParamOp param, int64_t experts = 0) const;
+  bool mayKeepApart(ArrayRef<GetParamOp> reads) const { return expertOutliers || countExperts(reads) == 0; }
+  EncodingInterface getEncoding(ParamOp param, int64_t experts = 0, bool mayKeepApart = true) const;
   EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(const MeasuredWeight &measured, bool isTable,
@@ -145,10 +146,10 @@ template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
 static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
 
 /// The form that was chosen for `param`, or that of all; `experts` are how many are rounded apart.
-EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts) const {
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts, bool mayKeepApart) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
     return chosen;
-  return withOutliers(encoding, param.getTensorType(), share, std::max<int64_t>(experts, 1));
+  return withOutliers(encoding, param.getTensorType(), mayKeepApart ? share : 0.0, std::max<int64_t>(experts, 1));
 }
 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
@@ -384,12 +385,12 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   std::string what =
       ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
   int64_t experts = inputs.countExperts(param);
-  EncodingInterface chosen = getEncoding(param, experts);
+  EncodingInterface chosen = getEncoding(param, experts, mayKeepApart(reads));
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
   if (share > 0 || count > 0)
-    what += describeSlots(param, slots, experts);
+    what += mayKeepApart(reads) ? describeSlots(param, slots, experts) : ", with no elements apart: it is of experts";
   bool isTable = isTableOf(reads);
   if (hasFeedback())
     what += describeMethod(param, isTable, experts, inputs);

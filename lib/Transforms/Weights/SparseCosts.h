@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What products with 2:4 weights cost, as it was measured: SparseCosts.def.
+// What products with 2:4 weights cost: on processors as it was measured (SparseCosts.def), on GPUs as it is estimated.
 
 #ifndef HONE_LIB_TRANSFORMS_WEIGHTS_SPARSECOSTS_H
 #define HONE_LIB_TRANSFORMS_WEIGHTS_SPARSECOSTS_H
@@ -26,6 +26,20 @@ llvm::ArrayRef<llvm::StringRef> getCostLevels();
 /// their ratios' logarithms, and between two numbers of rows on the line through both over the logarithm of rows. Nothing
 /// where no such format was measured.
 std::optional<double> getSparseCost(llvm::StringRef level, llvm::StringRef format, LayerShape shape, int64_t rows);
+
+/// Whether costs on the chip, sm_80 for instance, can be estimated.
+bool isCostChip(llvm::StringRef name);
+
+/// Bytes of a weight with its zeros and without.
+struct LayerBytes {
+  int64_t dense, sparse;
+};
+
+/// The same share on a GPU. Nobody has measured it: it is what bytes and operations take at the rates of data sheets, with activations
+/// of f32, whichever takes longer, and at least what a launch takes. Dense products are taken to be as fast as the chip's matrix
+/// units are, whoever multiplies, so that the share is rather too large than too small. Nothing for an unknown format.
+std::optional<double> estimateSparseCost(llvm::StringRef chip, llvm::StringRef format, LayerShape shape, int64_t rows,
+                                         LayerBytes bytes);
 
 } // namespace hone
 

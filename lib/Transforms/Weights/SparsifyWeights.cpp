@@ -25,6 +25,7 @@ using namespace mlir;
 namespace hone {
 
 static constexpr int64_t kKept = 2, kInputs = 4; // what kernels read
+static constexpr int64_t kCudaInputs = 32;       // that rows are multiples of, for kernels of CUDA
 
 /// What the elements of `type` are, for `#hone.nm`.
 static Attribute getElements(RankedTensorType type) {
@@ -108,6 +109,7 @@ struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
 private:
   std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts);
   Verdict judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const;
+  std::optional<double> getCost(RankedTensorType type, const LayerProduct &product, StringRef format) const;
 
   bool isReadable = true; // every weight that was looked at
 };
@@ -125,7 +127,7 @@ static LayerProduct getProduct(RankedTensorType type, ArrayRef<GetParamOp> reads
 }
 
 LogicalResult SparsifyWeights::initialize(MLIRContext *context) {
-  if (!level.empty() && !llvm::is_contained(getCostLevels(), level.getValue()))
+  if (!level.empty() && !llvm::is_contained(getCostLevels(), level.getValue()) && !isCostChip(level))
     return emitError(UnknownLoc::get(context))
            << "unsupported level '" << level
            << "' to choose kernels for; supported: " << llvm::join(getCostLevels(), ", ");
@@ -140,6 +142,15 @@ static SmallVector<int64_t> getUsualRows(ModuleOp module) {
   return {hasState ? 1 : 512};
 }
 
+std::optional<double> SparsifyWeights::getCost(RankedTensorType type, const LayerProduct &product,
+                                               StringRef format) const {
+  if (!isCostChip(level))
+    return getSparseCost(level, format, product.shape, product.rows);
+  auto kept = type.cloneWithEncoding(NmAttr::get(kKept, kInputs, getElements(type)));
+  LayerBytes bytes = {getStorageBytes(type).value_or(0), getStorageBytes(kept).value_or(0)};
+  return estimateSparseCost(level, format, product.shape, product.rows, bytes);
+}
+
 /// Several numbers of rows count alike: the mean of their ratios is the geometric one.
 Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const {
   if (level.empty())
@@ -149,19 +160,19 @@ Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayR
   std::string format = panels.getKernelSuffix(), list;
   double sum = 0;
   for (int64_t count : counts) {
-    LayerProduct product = getProduct(type, reads, count);
-    std::optional<double> cost = getSparseCost(level, format, product.shape, product.rows);
+    std::optional<double> cost = getCost(type, getProduct(type, reads, count), format);
     if (!cost)
       return {true, ""};
     sum += std::log(*cost);
     list += (list.empty() ? "" : ", ") + std::to_string(count);
   }
   double mean = std::exp(sum / static_cast<double>(counts.size()));
-  return {mean < 1,
-          llvm::formatv("hone.sparse_linear.{0} takes {1:F2} times what hone.packed_linear.{0} takes, for rows: "
-                        "{2} ({3})",
-                        format, mean, list, level.getValue())
-              .str()};
+  const char *text =
+      isCostChip(level)
+          ? "by bytes and operations the product takes {1:F2} times what it takes with zeros, for rows: {2} ({3})"
+          : "hone.sparse_linear.{0} takes {1:F2} times what hone.packed_linear.{0} takes, "
+            "for rows: {2} ({3})";
+  return {mean < 1, llvm::formatv(text, format, mean, list, level.getValue()).str()};
 }
 
 static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
@@ -177,6 +188,10 @@ static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
 std::string SparsifyWeights::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) {
   if (std::string found = hone::getObstacle(param, reads); !found.empty())
     return found;
+  if (isCostChip(level) && countExperts(reads) > 0)
+    return "experts have no kernel of CUDA that skips zeros";
+  if (int64_t inputs = param.getTensorType().getDimSize(1); isCostChip(level) && inputs % kCudaInputs != 0)
+    return ("its " + Twine(inputs) + " inputs are no multiple of " + Twine(kCudaInputs)).str();
   FailureOr<std::string> misfit = findMisfit(param);
   isReadable &= succeeded(misfit);
   if (failed(misfit))

@@ -43,6 +43,14 @@ void linearOutliersAffine4(hone_call *, const hone_tensor *operands, const int64
 void linearOutliersAffine3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void linearOutliersAffine2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// cuda.sparse_linear.f32, .f16, .bf16, .affine8, .affine4: the same by two of every four inputs: x[..., K], values and indices of a 2:4
+/// #hone.nm of numbers, bias, factor, residual → y[..., N]; of levels with scales, zeros or absent behind indices. K is a multiple of 32.
+void sparseLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearAffine8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseLinearAffine4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// cuda.expert_groups: ids[..., T] i32 or i64 → groups[E + 1 + rows · T] i32, dense; ints {E}, at most 8192. Choice t of row r is pair
 /// r · T + t. groups[e] is how many pairs chose an expert before e, and the pairs follow from groups[E + 1] on, by expert and in their
 /// order. Pairs with an id outside of [0, E) are left out.
@@ -102,6 +110,12 @@ void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, c
 /// cuda.layer_norm.f32: x[..., N], weight[N] or absent, bias[N] or absent → y[..., N]; floats {epsilon}. y may be x.
 /// y = (x - mean) / sqrt(variance + epsilon) · weight + bias (Ba et al., 2016).
 void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// cuda.add_rms_norm.f32: x[..., N], r[..., N], weight[N] or absent → sum[..., N], y[..., N]; ints and floats of cuda.rms_norm.f32.
+/// cuda.add_layer_norm.f32: x[..., N], r[..., N], weight[N] or absent, bias[N] or absent → sum[..., N], y[..., N]; floats {epsilon}.
+/// sum = x + r, which may be x or r, and y is its norm as it was rounded.
+void addRmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void addLayerNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// cuda.softmax.f32: x[..., N] → y[..., N], over the last axis. y may be x. A row of -inf alone gives NaN, as the formula
 /// does.

@@ -12,6 +12,9 @@ hone.param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, acti
 hone.param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>> = #hone.converted<tensor<16x40xf32> = dense<0.5> : tensor<16x40xf32>>
 hone.param @outliers : tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @kept : tensor<16x64xf32, #hone.nm<2:4, of = bf16>> = #hone.converted<tensor<16x64xf32> = dense<0.0> : tensor<16x64xf32>>
+hone.param @kept4 : tensor<16x64xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>> = #hone.converted<tensor<16x64xf32> = dense<0.0> : tensor<16x64xf32>>
+hone.param @kept40 : tensor<16x40xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<16x40xf32> = dense<0.0> : tensor<16x40xf32>>
 hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 768, 192>
 
 // A constant of different elements is a parameter.
@@ -55,6 +58,22 @@ func.func @narrow_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16
   %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
   %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>>) -> tensor<?x16xf32>
   return %y, %z : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
+// Two of every four inputs and where they are; rows of 40 inputs are no whole words of that.
+// CHECK-LABEL: @kept_inputs
+// CHECK: hrt.kernel "cuda.sparse_linear.bf16" %{{.*}} ints [0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x32xbf16>, tensor<16x8xi8>, tensor<f32>,
+// CHECK: hrt.kernel "cuda.sparse_linear.affine4" %{{.*}} ints [0, 64, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x16xi8>, tensor<16x8xi8>, tensor<16x1xf32>, tensor<f32>,
+// CHECK-NOT: hrt.kernel
+// CHECK: return
+func.func @kept_inputs(%x: tensor<?x64xf32>, %n: tensor<?x40xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @kept : tensor<16x64xf32, #hone.nm<2:4, of = bf16>>
+  %v = hone.get_param @kept4 : tensor<16x64xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>>
+  %u = hone.get_param @kept40 : tensor<16x40xf32, #hone.nm<2:4, of = f32>>
+  %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.nm<2:4, of = bf16>>) -> tensor<?x16xf32>
+  %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>>) -> tensor<?x16xf32>
+  %a = hone.linear %n, %u : (tensor<?x40xf32>, tensor<16x40xf32, #hone.nm<2:4, of = f32>>) -> tensor<?x16xf32>
+  return %y, %z, %a : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x16xf32>
 }
 
 // Rows of 15 bytes are no whole words.

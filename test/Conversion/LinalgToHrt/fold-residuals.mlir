@@ -136,3 +136,50 @@ func.func @refused(%call: !hrt.call, %x: tensor<?x16xf32>, %w: tensor<2x16x16x1x
   } -> tensor<?x16xf32>
   return %twice, %broadcast, %second, %fourth : tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x16xf32>
 }
+
+// What no layer adds, the norm on a GPU does, and writes the sum for those that read it later.
+// CHECK-LABEL: func.func @normed(
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<?x32xf32>, %[[B:[a-z0-9]*]]: tensor<?x32xf32>
+// CHECK-NOT: linalg.generic
+// CHECK: %[[Y:.*]]:2 = hrt.kernel "cuda.add_rms_norm.f32" %{{.*}} ints [1] floats [1.000000e-05] ins(%[[A]], %[[B]], %{{.*}} : {{.*}}) outs(%{{.*}}, %{{.*}} : {{.*}}) -> tensor<?x32xf32>, tensor<?x32xf32>
+// CHECK: %[[Z:.*]] = math.absf %[[Y]]#0
+// CHECK: return %[[Y]]#1, %[[Z]]
+func.func @normed(%call: !hrt.call, %a: tensor<?x32xf32>, %b: tensor<?x32xf32>, %w: tensor<32xf32>,
+                  %init: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %c = arith.addf %p, %q : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %y = hrt.kernel "cuda.rms_norm.f32" %call ints [1] floats [1.0e-5] ins(%s, %w : tensor<?x32xf32>, tensor<32xf32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %z = math.absf %s : tensor<?x32xf32>
+  return %y, %z : tensor<?x32xf32>, tensor<?x32xf32>
+}
+
+// Not where the sum is read before the norm, nor by the norms of the CPU.
+// CHECK-LABEL: func.func @not_normed(
+// CHECK-COUNT-2: linalg.generic
+// CHECK-NOT: add_
+func.func @not_normed(%call: !hrt.call, %a: tensor<?x32xf32>, %b: tensor<?x32xf32>, %w: tensor<32xf32>,
+                      %init: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %c = arith.addf %p, %q : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %early = math.absf %s : tensor<?x32xf32>
+  %y = hrt.kernel "cuda.rms_norm.f32" %call ints [1] floats [1.0e-5] ins(%s, %w : tensor<?x32xf32>, tensor<32xf32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %t = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%early, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %c = arith.addf %p, %q : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  %z = hrt.kernel "hone.rms_norm.f32" %call ints [0] floats [1.0e-5] ins(%t, %w : tensor<?x32xf32>, tensor<32xf32>)
+      outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  return %y, %z : tensor<?x32xf32>, tensor<?x32xf32>
+}

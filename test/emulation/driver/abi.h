@@ -77,6 +77,27 @@ struct LaunchConfig {
   unsigned numAttributes;
 };
 
+/// CUmemLocation.
+struct MemoryLocation {
+  int type;
+  int id;
+};
+
+/// CUmemAllocationProp.
+struct AllocationProperties {
+  int type;
+  int handleTypes;
+  MemoryLocation location;
+  void *win32;
+  unsigned char flags[8];
+};
+
+/// CUmemAccessDesc.
+struct AccessDescription {
+  MemoryLocation location;
+  int flags;
+};
+
 /// CUDA_KERNEL_NODE_PARAMS of the second version.
 struct KernelNodeParams {
   void *function;

@@ -129,7 +129,8 @@ HONE_DRIVER_API cuPointerGetAttribute(void *data, int attribute, DevicePointer p
   Call call;
   if (!call)
     return call.status;
-  bool onDevice = call.context->memory.find(pointer).has_value();
+  const DeviceMemory &memory = call.context->memory;
+  bool onDevice = memory.find(pointer).has_value() || memory.isMapped(pointer);
   if (!onDevice && !call.driver.isPinned(reinterpret_cast<void *>(pointer)))
     return kInvalidValue;
   if (attribute == kMemoryType)

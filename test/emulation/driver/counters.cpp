@@ -28,7 +28,9 @@ void Counters::write(const std::string &file) const {
       << ",\n  \"graph_instantiations\": " << graphInstantiations << ",\n  \"graph_updates\": " << graphUpdates
       << ",\n  \"synchronisations\": " << synchronisations << ",\n  \"memsets\": " << memsets
       << ",\n  \"allocations\": " << allocations << ",\n  \"pool_allocations\": " << poolAllocations
-      << ",\n  \"copies\": {\n";
+      << ",\n  \"pages\": {\"reservations\": " << pages.reservations << ", \"created\": " << pages.created
+      << ", \"released\": " << pages.released << ", \"mapped\": " << pages.mapped
+      << ", \"unmapped\": " << pages.unmapped << "},\n  \"copies\": {\n";
   copies("to_device", toDevice);
   out << ",\n";
   copies("to_host", toHost);

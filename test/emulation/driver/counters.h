@@ -20,6 +20,14 @@ struct Counters {
     uint64_t count = 0;
     uint64_t bytes = 0;
   };
+  /// Of virtual memory management.
+  struct Pages {
+    uint64_t reservations = 0; // of addresses
+    uint64_t created = 0;
+    uint64_t released = 0;
+    uint64_t mapped = 0;
+    uint64_t unmapped = 0;
+  };
   uint64_t launches = 0; // calls that launch a kernel; not those in graphs
   uint64_t graphLaunches = 0;
   uint64_t graphInstantiations = 0;
@@ -31,6 +39,7 @@ struct Counters {
   Copies toDevice;              // calls; what graphs copy is counted each time
   Copies toHost;
   Copies onDevice;
+  Pages pages;
   std::map<std::string, Kernel> kernels;
 
   /// Of all kernels.

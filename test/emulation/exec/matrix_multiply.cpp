@@ -42,7 +42,7 @@ struct Operands {
 };
 
 // Inst::target holds the shape: registers of A, of B, and of C; Inst::width how the result is written.
-enum : uint8_t { kSaturate = 1, kHalfAccumulator = 2, kHalfResult = 4 };
+enum : uint8_t { kSaturate = 1, kHalfAccumulator = 2, kHalfResult = 4, kOrderedMetadata = 8 };
 
 struct Shape {
   uint32_t a;
@@ -149,15 +149,20 @@ template <class A, class B> void multiply(Warp &warp, const Inst &inst, uint32_t
 ///
 /// A word of metadata has 16 bits for 16 columns of row g and 16 for those of row g + 8: 4 bits for each four columns, the column of
 /// the first number in the lower two. With a depth of 16 the selector names the lane of each four that has the word, with
-/// 32 the pair of lanes, the second of which has columns 16 to 31 (figures "Sparse MMA metadata layout" of the PTX ISA).
-void spread(Tiles<float> &tiles, const uint32_t *metadata, uint32_t depth, uint32_t selector) {
+/// 32 the pair of lanes, the second of which has columns 16 to 31 (figures "Sparse MMA metadata layout" of the PTX ISA). Both numbers at
+/// one column, and where metadata are ordered the second before the first, are undefined there and a fault here.
+void spread(Tiles<float> &tiles, const uint32_t *metadata, uint32_t depth, uint32_t selector, bool ordered) {
   float dense[kRows][kMaxDepth] = {};
   for (uint32_t row = 0; row < kRows; ++row)
-    for (uint32_t stored = 0; stored < depth / 2; ++stored) {
-      uint32_t group = stored / 2;
+    for (uint32_t group = 0; group < depth / 4; ++group) {
       uint32_t lane = row % 8 * 4 + (depth == 16 ? selector : 2 * selector + group / 4);
-      uint32_t bits = metadata[lane] >> (row / 8 * 16 + group % 4 * 4 + stored % 2 * 2) & 3;
-      dense[row][group * 4 + bits] = tiles.a[row][stored];
+      uint32_t bits = metadata[lane] >> (row / 8 * 16 + group % 4 * 4);
+      uint32_t first = bits & 3;
+      uint32_t second = bits >> 2 & 3;
+      if (first == second || (ordered && first > second))
+        throw Fault(Fault::Kind::IllegalInstruction, "metadata that do not name two columns of four");
+      dense[row][group * 4 + first] = tiles.a[row][2 * group];
+      dense[row][group * 4 + second] = tiles.a[row][2 * group + 1];
     }
   std::copy(&dense[0][0], &dense[0][0] + kRows * kMaxDepth, &tiles.a[0][0]);
 }
@@ -172,7 +177,8 @@ template <class T> void multiplySparse(Warp &warp, const Inst &inst, uint32_t ma
   readB<T>(warp, operands.b, shape.b, tiles);
   readC(warp, operands.c, (inst.width & kHalfAccumulator) != 0, tiles);
   uint32_t depth = shape.b * 8;
-  spread(tiles, warp.at<uint32_t>(inst.op[0]), depth, static_cast<uint32_t>(inst.immediate));
+  spread(tiles, warp.at<uint32_t>(inst.op[0]), depth, static_cast<uint32_t>(inst.immediate),
+         (inst.width & kOrderedMetadata) != 0);
   accumulate(tiles, depth, false);
   writeD(warp, operands.d, (inst.width & kHalfResult) != 0, tiles);
 }
@@ -233,7 +239,8 @@ void appendRegisters(Decoder &decoder, Statement &statement, const Operand &oper
 } // namespace
 
 void decodeMultiply(Decoder &decoder, Statement &statement) {
-  bool sparse = statement.takeOneOf({"sp", "sp::ordered_metadata"}) >= 0;
+  int variant = statement.takeOneOf({"sp", "sp::ordered_metadata"});
+  bool sparse = variant >= 0;
   statement.take("sync");
   statement.take("aligned");
   uint32_t depth = takeDepth(statement);
@@ -262,7 +269,8 @@ void decodeMultiply(Decoder &decoder, Statement &statement) {
   appendRegisters(decoder, statement, statement.operands[2], shape.b, false, slots);
   appendRegisters(decoder, statement, statement.operands[3], shape.c, false, slots);
   Inst &inst = decoder.emit(handler);
-  inst.width = static_cast<uint8_t>(how | (c == Type::F16 ? kHalfAccumulator : 0) | (d == Type::F16 ? kHalfResult : 0));
+  inst.width = static_cast<uint8_t>(how | (variant == 1 ? kOrderedMetadata : 0) |
+                                    (c == Type::F16 ? kHalfAccumulator : 0) | (d == Type::F16 ? kHalfResult : 0));
   inst.target = shape.pack();
   inst.list = decoder.list(std::move(slots));
   if (!sparse)

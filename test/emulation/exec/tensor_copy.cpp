@@ -54,7 +54,10 @@ void copyRows(std::byte *shared, uint32_t to, const TensorMap &map, const std::v
   }
 }
 
+/// Maps lie in memory of the device, or are parameters.
 TensorMap readMap(Warp &warp, uint32_t lane, uint64_t address) {
+  if (address - kSharedWindow < kWindowBytes || address - kLocalWindow < kWindowBytes)
+    throw Fault(Fault::Kind::IllegalInstruction, "a tensor map in shared or local memory");
   std::byte bytes[kTensorMapBytes];
   for (uint64_t half = 0; half < kTensorMapBytes; half += kTensorMapAlignment)
     std::memcpy(bytes + half, locate(warp, Space::Generic, lane, address + half, kTensorMapAlignment),

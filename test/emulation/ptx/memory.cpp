@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace hone::emulation {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 constexpr uint64_t kAlignment = 512;
 // Addresses that are not used again at once show uses of memory that was freed.
 constexpr uint64_t kRangesPerLimit = 4;
+// Programs reserve as many addresses as there is memory for each thing that may become so large.
+constexpr uint64_t kReservationsPerLimit = 64;
 constexpr int kFill = 0xff;
 // Runs of more granules are looked up in the list of allocations.
 constexpr uint64_t kFewGranules = 80;
@@ -35,21 +38,26 @@ uint64_t roomFor(uint64_t bytes) { return roundUp(bytes, kAlignment) + kAlignmen
 } // namespace
 
 DeviceMemory::DeviceMemory(uint64_t limit)
-    : total(limit), reserved(roundUp(limit * kRangesPerLimit, uint64_t{1} << 21) + (uint64_t{1} << 21)) {
-  base = reserve(reserved, PROT_NONE);
+    : total(limit), plain(roundUp(limit * kRangesPerLimit, kPage) + kPage),
+      reserved(plain + kReservationsPerLimit * (roundUp(limit, kPage) + kPage)) {
+  // What is mapped begins at a page of the device.
+  range = reserve(reserved + kPage, PROT_NONE);
+  base = roundUp(range, kPage);
   distance = reserve(reserved, PROT_READ | PROT_WRITE) - base;
   valid = reinterpret_cast<uint16_t *>(reserve(reserved / kGranule * sizeof(uint16_t), PROT_READ | PROT_WRITE));
 }
 
 DeviceMemory::~DeviceMemory() {
-  munmap(reinterpret_cast<void *>(base), reserved);
+  for (auto &[handle, piece] : pieces)
+    close(piece.file);
+  munmap(reinterpret_cast<void *>(range), reserved + kPage);
   munmap(reinterpret_cast<void *>(base + distance), reserved);
   munmap(valid, reserved / kGranule * sizeof(uint16_t));
 }
 
 std::optional<uint64_t> DeviceMemory::place(uint64_t bytes) {
   uint64_t room = roomFor(bytes);
-  if (reserved - fresh >= room) {
+  if (plain - fresh >= room) {
     uint64_t at = fresh;
     fresh += room;
     return at;
@@ -60,7 +68,7 @@ std::optional<uint64_t> DeviceMemory::place(uint64_t bytes) {
       return at;
     at = begin + roomFor(size);
   }
-  return reserved - at >= room ? std::optional(at) : std::nullopt;
+  return plain - at >= room ? std::optional(at) : std::nullopt;
 }
 
 std::optional<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
@@ -102,7 +110,7 @@ bool DeviceMemory::holdsMany(uint64_t at, uint64_t bytes) const {
   // Between two allocations there is always a granule that belongs to neither.
   uint64_t first = at / kGranule;
   uint64_t last = (at + bytes - 1) / kGranule;
-  if (last - first < kFewGranules) {
+  if (last - first < kFewGranules || at >= plain) {
     for (uint64_t granule = first; granule < last; ++granule)
       if (valid[granule] != kGranule)
         return false;

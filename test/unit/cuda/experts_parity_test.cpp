@@ -76,7 +76,7 @@ protected:
   }
 
   LinearWeight weightOf(const Case &test, int64_t outputs, int64_t inputs) {
-    return {format(), /*hasOutliers=*/false, test.experts * outputs, inputs, test.levels, Layout::Aligned, random};
+    return {format(), Stored::Whole, test.experts * outputs, inputs, test.levels, Layout::Aligned, random};
   }
 
   Tensor biasOf(const Case &test, int64_t outputs) {

@@ -27,10 +27,10 @@ protected:
   bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
   void check(Case test) {
-    int64_t unit = format() == "affine3"   ? 32
-                   : format() == "affine2" ? 16
-                   : isQuantized()         ? 8
-                                           : 1; // inputs of whole words
+    int64_t unit = stored() == Stored::TwoOfFour || format() == "affine3" ? 32
+                   : format() == "affine2"                                ? 16
+                   : isQuantized()                                        ? 8
+                                                                          : 1; // inputs of whole words
     test.inputs = (test.inputs + unit - 1) / unit * unit;
     std::vector<int64_t> xShape = test.rows, yShape = test.rows;
     xShape.push_back(test.inputs);
@@ -39,8 +39,7 @@ protected:
     x.randomize(random);
     Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape, test.hasFactor),
            residual = optional(test, yShape, test.hasResidual);
-    bool hasOutliers = kernel().find(".outliers.") != std::string::npos;
-    LinearWeight weight(format(), hasOutliers, test.outputs, test.inputs, test.levels, test.weightLayout, random);
+    LinearWeight weight(format(), stored(), test.outputs, test.inputs, test.levels, test.weightLayout, random);
     std::vector<Tensor *> operands = weight.planes();
     operands.insert(operands.begin(), &x);
     std::vector<int64_t> ints = {test.activation};
@@ -96,6 +95,12 @@ protected:
     if (format() == "bf16" || (isQuantized() && isBf16))
       return isBf16 ? 1e-6 + (isQuantized() ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
     return 1e-6 + 3 * kSplit;
+  }
+
+  Stored stored() const {
+    if (kernel().find(".outliers.") != std::string::npos)
+      return Stored::Outliers;
+    return kernel().find(".sparse_linear.") != std::string::npos ? Stored::TwoOfFour : Stored::Whole;
   }
 
   std::string format() const { return kernel().substr(kernel().rfind('.') + 1); }
@@ -175,7 +180,8 @@ TEST_P(LinearParity, ManyRowsInParts) {
     device->takeLaunched();
     check({{40}, 1000, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 2});
     check({{70}, 520, 140, kinds().front(), HONE_BF16});
-    EXPECT_EQ(device->takeLaunched().contains("finish_sums"), multiprocessors > 1);
+    // Blocks of 2:4 weights share no tiles.
+    EXPECT_EQ(device->takeLaunched().contains("finish_sums"), multiprocessors > 1 && stored() != Stored::TwoOfFour);
     device->pretendMultiprocessors(before);
   }
 }
@@ -197,7 +203,8 @@ TEST_P(LinearParity, ManyRowsByLibrary) {
   check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4});
   check({{150}, 77, 17, kinds().back(), HONE_F32});
   check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
-  EXPECT_GE(device->productsOfLibrary() - before, 30);
+  int64_t products = device->productsOfLibrary() - before;
+  EXPECT_TRUE(stored() == Stored::TwoOfFour ? products == 0 : products >= 30) << products;
   device->useLibrary(false);
 }
 
@@ -213,12 +220,53 @@ TEST_P(LinearParity, Empty) {
   check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
 }
 
+/// Layers that are large beside a device of one multiprocessor, as large ones are beside a whole one.
+class LargeLinearParity : public LinearParity {
+protected:
+  void SetUp() override {
+    LinearParity::SetUp();
+    if (device)
+      multiprocessors = device->pretendMultiprocessors(1);
+  }
+  void TearDown() override {
+    if (device)
+      device->pretendMultiprocessors(multiprocessors);
+  }
+
+  void checkOnHopper(const Case &test) {
+    device->takeLaunched();
+    check(test);
+    std::set<std::string> names = device->takeLaunched();
+    EXPECT_EQ(names.contains("hopper_rows_f16") || names.contains("hopper_rows_bf16"), device->limits().chip == 90);
+  }
+
+private:
+  int32_t multiprocessors = 0;
+};
+
+TEST_P(LargeLinearParity, TypesShapesAndEpilogues) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16}) {
+    checkOnHopper({{65}, 72, 20, kinds().back(), type, Layout::Dense, true, 2});
+    checkOnHopper({{2, 33}, 64, 18, kinds().back(), type, Layout::Gaps, true, 4});
+  }
+}
+
+TEST_P(LargeLinearParity, ManyTiles) { checkOnHopper({{130}, 40, 260, kinds().front(), HONE_BF16}); }
+
+/// Stages are used again.
+TEST_P(LargeLinearParity, ManyInputs) { checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32}); }
+
+INSTANTIATE_TEST_SUITE_P(Linear, LargeLinearParity,
+                         testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
+                                         "cuda.linear.affine4"));
 INSTANTIATE_TEST_SUITE_P(Linear, LinearParity,
                          testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
                                          "cuda.linear.affine8", "cuda.linear.affine4", "cuda.linear.affine3",
                                          "cuda.linear.affine2", "cuda.linear.outliers.affine8",
                                          "cuda.linear.outliers.affine4", "cuda.linear.outliers.affine3",
-                                         "cuda.linear.outliers.affine2"));
+                                         "cuda.linear.outliers.affine2", "cuda.sparse_linear.f32",
+                                         "cuda.sparse_linear.f16", "cuda.sparse_linear.bf16",
+                                         "cuda.sparse_linear.affine8", "cuda.sparse_linear.affine4"));
 
 } // namespace
 } // namespace hone::test

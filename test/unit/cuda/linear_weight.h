@@ -20,15 +20,22 @@ struct LevelKind {
   bool isSigned = false;
 };
 
+/// What is stored of a weight: all, all and outliers of levels, or two of every four inputs.
+enum class Stored { Whole, Outliers, TwoOfFour };
+
 class LinearWeight {
 public:
-  /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits; `hasOutliers` of levels. `layout` is that of a weight without
-  /// levels, which has rows of whole 16 bytes where it is Aligned.
-  LinearWeight(const std::string &format, bool hasOutliers, int64_t outputs, int64_t inputs, const LevelKind &kind,
+  /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits. `layout` is that of a whole weight without levels, which has
+  /// rows of whole 16 bytes where it is Aligned.
+  LinearWeight(const std::string &format, Stored stored, int64_t outputs, int64_t inputs, const LevelKind &kind,
                Layout layout, std::mt19937 &random)
-      : weight({0}), outputs(outputs), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
-    if (hasOutliers)
+      : weight({0}), stored(stored), outputs(outputs), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
+    if (stored == Stored::Outliers)
       detach(random);
+    if (stored == Stored::TwoOfFour) {
+      prune(random);
+      layout = Layout::Dense;
+    }
     if (isQuantized(format))
       quantize(format.back() - '0', kind, random);
     else
@@ -40,25 +47,52 @@ public:
 
   /// The planes in the order of the kernels' operands.
   std::vector<Tensor *> planes() {
-    if (weight.dtype != HONE_U8)
-      return {&weight};
-    if (starts.count() == 0)
-      return {&weight, &scales, &zeros};
-    return {&starts, &columns, &elements, &weight, &scales, &zeros};
+    std::vector<Tensor *> result = {&weight};
+    if (isPruned())
+      result.push_back(&places);
+    if (scales.count() > 0 || weight.dtype == HONE_U8)
+      result.insert(result.end(), {&scales, &zeros});
+    if (starts.count() > 0)
+      result.insert(result.begin(), {&starts, &columns, &elements});
+    return result;
   }
 
 private:
+  bool isPruned() const { return stored == Stored::TwoOfFour; }
   double &value(int64_t n, int64_t k) { return values[static_cast<size_t>(n * inputs + k)]; }
 
   void fill(int32_t dtype, Layout layout, std::mt19937 &random) {
-    int64_t unit = layout == Layout::Aligned ? 16 / bytesOf(dtype) : 1;
-    weight = Tensor({outputs, (inputs + unit - 1) / unit * unit}, dtype, layout);
+    int64_t unit = layout == Layout::Aligned ? 16 / bytesOf(dtype) : 1, count = isPruned() ? inputs / 2 : inputs;
+    weight = Tensor({outputs, (count + unit - 1) / unit * unit}, dtype, layout);
     std::normal_distribution<double> normal;
     weight.forEach([&](const std::vector<int64_t> &index) {
-      weight.set(index, index[1] < inputs ? normal(random) : 0);
-      if (index[1] < inputs)
-        value(index[0], index[1]) = weight.at(index);
+      weight.set(index, index[1] < count ? normal(random) : 0);
+      if (index[1] < count)
+        value(index[0], isPruned() ? keptInput(index[0], index[1]) : index[1]) = weight.at(index);
     });
+  }
+
+  /// Two inputs of every four are kept: `places` is the plane of #hone.nm.
+  void prune(std::mt19937 &random) {
+    static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+    isKept.assign(values.size(), false);
+    places = Tensor({outputs, inputs / 8}, HONE_U8);
+    for (size_t i = 0; i < isKept.size() / 8; ++i) {
+      uint8_t byte = 0;
+      for (size_t group = 0; group < 2; ++group) {
+        uint8_t pair = kPairs[random() % 6];
+        isKept[8 * i + 4 * group + (pair & 3)] = isKept[8 * i + 4 * group + (pair >> 2)] = true;
+        byte |= static_cast<uint8_t>(pair << 4 * group);
+      }
+      places.memory[i] = byte;
+    }
+  }
+
+  int64_t keptInput(int64_t n, int64_t place) const {
+    int64_t k = place / 2 * 4;
+    for (int64_t left = place % 2;; ++k)
+      if (isKept[static_cast<size_t>(n * inputs + k)] && left-- == 0)
+        return k;
   }
 
   /// Up to five outliers of each row, as many of all rows of a panel; elements that are not 0 are outliers until `quantize`.
@@ -121,10 +155,18 @@ private:
         auto i = static_cast<size_t>(n * inputs + k);
         int32_t middle = middles[static_cast<size_t>(n * groups + group)];
         levels[i] = values[i] != 0 ? middle : level(random);
-        if (values[i] == 0)
+        if (values[i] == 0 && (!isPruned() || isKept[i]))
           values[i] = scales.at({n, group}) * (levels[i] - middle);
       }
-    weight = planeOf(bits, flip, groups * kind.group > 0 ? groups * kind.group : inputs, inputs, levels);
+    int64_t row = kind.group > 0 ? groups * kind.group : inputs;
+    if (isPruned()) {
+      size_t count = 0;
+      for (size_t i = 0; i < levels.size(); ++i)
+        if (isKept[i])
+          levels[count++] = levels[i];
+      row /= 2;
+    }
+    weight = planeOf(bits, flip, row, isPruned() ? inputs / 2 : inputs, levels);
     if (kind.hasZeros)
       zeros = planeOf(bits, flip, groups, groups, middles);
   }
@@ -145,8 +187,11 @@ private:
 
   Tensor weight, scales = Tensor::absent(), zeros = Tensor::absent();
   Tensor starts = Tensor::absent(), columns = Tensor::absent(), elements = Tensor::absent();
+  Tensor places = Tensor::absent();
+  Stored stored;
   int64_t outputs, inputs;
   std::vector<double> values;
+  std::vector<bool> isKept; // of pruned ones
 };
 
 } // namespace hone::test

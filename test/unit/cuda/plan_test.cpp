@@ -8,7 +8,10 @@
 #include "cuda/kernels/attention/hopper_flash.h"
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
+#include "cuda/kernels/linear/hopper_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
+#include "cuda/kernels/linear/sparse_metadata.h"
+#include "cuda/kernels/linear/sparse_rows.h"
 #include "cuda/kernels/row_view.h"
 #include "parity.h"
 
@@ -207,6 +210,67 @@ TEST(ManyRowsPlanTest, SlabsAreWholeTiles) {
   EXPECT_EQ(outputsOfSlab(300, 0), 300);
 }
 
+TEST(SparseRowsPlanTest, FitsIntoSharedMemory) {
+  for (int32_t tileRows : {64, 128})
+    for (int32_t x : {1, 2})
+      for (int32_t weight : {1, 2})
+        EXPECT_LE(sparseSharedBytes(tileRows, x, weight), 99 * 1024);
+  EXPECT_LE(2 * (sparseSharedBytes(128, 1, 1) + 1024), 164 * 1024) << "two blocks a multiprocessor of sm_80";
+}
+
+/// The places that two of four inputs may have, as 4 bits each.
+constexpr uint32_t kPlaces[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+
+/// Lane 4 g + t of the two that are named has, for columns 16 t … of outputs g and g + 8, 16 bits each (PTX ISA, figures of the
+/// metadata of mma.sp.m16n8k32).
+TEST(SparseMetadataTest, LanesHaveHalvesOfTwoOutputs) {
+  std::mt19937 random(3);
+  uint32_t words[16] = {};
+  for (uint32_t &word : words)
+    for (int group = 0; group < 8; ++group)
+      word = word << 4 | kPlaces[random() % 6];
+  for (int32_t lane = 0; lane < 32; ++lane) {
+    int32_t g = lane / 4, t = lane % 2;
+    uint32_t metadata = metadataOf(words[g], words[g + 8], lane);
+    for (int32_t row = 0; row < 2; ++row)
+      for (int32_t group = 0; group < 4; ++group)
+        EXPECT_EQ(metadata >> (16 * row + 4 * group) & 15, words[g + 8 * row] >> (16 * t + 4 * group) & 15);
+  }
+}
+
+/// What __byte_perm gives: bytes of `a` are numbers 0 to 3, and of `b` 4 to 7.
+uint32_t permuted(uint32_t a, uint32_t b, uint32_t select) {
+  uint64_t bytes = uint64_t{b} << 32 | a;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i)
+    result |= static_cast<uint32_t>(bytes >> 8 * (select >> 4 * i & 7) & 255) << 8 * i;
+  return result;
+}
+
+TEST(SparseMetadataTest, KeptNumbersComeToTheirInputs) {
+  for (uint32_t places : kPlaces)
+    for (uint32_t others : kPlaces) {
+      uint32_t both = places | others << 4, first = places & 3, second = places >> 2, kept = 0x22221111;
+      uint32_t select = selectHalves(both), pairs[] = {permuted(kept, 0, select), permuted(kept, 0, select >> 16)};
+      for (uint32_t input = 0; input < 4; ++input) {
+        EXPECT_EQ(pairs[input / 2] >> 16 * (input % 2) & 0xffff, input == first    ? 0x1111u
+                                                                 : input == second ? 0x2222u
+                                                                                   : 0u);
+        EXPECT_EQ(permuted(0x44332211, 99, selectBytes(both, 0)) >> 8 * input & 255, input == first    ? 0x11u
+                                                                                     : input == second ? 0x22u
+                                                                                                       : 99u);
+        EXPECT_EQ(permuted(0x44332211, 99, selectBytes(both, 2)) >> 8 * input & 255, input == first    ? 0x33u
+                                                                                     : input == second ? 0x44u
+                                                                                                       : 99u);
+      }
+      uint32_t nibbles = placeNibbles(0xffff4321, both, 7);
+      for (uint32_t input = 0; input < 8; ++input) {
+        uint32_t pair = both >> input / 4 * 4 & 15, level = 1 + input / 4 * 2;
+        EXPECT_EQ(nibbles >> 4 * input & 15, input % 4 == (pair & 3) ? level : input % 4 == pair >> 2 ? level + 1 : 7u);
+      }
+    }
+}
+
 TEST(AttentionPlanTest, VisibleKeysAreThoseOfThePredicate) {
   for (int64_t keys : {1, 7, 12})
     for (bool causal : {false, true})
@@ -290,6 +354,27 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
         EXPECT_EQ(needsMask(tile, begin, end),
                   int64_t{tile} * kHopperKeys < begin || int64_t{tile + 1} * kHopperKeys > end);
     }
+}
+
+/// Each plane's inputs come once for every product that it is in, and shared memory suffices.
+TEST(HopperRowsPlanTest, StepsAreAllProducts) {
+  EXPECT_LE(kHopperRowsBytes, 227 * 1024);
+  for (int64_t depth : {8, 64, 72, 4096})
+    for (int32_t products : {1, 2, 3}) {
+      std::set<std::tuple<int32_t, int32_t, int32_t>> steps;
+      for (int32_t i = 0; i < hopperSteps(depth, products); ++i) {
+        HopperStep step = hopperStep(i, depth);
+        EXPECT_TRUE(step.input % kHopperDepth == 0 && step.input < depth && step.xPlane + step.weightPlane < 2);
+        EXPECT_TRUE(steps.insert({step.input, step.xPlane, step.weightPlane}).second);
+      }
+      EXPECT_EQ(static_cast<int64_t>(steps.size()), divideUp(depth, kHopperDepth) * products);
+    }
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < kHopperTileRows; ++row)
+    for (int32_t output = 0; output < kHopperTileOutputs; ++output)
+      places.insert(hopperSumPlace(row, output));
+  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperTileRows * kHopperTileOutputs);
+  EXPECT_EQ(*places.rbegin(), kHopperTileRows * kHopperTileOutputs - 1);
 }
 
 TEST(AttentionPlanTest, FlashFits) {

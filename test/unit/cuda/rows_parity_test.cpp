@@ -82,6 +82,43 @@ TEST_P(NormParity, FollowsItsFormula) {
       });
 }
 
+class AddNormParity : public RowsParity {};
+
+/// The sum is rounded to its type, and the norm is that of what it was rounded to.
+TEST_P(AddNormParity, FollowsItsFormula) {
+  bool isRms = kernel() == "cuda.add_rms_norm.f32";
+  for (bool hasWeight : {true, false})
+    forEachCase([&](const std::vector<int64_t> &shape, int32_t type, Layout layout) {
+      Tensor x(shape, type, layout), r(shape, type), sum(shape, type, layout), y(shape, type, layout);
+      x.randomize(random, 3), r.randomize(random, 3);
+      Tensor weight = vectorOf(x, hasWeight), bias = vectorOf(x, hasWeight && !isRms);
+      if (isRms)
+        run({&x, &r, &weight, &sum, &y}, 2, {0}, {1e-5});
+      else
+        run({&x, &r, &weight, &bias, &sum, &y}, 2, {}, {1e-5});
+      sum.forEach([&](const std::vector<int64_t> &index) {
+        double expected = x.at(index) + r.at(index);
+        EXPECT_NEAR(sum.at(index), expected, roundingOf(type) * std::abs(expected));
+      });
+      compare(sum, y, [&](const Row &row) {
+        double mean = 0, squares = 0;
+        for (double v : row)
+          mean += isRms ? 0 : v / static_cast<double>(row.size());
+        for (double v : row)
+          squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
+        Row result;
+        for (size_t i = 0; i < row.size(); ++i) {
+          double w = hasWeight ? weight.at({static_cast<int64_t>(i)}) : 1;
+          double b = hasWeight && !isRms ? bias.at({static_cast<int64_t>(i)}) : 0;
+          result.push_back((row[i] - mean) / std::sqrt(squares + 1e-5) * w + b);
+        }
+        return result;
+      });
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(AddNorm, AddNormParity, testing::Values("cuda.add_rms_norm.f32", "cuda.add_layer_norm.f32"));
+
 INSTANTIATE_TEST_SUITE_P(Norm, NormParity, testing::Values("cuda.rms_norm.f32", "cuda.layer_norm.f32"));
 
 class SoftmaxParity : public RowsParity {};

@@ -277,6 +277,24 @@ TEST_P(SparseMultiply, TakesTwoOfFour) {
 INSTANTIATE_TEST_SUITE_P(Depths, SparseMultiply,
                          testing::Values(std::tuple(16, 0), std::tuple(16, 3), std::tuple(32, 0), std::tuple(32, 1)));
 
+/// Two numbers at one column are undefined, and so are numbers out of order where metadata are said to be ordered.
+TEST(SparseMultiply, RefusesMetadataThatNameNoTwoColumns) {
+  for (auto [variant, places, status] :
+       {std::tuple("sp", 0x44444444u, 0), std::tuple("sp", 0x11111111u, 0), std::tuple("sp", 0x44440444u, 715),
+        std::tuple("sp::ordered_metadata", 0x44444444u, 0), std::tuple("sp::ordered_metadata", 0x11111111u, 715)}) {
+    Device device;
+    std::string instruction = std::string("mma.") + variant + ".sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " +
+                              registers("%d", 4) + ", " + registers("%a", 2) + ", " + registers("%b", 2) + ", " +
+                              registers("%c", 4) + ", %e0, 0";
+    ASSERT_EQ(device.loadText(kernelOf(instruction, 2, 2, 4, 4)), 0);
+    DevicePointer zeros = device.upload(Words(4 * kLanes));
+    ASSERT_EQ(device.launch("f", {}, zeros, zeros, zeros, device.allocate(4 * kLanes * 4),
+                            device.upload(Words(kLanes, places))),
+              0);
+    EXPECT_EQ(device.synchronize(), status) << variant << " " << places;
+  }
+}
+
 TEST(MatrixLoads, BringRowsToLanes) {
   Device device;
   device.loadFile("matrices.ptx");

@@ -209,5 +209,14 @@ TEST_F(BoxFaults, NoMap) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no tensor map"));
 }
 
+TEST_F(BoxFaults, MapsOfAThread) {
+  std::string text = kernelOf(4);
+  text.insert(text.find("  .reg .b32"), "  .local .align 64 .b8 copy[128];\n");
+  text.insert(text.find("  @%p0 bra wait"), "  mov.b64 %m, copy; cvta.local.u64 %m, %m;\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(text), kIllegalInstruction);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("in shared or local memory"));
+}
+
 } // namespace
 } // namespace hone::test

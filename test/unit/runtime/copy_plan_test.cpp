@@ -11,6 +11,7 @@
 namespace hone::test {
 namespace {
 
+using rt::cuda::CopyMeans;
 using rt::cuda::CopyStep;
 using rt::cuda::planCopy;
 
@@ -72,8 +73,11 @@ TEST(CopyPlans, DoWhatCopiesDo) {
     io::copyElements(from, to);
     std::vector<char> expected = target;
     target = before; // of the same size, so that the view still points into it
-    for (const CopyStep &step : planCopy(from, to))
+    CopyMeans means = round % 2 ? CopyMeans::Any : CopyMeans::Kernels;
+    for (const CopyStep &step : planCopy(from, to, means)) {
+      ASSERT_TRUE(means == CopyMeans::Any || step.width > 0);
       runStep(step);
+    }
     ASSERT_EQ(target, expected) << "round " << round;
   }
 }
@@ -83,17 +87,18 @@ TEST(CopyPlans, TakeTheWidestAccessesAndTheFewestDimensions) {
   // [batch, heads, positions, size]: what a projection leaves, and a slot with room for 16 positions.
   hone_tensor fresh = {memory, HONE_F32, 4, {1, 4, 2, 8}, {64, 8, 32, 1}},
               slot = {memory + 512, HONE_F32, 4, {1, 4, 2, 8}, {512, 128, 8, 1}};
-  std::vector<CopyStep> steps = planCopy(fresh, slot);
+  std::vector<CopyStep> steps = planCopy(fresh, slot, CopyMeans::Any);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].width, 16);
   EXPECT_EQ(steps[0].copy.rank, 3);
   EXPECT_EQ(steps[0].copy.count, 16u);
   fresh.sizes[2] = slot.sizes[2] = 1;
-  EXPECT_EQ(planCopy(fresh, slot)[0].copy.rank, 2);
+  EXPECT_EQ(planCopy(fresh, slot, CopyMeans::Any)[0].copy.rank, 2);
   hone_tensor dense = io::denseView(memory, HONE_F32, std::vector<int64_t>{3, 5});
-  EXPECT_EQ(planCopy(dense, io::denseView(memory + 16, HONE_F32, std::vector<int64_t>{3, 5}))[0].bytes, 60u);
+  EXPECT_EQ(planCopy(dense, io::denseView(memory + 16, HONE_F32, std::vector<int64_t>{3, 5}), CopyMeans::Any)[0].bytes,
+            60u);
   fresh.sizes[2] = slot.sizes[2] = 0;
-  EXPECT_TRUE(planCopy(fresh, slot).empty());
+  EXPECT_TRUE(planCopy(fresh, slot, CopyMeans::Any).empty());
 }
 
 TEST(CopyPlans, DivideWhatIndicesCannotCount) {
@@ -101,7 +106,7 @@ TEST(CopyPlans, DivideWhatIndicesCannotCount) {
   auto *memory = reinterpret_cast<char *>(uintptr_t{1} << 40);
   hone_tensor from = {memory, HONE_U8, 2, {many, 2}, {3, 1}}, to = {memory + 1, HONE_U8, 2, {many, 2}, {5, 1}};
   int64_t total = 0;
-  for (const CopyStep &step : planCopy(from, to)) {
+  for (const CopyStep &step : planCopy(from, to, CopyMeans::Any)) {
     EXPECT_EQ(static_cast<char *>(step.copy.to) - (memory + 1), total / 2 * 5);
     EXPECT_EQ(static_cast<const char *>(step.copy.from) - memory, total / 2 * 3);
     total += step.copy.count;

@@ -45,6 +45,26 @@ inline void useEmulatedDriver() {
   ASSERT_NE(dlopen(HONE_TEST_EMULATED_DRIVER, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
 }
 
+/// What a statement says of an emulated GPU that a variable changes. The driver looks at its variables once, so that each of them needs
+/// a process of its own.
+class EmulatedVariables : public testing::Test {
+protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  static void expect(const char *variable, const std::string &value, const std::function<std::string()> &messageOf,
+                     const std::string &message) {
+    const char *current = std::getenv(variable);
+    std::optional<std::string> before = current ? std::optional<std::string>(current) : std::nullopt;
+    setenv(variable, value.c_str(), 1);
+    EXPECT_EXIT(std::exit((std::fputs(messageOf().c_str(), stderr), 0)), testing::ExitedWithCode(0),
+                testing::HasSubstr(message));
+    if (before)
+      setenv(variable, before->c_str(), 1);
+    else
+      unsetenv(variable);
+  }
+};
+
 /// What program/device_program.c offers.
 inline io::Manifest deviceManifest(io::Manifest manifest = toyManifest()) {
   manifest.target = "cuda";

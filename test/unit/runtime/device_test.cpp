@@ -155,7 +155,7 @@ TEST_F(Devices, ContextIsCopiedWhenItIsSet) {
 TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {
   auto module = load();
   auto session = *Session::create(module), other = *Session::create(module);
-  for (int64_t step = 0; step < 100; ++step) { // beyond the first room for state, so that it moves
+  for (int64_t step = 0; step < 100; ++step) { // as text is written
     Array token = makeArray<int64_t>(HONE_I64, {1, 1}, {step % 8});
     NamedTensor inputs[] = {{"tokens", token.view()}};
     auto logits = session->forward(inputs);

@@ -20,20 +20,8 @@ TEST(Drivers, ThatAreMissingAreNamed) {
   EXPECT_THAT(messageOf(rt::cuda::Driver::open("libc.so.6")), HasSubstr("libc.so.6 has no function cuInit"));
 }
 
-/// What the statement says of an emulated GPU that a variable changes. The driver looks at its variables once, so that each of them
-/// needs a process of its own.
-class EmulatedDrivers : public testing::Test {
+class EmulatedDrivers : public EmulatedVariables {
 protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-
-  static void expect(const char *variable, const char *value, const std::function<std::string()> &messageOf,
-                     const std::string &message) {
-    setenv(variable, value, 1);
-    EXPECT_EXIT(std::exit((std::fputs(messageOf().c_str(), stderr), 0)), testing::ExitedWithCode(0),
-                HasSubstr(message));
-    unsetenv(variable);
-  }
-
   static std::string open() { return messageOf(rt::cuda::Driver::open(HONE_TEST_EMULATED_DRIVER)); }
 };
 

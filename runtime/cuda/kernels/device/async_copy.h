@@ -19,6 +19,11 @@ __device__ inline void copyAsync(uint32_t to, const void *from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
 }
 
+/// 4 bytes.
+__device__ inline void copyWordAsync(uint32_t to, const void *from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+
 /// Ends a group of copies.
 __device__ inline void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 

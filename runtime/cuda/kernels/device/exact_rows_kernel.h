@@ -17,12 +17,13 @@ namespace hone::cuda {
 template <bool IsHalf> struct ExactWeight {
   uint4 words;
 
-  __device__ void read(const char *output, int64_t k) {
+  __device__ void read(const LinearArguments &args, int32_t output, int64_t k) {
+    const char *row = args.weight + output * args.weightStride;
     if constexpr (IsHalf) {
-      uint2 v = loadOnce8(output + 2 * k);
+      uint2 v = loadOnce8(row + 2 * k);
       words.x = v.x, words.y = v.y;
     } else {
-      words = loadOnce(output + 4 * k);
+      words = loadOnce(row + 4 * k);
     }
   }
   __device__ float at(int i) const {
@@ -35,8 +36,28 @@ template <bool IsHalf> struct ExactWeight {
   }
 };
 
+/// Two of four inputs, and 4 bits that say which (linear/sparse_metadata.h).
+template <bool IsHalf> struct KeptExactWeight {
+  uint2 words;
+  uint32_t places;
+
+  __device__ void read(const LinearArguments &args, int32_t output, int64_t k) {
+    const char *row = args.weight + output * args.weightStride;
+    if constexpr (IsHalf)
+      words.x = *reinterpret_cast<const uint32_t *>(row + k);
+    else
+      words = loadOnce8(row + 2 * k);
+    places = args.indices[output * args.indexStride + k / 8] >> k % 8;
+  }
+  __device__ float at(int i) const {
+    float first = IsHalf ? fromF16(static_cast<uint16_t>(words.x & 0xffff)) : __uint_as_float(words.x);
+    float second = IsHalf ? fromF16(static_cast<uint16_t>(words.x >> 16)) : __uint_as_float(words.y);
+    return (places & 3) == i ? first : (places >> 2 & 3) == i ? second : 0;
+  }
+};
+
 /// `Layer` and `rowTile` as those of FewRows.
-template <bool IsHalf, int Rows, class Layer = LinearArguments> class ExactRows {
+template <class Weight, int Rows, class Layer = LinearArguments> class ExactRows {
 public:
   __device__ ExactRows(const Layer &args, int64_t rowTile)
       : args(args), lane(threadIdx.x % 32), slice(threadIdx.x / 32 % args.slices),
@@ -44,12 +65,12 @@ public:
         firstOutput(int64_t{kExactOutputs} * groups * blockIdx.x), firstRow(Rows * rowTile) {
     for (int i = 0; i < kExactOutputs; ++i) {
       int64_t output = firstOutput + kExactOutputs * group + i;
-      weights[i] = args.weight + (output < args.outputs ? output : args.outputs - 1) * args.weightStride;
+      outputs[i] = static_cast<int32_t>(output < args.outputs ? output : args.outputs - 1);
     }
   }
 
   __device__ void run(float *shared) {
-    ExactWeight<IsHalf> ring[kDepth][kExactOutputs];
+    Weight ring[kDepth][kExactOutputs];
     int64_t k = kExactInputs * slice + 4 * lane, step = int64_t{kExactInputs} * args.slices;
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
@@ -68,15 +89,15 @@ public:
 private:
   static constexpr int kDepth = Rows == 16 ? 2 : 4;
 
-  __device__ void readWeights(ExactWeight<IsHalf> (&to)[kExactOutputs], int64_t k) {
+  __device__ void readWeights(Weight (&to)[kExactOutputs], int64_t k) {
     if (k >= args.inputs)
       return;
 #pragma unroll
     for (int i = 0; i < kExactOutputs; ++i)
-      to[i].read(weights[i], k);
+      to[i].read(args, outputs[i], k);
   }
 
-  __device__ void multiply(const ExactWeight<IsHalf> (&weight)[kExactOutputs], int64_t k) {
+  __device__ void multiply(const Weight (&weight)[kExactOutputs], int64_t k) {
     if (k >= args.inputs)
       return;
 #pragma unroll
@@ -112,7 +133,7 @@ private:
   const Layer &args;
   const int lane, slice, group, groups;
   const int64_t firstOutput, firstRow;
-  const char *weights[kExactOutputs];
+  int32_t outputs[kExactOutputs];
   float sums[kExactOutputs][Rows] = {};
 };
 

@@ -80,7 +80,7 @@ private:
       return;
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i)
-      tiles[i / 2].rows[i % 2].read(args, args.weight + outputs[i] * args.weightStride, chunk, t);
+      tiles[i / 2].rows[i % 2].read(args, outputs[i], chunk, t);
   }
 
   __device__ void readX(int32_t chunk, int part) {
@@ -151,7 +151,9 @@ private:
   /// sums[slice][row of x][output], as finishRows reads them.
   __device__ float *ownSums(float *shared) const { return shared + warp * 8 * ColumnTiles * 16 * RowTiles; }
 
-  __device__ bool hasOutliers() const { return Layer::kMayHaveOutliers && args.outliers.starts; }
+  __device__ bool hasOutliers() const {
+    return Layer::kMayHaveOutliers && Weight::kMayHaveOutliers && args.outliers.starts;
+  }
 
   /// Products with outliers, while the first weights are on their way: warps take turns at the slots of the block's panels, and half
   /// a warp has one. Leaves sums where leaveSums adds to them.
@@ -187,7 +189,8 @@ private:
     for (int row = 0; row < 8 * ColumnTiles; ++row)
       if (firstRow + row < args.rows)
         products[row] =
-            fmaf(element, loadNumber(args.x.data, args.x.offset(firstRow + row) + column, kType), products[row]);
+            fmaf(element, loadNumber(args.x.data, args.x.offset(args.inputRow(firstRow + row)) + column, kType),
+                 products[row]);
   }
 
   __device__ void leaveSums(float *shared) {

@@ -12,8 +12,8 @@
 
 namespace hone::cuda {
 
-/// Applies bias, activation, factor and residual to a sum and stores the number; `row` is that of y.
-__device__ inline void finishNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
+/// A sum with bias, activation, factor and residual; `row` is that of y.
+__device__ inline float finishedNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
   if (args.bias.data)
     sum += loadNumber(args.bias.data, output * args.bias.inner, args.bias.dtype);
   float value = activate(sum, args.activation);
@@ -22,7 +22,13 @@ __device__ inline void finishNumber(const LinearArguments &args, float sum, int6
   if (args.residual.data)
     value +=
         loadNumber(args.residual.data, args.residual.offset(row) + output * args.residual.inner, args.residual.dtype);
-  storeNumber(args.y.data, args.y.offset(row) + output * args.y.inner, args.y.dtype, value);
+  return value;
+}
+
+/// Stores it.
+__device__ inline void finishNumber(const LinearArguments &args, float sum, int64_t row, int64_t output) {
+  storeNumber(args.y.data, args.y.offset(row) + output * args.y.inner, args.y.dtype,
+              finishedNumber(args, sum, row, output));
 }
 
 /// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.

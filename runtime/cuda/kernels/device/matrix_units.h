@@ -32,6 +32,25 @@ __device__ inline void multiplyF16(float (&c)[4], const uint32_t (&a)[4], uint32
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// C += A · B with A[16][32], of which a has two of every four inputs as A[16][16] is held, and B[32][8]: b[i] B[8i + 2t, 8i + 2t + 1][g].
+/// Lanes 0 and 1 of each four have the places of what is kept where Selector is 0, and lanes 2 and 3 where it is 1 (linear/sparse_metadata.h;
+/// PTX ISA, section on mma.sp.m16n8k32).
+template <bool IsHalf, int Selector>
+__device__ inline void multiplySparse(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], uint32_t places) {
+  if constexpr (IsHalf)
+    asm("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, %13;"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(places),
+          "n"(Selector));
+  else
+    asm("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, %13;"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(places),
+          "n"(Selector));
+}
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_MATRIX_UNITS_H

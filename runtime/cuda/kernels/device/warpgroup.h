@@ -31,6 +31,7 @@ __device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
       "+f"(d[i + 7])
 #define HONE_SUMS_32(d, i) HONE_SUMS_8(d, i), HONE_SUMS_8(d, i + 8), HONE_SUMS_8(d, i + 16), HONE_SUMS_8(d, i + 24)
 #define HONE_SUMS_64(d) HONE_SUMS_32(d, 0), HONE_SUMS_32(d, 32)
+#define HONE_SUMS_128(d) HONE_SUMS_64(d), HONE_SUMS_32(d, 64), HONE_SUMS_32(d, 96)
 
 #define HONE_NAMES_32                                                                                                  \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "     \
@@ -38,6 +39,12 @@ __device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
 #define HONE_NAMES_64                                                                                                  \
   HONE_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, "    \
                 "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+#define HONE_NAMES_128                                                                                                 \
+  HONE_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, "    \
+                "%83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, "    \
+                "%102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, "     \
+                "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 #define HONE_PRODUCT(columns, type) "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {"
 
@@ -48,6 +55,19 @@ template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], uint6
                "}, %64, %65, adds, 1, 1, 0, 0; }"                                                                      \
                : HONE_SUMS_64(d)                                                                                       \
                : "l"(a), "l"(b), "r"(static_cast<int>(adds)))
+  if constexpr (IsHalf)
+    HONE_SHARED_PRODUCT("f16");
+  else
+    HONE_SHARED_PRODUCT("bf16");
+#undef HONE_SHARED_PRODUCT
+}
+
+/// Begins D += A · B of 256 columns; A and B lie in shared memory, inputs side by side.
+template <bool IsHalf> __device__ inline void beginProduct(float (&d)[128], uint64_t a, uint64_t b) {
+#define HONE_SHARED_PRODUCT(type)                                                                                      \
+  asm volatile(HONE_PRODUCT("256", type) HONE_NAMES_128 "}, %128, %129, 1, 1, 1, 0, 0;"                                \
+               : HONE_SUMS_128(d)                                                                                      \
+               : "l"(a), "l"(b))
   if constexpr (IsHalf)
     HONE_SHARED_PRODUCT("f16");
   else
@@ -80,12 +100,14 @@ template <bool IsHalf> __device__ inline void beginProduct(float (&d)[32], const
 }
 
 /// Uses of these sums that stand before it happen before products that are begun after it.
-template <int Count> __device__ inline void fenceProducts(float (&d)[Count]) {
-  static_assert(Count == 32 || Count == 64);
-  if constexpr (Count == 32)
-    asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_32(d, 0)::"memory");
-  else
-    asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_64(d)::"memory");
+__device__ inline void fenceProducts(float (&d)[32]) {
+  asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_32(d, 0)::"memory");
+}
+__device__ inline void fenceProducts(float (&d)[64]) {
+  asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_64(d)::"memory");
+}
+__device__ inline void fenceProducts(float (&d)[128]) {
+  asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_128(d)::"memory");
 }
 
 /// Numbers of A or sums that products use are in their registers before what stands behind it: before the fence.
@@ -98,17 +120,21 @@ __device__ inline void settle(float (&d)[64]) { asm volatile("" : HONE_SUMS_64(d
 __device__ inline void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 /// Waits until at most `Groups` of the latest groups are under way; these sums are then of those that are not.
-template <int Groups, int Count> __device__ inline void waitForProducts(float (&d)[Count]) {
-  static_assert(Count == 32 || Count == 64);
-  if constexpr (Count == 32)
-    asm volatile("wgmma.wait_group.sync.aligned %32;" : HONE_SUMS_32(d, 0) : "n"(Groups) : "memory");
-  else
-    asm volatile("wgmma.wait_group.sync.aligned %64;" : HONE_SUMS_64(d) : "n"(Groups) : "memory");
+template <int Groups> __device__ inline void waitForProducts(float (&d)[32]) {
+  asm volatile("wgmma.wait_group.sync.aligned %32;" : HONE_SUMS_32(d, 0) : "n"(Groups) : "memory");
+}
+template <int Groups> __device__ inline void waitForProducts(float (&d)[64]) {
+  asm volatile("wgmma.wait_group.sync.aligned %64;" : HONE_SUMS_64(d) : "n"(Groups) : "memory");
+}
+template <int Groups> __device__ inline void waitForProducts(float (&d)[128]) {
+  asm volatile("wgmma.wait_group.sync.aligned %128;" : HONE_SUMS_128(d) : "n"(Groups) : "memory");
 }
 
 #undef HONE_PRODUCT
+#undef HONE_NAMES_128
 #undef HONE_NAMES_64
 #undef HONE_NAMES_32
+#undef HONE_SUMS_128
 #undef HONE_SUMS_64
 #undef HONE_SUMS_32
 #undef HONE_SUMS_8

@@ -42,16 +42,16 @@ enum class PairOrder { Neighbours, Halves };
 template <bool IsHalf> struct PlainWeight {
   static constexpr int kParts = 1;
   static constexpr int kDepth = 4; // chunks that a warp keeps on their way with one tile of outputs
-  static constexpr bool kHasScales = false, kIsHalf = IsHalf;
+  static constexpr bool kHasScales = false, kIsHalf = IsHalf, kMayHaveOutliers = false;
   static constexpr PairOrder kOrder = PairOrder::Neighbours;
 
   uint32_t words[4];
 
   /// Rows of plain weights end where their inputs do, but for what fills 16 bytes up.
-  __device__ void read(const LinearArguments &args, const char *output, int32_t chunk, int lane) {
+  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
     uint4 v = {};
     if (chunk * kPartInputs + lane * 8 < args.inputs)
-      v = loadOnce(output + int64_t{chunk} * 64 + lane * 16);
+      v = loadOnce(args.weight + output * args.weightStride + int64_t{chunk} * 64 + lane * 16);
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
   }
   __device__ void expand(const LinearArguments &, int, int, uint32_t, uint32_t (&pairs)[4]) const {
@@ -75,24 +75,29 @@ struct GroupScale {
 template <int Bits> struct LevelWeight {
   static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1, kParts = 4 / kWords; // words of a part
   static constexpr int kDepth = Bits == 3 ? 6 : Bits == 2 ? 4 : 3;
-  static constexpr bool kHasScales = true, kIsHalf = false;
+  static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
   static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
 
   uint32_t words[4];
 
   /// Rows end where their inputs do, which are a multiple of eight.
-  __device__ void read(const LinearArguments &args, const char *output, int32_t chunk, int lane) {
+  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
+    const char *row = args.weight + output * args.weightStride;
     int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int64_t part = int64_t{chunk} * kParts + i / kWords;
-      const auto *levels = reinterpret_cast<const uint32_t *>(output + part * 4 * Bits);
+      const auto *levels = reinterpret_cast<const uint32_t *>(row + part * 4 * Bits);
       words[i] = part * kPartInputs + 8 * lane < args.inputs ? levels[i % kWords == 0 ? first : last] : 0;
     }
   }
 
   __device__ static GroupScale scaleOf(const LinearArguments &args, int32_t output, int32_t chunk, int part) {
-    int32_t input = (chunk * kParts + part) * kPartInputs, group = input >> args.groupShift;
+    return scaleAt(args, output, (chunk * kParts + part) * kPartInputs);
+  }
+
+  __device__ static GroupScale scaleAt(const LinearArguments &args, int32_t output, int32_t input) {
+    int32_t group = input >> args.groupShift;
     if (input >= args.inputs)
       return {0, 0};
     GroupScale result = {loadNumber(args.scales, int64_t{output} * args.groups + group, args.scaleType),

@@ -25,7 +25,7 @@ ExpertWeight readWeight(Format format, const hone_tensor *planes, int64_t expert
   weight.layer.inputs = inputs;
   weight.bias = rowsOf(planes[planesOf(format)]);
   if (hasLevels(format)) {
-    setLevels(weight.layer, planes, ints);
+    setLevels(weight.layer, planes[0], planes + 1, ints);
     return weight;
   }
   weight.layer.weight = static_cast<const char *>(planes[0].data);

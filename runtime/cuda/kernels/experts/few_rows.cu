@@ -39,7 +39,7 @@ HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine2, LevelWeight<2>, false)
 HONE_FEW_EXPERT_ROWS_TILES(expert_rows_affine2_split, LevelWeight<2>, true)
 
 #define HONE_EXACT_EXPERT_ROWS(name, isHalf, rows)                                                                     \
-  HONE_EXPERT_ROWS(name, rows, ExactRows<isHalf, rows, hone::cuda::ExpertLayer>)
+  HONE_EXPERT_ROWS(name, rows, ExactRows<hone::cuda::ExactWeight<isHalf>, rows, hone::cuda::ExpertLayer>)
 
 HONE_EXACT_EXPERT_ROWS(exact_expert_rows_f32_1, false, 1)
 HONE_EXACT_EXPERT_ROWS(exact_expert_rows_f32_4, false, 4)

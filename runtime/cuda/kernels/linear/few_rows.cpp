@@ -12,8 +12,25 @@
 namespace hone::cuda {
 namespace {
 
+constexpr int32_t kSparseChunkInputs = 64; // of 2:4 weights
+
+/// Those of 2:4 weights, in the order of `matrixFunction`.
+const char *sparseFunction(Format format, bool isSplit, int32_t tiles) {
+  static constexpr const char *names[5][2][3] = {
+      {},
+      {{"sparse_few_rows_f16_1x1", "sparse_few_rows_f16_2x1", "sparse_few_rows_f16_2x2"}},
+      {{"sparse_few_rows_bf16_1x1", "sparse_few_rows_bf16_2x1", "sparse_few_rows_bf16_2x2"},
+       {"sparse_few_rows_bf16_split_1x1", "sparse_few_rows_bf16_split_2x1", "sparse_few_rows_bf16_split_2x2"}},
+      {{"sparse_few_rows_affine8_1x1", "sparse_few_rows_affine8_2x1", "sparse_few_rows_affine8_2x2"},
+       {"sparse_few_rows_affine8_split_1x1", "sparse_few_rows_affine8_split_2x1", "sparse_few_rows_affine8_split_2x2"}},
+      {{"sparse_few_rows_affine4_1x1", "sparse_few_rows_affine4_2x1", "sparse_few_rows_affine4_2x2"},
+       {"sparse_few_rows_affine4_split_1x1", "sparse_few_rows_affine4_split_2x1",
+        "sparse_few_rows_affine4_split_2x2"}}};
+  return names[static_cast<int>(format)][isSplit][tiles];
+}
+
 /// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
-const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
+const char *matrixFunction(Format format, bool isSplit, int32_t tiles) {
   static constexpr const char *names[7][2][3] = {
       {},
       {{"few_rows_f16_1x1", "few_rows_f16_2x1", "few_rows_f16_2x2"}},
@@ -27,7 +44,7 @@ const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan)
        {"few_rows_affine3_split_1x1", "few_rows_affine3_split_2x1", "few_rows_affine3_split_2x2"}},
       {{"few_rows_affine2_1x1", "few_rows_affine2_2x1", "few_rows_affine2_2x2"},
        {"few_rows_affine2_split_1x1", "few_rows_affine2_split_2x1", "few_rows_affine2_split_2x2"}}};
-  return names[static_cast<int>(format)][isSplit][plan.rowTiles + plan.columnTiles - 2];
+  return names[static_cast<int>(format)][isSplit][tiles];
 }
 
 uint32_t matrixFatbin(Format format) {
@@ -36,10 +53,13 @@ uint32_t matrixFatbin(Format format) {
   return format == Format::Affine8 || format == Format::Affine4 ? kFewRowsAffineFatbin : kFewRowsNarrowFatbin;
 }
 
-const char *exactFunction(Format format, const ExactRowsPlan &plan) {
-  static constexpr const char *names[2][3] = {{"exact_rows_f32_1", "exact_rows_f32_4", "exact_rows_f32_16"},
-                                              {"exact_rows_f16_1", "exact_rows_f16_4", "exact_rows_f16_16"}};
-  return names[format == Format::F16][plan.rowsAtOnce == 1 ? 0 : plan.rowsAtOnce == 4 ? 1 : 2];
+const char *exactFunction(Format format, bool isSparse, const ExactRowsPlan &plan) {
+  static constexpr const char *names[4][3] = {
+      {"exact_rows_f32_1", "exact_rows_f32_4", "exact_rows_f32_16"},
+      {"exact_rows_f16_1", "exact_rows_f16_4", "exact_rows_f16_16"},
+      {"sparse_exact_rows_f32_1", "sparse_exact_rows_f32_4", "sparse_exact_rows_f32_16"},
+      {"sparse_exact_rows_f16_1", "sparse_exact_rows_f16_4", "sparse_exact_rows_f16_16"}};
+  return names[2 * isSparse + (format == Format::F16)][plan.rowsAtOnce == 1 ? 0 : plan.rowsAtOnce == 4 ? 1 : 2];
 }
 
 struct Launch {
@@ -55,16 +75,19 @@ LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t wa
 }
 
 Launch planMatrix(Format format, bool isSplit, const LinearArguments &args, int32_t multiprocessors) {
-  FewRowsPlan plan =
-      planFewRows(args.rows, args.outputs, divideUp(args.inputs, chunkInputs(format)), isSplit, multiprocessors);
-  return {{matrixFatbin(format), matrixFunction(format, isSplit, plan)},
+  bool isSparse = args.indices != nullptr;
+  int32_t inputs = isSparse ? kSparseChunkInputs : chunkInputs(format);
+  FewRowsPlan plan = planFewRows(args.rows, args.outputs, divideUp(args.inputs, inputs), isSplit, multiprocessors);
+  int32_t tiles = plan.rowTiles + plan.columnTiles - 2;
+  return {{isSparse ? kFewRowsSparseFatbin : matrixFatbin(format),
+           isSparse ? sparseFunction(format, isSplit, tiles) : matrixFunction(format, isSplit, tiles)},
           shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, fewRowsSharedBytes(plan)),
           plan.slices};
 }
 
 Launch planExact(Format format, const LinearArguments &args, int32_t multiprocessors) {
   ExactRowsPlan plan = planExactRows(args.rows, args.outputs, args.inputs, multiprocessors);
-  return {{kFewRowsExactFatbin, exactFunction(format, plan)},
+  return {{kFewRowsExactFatbin, exactFunction(format, args.indices != nullptr, plan)},
           shapeOf(plan.blocks, args.rows, plan.rowsAtOnce, plan.groups * plan.slices, exactRowsSharedBytes(plan)),
           plan.slices};
 }

@@ -52,24 +52,48 @@ void runPlain(hone_call *call, Format format, const hone_tensor *operands, const
     kernelDevice(call).release(rows.data);
 }
 
-/// `weight`: levels, scales, zeros or absent, and then the rest; `ints`: activation, group and whether levels are signed.
-void runLevels(hone_call *call, Format format, const hone_tensor &x, const hone_tensor *weight,
-               const Outliers &outliers, const int64_t *ints) {
-  LinearArguments args = argumentsOf(x, weight[0], weight + 3, static_cast<int32_t>(ints[0]));
-  setLevels(args, weight, ints + 1);
-  args.outliers = outliers;
+/// Which inputs a 2:4 weight has: the plane of #hone.nm.
+void setPlaces(LinearArguments &args, const hone_tensor &indices) {
+  args.indices = static_cast<const uint8_t *>(indices.data);
+  args.indexStride = indices.strides[0];
+}
+
+void runSparse(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  LinearArguments args = argumentsOf(operands[0], operands[1], operands + 3, static_cast<int32_t>(ints[0]));
+  args.weightStride = operands[1].strides[0] * bytesOf(operands[1].dtype);
+  setPlaces(args, operands[2]);
   run(call, format, args);
 }
 
-Outliers outliersOf(const hone_tensor *planes) {
-  return {static_cast<const int32_t *>(planes[0].data), static_cast<const uint16_t *>(planes[1].data),
-          static_cast<const uint16_t *>(planes[2].data)};
+/// `rest`: scales, zeros or absent, and what all layers have; `ints`: activation, group and whether levels are signed.
+LinearArguments levelsOf(const hone_tensor &x, const hone_tensor &weight, const hone_tensor *rest,
+                         const int64_t *ints) {
+  LinearArguments args = argumentsOf(x, weight, rest + 2, static_cast<int32_t>(ints[0]));
+  setLevels(args, weight, rest, ints + 1);
+  return args;
+}
+
+void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  run(call, format, levelsOf(operands[0], operands[1], operands + 2, ints));
+}
+
+void runSparseLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  LinearArguments args = levelsOf(operands[0], operands[1], operands + 3, ints);
+  setPlaces(args, operands[2]);
+  run(call, format, args);
+}
+
+void runOutliers(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  LinearArguments args = levelsOf(operands[0], operands[4], operands + 5, ints);
+  args.outliers = {static_cast<const int32_t *>(operands[1].data), static_cast<const uint16_t *>(operands[2].data),
+                   static_cast<const uint16_t *>(operands[3].data)};
+  run(call, format, args);
 }
 
 } // namespace
 
-void setLevels(LinearArguments &args, const hone_tensor *planes, const int64_t *ints) {
-  const hone_tensor &weight = planes[0], &scales = planes[1], &zeros = planes[2];
+void setLevels(LinearArguments &args, const hone_tensor &weight, const hone_tensor *rest, const int64_t *ints) {
+  const hone_tensor &scales = rest[0], &zeros = rest[1];
   args.weight = static_cast<const char *>(weight.data);
   args.weightStride = weight.strides[0];
   args.scales = static_cast<const char *>(scales.data);
@@ -91,28 +115,43 @@ void linearBf16(hone_call *call, const hone_tensor *operands, const int64_t *int
   runPlain(call, Format::Bf16, operands, ints);
 }
 void linearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine8, operands[0], operands + 1, {}, ints);
+  runLevels(call, Format::Affine8, operands, ints);
 }
 void linearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine4, operands[0], operands + 1, {}, ints);
+  runLevels(call, Format::Affine4, operands, ints);
 }
 void linearAffine3(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine3, operands[0], operands + 1, {}, ints);
+  runLevels(call, Format::Affine3, operands, ints);
 }
 void linearAffine2(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine2, operands[0], operands + 1, {}, ints);
+  runLevels(call, Format::Affine2, operands, ints);
 }
 void linearOutliersAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine8, operands[0], operands + 4, outliersOf(operands + 1), ints);
+  runOutliers(call, Format::Affine8, operands, ints);
 }
 void linearOutliersAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine4, operands[0], operands + 4, outliersOf(operands + 1), ints);
+  runOutliers(call, Format::Affine4, operands, ints);
 }
 void linearOutliersAffine3(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine3, operands[0], operands + 4, outliersOf(operands + 1), ints);
+  runOutliers(call, Format::Affine3, operands, ints);
 }
 void linearOutliersAffine2(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine2, operands[0], operands + 4, outliersOf(operands + 1), ints);
+  runOutliers(call, Format::Affine2, operands, ints);
+}
+void sparseLinearF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparse(call, Format::F32, operands, ints);
+}
+void sparseLinearF16(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparse(call, Format::F16, operands, ints);
+}
+void sparseLinearBf16(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparse(call, Format::Bf16, operands, ints);
+}
+void sparseLinearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseLevels(call, Format::Affine8, operands, ints);
+}
+void sparseLinearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseLevels(call, Format::Affine4, operands, ints);
 }
 
 } // namespace hone::cuda

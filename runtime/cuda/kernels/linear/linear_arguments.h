@@ -26,10 +26,12 @@ struct LinearArguments {
 
   RowView x, bias, factor, residual, y; // the bias is one row
   const char *weight, *scales;
-  const uint8_t *zeros; // null: the middle level
-  Outliers outliers;    // beside levels
-  int64_t weightStride; // bytes from an output to the next
-  int64_t zeroStride;   // the same of zero points
+  const uint8_t *zeros;   // null: the middle level
+  Outliers outliers;      // beside levels
+  const uint8_t *indices; // null, or which two of every four inputs a 2:4 weight has: #hone.nm
+  int64_t indexStride;    // bytes from an output to the next
+  int64_t weightStride;   // bytes from an output to the next
+  int64_t zeroStride;     // the same of zero points
   int64_t rows, outputs, inputs;
   int32_t scaleType;  // hone_dtype
   int32_t groups;     // scales from an output to the next

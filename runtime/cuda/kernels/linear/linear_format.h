@@ -20,9 +20,9 @@ class KernelDevice;
 /// Layers of up to this many rows read weights once for every 16 rows; those of more multiply tiles, and memory waits for them.
 constexpr int64_t kFewRows = 32;
 
-/// What the layer multiplies with: `planes` are levels, scales and zeros or absent, `ints` the group and whether levels are
+/// What the layer multiplies with: `rest` are scales and zeros or absent, `ints` the group and whether levels are
 /// signed.
-void setLevels(LinearArguments &layer, const hone_tensor *planes, const int64_t *ints);
+void setLevels(LinearArguments &layer, const hone_tensor &weight, const hone_tensor *rest, const int64_t *ints);
 
 /// What x is multiplied as in layers of few rows: f32 where it is split or products are exact, else the type that matrix units
 /// take.

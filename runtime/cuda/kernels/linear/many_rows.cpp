@@ -7,21 +7,27 @@
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
 #include "finish_sums.h"
+#include "hopper_rows.h"
 #include "library_rows.h"
 #include "linear_format.h"
 #include "planes.h"
+#include "sparse_rows.h"
 
 #include <algorithm>
 
 namespace hone::cuda {
 namespace {
 
-const char *functionFor(const Planes &planes, int32_t tileRows) {
+const char *functionFor(const Planes &planes, int32_t tileRows, bool isSparse) {
+  static constexpr const char *sparseNames[4][2] = {{"sparse_rows_f16_64", "sparse_rows_f16_128"},
+                                                    {"sparse_rows_bf16_64", "sparse_rows_bf16_128"},
+                                                    {"sparse_rows_split_64", "sparse_rows_split_128"},
+                                                    {"sparse_rows_double_64", "sparse_rows_double_128"}};
   static constexpr const char *names[4][2] = {{"many_rows_f16_64", "many_rows_f16_128"},
                                               {"many_rows_bf16_64", "many_rows_bf16_128"},
                                               {"many_rows_split_64", "many_rows_split_128"},
                                               {"many_rows_double_64", "many_rows_double_128"}};
-  return names[planes.type == HONE_F16 ? 0 : planes.x + planes.weight - 1][tileRows == 128];
+  return (isSparse ? sparseNames : names)[planes.type == HONE_F16 ? 0 : planes.x + planes.weight - 1][tileRows == 128];
 }
 
 void skipOutputs(RowView &view, int64_t count) {
@@ -39,6 +45,8 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
     layer.zeros += first * layer.zeroStride;
   if (layer.outliers.starts)
     layer.outliers.starts += first / kPanelOutputs; // slabs are whole panels
+  if (layer.indices)
+    layer.indices += first * layer.indexStride;
   skipOutputs(layer.bias, first);
   skipOutputs(layer.factor, first);
   skipOutputs(layer.residual, first);
@@ -46,8 +54,31 @@ LinearArguments slabOf(LinearArguments layer, int64_t first, int64_t count) {
   return layer;
 }
 
+/// The layer whose weight is what is kept of a 2:4 weight.
+LinearArguments keptOf(LinearArguments layer) {
+  if (!layer.indices)
+    return layer;
+  layer.inputs /= 2;
+  layer.groupShift -= layer.groupShift < 31 ? 1 : 0;
+  return layer;
+}
+
+/// By a 2:4 weight.
+void multiplySparse(KernelDevice &device, ManyRowsArguments args, const Planes &planes) {
+  int32_t tileRows = tileRowsOf(args.linear.rows);
+  int64_t blocks = divideUp(args.linear.rows, tileRows) * divideUp(args.linear.outputs, kTileOutputs);
+  void *pointers[] = {&args};
+  device.launch({kSparseRowsFatbin, functionFor(planes, tileRows, /*isSparse=*/true)},
+                {{static_cast<uint32_t>(blocks), 1, 1},
+                 {kManyRowsThreads, 1, 1},
+                 static_cast<uint32_t>(sparseSharedBytes(tileRows, planes.x, planes.weight))},
+                pointers);
+}
+
 void multiply(KernelDevice &device, ManyRowsArguments args, const Planes &planes) {
   const LinearArguments &layer = args.linear;
+  if (fitsHopperRows(device.limits(), layer))
+    return runHopperRows(device, args, planes);
   int32_t tileRows = tileRowsOf(layer.rows);
   int64_t blocks = divideUp(layer.rows, tileRows) * divideUp(layer.outputs, kTileOutputs);
   SplitPlan plan = planSplits(blocks, args.depth, device.limits().multiprocessors);
@@ -56,7 +87,7 @@ void multiply(KernelDevice &device, ManyRowsArguments args, const Planes &planes
   if (plan.splits > 1)
     args.parts = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * plan.splits * sums)));
   void *pointers[] = {&args};
-  device.launch({kManyRowsFatbin, functionFor(planes, tileRows)},
+  device.launch({kManyRowsFatbin, functionFor(planes, tileRows, /*isSparse=*/false)},
                 {{static_cast<uint32_t>(blocks), static_cast<uint32_t>(plan.splits), 1},
                  {kManyRowsThreads, 1, 1},
                  static_cast<uint32_t>(manyRowsSharedBytes(tileRows, planes.x, planes.weight))},
@@ -78,9 +109,11 @@ void runManyRows(KernelDevice &device, Format format, LinearArguments layer) {
   int64_t slab = isExpanded ? outputsOfSlab(layer.outputs, args.depth * 2 * planes.weight) : layer.outputs;
   for (int64_t first = 0; first < layer.outputs; first += slab) {
     args.linear = slabOf(layer, first, std::min(slab, layer.outputs - first));
-    args.weight = isExpanded ? planesOfWeight(device, format, args.linear, planes)
+    args.weight = isExpanded ? planesOfWeight(device, format, keptOf(args.linear), planes)
                              : PlaneView{layer.weight, layer.weightStride, 0};
-    if (!multiplyByLibrary(device, args, planes))
+    if (layer.indices)
+      multiplySparse(device, args, planes);
+    else if (!multiplyByLibrary(device, args, planes))
       multiply(device, args, planes);
     if (isExpanded)
       device.release(const_cast<char *>(args.weight.data));

@@ -38,8 +38,9 @@ template <class Weight> __device__ inline void levelsToPlanes(const PlanesArgume
   Weight weight;
   int part = column / kPartInputs % Weight::kParts, lane = column / 8 % 4;
   auto chunk = static_cast<int32_t>(column / (kPartInputs * Weight::kParts));
-  weight.read(layer, layer.weight + row * layer.weightStride, chunk, lane);
-  GroupScale group = Weight::scaleOf(layer, static_cast<int32_t>(row), chunk, part);
+  auto output = static_cast<int32_t>(row);
+  weight.read(layer, output, chunk, lane);
+  GroupScale group = Weight::scaleAt(layer, output, static_cast<int32_t>(column));
 #pragma unroll
   for (int i = 0; i < Weight::kParts; ++i) {
     if (i != part)

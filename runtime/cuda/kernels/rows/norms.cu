@@ -29,6 +29,17 @@ __device__ inline void writeRow(const RowKernelArguments &args, int64_t from, in
     storeNumber(args.y.data, to + i * args.y.inner, args.y.dtype, function(numberAt(args.x, from, i), i));
 }
 
+/// x where it is a sum: each thread adds up what it reads later.
+__device__ inline void addRows(const RowKernelArguments &args) {
+  if (!args.first.data)
+    return;
+  int64_t first = args.first.offset(blockIdx.x), second = args.second.offset(blockIdx.x);
+  int64_t to = args.x.offset(blockIdx.x);
+  for (int64_t i = threadIdx.x; i < args.x.count; i += blockDim.x)
+    storeNumber(args.x.data, to + i * args.x.inner, args.x.dtype,
+                numberAt(args.first, first, i) + numberAt(args.second, second, i));
+}
+
 __device__ inline float weightAt(const RowKernelArguments &args, int64_t i) {
   if (!args.weight.data)
     return 1;
@@ -43,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(512)
   using namespace hone::cuda;
   __shared__ float shared[16];
   int64_t from = args.x.offset(blockIdx.x), to = args.y.offset(blockIdx.x);
+  addRows(args);
   float squares = sumOf(args.x, from, shared, [](float v) { return v * v; });
   float factor = rsqrtf(squares / static_cast<float>(args.x.count) + args.epsilon);
   writeRow(args, from, to, [&](float v, int64_t i) { return v * factor * weightAt(args, i); });
@@ -54,6 +66,7 @@ extern "C" __global__ void __launch_bounds__(512)
   __shared__ float shared[16];
   int64_t from = args.x.offset(blockIdx.x), to = args.y.offset(blockIdx.x);
   auto count = static_cast<float>(args.x.count);
+  addRows(args);
   float mean = sumOf(args.x, from, shared, [](float v) { return v; }) / count;
   float squares = sumOf(args.x, from, shared, [&](float v) { return (v - mean) * (v - mean); });
   float factor = rsqrtf(squares / count + args.epsilon);

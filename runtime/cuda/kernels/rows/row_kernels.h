@@ -12,6 +12,7 @@ namespace hone::cuda {
 
 struct RowKernelArguments {
   RowView x, y, weight, bias; // weight and bias are one row, or absent
+  RowView first, second;      // of norms, or absent: x is their sum, which is written before it is read
   int64_t rows;
   float epsilon;
   int32_t unitOffset;

@@ -30,7 +30,32 @@ RowKernelArguments argumentsOf(const hone_tensor &x, const hone_tensor &y) {
   return args;
 }
 
+/// The sum of two tensors, and its norm.
+RowKernelArguments argumentsOf(const hone_tensor &first, const hone_tensor &second, const hone_tensor &sum,
+                               const hone_tensor &y) {
+  RowKernelArguments args = argumentsOf(sum, y);
+  args.first = rowsOf(first);
+  args.second = rowsOf(second);
+  return args;
+}
+
 } // namespace
+
+void addRmsNormF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  RowKernelArguments args = argumentsOf(operands[0], operands[1], operands[3], operands[4]);
+  args.weight = rowsOf(operands[2]);
+  args.epsilon = static_cast<float>(floats[0]);
+  args.unitOffset = static_cast<int32_t>(ints[0]);
+  launchRows(call, "rms_norm", args);
+}
+
+void addLayerNormF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *floats) {
+  RowKernelArguments args = argumentsOf(operands[0], operands[1], operands[4], operands[5]);
+  args.weight = rowsOf(operands[2]);
+  args.bias = rowsOf(operands[3]);
+  args.epsilon = static_cast<float>(floats[0]);
+  launchRows(call, "layer_norm", args);
+}
 
 void rmsNormF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
   RowKernelArguments args = argumentsOf(operands[0], operands[2]);

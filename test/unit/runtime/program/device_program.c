@@ -91,8 +91,10 @@ static void runForward(hone_call *call) {
   int64_t *counts = allocate((uint64_t)batch * sizeof(int64_t));
   for (int64_t b = 0; b < batch; ++b)
     counts[b] = statePadding(call, b);
-  void *padding = deviceAlloc(call, (uint64_t)batch * sizeof(int64_t));
-  upload(call, padding, counts, (uint64_t)batch * sizeof(int64_t));
+  void *padding;
+  uint64_t bytes = (uint64_t)batch * sizeof(int64_t);
+  deviceArena(call, 1, &bytes, &padding); // the same in each step, so that a graph can have the copy
+  upload(call, padding, counts, bytes);
   counts[0] = -1; // what was uploaded is what was there
   void *logits = deviceOutput(call, 0, 3, sizes);
   launchFor(

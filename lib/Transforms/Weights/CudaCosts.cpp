@@ -1,0 +1,77 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The estimate of products on GPUs: the longer of reading and multiplying, and at least a launch.
+
+#include "SparseCosts.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace hone {
+namespace {
+
+/// What vendors' data sheets say of the chips' fastest cards: bytes of memory a second, and operations a second by f32 and, with dense
+/// operands of bf16, by matrix units. `warpShare`: how much of the latter instructions of single warps reach, which are all that
+/// kernels for 2:4 weights have. On sm_90 that is 5/8 (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
+/// Architecture via Microbenchmarking", 2024); sm_100 is taken to do as many of them a second as sm_90.
+struct Chip {
+  llvm::StringRef name;
+  double bytes, exact, dense, warpShare;
+};
+constexpr Chip kChips[] = {{"sm_80", 2.0e12, 19.5e12, 312e12, 1},
+                           {"sm_86", 0.7e12, 37e12, 150e12, 1},
+                           {"sm_89", 0.86e12, 90e12, 181e12, 1},
+                           {"sm_90", 3.35e12, 67e12, 989e12, 0.625},
+                           {"sm_100", 8.0e12, 80e12, 2250e12, 0.275}};
+
+constexpr double kLaunchSeconds = 2e-6;           // no kernel takes less
+constexpr int64_t kFewRows = 32, kTileRows = 128; // as in runtime/cuda/kernels
+constexpr double kReads = 2, kPlaneBytes = 2;     // of weights that are expanded: written, and read again
+
+/// Formats whose products with activations of f32 are so many of 16 bits: by few rows, by many, and planes of the weight then.
+struct Products {
+  llvm::StringRef format;
+  double few, many, planes; // few: 0 where products are those of f32
+};
+constexpr Products kProducts[] = {
+    {"f32", 0, 3, 2}, {"f16", 0, 3, 2}, {"bf16", 2, 2, 0}, {"u8", 2, 3, 2}, {"u4", 2, 3, 2}};
+
+/// Seconds for a layer whose weight has `bytes` bytes and `elements` elements that are stored.
+double estimate(const Chip &chip, const Products &products, LayerShape shape, int64_t rows, double bytes,
+                double elements, bool isSparse) {
+  double weight = static_cast<double>(shape.outputs) * static_cast<double>(shape.inputs);
+  double traffic = bytes + 4.0 * static_cast<double>(rows) * static_cast<double>(shape.inputs + shape.outputs);
+  double multiplying = 0;
+  if (rows <= kFewRows) {
+    auto padded = static_cast<double>((rows + 7) / 8 * 8);
+    multiplying = products.few == 0 ? 2 * static_cast<double>(rows) * weight / chip.exact
+                                    : 2 * padded * weight * products.few / (chip.dense * chip.warpShare);
+  } else {
+    auto padded = static_cast<double>((rows + kTileRows - 1) / kTileRows * kTileRows);
+    double rate = isSparse ? 2 * chip.dense * chip.warpShare : chip.dense;
+    multiplying = 2 * padded * weight * products.many / rate;
+    traffic += elements * products.planes * kPlaneBytes * kReads;
+  }
+  return std::max({kLaunchSeconds, traffic / chip.bytes, multiplying});
+}
+
+} // namespace
+
+bool isCostChip(llvm::StringRef name) {
+  return llvm::any_of(kChips, [&](const Chip &chip) { return chip.name == name; });
+}
+
+std::optional<double> estimateSparseCost(llvm::StringRef chip, llvm::StringRef format, LayerShape shape, int64_t rows,
+                                         LayerBytes bytes) {
+  const auto *known = llvm::find_if(kChips, [&](const Chip &one) { return one.name == chip; });
+  const auto *products = llvm::find_if(kProducts, [&](const Products &one) { return one.format == format; });
+  if (known == std::end(kChips) || products == std::end(kProducts))
+    return std::nullopt;
+  double elements = static_cast<double>(shape.outputs) * static_cast<double>(shape.inputs);
+  return estimate(*known, *products, shape, rows, static_cast<double>(bytes.sparse), elements / 2, /*isSparse=*/true) /
+         estimate(*known, *products, shape, rows, static_cast<double>(bytes.dense), elements, /*isSparse=*/false);
+}
+
+} // namespace hone

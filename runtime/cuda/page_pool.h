@@ -1,0 +1,54 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory of a GPU in pages without addresses, which its sessions share.
+
+#ifndef HONE_RUNTIME_CUDA_PAGE_POOL_H
+#define HONE_RUNTIME_CUDA_PAGE_POOL_H
+
+#include "cuda/driver.h"
+
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace hone::rt::cuda {
+
+class Context;
+
+/// Thread-safe. Functions need the context to be current (Context::Scope). Pages that are given back are kept for who asks next.
+class PagePool {
+public:
+  explicit PagePool(Context &context) : context(context) {}
+  PagePool(const PagePool &) = delete;
+  PagePool &operator=(const PagePool &) = delete;
+
+  /// Asks the driver for the size of pages, before all else.
+  absl::Status open(CUdevice device);
+
+  uint64_t pageBytes() const { return bytes; }
+
+  /// So many pages, of what was given back and of new ones; what was in them is undefined. Fails where the GPU has not so much
+  /// memory, `what` it was for in the message, and takes none then.
+  absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> take(uint64_t count, std::string_view what);
+  void give(std::span<const CUmemGenericAllocationHandle> pages);
+
+  /// Leaves the driver all pages that nobody has; false where there are none.
+  bool trim();
+
+  /// Lets the GPU touch pages that were mapped.
+  CUmemAccessDesc access() const { return {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}; }
+
+private:
+  bool release();
+
+  Context &context;
+  CUmemAllocationProp properties = {};
+  size_t bytes = 0;
+  std::mutex mutex;
+  std::vector<CUmemGenericAllocationHandle> unused;
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_PAGE_POOL_H

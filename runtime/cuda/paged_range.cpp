@@ -1,0 +1,133 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Layout of records, and mapping of pages.
+
+#include "cuda/paged_range.h"
+
+#include "hone/io/dtype.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hone::rt::cuda {
+namespace {
+
+using io::cat;
+
+/// What parts of a record are aligned to, in bytes: the widest access of a kernel, and of a copy by descriptors.
+constexpr uint64_t kPartAlignment = 16;
+
+uint64_t divideUp(uint64_t value, uint64_t divisor) { return value / divisor + (value % divisor != 0); }
+
+/// Bytes of one position, or more than any GPU has where that is no number.
+uint64_t positionBytes(const GrowingTensor &tensor) {
+  constexpr uint64_t kTooMuch = uint64_t{1} << 60;
+  std::vector<int64_t> sizes = tensor.sizes;
+  sizes[tensor.axis] = 1;
+  std::optional<int64_t> bytes = io::tensorBytes(tensor.dtype, sizes);
+  return divideUp(std::min(bytes ? static_cast<uint64_t>(*bytes) : kTooMuch, kTooMuch), kPartAlignment) *
+         kPartAlignment;
+}
+
+} // namespace
+
+bool hasSameSizes(const GrowingTensor &a, const GrowingTensor &b) {
+  std::vector<int64_t> sizes = a.sizes;
+  sizes[a.axis] = b.sizes[a.axis];
+  return a.slot == b.slot && sizes == b.sizes;
+}
+
+absl::StatusOr<std::shared_ptr<PagedRange>> PagedRange::create(std::shared_ptr<Context> context,
+                                                               std::span<const GrowingTensor> tensors) {
+  std::shared_ptr<PagedRange> range(new PagedRange(std::move(context)));
+  for (const GrowingTensor &tensor : tensors) {
+    range->parts.emplace(tensor.slot, Part{tensor, range->recordBytes});
+    range->recordBytes = std::min(range->recordBytes + positionBytes(tensor), uint64_t{1} << 60);
+  }
+  range->recordBytes = std::max(range->recordBytes, kPartAlignment); // where sizes are 0
+  HONE_RETURN_IF_ERROR(range->reserve());
+  return range;
+}
+
+absl::Status PagedRange::reserve() {
+  uint64_t page = owner->pages().pageBytes();
+  uint64_t bytes = divideUp(static_cast<uint64_t>(owner->properties().memoryBytes), page) * page;
+  HONE_RETURN_IF_ERROR(owner->check(owner->driver().cuMemAddressReserve(&base, bytes, 0, 0, 0),
+                                    cat("reserve ", bytes, " addresses of the GPU for the state of a session")));
+  reserved = bytes;
+  return absl::OkStatus();
+}
+
+PagedRange::~PagedRange() {
+  if (owner->isLost())
+    return;
+  Context::Scope scope(*owner);
+  unmap(0);
+  if (reserved > 0)
+    owner->driver().cuMemAddressFree(base, reserved);
+}
+
+bool PagedRange::holds(const GrowingTensor &tensor) const {
+  auto part = parts.find(tensor.slot);
+  return part != parts.end() && hasSameSizes(part->second.tensor, tensor);
+}
+
+absl::Status PagedRange::extend(int64_t positions) {
+  uint64_t page = owner->pages().pageBytes(), count = static_cast<uint64_t>(positions);
+  std::string what = cat("a session's state of ", positions, " positions");
+  if (count > reserved / recordBytes)
+    return owner->outOfMemory(count > std::numeric_limits<uint64_t>::max() / recordBytes
+                                  ? std::numeric_limits<uint64_t>::max()
+                                  : count * recordBytes,
+                              what);
+  uint64_t wanted = divideUp(count * recordBytes, page);
+  if (wanted <= pages.size())
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(std::vector<CUmemGenericAllocationHandle> fresh,
+                        owner->pages().take(wanted - pages.size(), what));
+  return map(fresh);
+}
+
+/// Maps pages behind those that are there, or gives all of them back.
+absl::Status PagedRange::map(std::span<const CUmemGenericAllocationHandle> fresh) {
+  constexpr std::string_view what = "map GPU memory for the state of a session";
+  const Driver &driver = owner->driver();
+  uint64_t page = owner->pages().pageBytes();
+  size_t before = pages.size();
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i < fresh.size(); ++i) {
+    status = owner->check(driver.cuMemMap(base + pages.size() * page, page, 0, fresh[i], 0), what);
+    if (status.ok())
+      pages.push_back(fresh[i]);
+    else
+      owner->pages().give(fresh.subspan(i));
+  }
+  CUmemAccessDesc access = owner->pages().access();
+  if (status.ok())
+    status = owner->check(driver.cuMemSetAccess(base + before * page, fresh.size() * page, &access, 1), what);
+  if (!status.ok())
+    unmap(before);
+  return status;
+}
+
+/// Gives the pages behind the first `kept` back.
+void PagedRange::unmap(size_t kept) {
+  uint64_t page = owner->pages().pageBytes();
+  for (size_t i = kept; i < pages.size(); ++i)
+    owner->driver().cuMemUnmap(base + i * page, page);
+  owner->pages().give(std::span(pages).subspan(kept));
+  pages.resize(kept);
+}
+
+hone_tensor PagedRange::view(const GrowingTensor &tensor) const {
+  std::vector<int64_t> position = tensor.sizes;
+  position[tensor.axis] = 1;
+  auto *data = reinterpret_cast<void *>(base + parts.at(tensor.slot).offset);
+  hone_tensor view = io::denseView(data, tensor.dtype, position);
+  view.sizes[tensor.axis] = static_cast<int64_t>(pages.size() * owner->pages().pageBytes() / recordBytes);
+  view.strides[tensor.axis] = static_cast<int64_t>(recordBytes) / io::dtypeBytes(tensor.dtype);
+  return view;
+}
+
+} // namespace hone::rt::cuda

@@ -1,0 +1,40 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the state of a session on a GPU is.
+
+#ifndef HONE_RUNTIME_CUDA_SESSION_STATE_H
+#define HONE_RUNTIME_CUDA_SESSION_STATE_H
+
+#include "cuda/paged_range.h"
+
+namespace hone::rt::cuda {
+
+class Queue;
+
+/// Slots that grow are in pages: those whose sizes are known when a sequence begins share theirs, any other has its own. Slots that are
+/// replaced are in memory of the session's stream.
+class SessionState final : public StateMemory {
+public:
+  explicit SessionState(Queue &queue) : queue(queue) {}
+
+  absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override;
+  absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
+  absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
+  void plan(std::vector<GrowingTensor> tensors) override;
+  absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+                                     int64_t used) override;
+  bool keepsRoom() const override { return false; }
+
+private:
+  absl::StatusOr<StateBuffer> create(hone_dtype dtype, std::span<const int64_t> sizes);
+  absl::StatusOr<std::shared_ptr<PagedRange>> rangeOf(const GrowingTensor &tensor);
+
+  Queue &queue;
+  std::vector<GrowingTensor> planned;
+  std::weak_ptr<PagedRange> shared; // of what is planned
+};
+
+} // namespace hone::rt::cuda
+
+#endif // HONE_RUNTIME_CUDA_SESSION_STATE_H
