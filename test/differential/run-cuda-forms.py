@@ -35,7 +35,7 @@ COMPRESSED_MODEL = "llama.dynamo23/model"
 COMPRESSED = {
     ("--prune=2:4", "--force"): ("sparse_linear.f32", 1e-4),
     ("--prune=2:4", "--weights=f16", "--force"): ("sparse_linear.f16", 1e-4),
-    ("--prune=2:4", "--weights=bf16", "--force"): ("sparse_linear.bf16", 5e-2),
+    ("--prune=2:4", "--weights=bf16", "--force"): ("sparse_linear.bf16", 2e-2),
     ("--prune=2:4", "--quantize=int8", "--force"): ("sparse_linear.affine8", 5e-2),
     ("--prune=2:4", "--quantize=int4", "--group=32", "--force"): ("sparse_linear.affine4", 5e-2),
     ("--quantize=int4", "--group=64", "--outliers=1%"): ("linear.outliers.affine4", 5e-2),
