@@ -5,6 +5,7 @@
 
 #include "hone/Compress/Statistics.h"
 
+#include "hone/io/pages.h"
 #include "hone/io/statistics_format.h"
 
 #include <algorithm>
@@ -84,6 +85,7 @@ absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, i
                    io::dtypeName(moment->dtype), " of ", io::shapeText(moment->shape));
   std::vector<float> elements(inputs * inputs);
   std::memcpy(elements.data(), reader.bytesOf(*moment), moment->bytes);
+  io::releasePages(reader.bytesOf(*moment), moment->bytes); // all of them are more than the model
   return elements;
 }
 

@@ -5,6 +5,8 @@
 
 #include "hone/io/file.h"
 
+#include "hone/io/pages.h"
+
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -86,12 +88,13 @@ ScratchFile::~ScratchFile() {
     munmap(bytes, length);
 }
 
-void ScratchFile::release(uint64_t begin, uint64_t end) const {
-  // What shares a page with others is mapped in again when they are read.
-  auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  begin -= begin % page;
-  madvise(bytes + begin, end - begin, MADV_DONTNEED);
+void releasePages(const void *begin, uint64_t bytes) {
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(begin);
+  uintptr_t inPage = from % page;
+  madvise(reinterpret_cast<void *>(from - inPage), bytes + inPage, MADV_DONTNEED);
 }
+
+void ScratchFile::release(uint64_t begin, uint64_t end) const { releasePages(bytes + begin, end - begin); }
 
 absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_t size) {
   std::string name = temporaryName(path);

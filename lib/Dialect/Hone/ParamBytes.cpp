@@ -12,10 +12,9 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 
-#include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/Support/Process.h"
+#include "hone/io/pages.h"
 
-#include <sys/mman.h>
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 using namespace hone;
@@ -54,13 +53,8 @@ FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
 }
 
 void StoredBytes::release(uint64_t begin, uint64_t end) const {
-  if (!file)
-    return;
-  // A page at the border that others read is mapped in again when they do.
-  uint64_t page = llvm::sys::Process::getPageSizeEstimate();
-  auto from = llvm::alignDown(reinterpret_cast<uintptr_t>(bytes.data()) + begin, page);
-  auto to = reinterpret_cast<uintptr_t>(bytes.data()) + end;
-  madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED);
+  if (file)
+    io::releasePages(bytes.data() + begin, end - begin);
 }
 
 Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {

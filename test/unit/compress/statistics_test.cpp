@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 namespace hone::compress {
@@ -72,6 +73,26 @@ TEST_F(StatisticsFile, IsRead) {
   auto moment = statistics->readSecondMoment(3, 2);
   ASSERT_TRUE(moment.ok()) << moment.status();
   EXPECT_EQ(*moment, (std::vector<float>{1, 2, 3, 4}));
+}
+
+/// Bytes of mapped files that the process holds in memory.
+uint64_t countMappedBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssFile:"))
+      return std::stoull(line.substr(line.find_first_of("0123456789"))) * 1024;
+  return 0;
+}
+
+/// All second moments together may be more than memory holds.
+TEST_F(StatisticsFile, DoesNotStayInMemory) {
+  constexpr int64_t size = 2048;
+  write(good, {size, size});
+  auto statistics = Statistics::open(path);
+  ASSERT_TRUE(statistics.ok()) << statistics.status();
+  uint64_t before = countMappedBytes();
+  ASSERT_TRUE(statistics->readSecondMoment(3, size).ok());
+  EXPECT_LT(countMappedBytes(), before + size * size * sizeof(float) / 2);
 }
 
 TEST_F(StatisticsFile, MayHaveInputsWithoutRows) {

@@ -1,0 +1,19 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory that files are mapped to.
+
+#ifndef HONE_IO_PAGES_H
+#define HONE_IO_PAGES_H
+
+#include <cstdint>
+
+namespace hone::io {
+
+/// Leaves mapped bytes to their file until somebody reads or writes them again: until then no memory of the process holds them, nor
+/// what shares a page with them. Does nothing to what they are.
+void releasePages(const void *begin, uint64_t bytes);
+
+} // namespace hone::io
+
+#endif // HONE_IO_PAGES_H
