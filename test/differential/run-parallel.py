@@ -25,9 +25,12 @@ TOLERANCE = 1e-4  # as in run-models.py
 LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 # Models by what they have: fused projections and biases; heads that share keys; one node for attention; no state.
 MODELS = ["gpt2.optimum/model", "llama.dynamo23/model", "qwen2.genai/model", "bert.optimum/model"]
-# Rounded alike on one and on two ranks. They may differ by an activation whose last bit puts it into the next of 127 levels.
+# Rounded alike on one and on two ranks. They may differ by an activation whose last bit puts it into the next of 127 levels, which the
+# layers behind it spread over a row of logits: how often depends on the order of sums, and so on the processor. Nine of ten rows have to
+# agree within QUANTIZED_TOLERANCE, and all together to within a quarter of what rounding weights and activations costs.
 QUANTIZED = {"int4": ["--quantize=int4"], "int8 in groups": ["--quantize=int8", "--group=64"]}
 QUANTIZED_TOLERANCE = 0.05  # of logits up to 13
+QUANTIZED_RATIO = 0.25
 ROWS = ["--quantize=int8"]
 ROWS_RATIO = 1.25  # of the errors of two roundings of 33 rows of 2048 logits; the larger may be either
 NEW_TOKENS = 24
@@ -114,12 +117,27 @@ def compare_logits(flags, build, folder):
     return results
 
 
+def root_mean_square(values):
+    return np.sqrt(np.mean(values ** 2))
+
+
+def exact_logits(build, folder):
+    """Those of one process without rounding, for the prompt of compare_logits."""
+    compile_model(build / "bin", LM, folder / "exact.hone", ranks=1)
+    return logits(build / "bin", folder / "exact.hone", folder / "in.npz", folder / "out.npz", 0)
+
+
 def check_quantized(flags, build):
     """Parts of weights as they are stored give what the whole weights give."""
     with tempfile.TemporaryDirectory() as name:
-        one, two = compare_logits(flags, build, pathlib.Path(name))
-    if not np.abs(one - two).max() <= QUANTIZED_TOLERANCE:
-        raise suite.Failure(f"logits differ by {np.abs(one - two).max()}")
+        folder = pathlib.Path(name)
+        one, two = compare_logits(flags, build, folder)
+        rounding = root_mean_square(one - exact_logits(build, folder))
+    most = np.abs(one - two).max(axis=-1)
+    if not np.quantile(most, 0.9) <= QUANTIZED_TOLERANCE:
+        raise suite.Failure(f"logits of {(most > QUANTIZED_TOLERANCE).sum()} of {most.size} rows differ by up to {most.max()}")
+    if not root_mean_square(one - two) <= QUANTIZED_RATIO * rounding:
+        raise suite.Failure(f"logits differ by {root_mean_square(one - two)} in the mean, where rounding costs {rounding}")
 
 
 def check_rows(build):
@@ -127,9 +145,8 @@ def check_rows(build):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         one, two = compare_logits(ROWS, build, folder)
-        compile_model(build / "bin", LM, folder / "exact.hone", ranks=1)
-        exact = logits(build / "bin", folder / "exact.hone", folder / "in.npz", folder / "out.npz", 0)
-    of_one, of_two = (np.sqrt(np.mean((some - exact) ** 2)) for some in (one, two))
+        exact = exact_logits(build, folder)
+    of_one, of_two = (root_mean_square(some - exact) for some in (one, two))
     if not of_two <= ROWS_RATIO * of_one:
         raise suite.Failure(f"logits of two ranks err by {of_two}, those of one process by {of_one}")
 
