@@ -92,7 +92,8 @@ void accumulate(const RowsOfA &a, const float (*b)[kMostLines], float *sums, uin
       for (uint32_t k = 0; k < kInputs; ++k)
         for (uint32_t r = 0; r < kTogether; ++r)
           for (uint32_t i = 0; i < kColumns; ++i)
-            part[r][i] = std::fma(a.numbers[row + r][k], b[IsSparse ? a.inputs[row + r][k] : k][column + i], part[r][i]);
+            part[r][i] =
+                std::fma(a.numbers[row + r][k], b[IsSparse ? a.inputs[row + r][k] : k][column + i], part[r][i]);
       for (uint32_t r = 0; r < kTogether; ++r)
         std::copy_n(part[r], kColumns, &sums[(row + r) * columns + column]);
     }
@@ -265,7 +266,8 @@ void decodeProduct(Decoder &decoder, Statement &statement, bool isSparse) {
   bool inRegisters = statement.operands[1].kind == Operand::Kind::Vector;
   statement.expectOperands(adds + (inRegisters ? 4 : 5));
   int how = (inRegisters ? kRegistersOfA : 0) | (a == Type::BF16 ? kBFloats : 0) | (isSparse ? kSparse : 0);
-  how |= (isSecond(statement, adds + 1, 1, -1) ? kNegatedA : 0) | (isSecond(statement, adds + 2, 1, -1) ? kNegatedB : 0);
+  how |=
+      (isSecond(statement, adds + 1, 1, -1) ? kNegatedA : 0) | (isSecond(statement, adds + 2, 1, -1) ? kNegatedB : 0);
   how |= !inRegisters && isSecond(statement, adds + 3, 0, 1) ? kRowsSideBySide : 0;
   how |= isSecond(statement, adds + (inRegisters ? 3 : 4), 0, 1) ? kColumnsSideBySide : 0;
   std::vector<uint32_t> slots;
