@@ -9,6 +9,7 @@
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/hopper_rows.h"
+#include "cuda/kernels/linear/hopper_sparse_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/linear/sparse_metadata.h"
 #include "cuda/kernels/linear/sparse_rows.h"
@@ -357,6 +358,23 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
 }
 
 /// Each plane's inputs come once for every product that it is in, and shared memory suffices.
+TEST(HopperSparseRowsPlanTest, StepsArePairsAndSumsFit) {
+  EXPECT_LE(kHopperSparseBytes, 227 * 1024);
+  // Boxes begin where a swizzle does.
+  EXPECT_TRUE(kHopperSparseWeightBytes % 1024 == 0 && kHopperSparseStageBytes % 1024 == 0);
+  for (int64_t depth : {32, 64, 96, 128, 160, 4096}) {
+    EXPECT_EQ(hopperSparseSteps(depth) % 2, 0);
+    EXPECT_GE(int64_t{hopperSparseSteps(depth)} * kHopperSparseDepth, depth);
+    EXPECT_LT(int64_t{hopperSparseSteps(depth) - 2} * kHopperSparseDepth, depth);
+  }
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < kHopperSparseRows; ++row)
+    for (int32_t output = 0; output < kHopperSparseOutputs; ++output)
+      places.insert(hopperSparseSumPlace(row, output));
+  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperSparseRows * kHopperSparseOutputs);
+  EXPECT_EQ(*places.rbegin(), kHopperSparseRows * kHopperSparseOutputs - 1);
+}
+
 TEST(HopperRowsPlanTest, StepsAreAllProducts) {
   EXPECT_LE(kHopperRowsBytes, 227 * 1024);
   for (int64_t depth : {8, 64, 72, 4096})

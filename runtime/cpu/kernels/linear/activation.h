@@ -13,10 +13,21 @@ namespace {
 /// The numbers are attributes of kernels; kernels.h has the formulas.
 enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4 };
 
+/// 1 / x for x in [1, 2], to 1 unit in the last place: an estimate of 14 bits and a step of Newton's where the processor has one,
+/// which takes a third of the time of a division.
+inline Vector reciprocalOf(Vector x) {
+#ifdef __AVX512F__
+  Vector estimate = (Vector)_mm512_rcp14_ps((__m512)x);
+  return estimate * (1.0f - x * estimate) + estimate;
+#else
+  return 1.0f / x;
+#endif
+}
+
 /// 1 / (1 + e^-x), from a power that is at most 1.
 inline Vector logistic(Vector x) {
   Vector power = boundedExp(-__builtin_elementwise_abs(x));
-  return (x < 0 ? power : (Vector)1.0f) / (1.0f + power);
+  return (x < 0 ? power : (Vector)1.0f) * reciprocalOf(1.0f + power);
 }
 
 /// erf to 1.5e-7: x p(u) for |x| up to 3.7, beyond which it is 1 to that, with u = 2 (x / 3.7)^2 - 1. p is the least-squares fit of

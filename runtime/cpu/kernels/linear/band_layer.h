@@ -74,6 +74,8 @@ public:
 
     /// Asks for one of `parts` parts of the rows.
     void ask(int64_t part, int64_t parts) const {
+      if (outputs.bypassesCache && !outputs.epilogue.readsRows())
+        return;
       int64_t each = ceilDivide(count, parts);
       for (int64_t r = part * each, end = smaller(r + each, count); r < end; ++r)
         askForRow(row + r);
@@ -116,18 +118,20 @@ private:
   template <int64_t ACTIVATION, typename Sums>
   void writeRows(int64_t row, int64_t count, int64_t column, int64_t panels, const Sums &sums) const {
     int64_t width = smaller(panels * kLanes, columns - column);
-    for (int64_t r = 0; r < count; ++r) {
-      RowEpilogue of = epilogue.at(row + r, column);
-      float *to = y.row(row + r) + column;
-      bool streams = bypassesCache && width % kLanes == 0 && reinterpret_cast<uintptr_t>(to) % 64 == 0;
-      for (int64_t i = 0; i < width; i += kLanes) {
-        Vector values = of.apply<ACTIVATION>(sums.at(i / kLanes, r), i, width - i);
-        if (streams)
-          __builtin_nontemporal_store(values, reinterpret_cast<Vector *>(to + i));
-        else
-          storeColumns(to + i, values, width - i);
-      }
-    }
+    float *first = y.row(row) + column;
+    bool streams =
+        bypassesCache && (width | y.rowStride()) % kLanes == 0 && reinterpret_cast<uintptr_t>(first) % 64 == 0;
+    epilogue.withColumns(width, [&](const auto &of) {
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t i = 0; i < width; i += kLanes) {
+          Vector values = of.template apply<ACTIVATION>(sums.at(i / kLanes, r), row + r, column + i, width - i);
+          float *to = first + r * y.rowStride() + i;
+          if (streams)
+            __builtin_nontemporal_store(values, reinterpret_cast<Vector *>(to));
+          else
+            of.write(to, values, width - i);
+        }
+    });
   }
 
   /// Outputs that a second-level cache does not hold are gone from it before they are read; writing them around it saves

@@ -52,7 +52,7 @@ public:
 
 private:
   using Sums = typename Engine::Sums;
-  static constexpr int64_t kFewestRows = 64, kPartBytes = 3 << 19; // of a second-level cache of 2 MiB
+  static constexpr int64_t kFewestRows = 64;
   static constexpr int64_t kUnitInputs = Engine::kPanels * kLanes, kUnitSteps = kUnitInputs / Engine::kStepInputs;
   static constexpr int64_t kSliceInputs = 1024;
 
@@ -71,7 +71,8 @@ private:
 
   int64_t choosePart() const {
     int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
-    int64_t wanted = smaller(larger(kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
+    int64_t wanted =
+        smaller(larger(Engine::kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
     return ceilDivide(upRows.blocks, ceilDivide(upRows.blocks, wanted));
   }
 
@@ -133,28 +134,29 @@ private:
     void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
       int64_t index = row / mlp.upRows.blockRows - part.first;
       uint8_t *block = part.hidden.data() + index * mlp.hiddenBytes;
-      int64_t width = mlp.width - panel * kLanes;
-      auto convert = [&](auto finish) {
-        mlp.down.convertSums(block, count, panel - firstPanel, panels, steps,
-                             [&](int64_t r, int64_t p) { return finish(r, p, p * kLanes, width - p * kLanes); });
-      };
-      RowEpilogue of = mlp.epilogues.hidden.at(row, panel * kLanes); // the same for all rows
-      if (mlp.gate) {
+      int64_t column = panel * kLanes, width = smaller(panels * kLanes, mlp.width - column);
+      // Neither layer has operands that differ from row to row.
+      mlp.epilogues.hidden.withColumns(width, [&](const auto &of) {
+        auto convert = [&](auto finish) {
+          mlp.down.convertSums(block, count, panel - firstPanel, panels, steps, finish);
+        };
+        if (!mlp.gate)
+          return withActivation(mlp.epilogues.hidden.activationNumber(), [&](auto known) {
+            convert([&](int64_t r, int64_t p) {
+              return of.template apply<known.kNumber>(sums.at(p, r), 0, column + p * kLanes, width - p * kLanes);
+            });
+          });
         const Sums &gateSums = part.gateSums.data()[index];
-        RowEpilogue ofGate = mlp.epilogues.gate.at(row, panel * kLanes);
-        withActivation(mlp.epilogues.gate.activationNumber(), [&](auto known) {
-          convert([&](int64_t r, int64_t p, int64_t column, int64_t columns) {
-            return ofGate.apply<known.kNumber>(gateSums.at(p, r), column, columns) *
-                   of.apply<kIdentity>(sums.at(p, r), column, columns);
+        mlp.epilogues.gate.withColumns(width, [&](const auto &ofGate) {
+          withActivation(mlp.epilogues.gate.activationNumber(), [&](auto known) {
+            convert([&](int64_t r, int64_t p) {
+              int64_t from = column + p * kLanes, left = width - p * kLanes;
+              return ofGate.template apply<known.kNumber>(gateSums.at(p, r), 0, from, left) *
+                     of.template apply<kIdentity>(sums.at(p, r), 0, from, left);
+            });
           });
         });
-      } else {
-        withActivation(mlp.epilogues.hidden.activationNumber(), [&](auto known) {
-          convert([&](int64_t r, int64_t p, int64_t column, int64_t columns) {
-            return of.apply<known.kNumber>(sums.at(p, r), column, columns);
-          });
-        });
-      }
+      });
       if (panel + panels == mlp.upRows.panels)
         mlp.down.clearInputs(block, count, (panel + panels - firstPanel) * kLanes, steps);
     }

@@ -40,6 +40,11 @@ public:
     return {whole.data + first * whole.stride, whole.stride};
   }
 
+  /// Whether rows are evenly spaced, with columns next to each other; absent ones are, at null.
+  bool isRowMajor() const { return !isThere || (isMatrix && matrix.columnStride == 1); }
+  const float *data() const { return isThere ? matrix.data : nullptr; }
+  int64_t rowStride() const { return isThere ? matrix.rowStride : 0; }
+
 private:
   const hone_tensor &tensor;
   Matrix matrix;
@@ -73,6 +78,34 @@ private:
   }
 };
 
+/// The same for any row and whole vectors, where all operands have their columns next to each other.
+struct WholeEpilogue {
+  const float *bias, *factor, *residual;
+  int64_t factorStride, residualStride;
+
+  template <int64_t ACTIVATION> Vector apply(Vector sums, int64_t row, int64_t column, int64_t) const {
+    if (bias)
+      sums += load(bias + column);
+    sums = activate<ACTIVATION>(sums);
+    if (factor)
+      sums *= load(factor + row * factorStride + column);
+    if (residual)
+      sums += load(residual + row * residualStride + column);
+    return sums;
+  }
+  static void write(float *to, Vector values, int64_t) { store(to, values); }
+};
+
+class Epilogue;
+
+/// The same where they have not, or the last vector is not whole: its first `count` columns count.
+struct PartEpilogue {
+  const Epilogue &epilogue;
+
+  template <int64_t ACTIVATION> Vector apply(Vector sums, int64_t row, int64_t column, int64_t count) const;
+  static void write(float *to, Vector values, int64_t count) { storeColumns(to, values, count); }
+};
+
 /// y = act(sums + bias) · factor + residual; every part may be absent.
 class Epilogue {
 public:
@@ -80,11 +113,20 @@ public:
       : bias(bias), factor(factor), residual(residual), activation(activation) {}
 
   int64_t activationNumber() const { return activation; }
+  bool readsRows() const { return factor || residual; }
 
   /// Row `row` from column `first` on.
   RowEpilogue at(int64_t row, int64_t first) const {
     Row biasFrom = bias.data ? Row{bias.data + first * bias.stride, bias.stride} : bias;
     return {biasFrom, factor.at(row, first), residual.at(row, first)};
+  }
+
+  /// Calls `body` with a WholeEpilogue or a PartEpilogue, for some columns of which `width` count.
+  template <typename Body> void withColumns(int64_t width, const Body &body) const {
+    if (width % kLanes == 0 && (!bias.data || bias.stride == 1) && factor.isRowMajor() && residual.isRowMajor())
+      body(WholeEpilogue{bias.data, factor.data(), residual.data(), factor.rowStride(), residual.rowStride()});
+    else
+      body(PartEpilogue{*this});
   }
 
   /// Finishes `rows` rows from `row` on, columns [first, first + count), whose sums are y[rows][stride].
@@ -107,6 +149,11 @@ private:
   OtherRows factor, residual;
   int64_t activation;
 };
+
+template <int64_t ACTIVATION>
+Vector PartEpilogue::apply(Vector sums, int64_t row, int64_t column, int64_t count) const {
+  return epilogue.at(row, column).apply<ACTIVATION>(sums, 0, count);
+}
 
 /// The rows of y with columns next to each other: y itself where its strides allow, else memory that is copied at the end.
 class OutputRows {

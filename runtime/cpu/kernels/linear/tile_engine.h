@@ -86,6 +86,9 @@ public:
   static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
   /// Steps whose weights, and the activations that pass by, leave a first-level cache of 48 KiB room.
   static constexpr int64_t kNearSteps = 10;
+  /// Of a feed-forward block. More than a second-level cache of 2 MiB: tiles multiply so fast that weights, which pass by once for
+  /// each part, cost more to read again than sums that leave the cache.
+  static constexpr int64_t kPartBytes = 4 << 20;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }

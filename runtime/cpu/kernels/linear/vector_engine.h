@@ -44,6 +44,7 @@ public:
   static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
   static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
   static constexpr int64_t kNearSteps = INT64_MAX; // products wait for arithmetic
+  static constexpr int64_t kPartBytes = 3 << 19;   // of a second-level cache of 2 MiB
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];

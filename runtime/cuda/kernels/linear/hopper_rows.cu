@@ -16,15 +16,13 @@ class HopperRows {
 public:
   __device__ HopperRows(const HopperRowsArguments &args, char *shared)
       : args(args), layer(args.layer.linear), shared(shared), base(sharedAddress(shared)),
-        steps(hopperSteps(args.layer.depth, args.products)),
+        barriers{base + kHopperRowsBarriers}, steps(hopperSteps(args.layer.depth, args.products)),
         place(tileOfBlock(blockIdx.x, divideUp(layer.rows, kHopperTileRows),
                           divideUp(layer.outputs, kHopperTileOutputs))) {}
 
   __device__ void makeBarriers() const {
     constexpr uint32_t kConsumerWarps = 8;
-    for (int stage = 0; stage < kHopperRowsStages; ++stage)
-      makeBarrier(full(stage), 1), makeBarrier(empty(stage), kConsumerWarps);
-    publishBarriers();
+    barriers.make(kConsumerWarps);
   }
 
   /// One thread.
@@ -34,11 +32,12 @@ public:
       int stage = step % kHopperRowsStages;
       HopperStep part = hopperStep(step, args.layer.depth);
       uint32_t to = base + stage * kHopperStageBytes;
-      waitAt(empty(stage), (step / kHopperRowsStages & 1) ^ 1);
-      arriveAndExpect(full(stage), kHopperStageBytes);
-      copyBox(to, x, part.input, static_cast<int32_t>(place.row * kHopperTileRows), part.xPlane, 0, full(stage));
+      waitAt(barriers.empty(stage), (step / kHopperRowsStages & 1) ^ 1);
+      arriveAndExpect(barriers.full(stage), kHopperStageBytes);
+      copyBox(to, x, part.input, static_cast<int32_t>(place.row * kHopperTileRows), part.xPlane, 0,
+              barriers.full(stage));
       copyBox(to + kHopperXBytes, weight, part.input, static_cast<int32_t>(place.output * kHopperTileOutputs),
-              part.weightPlane, 0, full(stage));
+              part.weightPlane, 0, barriers.full(stage));
     }
   }
 
@@ -48,7 +47,7 @@ public:
 #pragma unroll 1
     for (int32_t step = 0; step < steps; ++step) {
       int stage = step % kHopperRowsStages;
-      waitAt(full(stage), step / kHopperRowsStages & 1);
+      waitAt(barriers.full(stage), step / kHopperRowsStages & 1);
       uint64_t a = matrixAt(base + stage * kHopperStageBytes + group * 64 * kBoxRowBytes);
       uint64_t b = matrixAt(base + stage * kHopperStageBytes + kHopperXBytes);
       fenceProducts(sums);
@@ -58,7 +57,7 @@ public:
       commitProducts();
       waitForProducts<1>(sums);
       if (step > 0 && lane == 0)
-        arriveAt(empty((step - 1) % kHopperRowsStages));
+        arriveAt(barriers.empty((step - 1) % kHopperRowsStages));
     }
     waitForProducts<0>(sums);
     // The other warpgroup may still read its last stage, where these sums go.
@@ -69,9 +68,6 @@ public:
   }
 
 private:
-  __device__ uint32_t full(int stage) const { return base + kHopperRowsBarriers + 8 * stage; }
-  __device__ uint32_t empty(int stage) const { return full(stage) + 8 * kHopperRowsStages; }
-
   __device__ void leaveSums(const float (&sums)[kHopperTileOutputs / 2], int group) const {
     auto *to = reinterpret_cast<float *>(shared);
     int row = 64 * group + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
@@ -91,34 +87,15 @@ private:
       int64_t row = place.row * kHopperTileRows + ownRow, output = place.output * kHopperTileOutputs + ownOutput;
       if (row >= layer.rows)
         break;
-      finishFour(*reinterpret_cast<const float4 *>(from + hopperSumPlace(ownRow, ownOutput)), row, output);
+      finishFour(layer, *reinterpret_cast<const float4 *>(from + hopperSumPlace(ownRow, ownOutput)), row, output);
     }
-  }
-
-  __device__ void finishFour(const float4 &sums, int64_t row, int64_t output) const {
-    float numbers[4] = {sums.x, sums.y, sums.z, sums.w};
-    bool isWhole = layer.y.isVector && output + 4 <= layer.outputs;
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (isWhole)
-        numbers[j] = finishedNumber(layer, numbers[j], row, output + j);
-      else if (output + j < layer.outputs)
-        finishNumber(layer, numbers[j], row, output + j);
-    if (!isWhole)
-      return;
-    char *to = layer.y.data + (layer.y.offset(row) + output) * bytesOf(layer.y.dtype);
-    if (layer.y.dtype == HONE_F32)
-      *reinterpret_cast<float4 *>(to) = {numbers[0], numbers[1], numbers[2], numbers[3]};
-    else if (layer.y.dtype == HONE_F16)
-      *reinterpret_cast<uint2 *>(to) = {pairF16(numbers[0], numbers[1]), pairF16(numbers[2], numbers[3])};
-    else
-      *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
   }
 
   const HopperRowsArguments &args;
   const LinearArguments &layer;
   char *const shared;
   const uint32_t base;
+  const StageBarriers<kHopperRowsStages> barriers;
   const int32_t steps;
   const TilePlace place;
 };
