@@ -22,8 +22,8 @@ extern "C" {
 /// Kernels that programs import, with the signature of hone_kernel_fn, under these names behind "hone." on the CPU and "cuda." on GPUs.
 /// Operands: an input, and an output that does not overlap it; any strides. All ranks make the same calls in the same order, with
 /// operands of the same sizes.
-///   all_reduce.f32  output = the sum of all ranks' inputs, in f32, of the input's shape. Each rank gets the same bits; the order of the
-///                   sum is the library's
+///   all_reduce.f32  output = the sum of all ranks' inputs, in f32, of the input's shape, in the order of the library, MPI or NCCL. On
+///                   the CPU each rank gets the same bits
 ///   all_gather      ints: axis. output = all ranks' inputs beside each other along that axis, in the order of the ranks
 ///   all_slice       ints: axis. output = this rank's part of the input, of as many equal ones along that axis as there are ranks, in
 ///                   their order

@@ -28,7 +28,7 @@ public:
 
   int64_t rank() const { return number; }
 
-  /// These enqueue. `to`, of `count` numbers, becomes the sum of all ranks' `from`; the same bits on each.
+  /// These enqueue. `to`, of `count` numbers, becomes the sum of all ranks' `from`.
   absl::Status allReduce(CUdeviceptr from, CUdeviceptr to, uint64_t count, CUstream stream);
   /// `to`, of as many times `bytes` as there are ranks, becomes what all ranks have at `from`, in their order.
   absl::Status allGather(CUdeviceptr from, CUdeviceptr to, uint64_t bytes, CUstream stream);
