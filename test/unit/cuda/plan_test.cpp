@@ -357,8 +357,28 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
     }
 }
 
-/// Each plane's inputs come once for every product that it is in, and shared memory suffices.
-TEST(HopperSparseRowsPlanTest, StepsArePairsAndSumsFit) {
+TEST(HopperSumsTest, PlacesAreAllAndLanesHaveTheirBanks) {
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < kPieceSide; ++row)
+    for (int32_t output = 0; output < kPieceSide; ++output)
+      places.insert(piecePlace(row, output));
+  EXPECT_EQ(static_cast<int32_t>(places.size()), kPieceSide * kPieceSide);
+  EXPECT_EQ(*places.rbegin(), kPieceSide * kPieceSide - 1);
+  for (int32_t row = 0; row < kPieceSide; row += 8)
+    for (int32_t half : {0, 1}) {
+      // 16 lanes write pairs: rows g, outputs 2 t and 2 t + 1; or 32 lanes numbers: rows 2 t, outputs g.
+      std::set<int32_t> pairs, numbers;
+      for (int32_t lane = 0; lane < 32; ++lane) {
+        if (lane < 16)
+          pairs.insert(piecePlace(row + 4 * half + lane / 4, lane % 4 * 2) % 32);
+        numbers.insert(piecePlace(row + lane % 4 * 2 + half, lane / 4) % 32);
+      }
+      EXPECT_EQ(pairs.size(), 16u);
+      EXPECT_EQ(numbers.size(), 32u);
+    }
+}
+
+TEST(HopperSparseRowsPlanTest, StepsArePairs) {
   EXPECT_LE(kHopperSparseBytes, 227 * 1024);
   // Boxes begin where a swizzle does.
   EXPECT_TRUE(kHopperSparseWeightBytes % 1024 == 0 && kHopperSparseStageBytes % 1024 == 0);
@@ -367,14 +387,9 @@ TEST(HopperSparseRowsPlanTest, StepsArePairsAndSumsFit) {
     EXPECT_GE(int64_t{hopperSparseSteps(depth)} * kHopperSparseDepth, depth);
     EXPECT_LT(int64_t{hopperSparseSteps(depth) - 2} * kHopperSparseDepth, depth);
   }
-  std::set<int32_t> places;
-  for (int32_t row = 0; row < kHopperSparseRows; ++row)
-    for (int32_t output = 0; output < kHopperSparseOutputs; ++output)
-      places.insert(hopperSparseSumPlace(row, output));
-  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperSparseRows * kHopperSparseOutputs);
-  EXPECT_EQ(*places.rbegin(), kHopperSparseRows * kHopperSparseOutputs - 1);
 }
 
+/// Each plane's inputs come once for every product that it is in, and shared memory suffices.
 TEST(HopperRowsPlanTest, StepsAreAllProducts) {
   EXPECT_LE(kHopperRowsBytes, 227 * 1024);
   for (int64_t depth : {8, 64, 72, 4096})
@@ -387,12 +402,6 @@ TEST(HopperRowsPlanTest, StepsAreAllProducts) {
       }
       EXPECT_EQ(static_cast<int64_t>(steps.size()), divideUp(depth, kHopperDepth) * products);
     }
-  std::set<int32_t> places;
-  for (int32_t row = 0; row < kHopperTileRows; ++row)
-    for (int32_t output = 0; output < kHopperTileOutputs; ++output)
-      places.insert(hopperSumPlace(row, output));
-  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperTileRows * kHopperTileOutputs);
-  EXPECT_EQ(*places.rbegin(), kHopperTileRows * kHopperTileOutputs - 1);
 }
 
 TEST(AttentionPlanTest, FlashFits) {

@@ -9,10 +9,12 @@
 #include "../kernel_device.h"
 #include "planes.h"
 
+#include <algorithm>
+
 namespace hone::cuda {
 namespace {
 
-int64_t blocksOf(const LinearArguments &layer) {
+int64_t tilesOf(const LinearArguments &layer) {
   return divideUp(layer.rows, kHopperTileRows) * divideUp(layer.outputs, kHopperTileOutputs);
 }
 
@@ -20,7 +22,7 @@ int64_t blocksOf(const LinearArguments &layer) {
 
 bool fitsHopperRows(const DeviceLimits &limits, const LinearArguments &layer) {
   return limits.chip == 90 && layer.rows > kHopperTileRows / 2 && layer.inputs > 0 &&
-         2 * blocksOf(layer) >= limits.multiprocessors;
+         2 * tilesOf(layer) >= limits.multiprocessors;
 }
 
 void runHopperRows(KernelDevice &device, const ManyRowsArguments &args, const Planes &planes) {
@@ -31,7 +33,7 @@ void runHopperRows(KernelDevice &device, const ManyRowsArguments &args, const Pl
       mapOfPlanes(device, args.weight, {planes.type, args.depth, layer.outputs, planes.weight}, kHopperTileOutputs);
   void *pointers[] = {&all, &x, &weight};
   device.launch({kHopperRowsFatbin, planes.type == HONE_F16 ? "hopper_rows_f16" : "hopper_rows_bf16"},
-                {{static_cast<uint32_t>(blocksOf(layer)), 1, 1},
+                {{static_cast<uint32_t>(std::min<int64_t>(tilesOf(layer), device.limits().multiprocessors)), 1, 1},
                  {kHopperRowsThreads, 1, 1},
                  static_cast<uint32_t>(kHopperRowsBytes)},
                 pointers);

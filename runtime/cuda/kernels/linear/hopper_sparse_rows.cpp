@@ -9,15 +9,17 @@
 #include "../kernel_device.h"
 #include "planes.h"
 
+#include <algorithm>
+
 namespace hone::cuda {
 
-static int64_t blocksOf(const LinearArguments &layer) {
+static int64_t tilesOf(const LinearArguments &layer) {
   return divideUp(layer.rows, kHopperSparseRows) * divideUp(layer.outputs, kHopperSparseOutputs);
 }
 
 bool fitsHopperSparseRows(const DeviceLimits &limits, const LinearArguments &layer) {
   return limits.chip == 90 && layer.rows > kHopperSparseRows / 2 && layer.inputs > 0 &&
-         2 * blocksOf(layer) >= limits.multiprocessors;
+         2 * tilesOf(layer) >= limits.multiprocessors;
 }
 
 void runHopperSparseRows(KernelDevice &device, const ManyRowsArguments &args, const Planes &planes) {
@@ -29,7 +31,7 @@ void runHopperSparseRows(KernelDevice &device, const ManyRowsArguments &args, co
   void *pointers[] = {&all, &x, &weight};
   device.launch(
       {kHopperSparseRowsFatbin, planes.type == HONE_F16 ? "hopper_sparse_rows_f16" : "hopper_sparse_rows_bf16"},
-      {{static_cast<uint32_t>(blocksOf(layer)), 1, 1},
+      {{static_cast<uint32_t>(std::min<int64_t>(tilesOf(layer), device.limits().multiprocessors)), 1, 1},
        {kHopperSparseThreads, 1, 1},
        static_cast<uint32_t>(kHopperSparseBytes)},
       pointers);

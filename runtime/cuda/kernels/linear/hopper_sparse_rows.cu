@@ -3,8 +3,9 @@
 //
 // Linear layers of many rows by 2:4 weights on sm_90a: outputs are rows of the product, as operand A is the one that may be sparse.
 // Three warpgroups multiply 64 outputs by 256 rows each, and one of their threads has the copy engine bring tiles of kept numbers and of
-// x, three steps ahead: the sums leave no registers for a warp that does nothing else. Metadata go from memory to registers, two
-// steps ahead. Planes of numbers that are sums of two are further steps of the same product.
+// x, two steps ahead: the sums leave no registers for a warp that does nothing else. Metadata go from memory to registers, two
+// steps ahead. Planes of numbers that are sums of two are further steps of the same product. A block takes one tile after the other, and
+// while its sums are finished the next one's first stages come.
 //
 // What limits it is shared memory, which gives 128 bytes a cycle. A product of 64 by 256 by 32 inputs reads 2 KiB of A and 16 KiB of B
 // and takes the matrix units 128 cycles: that is 144 cycles of shared memory, and with its share of what copies write, 7.3 KiB, 203.
@@ -12,7 +13,7 @@
 
 #include "../device/async_copy.h"
 #include "../device/box_copy.h"
-#include "../device/finish_rows.h"
+#include "../device/product_sums.h"
 #include "../device/warpgroup.h"
 #include "hopper_sparse_rows.h"
 #include "sparse_metadata.h"
@@ -23,88 +24,86 @@ class HopperSparseRows {
   using Ring = StageRing<kHopperSparseStages>;
 
 public:
-  /// What the thread that copies is at.
+  /// What the thread that copies is at. It lies in shared memory, as registers are full.
   struct Copies {
-    const TensorMap &x, &weight;
-    Ring ring = {};
-    int32_t step = 0, product = 0;
+    Ring ring;
+    int32_t tile, row, output; // the tile, and the first of it
+    int32_t product, step;     // what comes next of it
   };
 
-  __device__ HopperSparseRows(const HopperSparseRowsArguments &args, char *shared)
+  __device__ HopperSparseRows(const HopperSparseRowsArguments &args, const TensorMap &x, const TensorMap &weight,
+                              char *shared)
       : args(args), layer(args.layer.linear), shared(shared), base(sharedAddress(shared)),
         barriers{base + kHopperSparseBarriers}, stepsOfProduct(hopperSparseSteps(args.layer.depth)),
-        place(tileOfBlock(blockIdx.x, divideUp(layer.rows, kHopperSparseRows),
-                          divideUp(layer.outputs, kHopperSparseOutputs))) {}
+        rowTiles(static_cast<int32_t>(divideUp(layer.rows, kHopperSparseRows))),
+        outputTiles(static_cast<int32_t>(divideUp(layer.outputs, kHopperSparseOutputs))), x(x), weight(weight),
+        copies(*reinterpret_cast<Copies *>(shared + kHopperSparseCopies)) {
+    static_assert(kHopperSparseCopies + sizeof(Copies) <= kHopperSparseBytes);
+  }
 
   /// All threads; copies begin.
-  __device__ void begin(Copies &copies) const {
+  __device__ void begin() const {
     constexpr uint32_t kWarps = kHopperSparseThreads / 32;
     if (threadIdx.x == 0) {
       barriers.make(kWarps);
-      prefetchMap(copies.x), prefetchMap(copies.weight);
+      prefetchMap(x), prefetchMap(weight);
+      copies = {{}, static_cast<int32_t>(blockIdx.x), 0, 0, 0, 0};
+      enterTile();
       for (int stage = 0; stage < kHopperSparseStages - 1; ++stage)
-        copyStep(copies);
+        copyStep();
     }
     __syncthreads();
   }
 
-  /// A warpgroup; the stage of a step is given back when the next one's products are under way, and filled one step later.
-  template <bool IsHalf> __device__ void consume(Copies &copies, int group, int lane) const {
-    const PlacesOfLane from = placesOf(group, lane);
-    float sums[kHopperSparseRows / 2] = {};
-    Ring ring, before;
-    Places next = from.read(0, args.layer.depth);
-    int32_t steps = stepsOfProduct * args.products;
-    int64_t input = 0;
+  /// A warpgroup.
+  template <bool IsHalf> __device__ void consume(int group) const {
+    Ring ring;
 #pragma unroll 1
-    for (int32_t step = 0; step < steps; step += 2) {
-      Places now = next;
-      input += 2 * kHopperSparseDepth;
-      if (input >= args.layer.depth)
-        input = 0; // of the next planes
-      next = from.read(input, args.layer.depth);
-      // Steps have registers in turn, as the products of one are under way while the next one's begin.
-      uint32_t metadata = metadataOf(now.above[0], now.below[0], lane);
-      multiply<IsHalf>(sums, metadata, ring, group);
-      if (step > 0)
-        giveBack(before, copies, lane);
-      uint32_t others = metadataOf(now.above[1], now.below[1], lane);
-      multiply<IsHalf>(sums, others, ring, group);
-      giveBack(before, copies, lane);
+    for (auto tile = static_cast<int32_t>(blockIdx.x); tile < rowTiles * outputTiles; tile += gridDim.x) {
+      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+      auto firstOutput = static_cast<int32_t>(place.output * kHopperSparseOutputs) + 64 * group;
+      float sums[kHopperSparseRows / 2] = {};
+      multiplyAll<IsHalf>(sums, placesOf(firstOutput), ring, group);
+      finishProduct<true>(layer, sums, reinterpret_cast<float *>(shared + kHopperSparseSums), group,
+                          static_cast<int32_t>(place.row * kHopperSparseRows), firstOutput);
     }
-    waitForProducts<0>(sums);
-    // Other warpgroups may still read their last stages, where these sums go.
-    __syncthreads();
-    leaveSums(sums, group);
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-    finish(group);
   }
 
 private:
-  /// One thread: the next step's tiles, if there is one.
-  __device__ void copyStep(Copies &copies) const {
-    if (copies.product == args.products)
+  __device__ void enterTile() const {
+    TilePlace place = tileOfBlock(copies.tile, rowTiles, outputTiles);
+    copies.row = static_cast<int32_t>(place.row * kHopperSparseRows);
+    copies.output = static_cast<int32_t>(place.output * kHopperSparseOutputs);
+  }
+
+  /// One thread: the tiles of the step after the one that it copied last, if there is one.
+  __device__ void copyStep() const {
+    if (copies.tile >= rowTiles * outputTiles)
       return;
     int stage = copies.ring.stage;
     uint32_t to = base + stage * kHopperSparseStageBytes, full = barriers.full(stage);
     waitAt(barriers.empty(stage), copies.ring.parity ^ 1);
     arriveAndExpect(full, kHopperSparseStageBytes);
-    copyBox(to, copies.weight, copies.step * kHopperSparseKept,
-            static_cast<int32_t>(place.output * kHopperSparseOutputs), copies.product == 2, 0, full);
-    copyBox(to + kHopperSparseWeightBytes, copies.x, copies.step * kHopperSparseDepth,
-            static_cast<int32_t>(place.row * kHopperSparseRows), copies.product == 1, 0, full);
+    copyBox(to, weight, copies.step * kHopperSparseKept, copies.output, copies.product == 2, 0, full);
+    copyBox(to + kHopperSparseWeightBytes, x, copies.step * kHopperSparseDepth, copies.row, copies.product == 1, 0,
+            full);
     copies.ring.advance();
-    if (++copies.step == stepsOfProduct)
-      copies.step = 0, ++copies.product;
+    if (++copies.step < stepsOfProduct)
+      return;
+    copies.step = 0;
+    if (++copies.product < args.products)
+      return;
+    copies.product = 0, copies.tile += gridDim.x;
+    enterTile();
   }
 
   /// Gives back the stage that `before` says, and fills the one before that, which other warpgroups have had a step's time to leave.
-  __device__ void giveBack(Ring &before, Copies &copies, int lane) const {
-    if (lane == 0)
+  __device__ void giveBack(Ring &before) const {
+    if (threadIdx.x % 32 == 0)
       arriveAt(barriers.empty(before.stage));
     before.advance();
     if (threadIdx.x == 0)
-      copyStep(copies);
+      copyStep();
     __syncwarp();
   }
 
@@ -132,14 +131,43 @@ private:
     }
   };
 
-  /// Outputs behind the last read the last one, since places must be those of two different numbers.
-  __device__ PlacesOfLane placesOf(int group, int lane) const {
-    int64_t output = place.output * kHopperSparseOutputs + 64 * group + threadIdx.x % 128 / 32 * 16 + lane / 4;
+  /// Of a warpgroup's 64 outputs. Those behind the last read the last one, since places must be those of two different numbers.
+  __device__ PlacesOfLane placesOf(int64_t firstOutput) const {
+    int64_t output = firstOutput + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     auto rowOf = [&](int64_t row) {
       row = row < layer.outputs ? row : layer.outputs - 1;
       return reinterpret_cast<const uint32_t *>(layer.indices + row * layer.indexStride);
     };
-    return {rowOf(output), rowOf(output + 8), lane % 4 / 2 * 32};
+    return {rowOf(output), rowOf(output + 8), static_cast<int32_t>(threadIdx.x % 4 / 2 * 32)};
+  }
+
+  /// All steps of a tile; the stage of a step is given back when the next one's products are under way.
+  template <bool IsHalf>
+  __device__ void multiplyAll(float (&sums)[kHopperSparseRows / 2], const PlacesOfLane &from, Ring &ring,
+                              int group) const {
+    Ring before = ring;
+    Places next = from.read(0, args.layer.depth);
+    int32_t steps = stepsOfProduct * args.products;
+    int64_t input = 0;
+    int lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (int32_t step = 0; step < steps; step += 2) {
+      Places now = next;
+      input += 2 * kHopperSparseDepth;
+      if (input >= args.layer.depth)
+        input = 0; // of the next planes
+      next = from.read(input, args.layer.depth);
+      // Steps have registers in turn, as the products of one are under way while the next one's begin.
+      uint32_t metadata = metadataOf(now.above[0], now.below[0], lane);
+      multiply<IsHalf>(sums, metadata, ring, group);
+      if (step > 0)
+        giveBack(before);
+      uint32_t others = metadataOf(now.above[1], now.below[1], lane);
+      multiply<IsHalf>(sums, others, ring, group);
+      giveBack(before);
+    }
+    waitForProducts<0>(sums);
+    giveBack(before);
   }
 
   /// Begins a step's products, and waits for those of the step before.
@@ -158,44 +186,23 @@ private:
     ring.advance();
   }
 
-  __device__ void leaveSums(const float (&sums)[kHopperSparseRows / 2], int group) const {
-    auto *to = reinterpret_cast<float *>(shared);
-    int output = 64 * group + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-#pragma unroll
-    for (int i = 0; i < kHopperSparseRows / 2; ++i)
-      to[hopperSparseSumPlace(i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2, output + i / 2 % 2 * 8)] = sums[i];
-  }
-
-  /// Threads side by side have outputs side by side, four each.
-  __device__ void finish(int group) const {
-    const auto *from = reinterpret_cast<const float *>(shared);
-    constexpr int kPieces = 64 / 4;
-#pragma unroll 1
-    for (int i = threadIdx.x % 128; i < kHopperSparseRows * kPieces; i += 128) {
-      int ownRow = i / kPieces, ownOutput = 64 * group + i % kPieces * 4;
-      int64_t row = place.row * kHopperSparseRows + ownRow, output = place.output * kHopperSparseOutputs + ownOutput;
-      if (row >= layer.rows || output >= layer.outputs)
-        break;
-      finishFour(layer, *reinterpret_cast<const float4 *>(from + hopperSparseSumPlace(ownRow, ownOutput)), row, output);
-    }
-  }
-
   const HopperSparseRowsArguments &args;
   const LinearArguments &layer;
   char *const shared;
   const uint32_t base;
   const StageBarriers<kHopperSparseStages> barriers;
   const int32_t stepsOfProduct;
-  const TilePlace place;
+  const int32_t rowTiles, outputTiles;
+  const TensorMap &x, &weight;
+  Copies &copies;
 };
 
 template <bool IsHalf>
 __device__ inline void multiplySparseRows(const HopperSparseRowsArguments &args, const TensorMap &x,
                                           const TensorMap &weight, char *shared) {
-  HopperSparseRows rows(args, shared);
-  HopperSparseRows::Copies copies = {x, weight};
-  rows.begin(copies);
-  rows.consume<IsHalf>(copies, __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0), threadIdx.x % 32);
+  HopperSparseRows rows(args, x, weight, shared);
+  rows.begin();
+  rows.consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0));
 }
 
 } // namespace hone::cuda

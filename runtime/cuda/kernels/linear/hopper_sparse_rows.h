@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_HOPPER_SPARSE_ROWS_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_HOPPER_SPARSE_ROWS_H
 
+#include "hopper_sums.h"
 #include "many_rows.h"
 
 namespace hone::cuda {
@@ -13,7 +14,7 @@ namespace hone::cuda {
 /// A block has 192 outputs, 64 for each of three warpgroups, and 256 rows; a stage holds 64 inputs of the rows and the 32 numbers that
 /// are kept of them of the outputs.
 constexpr int32_t kHopperSparseOutputs = 192, kHopperSparseRows = 256, kHopperSparseDepth = 64;
-constexpr int32_t kHopperSparseKept = kHopperSparseDepth / 2, kHopperSparseStages = 5, kHopperSparseThreads = 384;
+constexpr int32_t kHopperSparseKept = kHopperSparseDepth / 2, kHopperSparseStages = 4, kHopperSparseThreads = 384;
 
 struct HopperSparseRowsArguments {
   ManyRowsArguments layer;
@@ -27,15 +28,11 @@ HONE_HOST_DEVICE constexpr int32_t hopperSparseSteps(int64_t depth) {
 
 constexpr int32_t kHopperSparseWeightBytes = kHopperSparseOutputs * kHopperSparseKept * 2;
 constexpr int32_t kHopperSparseStageBytes = kHopperSparseWeightBytes + kHopperSparseRows * kHopperSparseDepth * 2;
-/// Stages, and behind them two barriers for each; afterwards the sums lie where stages were.
-constexpr int32_t kHopperSparseBarriers = kHopperSparseStages * kHopperSparseStageBytes;
-constexpr int32_t kHopperSparseBytes = kHopperSparseBarriers + kHopperSparseStages * 2 * 8;
-static_assert(kHopperSparseOutputs * kHopperSparseRows * 4 <= kHopperSparseBarriers);
-
-/// Place of sum (row, output) of a tile: lanes that write at once are four pairs of rows with eight outputs each.
-HONE_HOST_DEVICE constexpr int32_t hopperSparseSumPlace(int32_t row, int32_t output) {
-  return row * kHopperSparseOutputs + (output ^ (row >> 1 & 3) << 3);
-}
+/// Stages, the sums that three warpgroups are finishing, two barriers for each stage, and what the thread that copies is at.
+constexpr int32_t kHopperSparseSums = kHopperSparseStages * kHopperSparseStageBytes;
+constexpr int32_t kHopperSparseBarriers = kHopperSparseSums + 3 * kPieceBytes;
+constexpr int32_t kHopperSparseCopies = kHopperSparseBarriers + kHopperSparseStages * 2 * 8;
+constexpr int32_t kHopperSparseBytes = kHopperSparseCopies + 32;
 
 struct DeviceLimits;
 struct Planes;
