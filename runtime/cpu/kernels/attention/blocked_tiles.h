@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over a cache of 16 bits in blocks by AMX: blocks of bf16 are the right operands of its products as they lie, and those
-// of f16 become digits of bf16 where many rows share that work. Queries and weights are two bf16 digits each, sixteen bits of mantissa, so that no more is lost than by sums in f32 of long caches; the upper
-// digits of eight rows, then their lower digits, are the sixteen rows of a left operand.
+// Attention over a cache of 16 bits in blocks by AMX. Blocks of bf16 are the right operands of its products as they lie; queries and
+// weights are rounded to bf16 as what they are multiplied with is, and sixteen rows are the left operand. Those of f16 become two digits
+// of bf16 where many rows share that work, and so are queries and weights: the upper digits of eight rows, then their lower digits.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_TILES_H
@@ -25,8 +25,8 @@ template <typename Cache> class BlockedOperands;
 template <> class BlockedOperands<Bf16Cache> {
 public:
   using Step = BlockedStep<Bf16Cache, 2>;
-  static constexpr int kDigits = 1;
-  static constexpr int64_t kLeastRows = 0; // that pay for making the operands
+  static constexpr int kDigits = 1, kRowDigits = 1; // of keys and values, and of queries and weights
+  static constexpr int64_t kLeastRows = 0;          // that pay for making the operands
 
   BlockedOperands(int64_t size, int64_t) : size(size) {}
 
@@ -45,7 +45,7 @@ template <> class BlockedOperands<F16Cache> {
 public:
   using Digits = CacheDigits<F16Cache>;
   using Step = BlockedStep<F16Cache, 2>;
-  static constexpr int kDigits = Digits::kCount;
+  static constexpr int kDigits = Digits::kCount, kRowDigits = 2;
   static constexpr int64_t kLeastRows = kFewRows;
 
   BlockedOperands(int64_t size, int64_t columns)
@@ -119,23 +119,31 @@ public:
 private:
   using Operands = BlockedOperands<Cache>;
   using Step = typename Operands::Step;
-  static constexpr int kPieces = 2 * kStepUnits;
-  static constexpr int64_t kAhead = 512; // bytes between what is read and what is asked for
+  static constexpr int kPieces = 2 * kStepUnits, kRowDigits = Operands::kRowDigits;
+  static constexpr int64_t kRows = kTileRows / kRowDigits; // of a tile
+  static constexpr int64_t kAhead = 512;                   // bytes between what is read and what is asked for
 
-  static int64_t tilesOf(int64_t rows) { return (rows + kRowsOfTile - 1) / kRowsOfTile; }
-  int64_t rowsOf(int64_t tile) const { return smaller(kRowsOfTile, block->count - tile * kRowsOfTile); }
+  static int64_t tilesOf(int64_t rows) { return (rows + kRows - 1) / kRows; }
+  int64_t rowsOf(int64_t tile) const { return smaller(kRows, block->count - tile * kRows); }
   float *sumsOf(int64_t tile) const { return sums.data() + tile * columns * kTileFloats; }
 
-  static void setDigits(Vector low, Vector high, uint16_t *upper, uint16_t *lower) {
+  /// Pairs of bf16 as row `r` of a tile, and what they lack as its row kRows + r where there is a second digit.
+  static void setDigits(Vector low, Vector high, uint16_t *tile, int64_t r) {
     Vector roundedLow = roundToBf16(low), roundedHigh = roundToBf16(high);
-    storeWords(upper, pairDigits(roundedLow, roundedHigh));
-    storeWords(lower, pairDigits(low - roundedLow, high - roundedHigh));
+    storeWords(tile + r * kTileDepth, pairDigits(roundedLow, roundedHigh));
+    if constexpr (kRowDigits == 2)
+      storeWords(tile + (kRows + r) * kTileDepth, pairDigits(low - roundedLow, high - roundedHigh));
   }
 
-  /// The nearest sum of two digits; weights do without, as errors of many of them cancel out.
+  /// The nearest sum of digits; weights do without, as errors of many of them cancel out.
   static Vector roundToDigits(Vector x) {
     Vector rounded = roundToBf16(x);
-    return rounded + roundToBf16(x - rounded);
+    return kRowDigits == 1 ? rounded : rounded + roundToBf16(x - rounded);
+  }
+
+  /// A row of a tile of sums, from its first.
+  static Vector sumOfDigits(const float *from) {
+    return kRowDigits == 1 ? load(from) : load(from) + load(from + kRows * kLanes);
   }
 
   static void storeWords(uint16_t *to, Words words) { __builtin_memcpy(to, &words, sizeof words); }
@@ -145,27 +153,27 @@ private:
       sumsOf(tile)[i] = 0;
     uint16_t *to = queries.data() + tile * steps * kTileElements;
     for (int64_t step = 0; step < steps; ++step, to += kTileElements)
-      for (int64_t r = 0; r < kRowsOfTile; ++r) {
+      for (int64_t r = 0; r < kRows; ++r) {
         Vector low = 0, high = 0;
         if (r < rowsOf(tile)) {
-          const float *query = block->queries + (tile * kRowsOfTile + r) * block->queryStride + step * kTileDepth;
+          const float *query = block->queries + (tile * kRows + r) * block->queryStride + step * kTileDepth;
           Vector first = load(query), second = load(query + kLanes); // a word has two neighbours
           low = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
           high = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
         }
-        setDigits(roundToDigits(low), roundToDigits(high), to + r * kTileDepth, to + (kRowsOfTile + r) * kTileDepth);
+        setDigits(roundToDigits(low), roundToDigits(high), to, r);
       }
     for (int64_t r = 0; r < rowsOf(tile); ++r) {
       Vector total = 0;
-      total[0] = block->rows[tile * kRowsOfTile + r].sum;
-      store(totalOf(tile * kRowsOfTile + r), total);
+      total[0] = block->rows[tile * kRows + r].sum;
+      store(totalOf(tile * kRows + r), total);
     }
   }
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
   bool isSeen(const Step &step, int64_t tile) const {
-    return block->sees(tile * kRowsOfTile, rowsOf(tile), step.begin, step.end);
+    return block->sees(tile * kRows, rowsOf(tile), step.begin, step.end);
   }
 
   void addTile(const Step &step, int64_t tile) {
@@ -215,23 +223,22 @@ private:
   }
 
   void weigh(const Step &step, int64_t tile, int64_t r, ValuesAhead<Step> &values) {
-    int64_t row = tile * kRowsOfTile + r;
+    int64_t row = tile * kRows + r;
     Vector logits[kPieces], total = load(totalOf(row));
     for (int piece = 0; piece < kPieces; ++piece)
-      logits[piece] = load(scores[piece][r]) + load(scores[piece][kRowsOfTile + r]);
+      logits[piece] = sumOfDigits(scores[piece][r]);
     values.ask(kPieces / 2);
     adjustPieces(block->rows[row], step, attention.softcap, logits);
     float correction = weighPieces(block->rows[row], logits, total);
     store(totalOf(row), total);
     for (int unit = 0; unit < kStepUnits; ++unit)
-      setDigits(logits[2 * unit], logits[2 * unit + 1], weights[unit][r], weights[unit][kRowsOfTile + r]);
+      setDigits(logits[2 * unit], logits[2 * unit + 1], weights[unit][0], r);
     if (correction == 1.0f)
       return;
-    float *upper = sumsOf(tile) + r * kLanes, *lower = upper + kRowsOfTile * kLanes;
-    for (int64_t column = 0; column < columns; ++column, upper += kTileFloats, lower += kTileFloats) {
-      store(upper, load(upper) * correction);
-      store(lower, load(lower) * correction);
-    }
+    float *to = sumsOf(tile) + r * kLanes;
+    for (int64_t column = 0; column < columns; ++column, to += kTileFloats)
+      for (int64_t digit = 0; digit < kRowDigits * kRows * kLanes; digit += kRows * kLanes)
+        store(to + digit, load(to + digit) * correction);
   }
 
   void multiplyValues(float *to, bool isAsking) const {
@@ -269,10 +276,10 @@ private:
 
   void writeRow(int64_t r) const {
     block->rows[r].sum = sumLanes(load(totalOf(r)));
-    const float *upper = sumsOf(r / kRowsOfTile) + r % kRowsOfTile * kLanes, *lower = upper + kRowsOfTile * kLanes;
+    const float *from = sumsOf(r / kRows) + r % kRows * kLanes;
     float *to = block->sums + r * block->sumStride;
-    for (int64_t column = 0; column < columns; ++column, upper += kTileFloats, lower += kTileFloats, to += kLanes)
-      store(to, load(to) + (load(upper) + load(lower)));
+    for (int64_t column = 0; column < columns; ++column, from += kTileFloats, to += kLanes)
+      store(to, load(to) + sumOfDigits(from));
   }
 
   const Attention &attention;
