@@ -277,8 +277,6 @@ static std::string checkTarget(const CompileFlags &flags) {
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
     return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
-  if (isCuda && flags.ranks != 1)
-    return "unsupported --tensor-parallel with --target=cuda; supported: 1";
   return "";
 }
 

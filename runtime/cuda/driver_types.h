@@ -92,6 +92,7 @@ enum CUtensorMapDataType : int {
 };
 
 enum CUtensorMapSwizzle : int {
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
   CU_TENSOR_MAP_SWIZZLE_128B = 3,
 };
 

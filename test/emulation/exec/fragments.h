@@ -34,6 +34,28 @@ inline Position positionInB(uint32_t lane, uint32_t r, uint32_t i, uint32_t perR
 /// Of accumulators, by their number among those of a lane (0 to 3).
 inline Position positionInC(uint32_t lane, uint32_t i) { return {lane / 4 + 8 * (i >> 1), lane % 4 * 2 + (i & 1)}; }
 
+/// The two columns that are stored of four columns.
+struct Kept {
+  uint32_t first, second;
+};
+
+/// Those of columns 4 group … of a row of A, of which two of four are stored; the depth of A with all columns is 16 or 32.
+///
+/// A word of metadata has 16 bits for 16 columns of row g and 16 for those of row g + 8: 4 bits for each four columns, the column of
+/// the first number in the lower two. With a depth of 16 the selector names the lane of each four that has the word, with
+/// 32 the pair of lanes, the second of which has columns 16 to 31 (PTX ISA, figures "Sparse MMA metadata layout", and for wgmma "Sparse
+/// WGMMA .m64nNk32 metadata layout", of 16 rows a warp). Both numbers at one column, and where metadata are ordered the second before
+/// the first, are undefined there and a fault here.
+inline Kept keptColumns(const uint32_t *metadata, uint32_t row, uint32_t group, uint32_t depth, uint32_t selector,
+                        bool ordered) {
+  uint32_t lane = row % 8 * 4 + (depth == 16 ? selector : 2 * selector + group / 4);
+  uint32_t bits = metadata[lane] >> (row / 8 * 16 + group % 4 * 4);
+  Kept kept{4 * group + (bits & 3), 4 * group + (bits >> 2 & 3)};
+  if (kept.first == kept.second || (ordered && kept.first > kept.second))
+    throw Fault(Fault::Kind::IllegalInstruction, "metadata that do not name two columns of four");
+  return kept;
+}
+
 /// Such instructions are for all lanes at once.
 inline void expectWholeWarp(uint32_t mask) {
   if (mask != kAllLanes)

@@ -146,23 +146,13 @@ template <class A, class B> void multiply(Warp &warp, const Inst &inst, uint32_t
 }
 
 /// Puts the numbers of A, of which two of four columns are stored, at their columns.
-///
-/// A word of metadata has 16 bits for 16 columns of row g and 16 for those of row g + 8: 4 bits for each four columns, the column of
-/// the first number in the lower two. With a depth of 16 the selector names the lane of each four that has the word, with
-/// 32 the pair of lanes, the second of which has columns 16 to 31 (figures "Sparse MMA metadata layout" of the PTX ISA). Both numbers at
-/// one column, and where metadata are ordered the second before the first, are undefined there and a fault here.
 void spread(Tiles<float> &tiles, const uint32_t *metadata, uint32_t depth, uint32_t selector, bool ordered) {
   float dense[kRows][kMaxDepth] = {};
   for (uint32_t row = 0; row < kRows; ++row)
     for (uint32_t group = 0; group < depth / 4; ++group) {
-      uint32_t lane = row % 8 * 4 + (depth == 16 ? selector : 2 * selector + group / 4);
-      uint32_t bits = metadata[lane] >> (row / 8 * 16 + group % 4 * 4);
-      uint32_t first = bits & 3;
-      uint32_t second = bits >> 2 & 3;
-      if (first == second || (ordered && first > second))
-        throw Fault(Fault::Kind::IllegalInstruction, "metadata that do not name two columns of four");
-      dense[row][group * 4 + first] = tiles.a[row][2 * group];
-      dense[row][group * 4 + second] = tiles.a[row][2 * group + 1];
+      Kept kept = keptColumns(metadata, row, group, depth, selector, ordered);
+      dense[row][kept.first] = tiles.a[row][2 * group];
+      dense[row][kept.second] = tiles.a[row][2 * group + 1];
     }
   std::copy(&dense[0][0], &dense[0][0] + kRows * kMaxDepth, &tiles.a[0][0]);
 }

@@ -56,10 +56,10 @@ uint32_t SharedMatrix::unitOfLines(uint32_t chunk, uint32_t input) const {
 }
 
 template <class T>
-void SharedMatrix::read(const std::vector<std::byte> &shared, uint32_t first, uint32_t lines,
+void SharedMatrix::read(const std::vector<std::byte> &shared, uint32_t first, uint32_t lines, uint32_t inputs,
                         float (*to)[kMostLines]) const {
   if (linesSideBySide) {
-    for (uint32_t input = 0; input < kInputs; ++input)
+    for (uint32_t input = 0; input < inputs; ++input)
       for (uint32_t line = 0; line < lines; line += kPerUnit) {
         std::array<T, kPerUnit> unit = unitAt<T>(shared, unitOfLines((first + line) / kPerUnit, input), width);
         for (uint32_t i = 0; i < kPerUnit; ++i)
@@ -67,16 +67,19 @@ void SharedMatrix::read(const std::vector<std::byte> &shared, uint32_t first, ui
       }
     return;
   }
+  if (width == 2 && inputs > kInputs)
+    throw Fault(Fault::Kind::IllegalInstruction, "a matrix of 32 inputs side by side with a swizzle of 32 bytes");
   for (uint32_t line = 0; line < lines; ++line)
-    for (uint32_t chunk = 0; chunk < kInputs / kPerUnit; ++chunk) {
+    for (uint32_t chunk = 0; chunk < inputs / kPerUnit; ++chunk) {
       std::array<T, kPerUnit> unit = unitAt<T>(shared, unitOfInputs(first + line, chunk), width);
       for (uint32_t i = 0; i < kPerUnit; ++i)
         to[chunk * kPerUnit + i][line] = widen(unit[i]);
     }
 }
 
-template void SharedMatrix::read<Half>(const std::vector<std::byte> &, uint32_t, uint32_t, float (*)[kMostLines]) const;
-template void SharedMatrix::read<BFloat>(const std::vector<std::byte> &, uint32_t, uint32_t,
+template void SharedMatrix::read<Half>(const std::vector<std::byte> &, uint32_t, uint32_t, uint32_t,
+                                       float (*)[kMostLines]) const;
+template void SharedMatrix::read<BFloat>(const std::vector<std::byte> &, uint32_t, uint32_t, uint32_t,
                                          float (*)[kMostLines]) const;
 
 } // namespace hone::emulation

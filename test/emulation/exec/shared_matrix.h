@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrices in shared memory as descriptors of wgmma say it, of 16 inputs (the dimension that is summed over) of 16 bits.
+// Matrices in shared memory as descriptors of wgmma say it, of 16 inputs (the dimension that is summed over) of 16 bits, or, beside
+// a sparse A, 32.
 //
 // Memory is units of 16 bytes, 8 numbers. A swizzle is 1, 2, 4 or 8 units wide (none, 32, 64, 128 bytes). With lines for rows of A and
 // columns of B, and offsets L (leading) and S (stride), the unit of
@@ -25,6 +26,7 @@ namespace hone::emulation {
 
 constexpr uint32_t kUnitBytes = 16;
 constexpr uint32_t kInputs = 16;
+constexpr uint32_t kMostInputs = 32;
 constexpr uint32_t kMostLines = 256;
 
 /// Where the unit at an address of shared memory lies, with a swizzle of `width` units: 1, 2, 4 or 8.
@@ -37,7 +39,8 @@ public:
 
   /// Numbers of `lines` lines, a multiple of eight, from line `first` on: to[input][line]. Throws Fault where one lies outside.
   template <class T>
-  void read(const std::vector<std::byte> &shared, uint32_t first, uint32_t lines, float (*to)[kMostLines]) const;
+  void read(const std::vector<std::byte> &shared, uint32_t first, uint32_t lines, uint32_t inputs,
+            float (*to)[kMostLines]) const;
 
 private:
   uint32_t unitOfInputs(uint32_t line, uint32_t chunk) const;

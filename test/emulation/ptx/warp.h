@@ -40,6 +40,7 @@ struct PendingProduct {
   uint64_t a, b;                                         // descriptors
   bool adds;                                             // to what its registers hold
   std::array<std::array<uint32_t, kLanes>, 4> registers; // of A, as they were
+  std::array<uint32_t, kLanes> metadata;                 // of a sparse A, as they were
   size_t sums;                                           // their number in Warp::sums
 };
 

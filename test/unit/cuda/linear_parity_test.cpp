@@ -237,7 +237,8 @@ protected:
     device->takeLaunched();
     check(test);
     std::set<std::string> names = device->takeLaunched();
-    EXPECT_EQ(names.contains("hopper_rows_f16") || names.contains("hopper_rows_bf16"), device->limits().chip == 90);
+    std::string name = stored() == Stored::TwoOfFour ? "hopper_sparse_rows_" : "hopper_rows_";
+    EXPECT_EQ(names.contains(name + "f16") || names.contains(name + "bf16"), device->limits().chip == 90);
   }
 
 private:
@@ -256,6 +257,31 @@ TEST_P(LargeLinearParity, ManyTiles) { checkOnHopper({{130}, 40, 260, kinds().fr
 /// Stages are used again.
 TEST_P(LargeLinearParity, ManyInputs) { checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32}); }
 
+/// Blocks of 2:4 weights have more rows.
+class LargeSparseLinearParity : public LargeLinearParity {};
+
+TEST_P(LargeSparseLinearParity, TypesShapesAndEpilogues) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16}) {
+    checkOnHopper({{129}, 96, 20, kinds().back(), type, Layout::Dense, true, 2});
+    checkOnHopper({{2, 65}, 32, 18, kinds().back(), type, Layout::Gaps, true, 4});
+  }
+}
+
+TEST_P(LargeSparseLinearParity, ManyTiles) { checkOnHopper({{258}, 32, 200, kinds().front(), HONE_BF16}); }
+
+/// Stages are used again, by the other planes too.
+TEST_P(LargeSparseLinearParity, ManyInputs) { checkOnHopper({{130}, 800, 9, kinds().back(), HONE_F32}); }
+
+/// The kernel for all chips has what would leave most of the tile empty.
+TEST_P(LargeSparseLinearParity, FewerRows) {
+  device->takeLaunched();
+  check({{128}, 64, 24, kinds().back(), HONE_BF16});
+  EXPECT_TRUE(device->takeLaunched().contains("sparse_rows_bf16_128") || format() == "f32" || format() == "f16");
+}
+
+INSTANTIATE_TEST_SUITE_P(Linear, LargeSparseLinearParity,
+                         testing::Values("cuda.sparse_linear.f32", "cuda.sparse_linear.f16", "cuda.sparse_linear.bf16",
+                                         "cuda.sparse_linear.affine4"));
 INSTANTIATE_TEST_SUITE_P(Linear, LargeLinearParity,
                          testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
                                          "cuda.linear.affine4"));

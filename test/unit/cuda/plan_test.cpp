@@ -9,6 +9,7 @@
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/few_rows.h"
 #include "cuda/kernels/linear/hopper_rows.h"
+#include "cuda/kernels/linear/hopper_sparse_rows.h"
 #include "cuda/kernels/linear/many_rows.h"
 #include "cuda/kernels/linear/sparse_metadata.h"
 #include "cuda/kernels/linear/sparse_rows.h"
@@ -356,6 +357,38 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
     }
 }
 
+TEST(HopperSumsTest, PlacesAreAllAndLanesHaveTheirBanks) {
+  std::set<int32_t> places;
+  for (int32_t row = 0; row < kPieceSide; ++row)
+    for (int32_t output = 0; output < kPieceSide; ++output)
+      places.insert(piecePlace(row, output));
+  EXPECT_EQ(static_cast<int32_t>(places.size()), kPieceSide * kPieceSide);
+  EXPECT_EQ(*places.rbegin(), kPieceSide * kPieceSide - 1);
+  for (int32_t row = 0; row < kPieceSide; row += 8)
+    for (int32_t half : {0, 1}) {
+      // 16 lanes write pairs: rows g, outputs 2 t and 2 t + 1; or 32 lanes numbers: rows 2 t, outputs g.
+      std::set<int32_t> pairs, numbers;
+      for (int32_t lane = 0; lane < 32; ++lane) {
+        if (lane < 16)
+          pairs.insert(piecePlace(row + 4 * half + lane / 4, lane % 4 * 2) % 32);
+        numbers.insert(piecePlace(row + lane % 4 * 2 + half, lane / 4) % 32);
+      }
+      EXPECT_EQ(pairs.size(), 16u);
+      EXPECT_EQ(numbers.size(), 32u);
+    }
+}
+
+TEST(HopperSparseRowsPlanTest, StepsArePairs) {
+  EXPECT_LE(kHopperSparseBytes, 227 * 1024);
+  // Boxes begin where a swizzle does.
+  EXPECT_TRUE(kHopperSparseWeightBytes % 1024 == 0 && kHopperSparseStageBytes % 1024 == 0);
+  for (int64_t depth : {32, 64, 96, 128, 160, 4096}) {
+    EXPECT_EQ(hopperSparseSteps(depth) % 2, 0);
+    EXPECT_GE(int64_t{hopperSparseSteps(depth)} * kHopperSparseDepth, depth);
+    EXPECT_LT(int64_t{hopperSparseSteps(depth) - 2} * kHopperSparseDepth, depth);
+  }
+}
+
 /// Each plane's inputs come once for every product that it is in, and shared memory suffices.
 TEST(HopperRowsPlanTest, StepsAreAllProducts) {
   EXPECT_LE(kHopperRowsBytes, 227 * 1024);
@@ -369,12 +402,6 @@ TEST(HopperRowsPlanTest, StepsAreAllProducts) {
       }
       EXPECT_EQ(static_cast<int64_t>(steps.size()), divideUp(depth, kHopperDepth) * products);
     }
-  std::set<int32_t> places;
-  for (int32_t row = 0; row < kHopperTileRows; ++row)
-    for (int32_t output = 0; output < kHopperTileOutputs; ++output)
-      places.insert(hopperSumPlace(row, output));
-  EXPECT_EQ(static_cast<int32_t>(places.size()), kHopperTileRows * kHopperTileOutputs);
-  EXPECT_EQ(*places.rbegin(), kHopperTileRows * kHopperTileOutputs - 1);
 }
 
 TEST(AttentionPlanTest, FlashFits) {

@@ -95,6 +95,30 @@ TEST(TableTest, NothingSpills) {
   }
 }
 
+std::string_view textOf(std::string_view name) {
+  for (const cuda::Fatbin &fatbin : cuda::fatbins())
+    if (name == fatbin.name)
+      return {reinterpret_cast<const char *>(fatbin.bytes.data()), fatbin.bytes.size()};
+  return {};
+}
+
+int countOf(std::string_view text, std::string_view part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+/// Products of the largest shape, two of a step and two steps of a loop, and tiles that the copy engine brings.
+TEST(TableTest, SparseProductsAreOfWarpgroups) {
+  std::string_view text = textOf("HopperSparseRows");
+  for (std::string type : {"f16", "bf16"})
+    EXPECT_EQ(countOf(text, "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32." + type + "." + type), 4);
+  EXPECT_GT(countOf(text, "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"), 0);
+  EXPECT_EQ(countOf(text, "ldmatrix") + countOf(text, "cp.async.cg"), 0);
+  EXPECT_EQ(countOf(textOf("SparseRows"), "wgmma"), 0);
+}
+
 /// Products of warpgroups that ptxas lets follow each other one by one lose what they are for.
 TEST(TableTest, NothingIsSerialized) {
   for (const cuda::Fatbin &fatbin : cuda::fatbins()) {

@@ -141,11 +141,12 @@ bool TestDevice::multiply(const cuda::MatrixProduct &product) {
 }
 
 cuda::TensorMap TestDevice::mapOf(const cuda::TensorBox &box) {
-  constexpr int kFloat16 = 6, kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3; // CU_TENSOR_MAP_…
-  const unsigned shape[] = {cuda::kBoxColumns, box.rows, 1, 1}, ones[] = {1, 1, 1, 1};
+  constexpr int kFloat16 = 6, kBFloat16 = 9, kSwizzle64 = 2, kSwizzle128 = 3, kPromotion256 = 3; // CU_TENSOR_MAP_…
+  const unsigned shape[] = {box.columns, box.rows, 1, 1}, ones[] = {1, 1, 1, 1};
   cuda::TensorMap map;
   check(driver.cuTensorMapEncodeTiled(map.bytes, box.dtype == HONE_F16 ? kFloat16 : kBFloat16, 4, box.data, box.sizes,
-                                      box.strides, shape, ones, 0, kSwizzle128, kPromotion256, 0),
+                                      box.strides, shape, ones, 0,
+                                      box.columns == cuda::kBoxColumns ? kSwizzle128 : kSwizzle64, kPromotion256, 0),
         "cuTensorMapEncodeTiled");
   return map;
 }

@@ -32,6 +32,24 @@ template <int Groups> __device__ inline void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 
+/// A block's way through `steps` steps, whose copies are Stages - 1 steps ahead: fetch(step, stage, exists) begins those of a step, one
+/// group also where there is none, multiply(stage, step) uses them. In the end stages are free for something else.
+template <int Stages, class Fetch, class Multiply>
+__device__ inline void stepThroughStages(int32_t steps, const Fetch &fetch, const Multiply &multiply) {
+#pragma unroll
+  for (int stage = 0; stage < Stages - 1; ++stage)
+    fetch(stage, stage, stage < steps);
+  for (int step = 0; step < steps; ++step) {
+    waitForCopies<Stages - 2>();
+    __syncthreads();
+    int next = step + Stages - 1;
+    fetch(next, next % Stages, next < steps);
+    multiply(step % Stages, step);
+  }
+  waitForCopies<0>();
+  __syncthreads();
+}
+
 /// Four matrices of 8 × 8 numbers of 16 bits: lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void loadMatrices(uint32_t (&r)[4], uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -37,6 +37,33 @@ __device__ inline void waitAt(uint32_t barrier, uint32_t parity) {
         : "memory");
 }
 
+/// Two barriers for each of `Stages` stages of shared memory, from `address` on: `full` once a copy has come, `empty` once nobody reads it.
+template <int Stages> struct StageBarriers {
+  static constexpr int kBytes = Stages * 2 * 8;
+  uint32_t address;
+
+  __device__ uint32_t full(int stage) const { return address + 8 * stage; }
+  __device__ uint32_t empty(int stage) const { return full(stage) + 8 * Stages; }
+
+  /// One thread; `readers` arrive at `empty`.
+  __device__ void make(uint32_t readers) const {
+    for (int stage = 0; stage < Stages; ++stage)
+      makeBarrier(full(stage), 1), makeBarrier(empty(stage), readers);
+    publishBarriers();
+  }
+};
+
+/// A way around the stages.
+template <int Stages> struct StageRing {
+  int stage = 0;
+  uint32_t parity = 0; // of the stage's use
+
+  __device__ void advance() {
+    if (++stage == Stages)
+      stage = 0, parity ^= 1;
+  }
+};
+
 /// Copies the box of `map` that begins at these indices, from the innermost axis on, to a multiple of 128 bytes.
 __device__ inline void copyBox(uint32_t to, const TensorMap &map, int32_t x, int32_t y, int32_t z, int32_t w,
                                uint32_t barrier) {

@@ -31,6 +31,27 @@ __device__ inline void finishNumber(const LinearArguments &args, float sum, int6
               finishedNumber(args, sum, row, output));
 }
 
+/// The same of four outputs side by side, of which those exist that the layer has.
+__device__ inline void finishFour(const LinearArguments &args, const float4 &sums, int64_t row, int64_t output) {
+  float numbers[4] = {sums.x, sums.y, sums.z, sums.w};
+  bool isWhole = args.y.isVector && output + 4 <= args.outputs;
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+    if (isWhole)
+      numbers[j] = finishedNumber(args, numbers[j], row, output + j);
+    else if (output + j < args.outputs)
+      finishNumber(args, numbers[j], row, output + j);
+  if (!isWhole)
+    return;
+  char *to = args.y.data + (args.y.offset(row) + output) * bytesOf(args.y.dtype);
+  if (args.y.dtype == HONE_F32)
+    *reinterpret_cast<float4 *>(to) = {numbers[0], numbers[1], numbers[2], numbers[3]};
+  else if (args.y.dtype == HONE_F16)
+    *reinterpret_cast<uint2 *>(to) = {pairF16(numbers[0], numbers[1]), pairF16(numbers[2], numbers[3])};
+  else
+    *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
+}
+
 /// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.
 template <class Layer> __device__ inline void finishRows(const Layer &args, const float *sums, int32_t rows,
                                                          int32_t outputs, int64_t firstRow, int64_t firstOutput) {

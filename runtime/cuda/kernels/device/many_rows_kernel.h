@@ -42,18 +42,9 @@ public:
   __device__ void run() {
     int32_t all = static_cast<int32_t>(divideUp(args.depth, kTileDepth)), first = blockIdx.y * args.steps;
     int32_t steps = all - first < args.steps ? all - first : args.steps;
-#pragma unroll
-    for (int stage = 0; stage < kStages - 1; ++stage)
-      fetch(first + stage, stage, stage < steps);
-    for (int step = 0; step < steps; ++step) {
-      waitForCopies<kStages - 2>();
-      __syncthreads();
-      int next = step + kStages - 1;
-      fetch(first + next, next % kStages, next < steps);
-      multiply(step % kStages);
-    }
-    waitForCopies<0>();
-    __syncthreads();
+    stepThroughStages<kStages>(
+        steps, [&](int step, int stage, bool exists) { fetch(first + step, stage, exists); },
+        [&](int stage, int) { multiply(stage); });
     leaveSums();
     __syncthreads();
     finish();

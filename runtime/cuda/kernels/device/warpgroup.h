@@ -18,12 +18,14 @@
 
 namespace hone::cuda {
 
-/// A matrix in shared memory as products read it: rows of 128 bytes, in which the 16 bytes number i of row r lie at i ^ (r % 8), from a
-/// multiple of 1024 bytes on. `address` is where its first number lies. Rows are rows of A or columns of B where inputs lie
-/// side by side. Where columns of B do, rows are inputs, and every 64 columns are another such matrix, `leading` bytes further.
-__device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
-  constexpr uint64_t kEightRows = 8 * 128, kSwizzle128 = uint64_t{1} << 62;
-  return kSwizzle128 | (kEightRows >> 4) << 32 | uint64_t{leading >> 4} << 16 | (address >> 4 & 0x3fff);
+/// A matrix in shared memory as products read it: rows of 128 bytes, in which the 16 bytes number i of row r lie at i ^ (r % 8), or of 64
+/// bytes, at i ^ (r / 2 % 4), from a multiple of eight rows on. `address` is where its first number lies. Rows are rows of A or columns of
+/// B where inputs lie side by side. Where columns of B do, rows are inputs, and every 64 columns are another such matrix, `leading`
+/// bytes further.
+template <int RowBytes = 128> __device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
+  static_assert(RowBytes == 128 || RowBytes == 64);
+  constexpr uint64_t kEightRows = 8 * RowBytes, kSwizzle = uint64_t{RowBytes == 128 ? 1 : 2} << 62;
+  return kSwizzle | (kEightRows >> 4) << 32 | uint64_t{leading >> 4} << 16 | (address >> 4 & 0x3fff);
 }
 
 #define HONE_SUMS_8(d, i)                                                                                              \
@@ -48,6 +50,13 @@ __device__ inline uint64_t matrixAt(uint32_t address, uint32_t leading = 16) {
 
 #define HONE_PRODUCT(columns, type) "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {"
 
+/// `product` is a macro of the type of A and B.
+#define HONE_PRODUCT_OF_TYPE(product)                                                                                  \
+  if constexpr (IsHalf)                                                                                                \
+    product("f16");                                                                                                    \
+  else                                                                                                                 \
+    product("bf16")
+
 /// Begins D = A · B, or D += A · B with `adds`, of 128 columns; A and B lie in shared memory, inputs side by side.
 template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], uint64_t a, uint64_t b, bool adds) {
 #define HONE_SHARED_PRODUCT(type)                                                                                      \
@@ -55,10 +64,7 @@ template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], uint6
                "}, %64, %65, adds, 1, 1, 0, 0; }"                                                                      \
                : HONE_SUMS_64(d)                                                                                       \
                : "l"(a), "l"(b), "r"(static_cast<int>(adds)))
-  if constexpr (IsHalf)
-    HONE_SHARED_PRODUCT("f16");
-  else
-    HONE_SHARED_PRODUCT("bf16");
+  HONE_PRODUCT_OF_TYPE(HONE_SHARED_PRODUCT);
 #undef HONE_SHARED_PRODUCT
 }
 
@@ -68,36 +74,43 @@ template <bool IsHalf> __device__ inline void beginProduct(float (&d)[128], uint
   asm volatile(HONE_PRODUCT("256", type) HONE_NAMES_128 "}, %128, %129, 1, 1, 1, 0, 0;"                                \
                : HONE_SUMS_128(d)                                                                                      \
                : "l"(a), "l"(b))
-  if constexpr (IsHalf)
-    HONE_SHARED_PRODUCT("f16");
-  else
-    HONE_SHARED_PRODUCT("bf16");
+  HONE_PRODUCT_OF_TYPE(HONE_SHARED_PRODUCT);
 #undef HONE_SHARED_PRODUCT
 }
 
+/// Begins D += A · B of 256 columns with A[64][32] and B[32][256], where A has two of every four inputs (sparse_metadata.h). Both lie in
+/// shared memory, inputs side by side. The metadata are words of lanes 0 and 1 of each four, or with Selector 1 of lanes 2 and 3, and
+/// stay in their registers until the product was waited for.
+template <bool IsHalf, int Selector>
+__device__ inline void beginSparseProduct(float (&d)[128], uint64_t a, uint64_t b, uint32_t metadata) {
+#define HONE_SPARSE_PRODUCT(type)                                                                                      \
+  asm volatile("wgmma.mma_async.sp.sync.aligned.m64n256k32.f32." type "." type " {" HONE_NAMES_128                     \
+               "}, %128, %129, %130, %131, 1, 1, 1, 0, 0;"                                                             \
+               : HONE_SUMS_128(d)                                                                                      \
+               : "l"(a), "l"(b), "r"(metadata), "n"(Selector))
+  HONE_PRODUCT_OF_TYPE(HONE_SPARSE_PRODUCT);
+#undef HONE_SPARSE_PRODUCT
+}
+
+#define HONE_REGISTER_PRODUCT(columns, type, names, sums, operands)                                                    \
+  asm volatile(HONE_PRODUCT(columns, type) names "}, " operands ", 1, 1, 1, 1;"                                        \
+               : sums                                                                                                  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define HONE_REGISTER_PRODUCT_128(type)                                                                                \
+  HONE_REGISTER_PRODUCT("128", type, HONE_NAMES_64, HONE_SUMS_64(d), "{%64, %65, %66, %67}, %68")
+#define HONE_REGISTER_PRODUCT_64(type)                                                                                 \
+  HONE_REGISTER_PRODUCT("64", type, HONE_NAMES_32, HONE_SUMS_32(d, 0), "{%32, %33, %34, %35}, %36")
+
 /// Begins D += A · B of 64 or 128 columns with A in registers; columns of B lie side by side.
 template <bool IsHalf> __device__ inline void beginProduct(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
-#define HONE_REGISTER_PRODUCT(type)                                                                                    \
-  asm volatile(HONE_PRODUCT("128", type) HONE_NAMES_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"                     \
-               : HONE_SUMS_64(d)                                                                                       \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-  if constexpr (IsHalf)
-    HONE_REGISTER_PRODUCT("f16");
-  else
-    HONE_REGISTER_PRODUCT("bf16");
-#undef HONE_REGISTER_PRODUCT
+  HONE_PRODUCT_OF_TYPE(HONE_REGISTER_PRODUCT_128);
 }
 template <bool IsHalf> __device__ inline void beginProduct(float (&d)[32], const uint32_t (&a)[4], uint64_t b) {
-#define HONE_REGISTER_PRODUCT(type)                                                                                    \
-  asm volatile(HONE_PRODUCT("64", type) HONE_NAMES_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"                      \
-               : HONE_SUMS_32(d, 0)                                                                                    \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-  if constexpr (IsHalf)
-    HONE_REGISTER_PRODUCT("f16");
-  else
-    HONE_REGISTER_PRODUCT("bf16");
-#undef HONE_REGISTER_PRODUCT
+  HONE_PRODUCT_OF_TYPE(HONE_REGISTER_PRODUCT_64);
 }
+#undef HONE_REGISTER_PRODUCT_64
+#undef HONE_REGISTER_PRODUCT_128
+#undef HONE_REGISTER_PRODUCT
 
 /// Uses of these sums that stand before it happen before products that are begun after it.
 __device__ inline void fenceProducts(float (&d)[32]) {
@@ -110,10 +123,11 @@ __device__ inline void fenceProducts(float (&d)[128]) {
   asm volatile("wgmma.fence.sync.aligned;" : HONE_SUMS_128(d)::"memory");
 }
 
-/// Numbers of A or sums that products use are in their registers before what stands behind it: before the fence.
+/// Numbers of A, metadata or sums that products use are in their registers before what stands behind it: before the fence.
 __device__ inline void settle(uint32_t (&a)[4]) {
   asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3])::"memory");
 }
+__device__ inline void settle(uint32_t &metadata) { asm volatile("" : "+r"(metadata)::"memory"); }
 __device__ inline void settle(float (&d)[64]) { asm volatile("" : HONE_SUMS_64(d)::"memory"); }
 
 /// Ends a group of products.
@@ -130,6 +144,7 @@ template <int Groups> __device__ inline void waitForProducts(float (&d)[128]) {
   asm volatile("wgmma.wait_group.sync.aligned %128;" : HONE_SUMS_128(d) : "n"(Groups) : "memory");
 }
 
+#undef HONE_PRODUCT_OF_TYPE
 #undef HONE_PRODUCT
 #undef HONE_NAMES_128
 #undef HONE_NAMES_64

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Linear layers of many rows on sm_90a: one thread has the copy engine bring tiles of x and of the weight, four stages ahead, and two
-// warpgroups multiply 64 rows by 256 outputs each. Planes of numbers that are sums of two are further steps of the same product.
+// warpgroups multiply 64 rows by 256 outputs each. Planes of numbers that are sums of two are further steps of the same product. A
+// block takes one tile after the other, and while its sums are finished the next one's first stages come.
 
 #include "../device/async_copy.h"
 #include "../device/box_copy.h"
-#include "../device/finish_rows.h"
+#include "../device/product_sums.h"
 #include "../device/warpgroup.h"
 #include "hopper_rows.h"
 
@@ -16,111 +17,87 @@ class HopperRows {
 public:
   __device__ HopperRows(const HopperRowsArguments &args, char *shared)
       : args(args), layer(args.layer.linear), shared(shared), base(sharedAddress(shared)),
-        steps(hopperSteps(args.layer.depth, args.products)),
-        place(tileOfBlock(blockIdx.x, divideUp(layer.rows, kHopperTileRows),
-                          divideUp(layer.outputs, kHopperTileOutputs))) {}
+        barriers{base + kHopperRowsBarriers}, steps(hopperSteps(args.layer.depth, args.products)),
+        rowTiles(divideUp(layer.rows, kHopperTileRows)), outputTiles(divideUp(layer.outputs, kHopperTileOutputs)) {}
 
   __device__ void makeBarriers() const {
     constexpr uint32_t kConsumerWarps = 8;
-    for (int stage = 0; stage < kHopperRowsStages; ++stage)
-      makeBarrier(full(stage), 1), makeBarrier(empty(stage), kConsumerWarps);
-    publishBarriers();
+    barriers.make(kConsumerWarps);
   }
 
   /// One thread.
   __device__ void produce(const TensorMap &x, const TensorMap &weight) const {
     prefetchMap(x), prefetchMap(weight);
-    for (int32_t step = 0; step < steps; ++step) {
-      int stage = step % kHopperRowsStages;
-      HopperStep part = hopperStep(step, args.layer.depth);
-      uint32_t to = base + stage * kHopperStageBytes;
-      waitAt(empty(stage), (step / kHopperRowsStages & 1) ^ 1);
-      arriveAndExpect(full(stage), kHopperStageBytes);
-      copyBox(to, x, part.input, static_cast<int32_t>(place.row * kHopperTileRows), part.xPlane, 0, full(stage));
-      copyBox(to + kHopperXBytes, weight, part.input, static_cast<int32_t>(place.output * kHopperTileOutputs),
-              part.weightPlane, 0, full(stage));
+    Ring ring;
+#pragma unroll 1
+    for (int64_t tile = blockIdx.x; tile < rowTiles * outputTiles; tile += gridDim.x) {
+      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+      auto row = static_cast<int32_t>(place.row * kHopperTileRows);
+      auto output = static_cast<int32_t>(place.output * kHopperTileOutputs);
+#pragma unroll 1
+      for (int32_t step = 0; step < steps; ++step, ring.advance()) {
+        HopperStep part = hopperStep(step, args.layer.depth);
+        uint32_t to = base + ring.stage * kHopperStageBytes, full = barriers.full(ring.stage);
+        waitAt(barriers.empty(ring.stage), ring.parity ^ 1);
+        arriveAndExpect(full, kHopperStageBytes);
+        copyBox(to, x, part.input, row, part.xPlane, 0, full);
+        copyBox(to + kHopperXBytes, weight, part.input, output, part.weightPlane, 0, full);
+      }
     }
   }
 
-  /// A warpgroup; the stage of a step is given back when the next one's products are under way.
-  template <bool IsHalf> __device__ void consume(int group, int lane) const {
-    float sums[kHopperTileOutputs / 2] = {};
+  /// A warpgroup.
+  template <bool IsHalf> __device__ void consume(int group) const {
+    Ring ring;
 #pragma unroll 1
-    for (int32_t step = 0; step < steps; ++step) {
-      int stage = step % kHopperRowsStages;
-      waitAt(full(stage), step / kHopperRowsStages & 1);
-      uint64_t a = matrixAt(base + stage * kHopperStageBytes + group * 64 * kBoxRowBytes);
-      uint64_t b = matrixAt(base + stage * kHopperStageBytes + kHopperXBytes);
+    for (int64_t tile = blockIdx.x; tile < rowTiles * outputTiles; tile += gridDim.x) {
+      float sums[kHopperTileOutputs / 2] = {};
+      multiply<IsHalf>(sums, ring, group);
+      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+      finishProduct<false>(layer, sums, reinterpret_cast<float *>(shared + kHopperRowsSums), group,
+                           static_cast<int32_t>(place.row * kHopperTileRows) + group * 64,
+                           static_cast<int32_t>(place.output * kHopperTileOutputs));
+    }
+  }
+
+private:
+  using Ring = StageRing<kHopperRowsStages>;
+
+  /// All steps of a tile; the stage of a step is given back when the next one's products are under way.
+  template <bool IsHalf>
+  __device__ void multiply(float (&sums)[kHopperTileOutputs / 2], Ring &ring, int group) const {
+    Ring before = ring;
+    bool arrives = threadIdx.x % 32 == 0;
+#pragma unroll 1
+    for (int32_t step = 0; step < steps; ++step, ring.advance()) {
+      uint32_t stage = base + ring.stage * kHopperStageBytes;
+      waitAt(barriers.full(ring.stage), ring.parity);
+      uint64_t a = matrixAt(stage + group * 64 * kBoxRowBytes);
+      uint64_t b = matrixAt(stage + kHopperXBytes);
       fenceProducts(sums);
 #pragma unroll
       for (int i = 0; i < kHopperDepth / 16; ++i)
         beginProduct<IsHalf>(sums, a + (i * 32 >> 4), b + (i * 32 >> 4));
       commitProducts();
       waitForProducts<1>(sums);
-      if (step > 0 && lane == 0)
-        arriveAt(empty((step - 1) % kHopperRowsStages));
+      if (step == 0)
+        continue;
+      if (arrives)
+        arriveAt(barriers.empty(before.stage));
+      before.advance();
     }
     waitForProducts<0>(sums);
-    // The other warpgroup may still read its last stage, where these sums go.
-    asm volatile("bar.sync 1, 256;" ::: "memory");
-    leaveSums(sums, group);
-    asm volatile("bar.sync %0, 128;" ::"r"(2 + group) : "memory");
-    finish(group);
-  }
-
-private:
-  __device__ uint32_t full(int stage) const { return base + kHopperRowsBarriers + 8 * stage; }
-  __device__ uint32_t empty(int stage) const { return full(stage) + 8 * kHopperRowsStages; }
-
-  __device__ void leaveSums(const float (&sums)[kHopperTileOutputs / 2], int group) const {
-    auto *to = reinterpret_cast<float *>(shared);
-    int row = 64 * group + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-#pragma unroll
-    for (int i = 0; i < kHopperTileOutputs / 2; i += 2)
-      *reinterpret_cast<float2 *>(to + hopperSumPlace(row + i / 2 % 2 * 8, i / 4 * 8 + threadIdx.x % 4 * 2)) = {
-          sums[i], sums[i + 1]};
-  }
-
-  /// Threads side by side have outputs side by side, four each.
-  __device__ void finish(int group) const {
-    const auto *from = reinterpret_cast<const float *>(shared);
-    constexpr int kPieces = kHopperTileOutputs / 4;
-#pragma unroll 1
-    for (int i = threadIdx.x % 128; i < 64 * kPieces; i += 128) {
-      int ownRow = 64 * group + i / kPieces, ownOutput = i % kPieces * 4;
-      int64_t row = place.row * kHopperTileRows + ownRow, output = place.output * kHopperTileOutputs + ownOutput;
-      if (row >= layer.rows)
-        break;
-      finishFour(*reinterpret_cast<const float4 *>(from + hopperSumPlace(ownRow, ownOutput)), row, output);
-    }
-  }
-
-  __device__ void finishFour(const float4 &sums, int64_t row, int64_t output) const {
-    float numbers[4] = {sums.x, sums.y, sums.z, sums.w};
-    bool isWhole = layer.y.isVector && output + 4 <= layer.outputs;
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (isWhole)
-        numbers[j] = finishedNumber(layer, numbers[j], row, output + j);
-      else if (output + j < layer.outputs)
-        finishNumber(layer, numbers[j], row, output + j);
-    if (!isWhole)
-      return;
-    char *to = layer.y.data + (layer.y.offset(row) + output) * bytesOf(layer.y.dtype);
-    if (layer.y.dtype == HONE_F32)
-      *reinterpret_cast<float4 *>(to) = {numbers[0], numbers[1], numbers[2], numbers[3]};
-    else if (layer.y.dtype == HONE_F16)
-      *reinterpret_cast<uint2 *>(to) = {pairF16(numbers[0], numbers[1]), pairF16(numbers[2], numbers[3])};
-    else
-      *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
+    if (arrives)
+      arriveAt(barriers.empty(before.stage));
   }
 
   const HopperRowsArguments &args;
   const LinearArguments &layer;
   char *const shared;
   const uint32_t base;
+  const StageBarriers<kHopperRowsStages> barriers;
   const int32_t steps;
-  const TilePlace place;
+  const int64_t rowTiles, outputTiles;
 };
 
 template <bool IsHalf>
@@ -138,7 +115,7 @@ __device__ inline void multiplyRows(const HopperRowsArguments &args, const Tenso
       rows.produce(x, weight);
   } else {
     takeRegisters<kManyRegisters>();
-    rows.consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0) - 1, threadIdx.x % 32);
+    rows.consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0) - 1);
   }
 }
 

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_HOPPER_ROWS_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_HOPPER_ROWS_H
 
+#include "hopper_sums.h"
 #include "many_rows.h"
 
 namespace hone::cuda {
@@ -37,15 +38,10 @@ HONE_HOST_DEVICE constexpr HopperStep hopperStep(int32_t step, int64_t depth) {
 
 constexpr int32_t kHopperXBytes = kHopperTileRows * kHopperDepth * 2;
 constexpr int32_t kHopperStageBytes = kHopperXBytes + kHopperTileOutputs * kHopperDepth * 2;
-/// Stages, and behind them two barriers for each; afterwards the sums lie where stages were.
-constexpr int32_t kHopperRowsBarriers = kHopperRowsStages * kHopperStageBytes;
+/// Stages, the sums that both warpgroups are finishing, and two barriers for each stage.
+constexpr int32_t kHopperRowsSums = kHopperRowsStages * kHopperStageBytes;
+constexpr int32_t kHopperRowsBarriers = kHopperRowsSums + 2 * kPieceBytes;
 constexpr int32_t kHopperRowsBytes = kHopperRowsBarriers + kHopperRowsStages * 2 * 8;
-static_assert(kHopperTileRows * kHopperTileOutputs * 4 <= kHopperRowsBarriers);
-
-/// Place of sum (row, output) of a tile: lanes that write at once are four rows with pairs of outputs each.
-HONE_HOST_DEVICE constexpr int32_t hopperSumPlace(int32_t row, int32_t output) {
-  return row * kHopperTileOutputs + (output ^ (row & 3) << 3);
-}
 
 struct DeviceLimits;
 struct Planes;

@@ -8,6 +8,7 @@
 #include "../kernel_device.h"
 #include "finish_sums.h"
 #include "hopper_rows.h"
+#include "hopper_sparse_rows.h"
 #include "library_rows.h"
 #include "linear_format.h"
 #include "planes.h"
@@ -65,6 +66,8 @@ LinearArguments keptOf(LinearArguments layer) {
 
 /// By a 2:4 weight.
 void multiplySparse(KernelDevice &device, ManyRowsArguments args, const Planes &planes) {
+  if (fitsHopperSparseRows(device.limits(), args.linear))
+    return runHopperSparseRows(device, args, planes);
   int32_t tileRows = tileRowsOf(args.linear.rows);
   int64_t blocks = divideUp(args.linear.rows, tileRows) * divideUp(args.linear.outputs, kTileOutputs);
   void *pointers[] = {&args};

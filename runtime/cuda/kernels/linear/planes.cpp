@@ -86,4 +86,17 @@ PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArgume
   return planesOfRows(device, rows, layer.outputs, planes.weight, planes.type);
 }
 
+TensorMap mapOfPlanes(KernelDevice &device, const PlaneView &view, const PlaneSizes &sizes, int32_t boxRows,
+                      uint32_t boxColumns) {
+  // Along an axis of one index any multiple of 16 bytes will do.
+  auto bytes = [](int64_t stride) { return static_cast<uint64_t>(stride > 0 ? stride : 16); };
+  return device.mapOf(
+      {const_cast<char *>(view.data),
+       sizes.type,
+       {static_cast<uint64_t>(sizes.depth), static_cast<uint64_t>(sizes.rows), static_cast<uint64_t>(sizes.count), 1},
+       {bytes(view.rowBytes), bytes(view.planeBytes), bytes(0)},
+       static_cast<uint32_t>(boxRows),
+       boxColumns});
+}
+
 } // namespace hone::cuda

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_PLANES_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_PLANES_H
 
+#include "../tensor_map.h"
 #include "linear_format.h"
 #include "many_rows.h"
 
@@ -43,6 +44,17 @@ PlaneView planesOfInputs(KernelDevice &device, const RowView &x, int64_t rows, c
 
 /// All outputs of a layer whose weight is none (areWeights), likewise.
 PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArguments &layer, const Planes &planes);
+
+/// How large planes are: `count` of `rows` rows of `depth` numbers.
+struct PlaneSizes {
+  int32_t type;
+  int64_t depth, rows;
+  int32_t count;
+};
+
+/// What the copy engine of sm_90 needs to know of them to bring boxes of so many rows and numbers.
+TensorMap mapOfPlanes(KernelDevice &device, const PlaneView &view, const PlaneSizes &sizes, int32_t boxRows,
+                      uint32_t boxColumns = kBoxColumns);
 
 } // namespace hone::cuda
 

@@ -28,18 +28,9 @@ public:
 
   __device__ void run() {
     auto steps = static_cast<int32_t>(divideUp(args.depth, kSparseDepth));
-#pragma unroll
-    for (int stage = 0; stage < kStages - 1; ++stage)
-      fetch(stage, stage, stage < steps);
-    for (int step = 0; step < steps; ++step) {
-      waitForCopies<kStages - 2>();
-      __syncthreads();
-      int next = step + kStages - 1;
-      fetch(next, next % kStages, next < steps);
-      multiply(step % kStages, step);
-    }
-    waitForCopies<0>();
-    __syncthreads();
+    stepThroughStages<kStages>(
+        steps, [&](int step, int stage, bool exists) { fetch(step, stage, exists); },
+        [&](int stage, int step) { multiply(stage, step); });
     leaveSums();
     __syncthreads();
     finish();
