@@ -20,8 +20,9 @@ from parallel import RANKS, compile_model, expect_sentence, run, run_suite, star
 
 LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 CUDA = ["--target=cuda", "--chip=sm_80"]
-# Weights whose parts two ranks multiply as one would; int8 with one scale a row is rounded otherwise (run-parallel.py).
-FORMS = {"f32": [], "bf16": ["--weights=bf16", "--kv-cache=bf16"], "int8": ["--quantize=int8", "--group=64"], "int4": ["--quantize=int4"]}
+# Weights whose parts two ranks multiply as one would, by activations of as many bits on the CPU as on GPUs (run-cuda-forms.py).
+FORMS = {"f32": [], "bf16": ["--weights=bf16", "--kv-cache=bf16"],
+         **{f"int{bits}": [f"--pass-pipeline=hone-quantize-weights{{bits={bits} group=64 activations=0}}"] for bits in (8, 4)}}
 NEW_TOKENS = 12
 
 
