@@ -22,14 +22,6 @@ import suite
 
 # A core emulates 15 million a second.
 BUDGET = 400_000_000
-# Attention multiplies sixteen bits of mantissa on a device, which alone stays within what other models keep (sessions.TOLERANCE).
-TOLERANCES = {
-    # Biases of queries and keys make its logits of attention so large that a 65536th of them is seen in the answers: 1.3e-4 where
-    # attention in f32 gives 7e-6.
-    "qwen2": 1e-3,
-    # Products of these files round activations to 8 bits, so that a difference in the last place can become one of a 127th of the
-    # largest activation.
-    "llama.genai-int4": 3e-2, "qwen3.genai-int4": 3e-2}
 # These multiply experts one by one, with as many rows as chose each, which only the host can know.
 WAITING = {"deepseek_v3.optimum", "mixtral.transformers", "qwen3_moe.optimum", "qwen3_moe.transformers"}
 CHIPS = ["sm_80", "sm_90"]
@@ -70,11 +62,6 @@ def waits_of(text):
     return sum(function.count("hrt.fetch") for function in functions if re.match(r"(private )?@forward\b", function))
 
 
-def tolerance_of(path):
-    names = [path.parent.name, path.parent.name.split(".")[0]]
-    return next((TOLERANCES[name] for name in names if name in TOLERANCES), sessions.TOLERANCE)
-
-
 def check(path, build, ptxas):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -91,7 +78,7 @@ def check(path, build, ptxas):
         waits = waits_of((folder / "5-buffer.mlir").read_text())
         if (waits > 0) != (path.parent.name in WAITING):
             raise suite.Failure(f"the host waits {waits} times within a step")
-        tolerance = tolerance_of(path)
+        tolerance = emulation.tolerance_of(path)
         emulation.run_tool([build / "bin" / "hone-run", "run", artefact, "--cases", suite.cases_of(path, folder),
                             "--rtol", tolerance, "--atol", tolerance], folder, BUDGET)
         sessions.check(path, artefact, build / "lib" / "libhone_rt.so", tolerance)

@@ -13,30 +13,30 @@
 namespace hone::test {
 namespace {
 
-/// Names of functions, and instructions that each of them has. Every function has one rule.
+/// Names of functions, and instructions that each of them has; a star stands for anything within a word. Every function has one rule.
 struct Rule {
   const char *functions;
   std::vector<const char *> instructions;
 };
 
-constexpr const char *kMultiply = R"(mma\.sync\.aligned\.m16n8k16\.row\.col\.f32)";
-constexpr const char *kMultiplySparse = R"(mma\.sp::ordered_metadata\.sync\.aligned\.m16n8k32)";
-constexpr const char *kLoadMatrix = R"(ldmatrix\.sync\.aligned)";
-constexpr const char *kCopyAhead = R"(cp\.async\.cg\.shared\.global)"; // 16 bytes each
-constexpr const char *kCopyBox = R"(cp\.async\.bulk\.tensor\.4d\.shared::cluster)";
-constexpr const char *kMultiplyGroup = R"(wgmma\.mma_async\.sync\.aligned\.m64n)";
-constexpr const char *kMultiplyGroupSparse = R"(wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k32)";
-constexpr const char *kLoad16 = R"(ld\.global[.\w:]*\.v4)", *kLoad8 = R"(ld\.global[.\w:]*\.v2)";
-constexpr const char *kStore16 = R"(st\.global[.\w:]*\.v4)", *kStore8 = R"(st\.global[.\w:]*\.v2)";
-constexpr const char *kShuffle = R"(shfl\.sync)";
+constexpr const char *kMultiply = "mma.sync.aligned.m16n8k16.row.col.f32";
+constexpr const char *kMultiplySparse = "mma.sp::ordered_metadata.sync.aligned.m16n8k32";
+constexpr const char *kLoadMatrix = "ldmatrix.sync.aligned";
+constexpr const char *kCopyAhead = "cp.async.cg.shared.global"; // 16 bytes each
+constexpr const char *kCopyBox = "cp.async.bulk.tensor.4d.shared::cluster";
+constexpr const char *kMultiplyGroup = "wgmma.mma_async.sync.aligned.m64n";
+constexpr const char *kMultiplyGroupSparse = "wgmma.mma_async.sp.sync.aligned.m64n256k32";
+constexpr const char *kLoad16 = "ld.global*.v4", *kLoad8 = "ld.global*.v2";
+constexpr const char *kStore16 = "st.global*.v4", *kStore8 = "st.global*.v2";
+constexpr const char *kShuffle = "shfl.sync";
 
 const std::vector<Rule> kRules = {
     {"(sparse_)?few_rows_.*", {kMultiply, kLoad16}},
     {"expert_rows_b?f16_.*", {kMultiply, kLoad16}},
     {"expert_rows_affine.*", {kMultiply}}, // 4 or 8 bytes of levels a lane
-    {"(sparse_)?exact_(expert_)?rows_f32_.*", {R"(ld\.global[.\w:]*\.v[24])", R"(fma\.rn\.f32)", kShuffle}},
-    {"exact_(expert_)?rows_f16_.*", {kLoad8, R"(fma\.rn\.f32)", kShuffle}},
-    {"sparse_exact_rows_f16_.*", {R"(fma\.rn\.f32)", kShuffle}},
+    {"(sparse_)?exact_(expert_)?rows_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
+    {"exact_(expert_)?rows_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
+    {"sparse_exact_rows_f16_.*", {"fma.rn.f32", kShuffle}},
     {"many_(expert_)?rows_.*", {kMultiply, kLoadMatrix, kCopyAhead}},
     {"sparse_rows_.*", {kMultiplySparse, kLoadMatrix, kCopyAhead}},
     {"hopper_(rows_)?b?f16.*", {kMultiplyGroup, kCopyBox}},
@@ -69,6 +69,16 @@ std::map<std::string, std::string> readFunctions() {
   return functions;
 }
 
+bool hasInstruction(std::string_view text, std::string_view instruction) {
+  size_t star = instruction.find('*');
+  std::string_view first = instruction.substr(0, star),
+                   rest = star == instruction.npos ? "" : instruction.substr(star + 1);
+  for (size_t at = text.find(first); at != text.npos; at = text.find(first, at + 1))
+    if (text.substr(at, text.find_first_of(" \t", at) - at).find(rest) != text.npos)
+      return true;
+  return false;
+}
+
 TEST(PtxTest, FunctionsHaveTheirInstructions) {
   std::map<std::string, std::string> functions = readFunctions();
   EXPECT_GT(functions.size(), 150u);
@@ -80,7 +90,7 @@ TEST(PtxTest, FunctionsHaveTheirInstructions) {
         continue;
       ++rules, ++used[&rule];
       for (const char *instruction : rule.instructions)
-        EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << name << " has no " << instruction;
+        EXPECT_TRUE(hasInstruction(text, instruction)) << name << " has no " << instruction;
     }
     EXPECT_EQ(rules, 1) << name << " has not one rule";
     EXPECT_EQ(text.find("ld.local"), std::string::npos) << name;
