@@ -20,34 +20,61 @@ namespace {
 constexpr int kChains = 16; // independent sums, more than any latency times throughput
 constexpr int64_t kTurns = 1 << 16;
 
+/// Words whose bits change as those of weights do: equal ones take less power, on which clocks depend.
+struct Operand {
+  alignas(64) uint64_t words[128];
+
+  const float *floats() const { return reinterpret_cast<const float *>(words); }
+};
+
+struct Operands {
+  Operand of[32]; // fill most of a first-level cache
+
+  Operands() {
+    uint64_t state = 0;
+    for (Operand &operand : of)
+      for (uint64_t &word : operand.words)
+        word = cpu::nextOperand(state);
+  }
+  const Operand &operator[](int64_t index) const { return of[index]; }
+};
+
+const Operands kOperands;
+
 /// Keeps the compiler from changing what a loop does.
 template <typename Value> inline void keep(Value &value) { __asm__ volatile("" : "+v"(value)); }
 
+/// The rate once the loop has run for a while: clocks fall under load.
 template <typename Loop> double rate(double operationsPerTurn, Loop loop) {
-  double start = seconds(1);
-  loop();
-  return operationsPerTurn * kTurns / (seconds(1) - start);
+  constexpr double settling = 0.02; // seconds
+  double begin = seconds(1), start = begin, end = begin;
+  while (start - begin < settling) {
+    start = end;
+    loop();
+    end = seconds(1);
+  }
+  return operationsPerTurn * kTurns / (end - start);
 }
 
 __attribute__((target("avx2,fma"))) double fmaAvx2() {
-  __m256 sums[kChains] = {}, one = _mm256_set1_ps(1);
+  __m256 sums[kChains] = {}, x = _mm256_load_ps(kOperands[0].floats()), weight = _mm256_load_ps(kOperands[1].floats());
   return rate(kChains * 16, [&]() __attribute__((target("avx2,fma"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn)
 #pragma clang loop unroll(full)
       for (__m256 &sum : sums) {
-        sum = _mm256_fmadd_ps(one, one, sum);
+        sum = _mm256_fmadd_ps(x, weight, sum);
         keep(sum);
       }
   });
 }
 
 __attribute__((target("avx512f"))) double fmaAvx512() {
-  __m512 sums[kChains] = {}, one = _mm512_set1_ps(1);
+  __m512 sums[kChains] = {}, x = _mm512_load_ps(kOperands[0].floats()), weight = _mm512_load_ps(kOperands[1].floats());
   return rate(kChains * 32, [&]() __attribute__((target("avx512f"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn)
 #pragma clang loop unroll(full)
       for (__m512 &sum : sums) {
-        sum = _mm512_fmadd_ps(one, one, sum);
+        sum = _mm512_fmadd_ps(x, weight, sum);
         keep(sum);
       }
   });
@@ -55,24 +82,25 @@ __attribute__((target("avx512f"))) double fmaAvx512() {
 
 __attribute__((target("avx512f,avx512bf16"))) double dotBf16() {
   __m512 sums[kChains] = {};
-  __m512bh one = (__m512bh)_mm512_set1_epi32(0x3f803f80);
+  __m512bh x = (__m512bh)_mm512_load_ps(kOperands[0].floats()),
+           weight = (__m512bh)_mm512_load_ps(kOperands[1].floats());
   return rate(kChains * 64, [&]() __attribute__((target("avx512f,avx512bf16"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn)
 #pragma clang loop unroll(full)
       for (__m512 &sum : sums) {
-        sum = _mm512_dpbf16_ps(sum, one, one);
+        sum = _mm512_dpbf16_ps(sum, x, weight);
         keep(sum);
       }
   });
 }
 
 __attribute__((target("avx512f,avx512vnni"))) double dotVnni() {
-  __m512i sums[kChains] = {}, one = _mm512_set1_epi32(0x01010101);
+  __m512i sums[kChains] = {}, x = _mm512_load_si512(kOperands[0].words), weight = _mm512_load_si512(kOperands[1].words);
   return rate(kChains * 128, [&]() __attribute__((target("avx512f,avx512vnni"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn)
 #pragma clang loop unroll(full)
       for (__m512i &sum : sums) {
-        sum = _mm512_dpbusd_epi32(sum, one, one);
+        sum = _mm512_dpbusd_epi32(sum, x, weight);
         keep(sum);
       }
   });
@@ -99,6 +127,10 @@ constexpr double kTileStep = 4 * 2.0 * 16 * 16 * 32;
 
 __attribute__((target("amx-tile,amx-bf16"))) double tileBf16() {
   FullTiles tiles;
+  _tile_loadd(4, kOperands[0].words, 64);
+  _tile_loadd(5, kOperands[1].words, 64);
+  _tile_loadd(6, kOperands[2].words, 64);
+  _tile_loadd(7, kOperands[3].words, 64);
   return rate(kTileStep, []() __attribute__((target("amx-tile,amx-bf16"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn) {
       _tile_dpbf16ps(0, 4, 6);
@@ -109,17 +141,18 @@ __attribute__((target("amx-tile,amx-bf16"))) double tileBf16() {
   });
 }
 
+/// Every step has other tiles than the one before, as in a layer.
 __attribute__((target("amx-tile,amx-bf16"))) double tileBf16Loaded() {
   FullTiles tiles;
-  alignas(64) static thread_local uint8_t memory[4][16 * 64] = {};
   return rate(kTileStep, []() __attribute__((target("amx-tile,amx-bf16"))) {
     for (int64_t turn = 0; turn < kTurns; ++turn) {
-      _tile_loadd(4, memory[0], 64);
-      _tile_loadd(6, memory[1], 64);
+      int64_t first = turn % 8 * 4;
+      _tile_loadd(4, kOperands[first].words, 64);
+      _tile_loadd(6, kOperands[first + 1].words, 64);
       _tile_dpbf16ps(0, 4, 6);
-      _tile_loadd(5, memory[2], 64);
+      _tile_loadd(5, kOperands[first + 2].words, 64);
       _tile_dpbf16ps(2, 5, 6);
-      _tile_loadd(7, memory[3], 64);
+      _tile_loadd(7, kOperands[first + 3].words, 64);
       _tile_dpbf16ps(1, 4, 7);
       _tile_dpbf16ps(3, 5, 7);
     }

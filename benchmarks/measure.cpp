@@ -9,14 +9,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <random>
 
 namespace hone::bench {
 
-Floats::Floats(int64_t count, float value) {
+Floats::Floats(int64_t count, float most) {
   constexpr size_t line = 64;
   size_t bytes = static_cast<size_t>(count) * sizeof(float);
   memory.reset(static_cast<float *>(std::aligned_alloc(line, (bytes + line) / line * line)));
-  std::fill_n(memory.get(), count, value);
+  std::minstd_rand random;
+  std::uniform_real_distribution<float> share(-1, 1);
+  std::generate_n(memory.get(), count, [&] { return most * share(random); });
 }
 
 void Floats::Free::operator()(float *floats) const { std::free(floats); }

@@ -30,7 +30,8 @@ using Pool = cpu::MeasuredMemory;
 /// Floats that begin where a line of the cache does, as those of programs do.
 class Floats {
 public:
-  Floats(int64_t count, float value);
+  /// Floats between -most and most, as if by chance.
+  Floats(int64_t count, float most);
 
   float *data() { return memory.get(); }
 

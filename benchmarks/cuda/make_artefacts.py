@@ -3,8 +3,9 @@
 """make_artefacts.py --build BUILD --output FOLDER: artefacts for GPUs with what they shall answer, for a machine without Hone.
 
 Each folder NAME of the output has `model.hone` and `check.json`, which check_artefacts.py reads: for models of test/models the
-calls of `cases.npz` with onnxruntime's answers, for the language model what the CPU writes. Beside them lies `runtime` with
-hone-run, libhone_cuda and the libraries that they need beside the C library.
+calls of `cases.npz` with onnxruntime's answers, for the language model what the CPU writes, on one GPU and on RANKS of them. Beside them
+lies `runtime` with hone-run, libhone_cuda and the libraries that they need beside the C library, and libhone_mpi, which needs the MPI of
+the machine.
 """
 
 import argparse
@@ -23,6 +24,7 @@ CHIP = "sm_80"         # newer ones compile its PTX
 HOST = "x86-64-v3"     # what every machine with such a GPU runs
 TOLERANCE = 1e-3       # f32 in another order of summation, over a few layers
 NEW_TOKENS = 64
+RANKS = 2
 PROMPTS = ["def main(", "import os\n\n\nclass "]
 C_LIBRARY = re.compile(r"(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt))[.-]")
 
@@ -41,19 +43,23 @@ def add_model(build, name, path, folder):
     (folder / "check.json").write_text(json.dumps({"name": name, "commands": commands}))
 
 
-def add_language_model(build, folder):
+def add_language_models(build, output):
     example = ROOT / "examples" / "python-lm"
-    folder.mkdir(parents=True)
     tokenizer = f"--tokenizer={example / 'tokenizer.json'}"
-    compile_model(build, example / "model.onnx", folder / "model.hone", "--target=cuda", f"--chip={CHIP}", tokenizer)
-    compile_model(build, example / "model.onnx", folder / "cpu.hone", tokenizer)
+    compile_model(build, example / "model.onnx", output / "cpu.hone", tokenizer)
     commands, texts = [], []
     for prompt in PROMPTS:
         command = ["run", "model.hone", "--prompt", prompt, "--max-new-tokens", str(NEW_TOKENS)]
         commands.append(command)
-        texts.append(suite.run_tool([build / "bin" / "hone-run", "run", folder / "cpu.hone", *command[2:]]))
-    shutil.rmtree(folder / "cpu.hone")
-    (folder / "check.json").write_text(json.dumps({"name": "python-lm", "commands": commands, "texts": texts}))
+        texts.append(suite.run_tool([build / "bin" / "hone-run", "run", output / "cpu.hone", *command[2:]]))
+    shutil.rmtree(output / "cpu.hone")
+    for name, ranks in ("python-lm", 1), ("python-lm on several GPUs", RANKS):
+        folder = output / name.replace(" ", "-")
+        folder.mkdir()
+        compile_model(build, example / "model.onnx", folder / "model.hone", "--target=cuda", f"--chip={CHIP}", tokenizer,
+                      f"--tensor-parallel={ranks}")
+        check = {"name": name, "ranks": ranks, "commands": commands, "texts": texts}
+        (folder / "check.json").write_text(json.dumps(check))
 
 
 def add_runtime(build, folder):
@@ -64,6 +70,8 @@ def add_runtime(build, folder):
         for library in re.findall(r"=> (/\S+)", listing):
             if not C_LIBRARY.match(pathlib.Path(library).name):
                 shutil.copy(library, folder)
+    for file in (build / "lib").glob("libhone_mpi.so"): # MPI itself is more than libraries
+        shutil.copy(file, folder)
 
 
 def main():
@@ -75,7 +83,7 @@ def main():
     add_runtime(options.build, options.output / "runtime")
     for name, path in suite.models(own=True).items():
         add_model(options.build, name, path, options.output / name.replace("/", "-"))
-    add_language_model(options.build, options.output / "python-lm")
+    add_language_models(options.build, options.output)
 
 
 main()

@@ -7,6 +7,7 @@
 
 #include "hone/Compress/ScaleSearch.h"
 
+#include <array>
 #include <limits>
 
 namespace hone::compress {
@@ -83,18 +84,23 @@ ChannelScales findChannelScales(std::span<const Weight> weights, const AffineFor
                                 std::span<const float> secondMoments) {
   std::vector<double> squares = getColumnSquares(weights, static_cast<int64_t>(secondMoments.size()));
   ChannelScales best{std::vector<float>(secondMoments.size(), 1.0f), 1};
+  constexpr int kChoices = (kSteps + 1) * (kSteps + 1);
+  std::array<std::vector<float>, kChoices> scales;
+  std::array<double, kChoices> errors;
+#pragma omp parallel for schedule(dynamic)
+  for (int i = 0; i < kChoices; ++i) {
+    double a = i / (kSteps + 1), b = i % (kSteps + 1);
+    scales[i] = makeScales(secondMoments, squares, a / kSteps, b / kSteps);
+    bool isUsable =
+        std::ranges::all_of(scales[i], [](float one) { return std::isnormal(one) && std::isnormal(1 / one); });
+    errors[i] =
+        isUsable ? estimateError(weights, format, secondMoments, scales[i]) : std::numeric_limits<double>::infinity();
+  }
   double first = estimateError(weights, format, secondMoments, best.scales), least = first;
-  for (int a = 0; a <= kSteps; ++a)
-    for (int b = 0; b <= kSteps; ++b) {
-      std::vector<float> scales =
-          makeScales(secondMoments, squares, static_cast<double>(a) / kSteps, static_cast<double>(b) / kSteps);
-      if (!std::ranges::all_of(scales, [](float scale) { return std::isnormal(scale) && std::isnormal(1 / scale); }))
-        continue;
-      double error = estimateError(weights, format, secondMoments, scales);
-      if (error < least) {
-        least = error;
-        best.scales = std::move(scales);
-      }
+  for (int i = 0; i < kChoices; ++i)
+    if (errors[i] < least) {
+      least = errors[i];
+      best.scales = std::move(scales[i]);
     }
   best.error = least < first ? least / first : 1;
   return best;

@@ -64,7 +64,7 @@ public:
 
 private:
   /// Rows that a thread takes at a time; R is read once for them.
-  static constexpr int64_t kRows = 16;
+  static constexpr int64_t kRows = 32;
 
   template <typename Settle>
   void sweepRows(int64_t first, int64_t count, const Settle &settle, double *losses) const {

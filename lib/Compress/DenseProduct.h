@@ -21,7 +21,7 @@ struct ConstBlock {
 };
 
 /// c [rows, columns] -= a [rows, depth] · b [depth, columns], one thread. An element of c loses its products one after the
-/// other, by depth, each rounded: the result does not depend on how the matrices are divided, nor on the processor.
+/// other, by depth, each by a fused multiply-add: the result does not depend on how the matrices are divided, nor on the processor.
 void subtractProduct(int64_t rows, int64_t columns, int64_t depth, ConstBlock a, ConstBlock b, Block c);
 
 } // namespace hone::compress

@@ -14,7 +14,7 @@
 namespace hone::compress {
 
 /// Rows that a thread takes at a time; H' is read once for their first gradients, and once a pass over their elements.
-constexpr int64_t kDescentRows = 16;
+constexpr int64_t kDescentRows = 32;
 
 /// Fails where H is not finite or not of the weight's inputs.
 absl::Status checkSize(const Weight &weight, const SecondMoment &moment);

@@ -9,7 +9,7 @@
 
 // The choice at load runs before sanitizers are set up.
 #if defined(__x86_64__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define HONE_EVERY_WIDTH __attribute__((target_clones("avx512f", "avx2", "default")))
+#define HONE_EVERY_WIDTH __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define HONE_EVERY_WIDTH
 #endif

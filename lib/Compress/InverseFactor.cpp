@@ -209,13 +209,11 @@ std::vector<int64_t> orderByDiagonal(const SecondMoment &moment) {
   return order;
 }
 
-/// The part of w H wᵀ for rows [first, first + count) of `weight`, one sum a row.
-static void addEnergies(const Weight &weight, const SecondMoment &moment, int64_t first, int64_t count, double *sums) {
+/// w H wᵀ of each row of `rows`.
+static void addEnergies(const std::vector<double> &rows, const SecondMoment &moment, std::span<double> sums) {
   // w H wᵀ = sum over i of w_i (H_ii w_i + 2 sum over j > i of H_ij w_j), in blocks of rows of H.
-  int64_t size = moment.size;
-  std::vector<double> rows(count * size), products(count * size), block(kBlock * size);
-  for (int64_t i = 0; i < count; ++i)
-    std::ranges::copy(weight.row(first + i), rows.begin() + i * size);
+  int64_t size = moment.size, count = static_cast<int64_t>(sums.size());
+  std::vector<double> products(count * size), block(kBlock * size);
   for (int64_t begin = 0; begin < size; begin += kBlock) {
     int64_t width = std::min(kBlock, size - begin), behind = size - begin;
     for (int64_t i = 0; i < width; ++i)
@@ -228,22 +226,37 @@ static void addEnergies(const Weight &weight, const SecondMoment &moment, int64_
   }
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = 0; j < size; ++j)
-      sums[first + i] += products[i * size + j] * rows[i * size + j];
+      sums[i] += products[i * size + j] * rows[i * size + j];
 }
 
 double outputEnergy(const Weight &weight, const SecondMoment &moment) {
   std::vector<double> sums(weight.rows);
 #pragma omp parallel for schedule(dynamic)
-  for (int64_t first = 0; first < weight.rows; first += kTile)
-    addEnergies(weight, moment, first, std::min(kTile, weight.rows - first), sums.data());
+  for (int64_t first = 0; first < weight.rows; first += kTile) {
+    int64_t count = std::min(kTile, weight.rows - first);
+    auto rows = weight.elements.subspan(first * weight.columns, count * weight.columns);
+    addEnergies({rows.begin(), rows.end()}, moment, std::span(sums).subspan(first, count));
+  }
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 double relativeOutputError(const Weight &before, const Weight &after, const SecondMoment &moment) {
-  std::vector<float> difference(before.elements.size());
-  std::ranges::transform(before.elements, after.elements, difference.begin(), std::minus());
-  double energy = outputEnergy(before, moment);
-  return energy > 0 ? std::sqrt(outputEnergy({difference, before.rows, before.columns}, moment) / energy) : 0;
+  int64_t columns = before.columns;
+  std::vector<double> energies(before.rows), changes(before.rows);
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t first = 0; first < before.rows; first += kTile) {
+    int64_t count = std::min(kTile, before.rows - first);
+    auto old = before.elements.subspan(first * columns, count * columns),
+         changed = after.elements.subspan(first * columns, count * columns);
+    // Both at once, so that H is read once for them.
+    std::vector<double> rows(old.begin(), old.end()), sums(2 * count);
+    std::ranges::transform(old, changed, std::back_inserter(rows), std::minus<float>());
+    addEnergies(rows, moment, sums);
+    std::copy_n(sums.begin(), count, energies.begin() + first);
+    std::copy_n(sums.begin() + count, count, changes.begin() + first);
+  }
+  double energy = std::accumulate(energies.begin(), energies.end(), 0.0);
+  return energy > 0 ? std::sqrt(std::accumulate(changes.begin(), changes.end(), 0.0) / energy) : 0;
 }
 
 } // namespace hone::compress

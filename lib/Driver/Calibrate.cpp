@@ -160,7 +160,6 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   compileOptions.input = options.input;
   compileOptions.output = folder->path() + "/model.hone";
   compileOptions.remarks = options.remarks;
-  compileOptions.progress = options.progress;
   compileOptions.rewrite = [&](ModuleOp module) { return observe(module, observed); };
   if (failed(compile(compileOptions, context)))
     return failure();

@@ -22,7 +22,6 @@ struct CalibrateOptions {
   int64_t costTokens = 0; // first tokens to measure on what errors of weights cost; 0: none
   int threads = 0;        // 0: one for each processor
   std::string remarks;    // YAML file for the remarks of all passes, or empty
-  bool progress = false;  // say on standard error what is being compiled, and how long it took
 };
 
 /// Compiles a copy of the model that shows the inputs of its layers, runs it on the tokens and writes the statistics; errors

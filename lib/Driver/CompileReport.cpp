@@ -36,7 +36,7 @@ ReportOptions ReportFlags::get(bool isQuiet) const {
   options.files.assign(files.begin(), files.end());
   options.tokens = tokens;
   options.window = window;
-  options.summary = options.progress = !isQuiet;
+  options.summary = !isQuiet;
   return options;
 }
 
@@ -76,7 +76,6 @@ static FailureOr<cli::Evaluation> evaluateOriginal(const CompileOptions &options
   original.input = options.input;
   original.output = folder->path() + "/model.hone";
   original.cpu = options.cpu;
-  original.progress = options.progress;
   if (failed(compile(original, context)))
     return failure();
   auto found = cli::runEvaluation(original.output, tokens, 0);
@@ -118,7 +117,7 @@ LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptio
   Location loc = FileLineColLoc::get(module.getContext(), llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkReports(options, report, loc)))
     return failure();
-  CompressionRecorder recorder(/*measures=*/true, report.progress);
+  CompressionRecorder recorder(/*measures=*/true);
   name(recorder.record, options);
   CompileOptions watched = options;
   watched.recorder = &recorder;
@@ -130,7 +129,7 @@ LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptio
 LogicalResult compileWithReport(const CompileOptions &options, const ReportOptions &report, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   bool measures = (report.summary && isCompressing(options)) || !report.files.empty();
-  CompressionRecorder recorder(measures, report.progress);
+  CompressionRecorder recorder(measures);
   CompressionRecord &record = recorder.record;
   FailureOr<std::string> passes = getPasses(options, loc);
   if (failed(passes) || failed(checkReports(options, report, loc)))

@@ -16,8 +16,7 @@ struct ReportOptions {
   std::vector<std::string> files; // .html or .json
   std::string tokens;             // .npy to measure perplexity on, before and after, or empty
   int64_t window = 512;
-  bool summary = false;  // say on standard error what a compression did
-  bool progress = false; // say there how far a pass is, where it is a terminal
+  bool summary = false; // say on standard error what a compression did
 };
 
 /// The option of commands that compress.
@@ -30,7 +29,7 @@ struct ReportFileFlags {
 /// Options of `hone compile` about reports.
 struct ReportFlags : ReportFileFlags {
   explicit ReportFlags(llvm::cl::SubCommand &command);
-  /// Messages and progress only where the command is not `quiet`.
+  /// The summary only where the command is not `quiet`.
   ReportOptions get(bool isQuiet) const;
 
   llvm::cl::opt<std::string> tokens;

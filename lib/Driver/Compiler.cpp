@@ -8,10 +8,12 @@
 #include "Artefact.h"
 #include "CompressionRecord.h"
 #include "Rewrites.h"
+#include "cli/progress.h"
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
@@ -179,24 +181,31 @@ static LogicalResult openRemarks(const CompileOptions &options, MLIRContext &con
 
 namespace {
 
-/// One line on standard error for every step that takes a second or more.
-class Progress {
+/// Says on standard error which step is under way, and afterwards of those that took a second or more how long.
+class Steps {
 public:
-  Progress(bool enabled, size_t steps) : enabled(enabled), steps(steps) {}
+  explicit Steps(size_t count) : style(cli::getProgressStyle()), count(count) {}
 
   LogicalResult step(StringRef what, llvm::function_ref<LogicalResult()> action) {
+    std::string name = llvm::formatv("[{0}/{1}] {2}", ++number, count, what);
     auto begin = std::chrono::steady_clock::now();
+    say(style == cli::ProgressStyle::Plain ? name + "\n" : name);
     LogicalResult result = action();
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    ++done;
-    if (enabled && seconds >= 1.0)
-      llvm::errs() << llvm::formatv("[{0}/{1}] {2} ({3:F1} s)\n", done, steps, what, seconds);
+    say(seconds >= 1.0 ? llvm::formatv("{0} ({1:F1} s)\n", name, seconds).str() : "");
     return result;
   }
 
 private:
-  bool enabled;
-  size_t steps, done = 0;
+  void say(const std::string &text) const {
+    if (style == cli::ProgressStyle::Terminal)
+      llvm::errs() << cli::kClearLine;
+    if (style != cli::ProgressStyle::None)
+      llvm::errs() << text;
+  }
+
+  cli::ProgressStyle style;
+  size_t count, number = 0;
 };
 
 } // namespace
@@ -261,11 +270,13 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     return failure();
   if (failed(openRemarks(options, *context, loc)))
     return failure();
+  context->loadDialect<HoneDialect>();
+  ScratchBytes::get(context).lieBeside(options.output);
   ArrayRef<Phase> phases = getPhases(options.target);
-  Progress progress(options.progress, phases.size() + 3 + chip->has_value());
+  Steps steps(phases.size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context))); };
-  if (failed(progress.step("model read", read)))
+  if (failed(steps.step("model read", read)))
     return failure();
   if (failed(checkStart(options, *module)))
     return failure();
@@ -280,7 +291,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
     if (entries && options.stopAfter.empty() && failed(describe(*module, manifest)))
       return failure();
-    if (failed(progress.step(phase.summary, [&] { return runPhase(phase, options, *module); })) ||
+    if (failed(steps.step(phase.summary, [&] { return runPhase(phase, options, *module); })) ||
         failed(saveIr(options, phase, number, *module)))
       return failure();
     if (phase.name == options.stopAfter)
@@ -289,14 +300,14 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     if (entries)
       describeLayouts(*module, manifest.entries);
     auto begin = [&] { return beginArtefact(options, *module, manifest, artefact); };
-    if (entries && options.stopAfter.empty() && failed(progress.step("weights written", begin)))
+    if (entries && options.stopAfter.empty() && failed(steps.step("weights written", begin)))
       return failure();
   }
   auto emitDevice = [&] { return emitKernels(options, **chip, *module, *artefact, manifest); };
-  if (*chip && failed(progress.step("machine code of the device", emitDevice)))
+  if (*chip && failed(steps.step("machine code of the device", emitDevice)))
     return failure();
   auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
-  if (failed(progress.step("machine code", emit)))
+  if (failed(steps.step("machine code", emit)))
     return failure();
   return artefact->commit(std::move(manifest));
 }

@@ -60,8 +60,7 @@ struct CompileOptions {
   std::function<llvm::LogicalResult(mlir::ModuleOp)> rewrite;
   /// Watches the rewrite phase, or null.
   CompressionRecorder *recorder = nullptr;
-  std::string remarks;   // YAML file for the remarks of all passes, or empty
-  bool progress = false; // say on standard error what is being done, and how long it took
+  std::string remarks; // YAML file for the remarks of all passes, or empty
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

@@ -150,14 +150,16 @@ LogicalResult CompressionRecorder::watch(ModuleOp module, llvm::function_ref<Log
 void CompressionRecorder::handle(llvm::function_ref<void()> transform, const tracing::Action &action) {
   if (auto *change = dyn_cast<ChangeParameterAction>(&action))
     return handleChange(transform, *change);
+  if (auto *visit = dyn_cast<VisitParameterAction>(&action))
+    showProgress(visit->pass, visit->param, visit->number, visit->count);
   transform();
   if (auto *measured = dyn_cast<MeasureErrorAction>(&action); measured && current)
     current->outputError = measured->error;
 }
 
 void CompressionRecorder::handleChange(llvm::function_ref<void()> transform, const ChangeParameterAction &action) {
-  showProgress(action);
   ParamOp param = action.param;
+  showProgress(action.change.pass, param, action.number, action.count);
   OwningOpRef<ParamOp> before(param.clone());
   WeightStep step;
   step.pass = action.change.pass.str();
@@ -179,15 +181,14 @@ void CompressionRecorder::handleChange(llvm::function_ref<void()> transform, con
   find(param.getSymName()).steps.push_back(std::move(step));
 }
 
-void CompressionRecorder::showProgress(const ChangeParameterAction &action) {
-  if (!showsProgress)
-    return;
-  if (!progress || pass != action.change.pass || action.number == 0) {
-    pass = action.change.pass.str();
+void CompressionRecorder::showProgress(StringRef pass, ParamOp param, size_t number, size_t count) {
+  if (!progress || shownPass != pass || number < shownNumber) {
+    shownPass = pass.str();
     progress.reset(); // whose line disappears before there is another
-    progress = std::make_unique<cli::Progress>(pass + ": weights", action.count);
+    progress = std::make_unique<cli::Progress>(shownPass, static_cast<int64_t>(count));
   }
-  progress->update(static_cast<int64_t>(action.number));
+  shownNumber = number;
+  progress->update(static_cast<int64_t>(number), param.getSymName());
 }
 
 FailureOr<std::optional<double>> CompressionRecorder::measure(ParamOp before, ParamOp after) const {

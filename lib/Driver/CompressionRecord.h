@@ -63,8 +63,8 @@ std::string listPasses(mlir::OpPassManager &pm);
 /// Watches the parameters of a module while passes change them.
 class CompressionRecorder {
 public:
-  /// With `measures`, the change of each weight is measured; with `showsProgress`, a line on a terminal says how far a pass is.
-  CompressionRecorder(bool measures, bool showsProgress) : measures(measures), showsProgress(showsProgress) {}
+  /// With `measures`, the change of each weight is measured.
+  explicit CompressionRecorder(bool measures) : measures(measures) {}
 
   /// Runs `passes`, which change `module`. Fails, after an error, as they do, or where the bytes of a weight cannot be had.
   llvm::LogicalResult watch(mlir::ModuleOp module, llvm::function_ref<llvm::LogicalResult()> passes);
@@ -74,14 +74,15 @@ public:
 private:
   void handle(llvm::function_ref<void()> transform, const mlir::tracing::Action &action);
   void handleChange(llvm::function_ref<void()> transform, const ChangeParameterAction &action);
-  void showProgress(const ChangeParameterAction &action);
+  void showProgress(llvm::StringRef pass, ParamOp param, size_t number, size_t count);
   llvm::FailureOr<std::optional<double>> measure(ParamOp before, ParamOp after) const;
   WeightRecord &find(llvm::StringRef name);
 
-  bool measures, showsProgress, hasFailed = false;
+  bool measures, hasFailed = false;
   std::map<std::string, size_t, std::less<>> places; // of weights in the record, by name
   WeightStep *current = nullptr;                     // whose action is under way
-  std::string pass;                                  // that shows its progress
+  std::string shownPass;                             // that shows its progress
+  size_t shownNumber = 0;                            // of its parameters, the last
   std::unique_ptr<cli::Progress> progress;
 };
 

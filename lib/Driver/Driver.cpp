@@ -12,6 +12,7 @@
 #include "Inspect.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
+#include "ProgressFlags.h"
 #include "cli/commands.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
@@ -26,7 +27,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 
 using namespace mlir;
@@ -72,7 +72,7 @@ struct ExportFlags {
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
   CompressFlags compress{exportCommand};
   ReportFileFlags report{exportCommand};
-  cl::opt<bool> quiet{"quiet", cl::desc("No progress and no table on standard error"), cl::sub(exportCommand)};
+  ProgressFlags progress{exportCommand, "No progress and no table on standard error"};
 };
 
 struct InspectFlags {
@@ -101,7 +101,7 @@ struct CalibrateFlags {
   FormFlags forms{calibrateCommand};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(calibrateCommand)};
-  cl::opt<bool> quiet{"quiet", cl::desc("No progress on standard error"), cl::sub(calibrateCommand)};
+  ProgressFlags progress{calibrateCommand, "No progress on standard error"};
 };
 
 struct CompareFlags {
@@ -159,7 +159,7 @@ struct CompileFlags {
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
   ReportFlags report{compileCommand};
-  cl::opt<bool> quiet{"quiet", cl::desc("No progress and no table on standard error"), cl::sub(compileCommand)};
+  ProgressFlags progress{compileCommand, "No progress and no table on standard error"};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print the passes of every phase, and stop"),
                               cl::sub(compileCommand)};
 };
@@ -176,6 +176,8 @@ static void prepare(MLIRContext &context) {
 /// One line a diagnostic, "error: file: node: message", and its notes below it.
 static void printDiagnostic(Diagnostic &diagnostic) {
   static const char *const kinds[] = {"note", "warning", "error", "remark"};
+  if (cli::getProgressStyle() == cli::ProgressStyle::Terminal)
+    llvm::errs() << cli::kClearLine;
   auto print = [](Diagnostic &one) {
     std::string where;
     Location loc = one.getLocation();
@@ -235,6 +237,8 @@ static std::string renamed(StringRef path, StringRef ending) {
 }
 
 static int runExport(const ExportFlags &flags) {
+  if (failed(flags.progress.apply()))
+    return 1;
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     CompileOptions options;
@@ -243,7 +247,7 @@ static int runExport(const ExportFlags &flags) {
     flags.compress.writeTo(options);
     ReportOptions report;
     report.files.assign(flags.report.files.begin(), flags.report.files.end());
-    report.summary = report.progress = !flags.quiet;
+    report.summary = !flags.progress.quiet;
     if (!module || failed(rewriteWithReport(options, report, *module)))
       return failure();
     return exportOnnx(*module, options.output);
@@ -277,8 +281,6 @@ static std::string checkTarget(const CompileFlags &flags) {
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
     return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
-  if (isCuda && flags.ranks != 1)
-    return "unsupported --tensor-parallel with --target=cuda; supported: 1";
   return "";
 }
 
@@ -310,11 +312,12 @@ static int runCompile(const CompileFlags &flags) {
   options.passPipeline = flags.passPipeline;
   options.ranks = flags.ranks;
   options.remarks = flags.remarks;
-  options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
+  if (failed(flags.progress.apply()))
+    return 1;
   if (flags.printPipeline)
     return printPipeline(options);
   return withContext(flags.input, [&](MLIRContext &context) {
-    return compileWithReport(options, flags.report.get(flags.quiet), &context);
+    return compileWithReport(options, flags.report.get(flags.progress.quiet), &context);
   });
 }
 
@@ -325,7 +328,8 @@ static int runCalibrate(const CalibrateFlags &flags) {
     return fail("expected -o FILE.safetensors");
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
   if (failed(checkRange(flags.window, unbounded)) || failed(checkRange(flags.maxTokens, unbounded)) ||
-      failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)))
+      failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)) ||
+      failed(flags.progress.apply()))
     return 1;
   CalibrateOptions options;
   flags.compress.writeTo(options.rewrites);
@@ -338,7 +342,6 @@ static int runCalibrate(const CalibrateFlags &flags) {
   options.costTokens = flags.costTokens;
   options.threads = static_cast<int>(flags.threads);
   options.remarks = flags.remarks;
-  options.progress = !flags.quiet && llvm::sys::Process::StandardErrIsDisplayed();
   return withContext(flags.input, [&](MLIRContext &context) { return calibrate(options, &context); });
 }
 

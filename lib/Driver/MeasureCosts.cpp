@@ -139,8 +139,9 @@ FailureOr<std::vector<calibration::Cost>> measureCosts(const std::string &path, 
       sites[weight] = i;
   CostMeter meter{statistics, predictions};
   std::vector<calibration::Cost> costs;
-  cli::Progress progress("measuring what errors cost, by weights", static_cast<int64_t>(weights.size()));
+  cli::Progress progress("measuring what errors cost", static_cast<int64_t>(weights.size()));
   for (const std::string &weight : weights) {
+    progress.update(static_cast<int64_t>(costs.size()), weight);
     auto site = sites.find(weight);
     auto param = params.lookup<ParamOp>(weight);
     if (!param)
@@ -150,7 +151,6 @@ FailureOr<std::vector<calibration::Cost>> measureCosts(const std::string &path, 
     if (failed(cost))
       return failure();
     costs.push_back(std::move(*cost));
-    progress.update(static_cast<int64_t>(costs.size()));
   }
   return costs;
 }

@@ -12,6 +12,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/LayerRemoval.h"
@@ -231,6 +232,8 @@ LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
     return failure();
   if (structural.empty() && elements.empty())
     return success();
+  module.getContext()->loadDialect<HoneDialect>();
+  ScratchBytes::get(module.getContext()).lieBeside(options.output);
   PassManager infer(module.getContext(), ModuleOp::getOperationName());
   infer.addPass(createInferOnnxShapes());
   if (!structural.empty() && failed(infer.run(module)))

@@ -6,6 +6,7 @@
 
 #include "Artefact.h"
 
+#include "cli/progress.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -130,9 +131,12 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t ran
   if (!writer.ok())
     return report(module.getLoc(), writer.status());
   Converter converter;
-  for (const PlacedPlane &plane : planes)
+  cli::Progress progress("writing weights", static_cast<int64_t>(planes.size()));
+  for (auto [number, plane] : llvm::enumerate(planes)) {
+    progress.update(static_cast<int64_t>(number), ParamOp(plane.param).getSymName());
     if (failed(writePlane(*writer, plane, converter)))
       return failure();
+  }
   return report(module.getLoc(), writer->commit());
 }
 

@@ -48,10 +48,10 @@ absl::Status runCalibration(const std::string &artefact, const CalibrationTokens
   auto window = static_cast<size_t>(tokens.window);
   Progress progress("calibrating on windows", static_cast<int64_t>(tokens.ids.size() / window));
   for (size_t begin = 0; begin < tokens.ids.size(); begin += window) {
+    progress.update(static_cast<int64_t>(begin / window));
     session->state().reset();
     // All positions are wanted: what is made of the wanted ones alone is observed as well.
     HONE_RETURN_IF_ERROR(model.feed(std::span(tokens.ids).subspan(begin, window), /*wanted=*/0).status());
-    progress.update(static_cast<int64_t>(begin / window + 1));
   }
   return absl::OkStatus();
 }

@@ -57,7 +57,8 @@ void printManifest(const io::Manifest &manifest) {
   if (const std::optional<io::DeviceInfo> &device = manifest.device)
     std::printf("device: %s, %zu generated kernels\n", device->chip.c_str(), device->kernels.size());
   if (manifest.ranks > 1)
-    std::printf("ranks: %lld; weights are those of rank 0\n", static_cast<long long>(manifest.ranks));
+    std::printf("ranks: %lld%s; weights are those of rank 0\n", static_cast<long long>(manifest.ranks),
+                manifest.device ? ", each on a GPU of its own" : "");
   std::printf("tokenizer: %s\n", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer.c_str());
   for (const io::EntryInfo &entry : manifest.entries) {
     std::printf("entry %s\n", entry.name.c_str());

@@ -104,6 +104,19 @@ private:
   std::jmp_buf exit;
 };
 
+/// Runs the host side of a kernel, which ends the call where it fails. Nothing with a destructor lives in `run` or in the caller.
+template <typename Run> void runOrLeave(hone_call *call, Run run) {
+  bool failed = false;
+  {
+    absl::Status status = run();
+    failed = !status.ok();
+    if (failed)
+      CallContext::of(call).record(std::move(status));
+  }
+  if (failed)
+    CallContext::of(call).leave();
+}
+
 /// A function that programs import.
 struct Service {
   std::string_view name;

@@ -5,6 +5,7 @@
 
 #include "core/call.h"
 #include "core/communicator.h"
+#include "core/parts.h"
 
 #include <algorithm>
 
@@ -13,14 +14,6 @@ namespace {
 
 int64_t bytesOf(const hone_tensor &tensor) {
   return io::elementCount(tensor) * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-}
-
-/// Part number `rank`, of `size` positions, along `axis`.
-hone_tensor partOf(hone_tensor tensor, int64_t axis, int64_t size, int64_t rank) {
-  int64_t offset = rank * size * tensor.strides[axis] * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-  tensor.data = static_cast<char *>(tensor.data) + offset;
-  tensor.sizes[axis] = size;
-  return tensor;
 }
 
 /// The elements of `tensor` in order: where they are, or in `copy`.
@@ -58,32 +51,12 @@ absl::Status allGather(Communicator &ranks, const hone_tensor &from, const hone_
   return absl::OkStatus();
 }
 
-/// Nothing with a destructor lives here when the call is left.
-void settle(hone_call *call, absl::Status (*run)(Communicator &, const hone_tensor *, const int64_t *),
-            const hone_tensor *operands, const int64_t *ints) {
-  bool failed = false;
-  {
-    absl::Status status = run(*Communicator::current(), operands, ints);
-    failed = !status.ok();
-    if (failed)
-      CallContext::of(call).record(std::move(status));
-  }
-  if (failed)
-    CallContext::of(call).leave();
-}
-
-void allReduceKernel(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  auto run = [](Communicator &ranks, const hone_tensor *tensors, const int64_t *) {
-    return allReduce(ranks, tensors[0], tensors[1]);
-  };
-  settle(call, run, operands, ints);
+void allReduceKernel(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
+  runOrLeave(call, [=] { return allReduce(*Communicator::current(), operands[0], operands[1]); });
 }
 
 void allGatherKernel(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  auto run = [](Communicator &ranks, const hone_tensor *tensors, const int64_t *axis) {
-    return allGather(ranks, tensors[0], tensors[1], axis[0]);
-  };
-  settle(call, run, operands, ints);
+  runOrLeave(call, [=] { return allGather(*Communicator::current(), operands[0], operands[1], ints[0]); });
 }
 
 void allSliceKernel(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
@@ -94,10 +67,10 @@ void allSliceKernel(hone_call *, const hone_tensor *operands, const int64_t *int
 } // namespace
 
 hone_kernel_fn findCollective(std::string_view name) {
-  return name == HONE_ALL_REDUCE   ? allReduceKernel
-         : name == HONE_ALL_GATHER ? allGatherKernel
-         : name == HONE_ALL_SLICE  ? allSliceKernel
-                                   : nullptr;
+  return name == "hone." HONE_ALL_REDUCE   ? allReduceKernel
+         : name == "hone." HONE_ALL_GATHER ? allGatherKernel
+         : name == "hone." HONE_ALL_SLICE  ? allSliceKernel
+                                           : nullptr;
 }
 
 } // namespace hone::rt

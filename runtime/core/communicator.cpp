@@ -7,6 +7,7 @@
 
 #include "core/shared_library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 #include <zlib.h>
@@ -56,9 +57,20 @@ absl::StatusOr<Communicator *> Communicator::join(int64_t ranks, std::string_vie
 }
 
 /// What all processes find at once.
-absl::Status Communicator::failTogether(absl::Status status) {
+absl::Status Communicator::failTogether(absl::Status status, int64_t by) {
   isKnownToAll = true;
+  speaker = by;
   return status;
+}
+
+absl::Status Communicator::agree(absl::Status mine) {
+  uint8_t isFailure = !mine.ok();
+  std::vector<uint8_t> all(static_cast<size_t>(ranks()));
+  HONE_RETURN_IF_ERROR(allGather(&isFailure, all.data(), sizeof(isFailure)));
+  int64_t first = std::ranges::find(all, 1) - all.begin();
+  if (first == ranks())
+    return mine;
+  return failTogether(mine.ok() ? absl::UnavailableError(cat("rank ", first, " has failed")) : std::move(mine), first);
 }
 
 absl::Status Communicator::checkArtefact(std::string_view artefact) {
@@ -80,11 +92,11 @@ absl::Status Communicator::check(const char *error) {
 }
 
 absl::Status Communicator::allReduce(std::span<const float> from, float *to) {
-  return check(library->all_reduce_f32(from.data(), to, static_cast<int64_t>(from.size()), nullptr));
+  return check(library->all_reduce_f32(from.data(), to, static_cast<int64_t>(from.size())));
 }
 
 absl::Status Communicator::allGather(const void *from, void *to, int64_t bytes) {
-  return check(library->all_gather(from, to, bytes, nullptr));
+  return check(library->all_gather(from, to, bytes));
 }
 
 absl::StatusOr<int64_t> Communicator::takeFirst(int64_t value) {

@@ -33,6 +33,13 @@ public:
   absl::Status allReduce(std::span<const float> from, float *to);
   absl::Status allGather(const void *from, void *to, int64_t bytes);
 
+  /// The processes, as libraries of devices take them.
+  const hone_collectives &processes() const { return *library; }
+
+  /// `mine`, what has become here of something that all ranks have tried. Where any of them has failed, all fail: this one with what
+  /// another says, if it has not failed itself; the first of those that have says why.
+  absl::Status agree(absl::Status mine);
+
   /// What rank 0 has for `value`.
   absl::StatusOr<int64_t> takeFirst(int64_t value);
 
@@ -40,18 +47,19 @@ public:
   void fail() { hasFailed = true; }
   /// Leaves, once. After a failure it ends all processes with exit code 1, this one too.
   void leave();
-  /// Whether this process says what went wrong: what all know, rank 0 says.
-  bool speaks() const { return rank() == 0 || !isKnownToAll; }
+  /// Whether this process says what went wrong: what all know, one says.
+  bool speaks() const { return rank() == speaker || !isKnownToAll; }
 
 private:
   explicit Communicator(const hone_collectives *library) : library(library) {}
   static absl::StatusOr<Communicator *> open();
   absl::Status check(const char *error);
   absl::Status checkArtefact(std::string_view artefact);
-  absl::Status failTogether(absl::Status status);
+  absl::Status failTogether(absl::Status status, int64_t by = 0);
 
   const hone_collectives *library;
   bool hasFailed = false, hasLeft = false, isKnownToAll = false;
+  int64_t speaker = 0; // of what all know
 };
 
 /// Whether this process prints and writes files: rank 0, or one that runs alone.

@@ -8,13 +8,13 @@
 
 namespace hone::rt {
 
-absl::StatusOr<std::unique_ptr<Device>> openCudaDevice(const DeviceSource &source) {
+absl::StatusOr<const DeviceLibrary *> loadCudaLibrary() {
   constexpr const char *file = "libhone_cuda.so";
   HONE_ASSIGN_OR_RETURN(void *symbol, findInLibrary(file, "hone_device_library", SymbolScope::Local));
   const auto *library = static_cast<const DeviceLibrary *>(symbol);
   if (std::string_view(library->version) != HONE_VERSION)
     return io::invalid("unsupported version ", library->version, " of ", file, "; supported: " HONE_VERSION);
-  return library->open(source);
+  return library;
 }
 
 } // namespace hone::rt

@@ -8,6 +8,7 @@
 
 #include "core/state_memory.h"
 #include "hone/io/manifest.h"
+#include "hone/runtime/collectives.h"
 #include "text/sampling_options.h"
 
 #include <chrono>
@@ -81,6 +82,9 @@ public:
   /// A kernel by its imported name, or null.
   virtual hone_kernel_fn findKernel(std::string_view name) const = 0;
 
+  /// Connects the devices of all ranks of an artefact for several, which have all opened theirs; once.
+  virtual absl::Status joinRanks() = 0;
+
   /// Fails where the device has no more memory, or is lost and does not come back.
   virtual absl::StatusOr<std::unique_ptr<DeviceQueue>> createQueue() = 0;
 };
@@ -90,6 +94,7 @@ struct DeviceSource {
   std::string file; // path of the manifest's device.file
   const io::DeviceInfo *info;
   std::span<const uint8_t> weights; // tensor data of the weights file, mapped while the device lives
+  const hone_collectives *ranks;    // the processes of an artefact for several ranks, else null
 };
 
 /// What the library of a target exports as `hone_device_library`. The two share types of C++, so they are of one version.
@@ -98,9 +103,9 @@ struct DeviceLibrary {
   absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceSource &source);
 };
 
-/// Opens the GPU of an artefact for CUDA, by libhone_cuda, which is loaded with the first of them. Fails, in one sentence, where that
-/// is missing or of another version, and as cuda/open_device.h says.
-absl::StatusOr<std::unique_ptr<Device>> openCudaDevice(const DeviceSource &source);
+/// libhone_cuda, which is loaded with the first artefact for CUDA; cuda/open_device.h says how what it opens fails. Fails, in one
+/// sentence, where it is missing or of another version.
+absl::StatusOr<const DeviceLibrary *> loadCudaLibrary();
 
 } // namespace hone::rt
 

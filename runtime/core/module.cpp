@@ -83,12 +83,13 @@ std::string Module::file(std::string_view name) const { return (std::filesystem:
 /// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
 absl::Status Module::joinRanks() {
   int64_t rank = 0;
-  if (description.ranks > 1 && description.target == kCpu && !cpu::supportedLevels().empty()) {
+  if (description.ranks > 1 && !cpu::supportedLevels().empty()) {
     std::string same = io::manifestText(description) + std::string(cpu::levelName(cpu::supportedLevels().back()));
-    absl::StatusOr<Communicator *> ranks = Communicator::join(description.ranks, same);
-    if (!ranks.ok())
-      return absl::Status(ranks.status().code(), cat(path, ": ", ranks.status().message()));
-    rank = (*ranks)->rank();
+    absl::StatusOr<Communicator *> joined = Communicator::join(description.ranks, same);
+    if (!joined.ok())
+      return aboutThis(joined.status());
+    ranks = *joined;
+    rank = ranks->rank();
   }
   weightsName = io::weightsFile(description.ranks, rank);
   return absl::OkStatus();
@@ -144,8 +145,6 @@ absl::Status Module::checkDevice() const {
       if (slot.layout != io::StateLayout::Rows)
         return invalid(path, ": unsupported layout ", io::layoutName(slot.layout), " of state '", slot.name,
                        "' on a device; supported: rows");
-  if (description.ranks > 1)
-    return invalid(path, ": unsupported number of ranks ", description.ranks, " of a device's program; supported: 1");
   return absl::OkStatus();
 }
 
@@ -163,12 +162,23 @@ absl::Status Module::checkFile(const std::string &name) const {
 absl::Status Module::loadDevice() {
   if (!description.device)
     return absl::OkStatus();
+  absl::StatusOr<const DeviceLibrary *> cuda = loadCudaLibrary();
+  HONE_RETURN_IF_ERROR(agreeAboutThis(cuda.status()));
   absl::StatusOr<std::unique_ptr<Device>> opened =
-      openCudaDevice({file(description.device->file), &*description.device, weightFile.allBytes()});
-  if (!opened.ok())
-    return absl::Status(opened.status().code(), cat(path, ": ", opened.status().message()));
+      (*cuda)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
+                     ranks ? &ranks->processes() : nullptr});
+  HONE_RETURN_IF_ERROR(agreeAboutThis(opened.status()));
   device = *std::move(opened);
-  return absl::OkStatus();
+  return ranks ? agreeAboutThis(device->joinRanks()) : absl::OkStatus();
+}
+
+/// What all ranks have tried; ranks that go on would wait for one that has failed.
+absl::Status Module::agreeAboutThis(absl::Status status) const {
+  return aboutThis(ranks ? ranks->agree(std::move(status)) : std::move(status));
+}
+
+absl::Status Module::aboutThis(absl::Status status) const {
+  return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
 }
 
 absl::Status Module::loadProgram() {

@@ -14,6 +14,8 @@
 
 namespace hone::rt {
 
+class Communicator;
+
 /// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
 class Module {
 public:
@@ -50,6 +52,8 @@ private:
   absl::Status checkDevice() const;
   absl::Status checkFile(const std::string &name) const;
   absl::Status loadDevice();
+  absl::Status aboutThis(absl::Status status) const;
+  absl::Status agreeAboutThis(absl::Status status) const;
   absl::Status loadProgram();
   absl::Status fillImports(const hone_program &program) const;
   void *findImport(std::string_view name) const;
@@ -65,6 +69,7 @@ private:
   io::Manifest description;
   std::string weightsName; // those of this rank
   io::SafetensorsReader weightFile;
+  Communicator *ranks = nullptr;  // of an artefact for several
   std::unique_ptr<Device> device; // of a target that is not the CPU
   void *library = nullptr;
   std::vector<Entry> entries;

@@ -6,6 +6,7 @@
 #include "cpu/read_limit.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <immintrin.h>
 #include <sys/mman.h>
@@ -51,9 +52,11 @@ MeasuredMemory::MeasuredMemory(size_t size, bool hugePages) {
   memory = static_cast<uint8_t *>(mapped);
   bytes = size;
   madvise(memory, bytes, hugePages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  // No byte pattern of it is a number that arithmetic is slow with.
-  for (size_t i = 0; i < bytes; ++i)
-    memory[i] = static_cast<uint8_t>(0x30 + i % 11);
+  uint64_t state = 0;
+  for (size_t i = 0; i + sizeof state <= bytes; i += sizeof state) {
+    uint64_t word = nextOperand(state);
+    std::memcpy(memory + i, &word, sizeof word);
+  }
 }
 
 MeasuredMemory::~MeasuredMemory() {

@@ -11,6 +11,15 @@
 
 namespace hone::cpu {
 
+/// The next eight bytes of operands for measurements, whose bits change as those of weights do. As floats of any format none is
+/// subnormal, infinite or not a number. `state` is any number at first (Steele et al., 2014: SplitMix64).
+inline uint64_t nextOperand(uint64_t &state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return ((z ^ (z >> 31)) & 0x81ff81ff81ff81ff) | 0x3c003c003c003c00;
+}
+
 /// Memory for measurements, mapped for its lifetime and written once, so that it is there.
 class MeasuredMemory {
 public:

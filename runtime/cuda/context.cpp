@@ -30,18 +30,19 @@ Context::Scope::~Scope() {
     driver.cuCtxPopCurrent(&previous);
 }
 
-absl::StatusOr<std::shared_ptr<Context>> Context::get() {
-  static std::weak_ptr<Context> latest;
+absl::StatusOr<std::shared_ptr<Context>> Context::get(int number) {
+  static std::map<int, std::weak_ptr<Context>> known;
   HONE_ASSIGN_OR_RETURN(const Driver *driver, Driver::get());
   std::shared_ptr<Context> former, context; // destroyed outside of the lock
   std::lock_guard lock(primaryMutex());
+  std::weak_ptr<Context> &latest = known[number];
   former = latest.lock();
   if (former && !former->isLost())
     return former;
   if (former)
     former->release();
   CUdevice device = 0;
-  HONE_RETURN_IF_ERROR(driver->check(driver->cuDeviceGet(&device, 0), "open the GPU"));
+  HONE_RETURN_IF_ERROR(driver->check(driver->cuDeviceGet(&device, number), "open the GPU"));
   context.reset(new Context(*driver, device));
   HONE_RETURN_IF_ERROR(context->open());
   latest = context;

@@ -23,14 +23,15 @@ struct Properties {
   int64_t sharedBytes = 0; // most shared memory of a block
 };
 
-/// The first GPU that the driver shows; CUDA_VISIBLE_DEVICES chooses it. Thread-safe.
+/// A GPU that the driver shows; CUDA_VISIBLE_DEVICES chooses them. Thread-safe.
 ///
 /// A fault of a kernel ends a context: its memory, streams and modules are lost, and none of its functions works any more. It shows
 /// in the result of any function that comes later, so all results go through `check`. Objects of a lost context give nothing back
 /// to the driver, and `get` makes another one.
 class Context {
 public:
-  static absl::StatusOr<std::shared_ptr<Context>> get();
+  /// The GPU of that number, from 0.
+  static absl::StatusOr<std::shared_ptr<Context>> get(int number);
 
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;

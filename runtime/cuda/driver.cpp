@@ -5,7 +5,8 @@
 
 #include "cuda/driver.h"
 
-#include <dlfcn.h>
+#include "cuda/function_finder.h"
+
 #include <mutex>
 
 namespace hone::rt::cuda {
@@ -63,18 +64,13 @@ absl::StatusOr<std::unique_ptr<const Driver>> Driver::open(const char *library) 
 }
 
 absl::Status Driver::load(void *library, const char *name) {
-  const char *missing = nullptr;
-  auto find = [&]<typename Function>(Function &function, const char *symbol) {
-    function = reinterpret_cast<Function>(dlsym(library, symbol));
-    if (!function && !missing)
-      missing = symbol;
-  };
-#define HONE_DRIVER_FUNCTION(name, symbol, parameters) find(name, #symbol);
+  FunctionFinder functions(library);
+#define HONE_DRIVER_FUNCTION(name, symbol, parameters) functions.find(name, #symbol);
 #include "cuda/driver_functions.def"
 #undef HONE_DRIVER_FUNCTION
   if (cuDriverGetVersion)
     HONE_RETURN_IF_ERROR(checkVersion()); // an old driver lacks functions
-  return missing ? unusable(name, " has no function ", missing) : absl::OkStatus();
+  return functions.missing() ? unusable(name, " has no function ", functions.missing()) : absl::OkStatus();
 }
 
 absl::Status Driver::checkVersion() const {

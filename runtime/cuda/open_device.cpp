@@ -7,6 +7,7 @@
 
 #include "cuda/kernels/kernel_table.h"
 #include "cuda/queue.h"
+#include "cuda/ranks/collectives.h"
 #include "hone/io/file.h"
 
 namespace hone::rt::cuda {
@@ -14,13 +15,25 @@ namespace {
 
 class CudaDevice final : public Device {
 public:
-  explicit CudaDevice(const DeviceSource &source) : source(source) {}
+  CudaDevice(const DeviceSource &source, int number) : source(source), number(number) {}
 
-  hone_kernel_fn findKernel(std::string_view name) const override { return hone::cuda::findKernel(name); }
+  hone_kernel_fn findKernel(std::string_view name) const override {
+    hone_kernel_fn collective = source.ranks ? findCollective(name) : nullptr;
+    return collective ? collective : hone::cuda::findKernel(name);
+  }
+
+  absl::Status joinRanks() override {
+    HONE_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedImage> usable, load());
+    return GpuRanks::connect(usable->context(), *source.ranks).status();
+  }
 
   absl::StatusOr<std::unique_ptr<DeviceQueue>> createQueue() override {
     HONE_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedImage> usable, load());
-    return Queue::create(std::move(usable));
+    GpuRanks *ranks = nullptr;
+    if (source.ranks) {
+      HONE_ASSIGN_OR_RETURN(ranks, GpuRanks::connect(usable->context(), *source.ranks));
+    }
+    return Queue::create(std::move(usable), ranks);
   }
 
   /// What is loaded, or what is loaded again where a fault took it away.
@@ -29,7 +42,7 @@ public:
     if (image && !image->context()->isLost())
       return image;
     image.reset();
-    HONE_ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::get());
+    HONE_ASSIGN_OR_RETURN(std::shared_ptr<Context> context, Context::get(number));
     HONE_ASSIGN_OR_RETURN(std::string fatbin, io::readFile(source.file));
     HONE_ASSIGN_OR_RETURN(image, LoadedImage::load(std::move(context), fatbin, source));
     return image;
@@ -37,6 +50,7 @@ public:
 
 private:
   DeviceSource source;
+  int number; // of the GPU
   std::mutex mutex;
   std::shared_ptr<const LoadedImage> image;
 };
@@ -44,8 +58,11 @@ private:
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Device>> openDevice(const DeviceSource &source) {
-  auto device = std::make_unique<CudaDevice>(source);
+  HONE_ASSIGN_OR_RETURN(int number, chooseGpu(source.ranks));
+  auto device = std::make_unique<CudaDevice>(source, number);
   HONE_RETURN_IF_ERROR(device->load().status());
+  if (source.ranks) // here, as others would wait for a rank that has no library
+    HONE_RETURN_IF_ERROR(Nccl::get().status());
   return device;
 }
 

@@ -11,7 +11,8 @@
 namespace hone::rt::cuda {
 
 /// Opens the GPU, loads the kernels and copies the weights. Fails, in one sentence, without a driver, with one that is too old,
-/// without a GPU, with one that cannot run the kernels, and where the weights do not fit.
+/// without a GPU, with one that cannot run the kernels, and where the weights do not fit; for one of several ranks also as chooseGpu
+/// does and without NCCL (cuda/ranks/).
 absl::StatusOr<std::unique_ptr<Device>> openDevice(const DeviceSource &source);
 
 } // namespace hone::rt::cuda

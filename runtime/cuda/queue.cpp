@@ -55,8 +55,8 @@ const char *stridedCopyName(int width) {
 Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
     : image(std::move(image)), stream(stream), state(*this), staging(stream, kChunk), arena(stream), sampler(stream) {}
 
-absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context()));
+absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image, GpuRanks *ranks) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context(), ranks));
   std::unique_ptr<Queue> queue(new Queue(std::move(image), std::move(stream)));
   HONE_RETURN_IF_ERROR(queue->createProgress());
   return queue;
@@ -238,6 +238,16 @@ absl::StatusOr<bool> Queue::multiply(const hone::cuda::MatrixProduct &product) {
   return *isEnqueued;
 }
 
+absl::Status Queue::exchange(Work::Kind kind, CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+  if (bytes == 0)
+    return absl::OkStatus();
+  auto begin = std::chrono::steady_clock::now();
+  HONE_RETURN_IF_ERROR(explain(stream->move(kind, to, from, bytes)));
+  if (stream->collects())
+    return absl::OkStatus();
+  return follow(kind == Work::Kind::AllReduce ? "ncclAllReduce" : "ncclAllGather", begin);
+}
+
 /// Lets the GPU count the kernels that have ended, so that a fault can be told from the others.
 absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_point begin) {
   launched.push_back(name);
@@ -254,7 +264,7 @@ absl::Status Queue::follow(const char *name, std::chrono::steady_clock::time_poi
 absl::Status Queue::copy(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return absl::OkStatus();
-  return explain(stream->copy(Work::Kind::OnDevice, addressOf(to), addressOf(from), bytes));
+  return explain(stream->move(Work::Kind::OnDevice, addressOf(to), addressOf(from), bytes));
 }
 
 absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) {

@@ -22,7 +22,8 @@ namespace hone::rt::cuda {
 /// One stream, and what calls leave on the GPU for those that follow.
 class Queue final : public DeviceQueue {
 public:
-  static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image);
+  /// `ranks` is null for an artefact that runs alone.
+  static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image, GpuRanks *ranks);
   ~Queue() override;
 
   absl::Status begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) override;
@@ -51,6 +52,12 @@ public:
 
   /// Enqueues a product by the machine's library; false where it has none, or no way to compute it.
   absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
+
+  /// Enqueues what all ranks do together: AllReduce or AllGather.
+  absl::Status exchange(Work::Kind kind, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+
+  /// The number of this process among the ranks.
+  int64_t rank() const { return stream->ranks()->rank(); }
 
   /// Enqueues a copy between two views of one dtype and shape.
   absl::Status copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means);

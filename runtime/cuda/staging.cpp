@@ -58,8 +58,7 @@ absl::Status Staging::takeNextChunk() {
   current = (current + 1) % chunks.size();
   if (!chunks[current].isInFlight)
     return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(
-      stream->context().check(driver.cuEventSynchronize(chunks[current].event), "copy to or from the GPU"));
+  HONE_RETURN_IF_ERROR(stream->wait(chunks[current].event, "copy to or from the GPU"));
   deliver(chunks[current]);
   return absl::OkStatus();
 }
@@ -84,7 +83,7 @@ absl::Status Staging::upload(CUdeviceptr to, const void *from, uint64_t bytes) {
   return inPieces(bytes, [&](Chunk &chunk, uint64_t done, uint64_t piece) {
     char *memory = chunk.memory + chunk.used;
     std::memcpy(memory, static_cast<const char *>(from) + done, piece);
-    return stream->copy(Work::Kind::ToDevice, to + done, reinterpret_cast<uint64_t>(memory), piece);
+    return stream->move(Work::Kind::ToDevice, to + done, reinterpret_cast<uint64_t>(memory), piece);
   });
 }
 
@@ -92,7 +91,7 @@ absl::Status Staging::download(void *to, CUdeviceptr from, uint64_t bytes) {
   return inPieces(bytes, [&](Chunk &chunk, uint64_t done, uint64_t piece) {
     char *memory = chunk.memory + chunk.used;
     chunk.arrivals.push_back({static_cast<char *>(to) + done, memory, piece});
-    return stream->copy(Work::Kind::ToHost, reinterpret_cast<uint64_t>(memory), from + done, piece);
+    return stream->move(Work::Kind::ToHost, reinterpret_cast<uint64_t>(memory), from + done, piece);
   });
 }
 

@@ -95,6 +95,10 @@ absl::Status StepGraph::enqueue(Work &work) {
                          "copy from the GPU");
   case Work::Kind::OnDevice:
     return context.check(driver.cuMemcpyDtoDAsync(work.to, work.from, work.bytes, stream), "copy on the GPU");
+  case Work::Kind::AllReduce:
+    return ranks->allReduce(work.from, work.to, work.bytes / sizeof(float), stream);
+  case Work::Kind::AllGather:
+    return ranks->allGather(work.from, work.to, work.bytes, stream);
   }
   return absl::OkStatus();
 }
@@ -105,7 +109,7 @@ absl::Status StepGraph::enqueue(std::vector<Work> &step) {
   return absl::OkStatus();
 }
 
-/// The node of what was captured last: all that what comes next depends on.
+/// The node of a kernel that was captured last: all that what comes next depends on.
 absl::StatusOr<CUgraphNode> StepGraph::latestNode() {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode *captured = nullptr;
@@ -121,7 +125,10 @@ absl::StatusOr<CUgraphNode> StepGraph::latestNode() {
 absl::Status StepGraph::capture(std::vector<Work> &step) {
   for (Work &work : step) {
     HONE_RETURN_IF_ERROR(enqueue(work));
-    HONE_ASSIGN_OR_RETURN(CUgraphNode node, latestNode());
+    CUgraphNode node = nullptr; // libraries may leave several ends
+    if (work.kind == Work::Kind::Kernel) {
+      HONE_ASSIGN_OR_RETURN(node, latestNode());
+    }
     nodes.push_back(node);
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "cuda/blas/products.h"
 #include "cuda/context.h"
 #include "cuda/kernels/kernel_device.h"
+#include "cuda/ranks/gpu_ranks.h"
 
 #include <vector>
 
@@ -26,7 +27,7 @@ struct LibraryProduct {
 
 /// One thing that a call enqueues.
 struct Work {
-  enum class Kind { Kernel, Product, ToDevice, ToHost, OnDevice };
+  enum class Kind { Kernel, Product, ToDevice, ToHost, OnDevice, AllReduce, AllGather };
   Kind kind;
   // Of a kernel:
   CUfunction function = nullptr;
@@ -35,7 +36,7 @@ struct Work {
   const std::vector<size_t> *parameters = nullptr; // bytes of each
   std::string arguments;                           // one behind the other, aligned to 16 bytes
   LibraryProduct product;                          // of a product
-  // Of a copy; an address of the host where `kind` says so:
+  // Of a copy, an address of the host where `kind` says so, and of what ranks do together, whose part has so many bytes:
   uint64_t to = 0, from = 0, bytes = 0;
 };
 
@@ -43,7 +44,8 @@ struct Work {
 /// which only kernels whose arguments or grids differ are changed: those that know how long a sequence is. Used by one stream.
 class StepGraph {
 public:
-  StepGraph(Context &context, CUstream stream) : context(context), stream(stream) {}
+  /// `ranks` is null where a process runs alone.
+  StepGraph(Context &context, CUstream stream, GpuRanks *ranks) : context(context), stream(stream), ranks(ranks) {}
   StepGraph(const StepGraph &) = delete;
   StepGraph &operator=(const StepGraph &) = delete;
   ~StepGraph();
@@ -66,11 +68,12 @@ private:
 
   Context &context;
   CUstream stream;
+  GpuRanks *ranks;
   std::map<CUfunction, std::vector<size_t>> parameterBytes;
   std::vector<Work> latest; // of the graph, or of the call before
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
-  std::vector<CUgraphNode> nodes; // of the graph, the last of each work
+  std::vector<CUgraphNode> nodes; // of the graph: of works that are kernels
 };
 
 } // namespace hone::rt::cuda

@@ -15,12 +15,12 @@ uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes) {
   return static_cast<uint64_t>(io::tensorBytes(dtype, sizes).value_or(std::numeric_limits<int64_t>::max()));
 }
 
-absl::StatusOr<std::shared_ptr<Stream>> Stream::create(std::shared_ptr<Context> context) {
-  std::shared_ptr<Stream> stream(new Stream(std::move(context)));
+absl::StatusOr<std::shared_ptr<Stream>> Stream::create(std::shared_ptr<Context> context, GpuRanks *ranks) {
+  std::shared_ptr<Stream> stream(new Stream(std::move(context), ranks));
   Context::Scope scope(stream->context());
   HONE_RETURN_IF_ERROR(stream->context().check(stream->driver().cuStreamCreate(&stream->stream, CU_STREAM_NON_BLOCKING),
                                                "create a stream of the GPU"));
-  stream->graph.emplace(stream->context(), stream->handle());
+  stream->graph.emplace(stream->context(), stream->handle(), ranks);
   return stream;
 }
 
@@ -36,9 +36,25 @@ Stream::~Stream() {
   driver().cuStreamDestroy(stream);
 }
 
+/// A kernel of several ranks waits for all of them, and for one that is gone forever: so NCCL is asked meanwhile.
+template <typename Query, typename Wait> absl::Status Stream::waitBy(Query query, Wait wait, std::string_view what) {
+  if (!others)
+    return owner->check(wait(), what);
+  CUresult result = query();
+  for (; result == CUDA_ERROR_NOT_READY; result = query())
+    HONE_RETURN_IF_ERROR(others->check());
+  HONE_RETURN_IF_ERROR(owner->check(result, what));
+  return others->check();
+}
+
 absl::Status Stream::wait() {
   HONE_RETURN_IF_ERROR(submit(/*isWhole=*/false));
-  return owner->check(driver().cuStreamSynchronize(stream), "run kernels of the GPU");
+  return waitBy([this] { return driver().cuStreamQuery(stream); },
+                [this] { return driver().cuStreamSynchronize(stream); }, "run kernels of the GPU");
+}
+
+absl::Status Stream::wait(CUevent event, std::string_view what) {
+  return waitBy([&] { return driver().cuEventQuery(event); }, [&] { return driver().cuEventSynchronize(event); }, what);
 }
 
 absl::Status Stream::submit(bool isWhole) {
@@ -74,7 +90,7 @@ absl::Status Stream::launch(CUfunction function, const char *name, const hone::c
   return result == CUDA_SUCCESS ? absl::OkStatus() : owner->check(result, io::cat("launch kernel '", name, "'"));
 }
 
-absl::Status Stream::copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes) {
+absl::Status Stream::move(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes) {
   std::vector<Work> work(1);
   work[0].kind = kind;
   work[0].to = to;

@@ -24,7 +24,8 @@ uint64_t bytesOf(hone_dtype dtype, std::span<const int64_t> sizes);
 /// Functions that enqueue need the context to be current (Context::Scope).
 class Stream {
 public:
-  static absl::StatusOr<std::shared_ptr<Stream>> create(std::shared_ptr<Context> context);
+  /// With `ranks`, what it runs may wait for other processes.
+  static absl::StatusOr<std::shared_ptr<Stream>> create(std::shared_ptr<Context> context, GpuRanks *ranks = nullptr);
   Stream(const Stream &) = delete;
   Stream &operator=(const Stream &) = delete;
   ~Stream();
@@ -33,6 +34,7 @@ public:
   const std::shared_ptr<Context> &shareContext() const { return owner; }
   const Driver &driver() const { return owner->driver(); }
   CUstream handle() const { return stream; }
+  GpuRanks *ranks() const { return others; }
 
   /// From now on, work is collected until submit(), wait() or stop(), and memory that is freed is given to the next that fits.
   void collect() { isCollecting = true; }
@@ -45,22 +47,26 @@ public:
 
   /// These enqueue, or collect.
   absl::Status launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape, void **arguments);
-  absl::Status copy(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes);
+  absl::Status move(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes);
   /// False where the machine has no library for products, or that has no way to compute this one.
   absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);
 
-  /// Submits, and waits for all that was enqueued. A fault loses the context.
+  /// Submits, and waits for all that was enqueued. A fault loses the context. Fails where another rank is gone.
   absl::Status wait();
+  /// Waits for an event of this stream, in the same way.
+  absl::Status wait(CUevent event, std::string_view what);
 
   /// Memory from the context's pool, uninitialised. `what` is what it is for, in the error where there is not so much.
   absl::StatusOr<CUdeviceptr> allocate(uint64_t bytes, std::string_view what);
   void free(CUdeviceptr memory);
 
 private:
-  explicit Stream(std::shared_ptr<Context> context) : owner(std::move(context)) {}
+  Stream(std::shared_ptr<Context> context, GpuRanks *ranks) : owner(std::move(context)), others(ranks) {}
+  template <typename Query, typename Wait> absl::Status waitBy(Query query, Wait wait, std::string_view what);
   void giveBack(CUdeviceptr memory);
 
   std::shared_ptr<Context> owner;
+  GpuRanks *others;
   CUstream stream = nullptr;
   std::optional<StepGraph> graph;
   std::optional<std::unique_ptr<Products>> products; // null where there is no library; once it was looked for

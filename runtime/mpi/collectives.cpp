@@ -29,7 +29,7 @@ const char *describe(int code) {
 }
 
 /// All processes get the same bits: the standard asks for that (section 5.9.6).
-const char *allReduce(const float *from, float *to, int64_t count, void *) {
+const char *allReduce(const float *from, float *to, int64_t count) {
   for (int64_t at = 0; at < count; at += kMostElements) {
     int part = static_cast<int>(std::min(kMostElements, count - at));
     if (const char *error = describe(MPI_Allreduce(from + at, to + at, part, MPI_FLOAT, MPI_SUM, ranks)))
@@ -39,7 +39,7 @@ const char *allReduce(const float *from, float *to, int64_t count, void *) {
 }
 
 /// Parts lie beside each other at the end, so that one call has to move all bytes of a rank.
-const char *allGather(const void *from, void *to, int64_t bytes, void *) {
+const char *allGather(const void *from, void *to, int64_t bytes) {
   if (bytes <= kMostElements)
     return describe(
         MPI_Allgather(from, static_cast<int>(bytes), MPI_BYTE, to, static_cast<int>(bytes), MPI_BYTE, ranks));
@@ -54,7 +54,7 @@ void leave(int hasFailed) {
     MPI_Finalize();
 }
 
-hone_collectives collectives = {HONE_COLLECTIVES_VERSION, 0, 1, 0, allReduce, allGather, leave};
+hone_collectives collectives = {HONE_COLLECTIVES_VERSION, 0, 1, 0, 1, 0, allReduce, allGather, leave};
 
 /// MPI for one thread at a time, unless the application has it already.
 const char *initialise() {
@@ -69,6 +69,19 @@ const char *initialise() {
   return provided < MPI_THREAD_SERIALIZED ? "this MPI serves no threads" : nullptr;
 }
 
+/// Which of the processes on this machine, by the memory that they could share, this one is.
+const char *findPlace() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  if (const char *error =
+          describe(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, collectives.rank, MPI_INFO_NULL, &machine)))
+    return error;
+  if (const char *error = describe(MPI_Comm_rank(machine, &collectives.local_rank)))
+    return error;
+  if (const char *error = describe(MPI_Comm_size(machine, &collectives.local_ranks)))
+    return error;
+  return describe(MPI_Comm_free(&machine));
+}
+
 const char *join() {
   if (const char *error = initialise())
     return error;
@@ -78,7 +91,9 @@ const char *join() {
     return error;
   if (const char *error = describe(MPI_Comm_rank(ranks, &collectives.rank)))
     return error;
-  return describe(MPI_Comm_size(ranks, &collectives.ranks));
+  if (const char *error = describe(MPI_Comm_size(ranks, &collectives.ranks)))
+    return error;
+  return findPlace();
 }
 
 } // namespace

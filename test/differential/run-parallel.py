@@ -8,10 +8,7 @@ is another rounding, no worse than that of one process.
 """
 
 import functools
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -19,8 +16,8 @@ import numpy as np
 import onnx
 
 import suite
+from parallel import RANKS, compile_model, expect_sentence, run, run_suite, start
 
-RANKS = 2
 TOLERANCE = 1e-4  # as in run-models.py
 LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 # Models by what they have: fused projections and biases; heads that share keys; one node for attention; no state.
@@ -34,31 +31,6 @@ QUANTIZED_RATIO = 0.25
 ROWS = ["--quantize=int8"]
 ROWS_RATIO = 1.25  # of the errors of two roundings of 33 rows of 2048 logits; the larger may be either
 NEW_TOKENS = 24
-TIMEOUT_SECONDS = 300
-
-
-def compile_model(tools, path, output, flags=(), ranks=RANKS):
-    suite.run_tool([tools / "hone", "compile", path, "--quiet", *flags, f"--tensor-parallel={ranks}", "-o", output])
-
-
-def start(tools, arguments, ranks=RANKS):
-    """Runs hone-run as so many processes, or without mpirun for none; the finished process."""
-    command = [tools / "hone-run", *arguments]
-    if ranks:
-        command = ["mpirun", "-n", ranks, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", *command]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    try:
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment,
-                              timeout=TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise suite.Failure(f"{ranks} processes did not end in {TIMEOUT_SECONDS} s") from None
-
-
-def run(tools, arguments, ranks=RANKS):
-    result = start(tools, arguments, ranks)
-    if result.returncode:
-        raise suite.Failure(suite.one_line(result.stderr or result.stdout))
-    return result.stdout
 
 
 def check_model(path, build):
@@ -151,14 +123,6 @@ def check_rows(build):
         raise suite.Failure(f"logits of two ranks err by {of_two}, those of one process by {of_one}")
 
 
-def expect_sentence(result, what, sentence, lines=None):
-    said = [line for line in result.stderr.splitlines() if line.startswith("hone-run: ")]
-    if result.returncode != 1:
-        raise suite.Failure(f"{what}: expected exit 1, but got {result.returncode}: {suite.one_line(result.stderr)}")
-    if not any(sentence in line for line in said) or (lines is not None and len(said) != lines):
-        raise suite.Failure(f"{what}: expected one sentence with {sentence!r}, but got {said}")
-
-
 def check_refusals(build):
     """Too few, too many, a damaged rank: a sentence and exit 1, and nobody waits."""
     with tempfile.TemporaryDirectory() as name:
@@ -185,13 +149,4 @@ def cases():
     yield "refusals", check_refusals
 
 
-def main():
-    options = suite.parser(__doc__).parse_args()
-    chosen = [(name, case) for name, case in cases() if options.only in name]
-    if not shutil.which("mpirun") or not (options.build / "lib" / "libhone_mpi.so").exists():
-        print("skipped: there is no MPI")
-        return suite.finish(0, 0, len(chosen))
-    return suite.run_all(chosen, lambda case: case(options.build), options.jobs)
-
-
-sys.exit(main())
+sys.exit(run_suite(__doc__, cases()))

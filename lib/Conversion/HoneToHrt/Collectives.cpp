@@ -18,7 +18,7 @@ using namespace mlir;
 namespace hone {
 
 /// The kernel's result has the sizes of its input but for those that the type of the result knows.
-static void replaceWithKernel(Operation *op, Value call, StringRef name, ArrayRef<int64_t> ints) {
+static void replaceWithKernel(Operation *op, Value call, const Twine &name, ArrayRef<int64_t> ints) {
   OpBuilder b(op);
   Location loc = op->getLoc();
   Value input = op->getOperand(0);
@@ -37,18 +37,18 @@ static void replaceWithKernel(Operation *op, Value call, StringRef name, ArrayRe
   op->erase();
 }
 
-static LogicalResult lower(Operation *op, Value call) {
+static LogicalResult lower(Operation *op, Value call, StringRef prefix) {
   if (auto reduce = dyn_cast<shard::AllReduceOp>(op)) {
     auto type = dyn_cast<RankedTensorType>(reduce.getResult().getType());
     if (!type || !type.getElementType().isF32() || reduce.getInput().getType() != type ||
         reduce.getReduction() != shard::ReductionKind::Sum)
       return op->emitError() << "unsupported reduction over ranks to " << reduce.getResult().getType()
                              << "; supported: sums of tensors of f32";
-    replaceWithKernel(op, call, HONE_ALL_REDUCE, {});
+    replaceWithKernel(op, call, prefix + HONE_ALL_REDUCE, {});
   } else if (auto gather = dyn_cast<shard::AllGatherOp>(op)) {
-    replaceWithKernel(op, call, HONE_ALL_GATHER, gather.getGatherAxis().getSExtValue());
+    replaceWithKernel(op, call, prefix + HONE_ALL_GATHER, gather.getGatherAxis().getSExtValue());
   } else if (auto slice = dyn_cast<shard::AllSliceOp>(op)) {
-    replaceWithKernel(op, call, HONE_ALL_SLICE, slice.getSliceAxis().getSExtValue());
+    replaceWithKernel(op, call, prefix + HONE_ALL_SLICE, slice.getSliceAxis().getSExtValue());
   } else {
     return op->emitError() << "unsupported operation " << op->getName()
                            << " over ranks; supported: shard.all_gather, shard.all_reduce, shard.all_slice";
@@ -56,12 +56,12 @@ static LogicalResult lower(Operation *op, Value call) {
   return success();
 }
 
-LogicalResult lowerCollectives(func::FuncOp entry) {
+LogicalResult lowerCollectives(func::FuncOp entry, StringRef prefix) {
   Value call = entry.getArgument(0);
   WalkResult result = entry.walk([&](Operation *op) {
     if (!isa_and_nonnull<shard::ShardDialect>(op->getDialect()))
       return WalkResult::advance();
-    return failed(lower(op, call)) ? WalkResult::interrupt() : WalkResult::advance();
+    return failed(lower(op, call, prefix)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

@@ -9,9 +9,9 @@
 
 namespace hone {
 
-/// Replaces what `entry` does over ranks, operations of the dialect `shard`, with kernels. Fails, after an error, for what there
-/// is none for.
-llvm::LogicalResult lowerCollectives(mlir::func::FuncOp entry);
+/// Replaces what `entry` does over ranks, operations of the dialect `shard`, with kernels, whose names begin with
+/// `prefix`: "hone." or "cuda.". Fails, after an error, for what there is none for.
+llvm::LogicalResult lowerCollectives(mlir::func::FuncOp entry, llvm::StringRef prefix);
 
 /// Erases the grids of ranks, which nothing names any more.
 void eraseGrids(mlir::ModuleOp module);

@@ -253,7 +253,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal() || function->hasAttr(hrt::kEntryAttr))
         continue;
-      if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function)))
+      if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function, isCpu ? "hone." : "cuda.")))
         return signalPassFailure();
       numKernels += isCpu ? selectKernels(function) : selectCudaKernels(function);
       decompose(function, decompositions);

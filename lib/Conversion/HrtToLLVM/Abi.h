@@ -17,7 +17,7 @@ namespace hone {
 /// Builders for the memory layout of program.h.
 class Abi {
 public:
-  Abi(mlir::OpBuilder &b, mlir::Location loc)
+  Abi(mlir::ConversionPatternRewriter &b, mlir::Location loc)
       : b(b), loc(loc), pointer(mlir::LLVM::LLVMPointerType::get(b.getContext())) {}
 
   mlir::Value integer(int64_t value) {
@@ -43,7 +43,7 @@ public:
   mlir::Value mark() { return mlir::LLVM::StackSaveOp::create(b, loc, pointer); }
   void release(mlir::Value mark) { mlir::LLVM::StackRestoreOp::create(b, loc, mark); }
 
-  mlir::OpBuilder &b;
+  mlir::ConversionPatternRewriter &b;
   mlir::Location loc;
   mlir::Type pointer;
 };
@@ -75,6 +75,22 @@ struct HrtPattern : mlir::ConvertOpToLLVMPattern<Op> {
         stride = mlir::LLVM::MulOp::create(abi.b, abi.loc, stride, sizes[dim]);
     }
     return descriptor;
+  }
+};
+
+/// A pattern whose operation always becomes what services and kernels give.
+template <typename Op>
+struct ServicePattern : HrtPattern<Op> {
+  using HrtPattern<Op>::HrtPattern;
+
+  /// The operation's results.
+  virtual llvm::SmallVector<mlir::Value> lower(Op op, typename Op::Adaptor adaptor, Abi &abi) const = 0;
+
+  llvm::LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                      mlir::ConversionPatternRewriter &rewriter) const final {
+    Abi abi(rewriter, op.getLoc());
+    rewriter.replaceOp(op, lower(op, adaptor, abi));
+    return llvm::success();
   }
 };
 

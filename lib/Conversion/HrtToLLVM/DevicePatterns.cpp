@@ -25,53 +25,45 @@ static Value getData(Abi &abi, Value value, Value width) {
 
 namespace {
 
-struct AllocPattern : HrtPattern<hrt::AllocOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::AllocOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct AllocPattern : ServicePattern<hrt::AllocOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::AllocOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
     SmallVector<Value> sizes;
-    Value bytes = getSizeInBytes(op.getLoc(), type.getElementType(), rewriter);
+    Value bytes = getSizeInBytes(abi.loc, type.getElementType(), abi.b);
     unsigned next = 0;
     for (int64_t size : type.getShape()) {
       sizes.push_back(ShapedType::isDynamic(size) ? adaptor.getSizes()[next++] : abi.integer(size));
-      bytes = LLVM::MulOp::create(rewriter, op.getLoc(), bytes, sizes.back());
+      bytes = LLVM::MulOp::create(abi.b, abi.loc, bytes, sizes.back());
     }
     Value data = call(abi, op, "hone_rt_device_alloc", abi.pointer, {adaptor.getCall(), bytes});
-    rewriter.replaceOp(op, describe(abi, type, data, sizes));
-    return success();
+    return {describe(abi, type, data, sizes)};
   }
 };
 
-struct FreePattern : HrtPattern<hrt::FreeOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::FreeOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
-    Value data = MemRefDescriptor(adaptor.getMemory()).allocatedPtr(rewriter, op.getLoc());
+struct FreePattern : ServicePattern<hrt::FreeOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::FreeOp op, OpAdaptor adaptor, Abi &abi) const override {
+    Value data = MemRefDescriptor(adaptor.getMemory()).allocatedPtr(abi.b, abi.loc);
     call(abi, op, "hone_rt_device_free", Type(), {adaptor.getCall(), data});
-    rewriter.eraseOp(op);
-    return success();
+    return {};
   }
 };
 
 /// All elements of `source`, in one piece, to `target`.
-template <typename Op> struct TransferPattern : HrtPattern<Op> {
-  TransferPattern(LLVMTypeConverter &converter, StringRef service) : HrtPattern<Op>(converter), service(service) {}
+template <typename Op> struct TransferPattern : ServicePattern<Op> {
+  TransferPattern(LLVMTypeConverter &converter, StringRef service) : ServicePattern<Op>(converter), service(service) {}
 
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+  SmallVector<Value> lower(Op op, typename Op::Adaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getSource().getType());
     MemRefDescriptor source(adaptor.getSource());
-    Value width = this->getSizeInBytes(op.getLoc(), type.getElementType(), rewriter), bytes = width;
+    Value width = this->getSizeInBytes(abi.loc, type.getElementType(), abi.b), bytes = width;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      bytes = LLVM::MulOp::create(rewriter, op.getLoc(), bytes, source.size(rewriter, op.getLoc(), dim));
+      bytes = LLVM::MulOp::create(abi.b, abi.loc, bytes, source.size(abi.b, abi.loc, dim));
     Value from = getData(abi, adaptor.getSource(), width);
     Value to = getData(abi, adaptor.getTarget(), width);
     this->call(abi, op, service, Type(), {adaptor.getCall(), to, from, bytes});
-    rewriter.eraseOp(op);
-    return success();
+    return {};
   }
 
   StringRef service;

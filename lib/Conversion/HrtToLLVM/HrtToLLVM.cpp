@@ -48,23 +48,20 @@ namespace {
 
 constexpr int64_t kSizes = offsetof(hone_tensor, sizes), kStrides = offsetof(hone_tensor, strides);
 
-struct InputPattern : HrtPattern<hrt::InputOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::InputOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct InputPattern : ServicePattern<hrt::InputOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::InputOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
     Value inputs = abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, inputs));
     Value tensor = abi.at(inputs, op.getIndex() * sizeof(hone_tensor));
     SmallVector<Value> sizes;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      sizes.push_back(type.isDynamicDim(dim) ? abi.load(rewriter.getI64Type(), tensor, kSizes + 8 * dim)
+      sizes.push_back(type.isDynamicDim(dim) ? abi.load(abi.b.getI64Type(), tensor, kSizes + 8 * dim)
                                              : abi.integer(type.getDimSize(dim)));
     Value data = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_input", abi.pointer,
                                               {adaptor.getCall(), abi.integer(op.getIndex())})
                                        : abi.load(abi.pointer, tensor, offsetof(hone_tensor, data));
-    rewriter.replaceOp(op, describe(abi, type, data, sizes));
-    return success();
+    return {describe(abi, type, data, sizes)};
   }
 };
 
@@ -79,11 +76,9 @@ Value writeSizes(Abi &abi, MemRefType type, ValueRange dynamic, SmallVectorImpl<
   return array;
 }
 
-struct OutputPattern : HrtPattern<hrt::OutputOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::OutputOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct OutputPattern : ServicePattern<hrt::OutputOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::OutputOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
     Value mark = abi.mark();
     SmallVector<Value> sizes;
@@ -91,16 +86,13 @@ struct OutputPattern : HrtPattern<hrt::OutputOp> {
     Value data = call(abi, op, hrt::isOnDevice(type) ? "hone_rt_device_output" : "hone_rt_output", abi.pointer,
                       {adaptor.getCall(), abi.integer(op.getIndex()), abi.integer(type.getRank()), array});
     abi.release(mark);
-    rewriter.replaceOp(op, describe(abi, type, data, sizes));
-    return success();
+    return {describe(abi, type, data, sizes)};
   }
 };
 
-struct WeightPattern : HrtPattern<hrt::WeightOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::WeightOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct WeightPattern : ServicePattern<hrt::WeightOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::WeightOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
     SmallVector<Value> sizes;
     for (int64_t size : type.getShape())
@@ -108,8 +100,7 @@ struct WeightPattern : HrtPattern<hrt::WeightOp> {
     Value weights = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_weights", abi.pointer, {adaptor.getCall()})
                                           : abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
     Value data = abi.atDynamic(weights, abi.integer(op.getOffset()));
-    rewriter.replaceOp(op, describe(abi, type, data, sizes));
-    return success();
+    return {describe(abi, type, data, sizes)};
   }
 };
 
@@ -150,11 +141,9 @@ void writeTensor(Abi &abi, MemRefType type, Value value, Value base, int64_t byt
   }
 }
 
-struct KernelPattern : HrtPattern<hrt::KernelOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::KernelOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct KernelPattern : ServicePattern<hrt::KernelOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::KernelOp op, OpAdaptor adaptor, Abi &abi) const override {
     Value mark = abi.mark();
     auto originals = llvm::to_vector(llvm::concat<Value>(op.getInputs(), op.getOutputs()));
     auto values = llvm::to_vector(llvm::concat<Value>(adaptor.getInputs(), adaptor.getOutputs()));
@@ -166,19 +155,18 @@ struct KernelPattern : HrtPattern<hrt::KernelOp> {
       abi.store(abi.integer(value), ints, 8 * i);
     Value floats = abi.allocate(8 * std::max<size_t>(op.getFloats().size(), 1));
     for (auto [i, value] : llvm::enumerate(op.getFloats()))
-      abi.store(LLVM::ConstantOp::create(rewriter, op.getLoc(), rewriter.getF64Type(), rewriter.getF64FloatAttr(value)),
-                floats, 8 * i);
+      abi.store(LLVM::ConstantOp::create(abi.b, abi.loc, abi.b.getF64Type(), abi.b.getF64FloatAttr(value)), floats,
+                8 * i);
     call(abi, op, op.getName(), Type(), {adaptor.getCall(), operands, ints, floats});
     abi.release(mark);
-    rewriter.eraseOp(op);
-    return success();
+    return {};
   }
 };
 
 /// A descriptor of the strided view that the runtime wrote at `base`.
 template <typename Op>
-struct StatePattern : HrtPattern<Op> {
-  using HrtPattern<Op>::HrtPattern;
+struct StatePattern : ServicePattern<Op> {
+  using ServicePattern<Op>::ServicePattern;
 
   Value readTensor(Abi &abi, MemRefType type, Value base) const {
     OpBuilder &b = abi.b;
@@ -197,38 +185,30 @@ struct StatePattern : HrtPattern<Op> {
 
 struct AppendPattern : StatePattern<hrt::StateAppendOp> {
   using StatePattern::StatePattern;
-  LogicalResult matchAndRewrite(hrt::StateAppendOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+  SmallVector<Value> lower(hrt::StateAppendOp op, OpAdaptor adaptor, Abi &abi) const override {
     Value mark = abi.mark(), fresh = abi.allocate(sizeof(hone_tensor)), all = abi.allocate(sizeof(hone_tensor));
     writeTensor(abi, cast<MemRefType>(op.getFresh().getType()), adaptor.getFresh(), fresh, 0);
     call(abi, op, "hone_rt_state_append", Type(), {adaptor.getCall(), abi.integer(op.getSlot()), fresh, all});
     Value view = readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
     abi.release(mark);
-    rewriter.replaceOp(op, view);
-    return success();
+    return {view};
   }
 };
 
 struct ViewPattern : StatePattern<hrt::StateViewOp> {
   using StatePattern::StatePattern;
-  LogicalResult matchAndRewrite(hrt::StateViewOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+  SmallVector<Value> lower(hrt::StateViewOp op, OpAdaptor adaptor, Abi &abi) const override {
     Value mark = abi.mark(), all = abi.allocate(sizeof(hone_tensor));
     call(abi, op, "hone_rt_state_view", Type(), {adaptor.getCall(), abi.integer(op.getSlot()), all});
     Value view = readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
     abi.release(mark);
-    rewriter.replaceOp(op, view);
-    return success();
+    return {view};
   }
 };
 
 struct ExtendPattern : StatePattern<hrt::StateExtendOp> {
   using StatePattern::StatePattern;
-  LogicalResult matchAndRewrite(hrt::StateExtendOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+  SmallVector<Value> lower(hrt::StateExtendOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
     Value mark = abi.mark(), fresh = abi.allocate(sizeof(hone_tensor));
     SmallVector<Value> sizes;
@@ -237,34 +217,27 @@ struct ExtendPattern : StatePattern<hrt::StateExtendOp> {
          {adaptor.getCall(), abi.integer(op.getSlot()), abi.integer(type.getRank()), array, fresh});
     Value view = readTensor(abi, type, fresh);
     abi.release(mark);
-    rewriter.replaceOp(op, view);
-    return success();
+    return {view};
   }
 };
 
-struct ObservePattern : HrtPattern<hrt::ObserveOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::ObserveOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct ObservePattern : ServicePattern<hrt::ObserveOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::ObserveOp op, OpAdaptor adaptor, Abi &abi) const override {
     Value mark = abi.mark(), values = abi.allocate(sizeof(hone_tensor));
     writeTensor(abi, cast<MemRefType>(op.getValues().getType()), adaptor.getValues(), values, 0);
     call(abi, op, "hone_rt_observe", Type(), {adaptor.getCall(), abi.integer(op.getSite()), values});
     abi.release(mark);
-    rewriter.eraseOp(op);
-    return success();
+    return {};
   }
 };
 
 /// A question to the state: the service of that name, with the operands of the operation.
-template <typename Op> struct QuestionPattern : HrtPattern<Op> {
-  QuestionPattern(LLVMTypeConverter &converter, StringRef service) : HrtPattern<Op>(converter), service(service) {}
+template <typename Op> struct QuestionPattern : ServicePattern<Op> {
+  QuestionPattern(LLVMTypeConverter &converter, StringRef service) : ServicePattern<Op>(converter), service(service) {}
 
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
-    rewriter.replaceOp(op, this->call(abi, op, service, rewriter.getI64Type(), adaptor.getOperands()));
-    return success();
+  SmallVector<Value> lower(Op op, typename Op::Adaptor adaptor, Abi &abi) const override {
+    return {this->call(abi, op, service, abi.b.getI64Type(), adaptor.getOperands())};
   }
 
   StringRef service;

@@ -20,11 +20,9 @@ static constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
 
 namespace {
 
-struct ArenaPattern : HrtPattern<hrt::ArenaOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::ArenaOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
+struct ArenaPattern : ServicePattern<hrt::ArenaOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::ArenaOp op, OpAdaptor adaptor, Abi &abi) const override {
     int64_t count = op.getSlots().size();
     Value mark = abi.mark(), sizes = abi.allocate(8 * count), slots = abi.allocate(8 * count);
     for (auto [i, bytes] : llvm::enumerate(adaptor.getBytes()))
@@ -36,29 +34,25 @@ struct ArenaPattern : HrtPattern<hrt::ArenaOp> {
       results.push_back(
           describe(abi, cast<MemRefType>(op.getSlots()[i].getType()), abi.load(abi.pointer, slots, 8 * i), bytes));
     abi.release(mark);
-    rewriter.replaceOp(op, results);
-    return success();
+    return results;
   }
 };
 
 /// The captures are a struct in this function's frame; a thunk takes them out of it again.
-struct ParallelPattern : HrtPattern<hrt::ParallelOp> {
-  using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(hrt::ParallelOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Abi abi(rewriter, op.getLoc());
-    Location loc = op.getLoc();
+struct ParallelPattern : ServicePattern<hrt::ParallelOp> {
+  using ServicePattern::ServicePattern;
+  SmallVector<Value> lower(hrt::ParallelOp op, OpAdaptor adaptor, Abi &abi) const override {
+    Location loc = abi.loc;
     auto frame = LLVM::LLVMStructType::getLiteral(getContext(), llvm::to_vector(adaptor.getCaptures().getTypes()));
-    LLVM::LLVMFuncOp thunk = createThunk(rewriter, op, frame);
+    LLVM::LLVMFuncOp thunk = createThunk(abi.b, op, frame);
     Value mark = abi.mark();
-    Value captures = LLVM::AllocaOp::create(rewriter, loc, abi.pointer, frame, abi.integer(1));
+    Value captures = LLVM::AllocaOp::create(abi.b, loc, abi.pointer, frame, abi.integer(1));
     for (auto [i, value] : llvm::enumerate(adaptor.getCaptures()))
-      LLVM::StoreOp::create(rewriter, loc, value, getField(abi, frame, captures, i));
-    Value function = LLVM::AddressOfOp::create(rewriter, loc, thunk);
+      LLVM::StoreOp::create(abi.b, loc, value, getField(abi, frame, captures, i));
+    Value function = LLVM::AddressOfOp::create(abi.b, loc, thunk);
     call(abi, op, "hone_rt_parallel", Type(), {function, captures, adaptor.getCount(), adaptor.getCost()});
     abi.release(mark);
-    rewriter.eraseOp(op);
-    return success();
+    return {};
   }
 
 private:
@@ -66,7 +60,7 @@ private:
     return LLVM::GEPOp::create(abi.b, abi.loc, abi.pointer, frame, base, ArrayRef<LLVM::GEPArg>{0, field});
   }
 
-  LLVM::LLVMFuncOp createThunk(OpBuilder &b, hrt::ParallelOp op, LLVM::LLVMStructType frame) const {
+  LLVM::LLVMFuncOp createThunk(ConversionPatternRewriter &b, hrt::ParallelOp op, LLVM::LLVMStructType frame) const {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(op->getParentOfType<FunctionOpInterface>());
     Abi abi(b, op.getLoc());

@@ -120,6 +120,14 @@ Value SidedTensors::copy(Value tensor, Side side) {
   return hrt::FetchOp::create(b, loc, type, call, tensor, init).getResult();
 }
 
+/// What `view` shows, of another tensor.
+static Value cloneView(Operation *view, Value tensor) {
+  OpBuilder b(view);
+  Operation *copy = b.clone(*view);
+  copy->setOperand(0, tensor);
+  return copy->getResult(0);
+}
+
 Value SidedTensors::get(Value tensor, Side side) {
   Side there = sideOf(tensor);
   if (there == side)
@@ -133,11 +141,8 @@ Value SidedTensors::get(Value tensor, Side side) {
     result = copy(tensor, side);
   } else if (isSource(op)) {
     result = read(op, side);
-  } else { // a view of a source
-    OpBuilder b(op);
-    Operation *view = b.clone(*op);
-    view->setOperand(0, get(op->getOperand(0), side));
-    result = view->getResult(0);
+  } else {
+    result = cloneView(op, get(op->getOperand(0), side));
   }
   set(result, side);
   return known[{tensor, static_cast<int>(side)}] = result;
@@ -161,15 +166,7 @@ Value SidedTensors::getJoined(Value tensor, Side side) {
   if (!isNew)
     return place->second;
   Operation *op = tensor.getDefiningOp();
-  Value result;
-  if (isSource(op)) {
-    result = readJoined(op);
-  } else { // a view of a source
-    OpBuilder b(op);
-    Operation *view = b.clone(*op);
-    view->setOperand(0, getJoined(op->getOperand(0), side));
-    result = view->getResult(0);
-  }
+  Value result = isSource(op) ? readJoined(op) : cloneView(op, getJoined(op->getOperand(0), side));
   set(result, side);
   return joined[tensor] = result;
 }

@@ -12,6 +12,7 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/InputRotation.h"
+#include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Hone/Shards.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,6 +35,7 @@ void HoneDialect::initialize() {
 #define GET_OP_LIST
 #include "hone/Dialect/Hone/HoneOps.cpp.inc"
       >();
+  addInterfaces<ScratchBytes>();
 }
 
 static LogicalResult verifySlots(Operation *op, Attribute attribute) {

@@ -11,6 +11,7 @@
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ScratchBytes.h"
 
 #include "hone/io/pages.h"
 
@@ -43,6 +44,7 @@ FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
       return emitError(loc) << "expected the bytes of resource '" << resource.getRawHandle().getKey()
                             << "', but the file has none";
     stored.bytes = blob->getData();
+    stored.isScratch = ScratchBytes::get(storage.getContext()).holds(stored.bytes);
   } else if (auto dense = dyn_cast<DenseElementsAttr>(storage)) {
     stored.copy = std::make_unique<std::string>(getElements(dense));
     stored.bytes = *stored.copy;
@@ -53,14 +55,12 @@ FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
 }
 
 void StoredBytes::release(uint64_t begin, uint64_t end) const {
-  if (file)
+  if (file || isScratch)
     io::releasePages(bytes.data() + begin, end - begin);
 }
 
 Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
-  constexpr size_t alignment = 64;
-  return DenseResourceElementsAttr::get(type, "weight",
-                                        HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, alignment));
+  return DenseResourceElementsAttr::get(type, "weight", ScratchBytes::get(type.getContext()).copy(bytes));
 }
 
 FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {

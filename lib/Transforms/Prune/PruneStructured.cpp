@@ -8,6 +8,7 @@
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
@@ -73,6 +74,8 @@ private:
                                            MeasuredInputs &inputs) const;
   FailureOr<std::vector<int64_t>> chooseMeasured(Layer &layer, int64_t removed, std::vector<float> &elements,
                                                  MeasuredInputs &inputs) const;
+  LogicalResult pruneLayer(Layer &layer, int64_t removed, const SharedUses &shared, const SymbolTable &symbols,
+                           MeasuredInputs &inputs);
   LogicalResult prune(Kind &kind, const SharedUses &shared, const SymbolTable &symbols, MeasuredInputs &inputs);
 };
 
@@ -327,25 +330,32 @@ FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t 
 
 //===- The pass ---------------------------------------------------------------------------------------------------===//
 
+LogicalResult PruneStructured::pruneLayer(Layer &layer, int64_t removed, const SharedUses &shared,
+                                          const SymbolTable &symbols, MeasuredInputs &inputs) {
+  if (layer.experts) {
+    FailureOr<std::string> what = removeChannels(*layer.experts, {method, removed, kRounds}, shared, inputs);
+    if (failed(what))
+      return failure();
+    remark::passed(layer.consumer.getLoc(), options()) << *what;
+    return success();
+  }
+  FailureOr<SmallVector<bool>> isGone = chooseUnits(layer, removed, symbols, inputs);
+  if (failed(isGone))
+    return failure();
+  cutUnits(*layer.analysis, *isGone, getOperation());
+  for (const auto &[name, units] : layer.analysis->params)
+    if (failed(takeIndices(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
+      return failure();
+  return success();
+}
+
 LogicalResult PruneStructured::prune(Kind &kind, const SharedUses &shared, const SymbolTable &symbols,
                                      MeasuredInputs &inputs) {
-  if (kind.removed == 0)
-    return success();
-  for (Layer &layer : kind.layers) {
-    if (layer.experts) {
-      FailureOr<std::string> what = removeChannels(*layer.experts, {method, kind.removed, kRounds}, shared, inputs);
-      if (failed(what))
-        return failure();
-      remark::passed(layer.consumer.getLoc(), options()) << *what;
-      continue;
-    }
-    FailureOr<SmallVector<bool>> isGone = chooseUnits(layer, kind.removed, symbols, inputs);
-    if (failed(isGone))
+  for (size_t number = 0; kind.removed > 0 && number < kind.layers.size(); ++number) {
+    Layer &layer = kind.layers[number];
+    auto prune = [&] { return pruneLayer(layer, kind.removed, shared, symbols, inputs); };
+    if (failed(visitParameter(layer.consumer, "hone-prune-structured", number, kind.layers.size(), prune)))
       return failure();
-    cutUnits(*layer.analysis, *isGone, getOperation());
-    for (const auto &[name, units] : layer.analysis->params)
-      if (failed(takeIndices(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
-        return failure();
   }
   return success();
 }

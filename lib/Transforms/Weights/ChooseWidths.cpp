@@ -11,6 +11,7 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
 
@@ -179,7 +180,9 @@ static bool isTable(ArrayRef<GetParamOp> reads) {
 FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
   Budget budget;
   SymbolTable symbols(getOperation());
-  for (auto &[op, reads] : findReads(getOperation())) {
+  auto all = findReads(getOperation());
+  for (auto [number, entry] : llvm::enumerate(all)) {
+    auto &[op, reads] = entry;
     auto param = cast<ParamOp>(op);
     RankedTensorType type = param.getTensorType();
     budget.elements += type.getNumElements();
@@ -187,8 +190,12 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
-    FailureOr<Choices> choices = measureForms(param, feedback && !isTable(reads), countExperts(reads), inputs);
-    if (failed(choices))
+    FailureOr<Choices> choices;
+    auto measure = [&, &reads = reads] {
+      choices = measureForms(param, feedback && !isTable(reads), countExperts(reads), inputs);
+      return LogicalResult(choices);
+    };
+    if (failed(visitParameter(param, "hone-choose-widths", number, all.size(), measure)))
       return failure();
     SmallVector<ParamOp> partners = findPartners(reads, symbols);
     auto group = llvm::find_if(budget.groups, [&](ArrayRef<Operation *> of) {

@@ -9,6 +9,7 @@
 #include "hone/Compress/ChannelOrder.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
 #include "hone/Transforms/ReturnedProducts.h"
@@ -238,9 +239,15 @@ void PermuteChannels::runOnOperation() {
   reads = findReads(getOperation());
   std::vector<Channels> all = findHidden();
   all.push_back(findStream());
-  for (const Channels &channels : all)
-    if (failed(permute(channels, *inputs)))
+  for (auto [number, channels] : llvm::enumerate(all)) {
+    auto reorder = [&, &channels = channels] { return permute(channels, *inputs); };
+    LogicalResult result = channels.columns.empty()
+                               ? reorder()
+                               : visitParameter(cast<ParamOp>(channels.columns.begin()->first), "hone-permute-channels",
+                                                number, all.size(), reorder);
+    if (failed(result))
       return signalPassFailure();
+  }
 }
 
 } // namespace hone

@@ -5,8 +5,7 @@
 
 #include "cuda/blas/cublaslt.h"
 
-#include <dlfcn.h>
-#include <iterator>
+#include "cuda/function_finder.h"
 
 namespace hone::rt::cuda {
 
@@ -28,17 +27,12 @@ bool CublasLt::open(const char *file, std::string &reason) {
     reason = dlerror();
     return false;
   }
-  const char *missing = nullptr;
-  auto find = [&]<typename Function>(Function &function, const char *symbol) {
-    function = reinterpret_cast<Function>(dlsym(handle, symbol));
-    if (!function && !missing)
-      missing = symbol;
-  };
-#define HONE_CUBLASLT_FUNCTION(result, name, parameters) find(name, #name);
+  FunctionFinder functions(handle);
+#define HONE_CUBLASLT_FUNCTION(result, name, parameters) functions.find(name, #name);
 #include "cuda/blas/cublaslt_functions.def"
 #undef HONE_CUBLASLT_FUNCTION
-  if (missing) {
-    reason = std::string(file) + " has no function " + missing;
+  if (functions.missing()) {
+    reason = std::string(file) + " has no function " + functions.missing();
     return false;
   }
   size_t version = cublasLtGetVersion();

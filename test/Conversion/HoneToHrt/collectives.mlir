@@ -1,6 +1,7 @@
 // What ranks do together is calls of kernels; a grid that nothing names any more is gone.
 
 // RUN: hone-opt %s -split-input-file -verify-diagnostics --hone-convert-hone-to-hrt | FileCheck %s --enable-var-scope
+// RUN: hone-opt %s -split-input-file -verify-diagnostics --hone-convert-hone-to-hrt=target=cuda | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: module
 // CHECK-NOT: shard.grid
@@ -13,6 +14,9 @@ shard.grid @ranks(shape = 2)
 // CHECK: %[[PLACE:.*]] = tensor.empty(%[[ROWS]]) : tensor<?x2xf32>
 // CHECK: %[[PART:.*]] = hrt.kernel "hone.all_slice" %[[CALL]] ints [1] ins(%[[X]] : tensor<?x4xf32>) outs(%[[PLACE]] : tensor<?x2xf32>) -> tensor<?x2xf32>
 // CHECK: %[[SUM:.*]] = hrt.kernel "hone.all_reduce.f32" %[[CALL]] ins(%[[PART]] : tensor<?x2xf32>) outs(%{{.*}} : tensor<?x2xf32>) -> tensor<?x2xf32>
+// CUDA: hrt.kernel "cuda.all_slice"
+// CUDA: hrt.kernel "cuda.all_reduce.f32"
+// CUDA: hrt.kernel "cuda.all_gather"
 // CHECK: hrt.kernel "hone.all_gather" %[[CALL]] ints [1] ins(%[[SUM]] : tensor<?x2xf32>) outs(%{{.*}} : tensor<?x4xf32>) -> tensor<?x4xf32>
 func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %0 = shard.all_slice %x on @ranks grid_axes = [0] slice_axis = 1 : tensor<?x4xf32> -> tensor<?x2xf32>

@@ -6,12 +6,12 @@
 // the driver's checks of memory. What a caller may get wrong it refuses: descriptions that do not fit each other, pointers that are not
 // aligned as was promised, a workspace that is too small, combinations that the library does not have.
 
+#include "process_driver.h"
 #include "product.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <dlfcn.h>
 #include <mutex>
 
 #define HONE_CUBLASLT_API extern "C" __attribute__((visibility("default")))
@@ -36,21 +36,12 @@ struct Driver {
                         void **);
 };
 
-/// The driver that the process has already.
 const Driver *findDriver() {
-  static Driver driver;
-  static const bool isFound = [] {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      return false;
-    auto find = [&]<typename Function>(Function &function, const char *name) {
-      function = reinterpret_cast<Function>(dlsym(library, name));
-      return function != nullptr;
-    };
-    return find(driver.cuModuleLoadData, "cuModuleLoadData") &&
-           find(driver.cuModuleGetFunction, "cuModuleGetFunction") && find(driver.cuLaunchKernel, "cuLaunchKernel");
-  }();
-  return isFound ? &driver : nullptr;
+  return hone::emulation::findDriver<Driver>([](Driver &driver, hone::rt::cuda::FunctionFinder &functions) {
+    functions.find(driver.cuModuleLoadData, "cuModuleLoadData");
+    functions.find(driver.cuModuleGetFunction, "cuModuleGetFunction");
+    functions.find(driver.cuLaunchKernel, "cuLaunchKernel");
+  });
 }
 
 struct Context {

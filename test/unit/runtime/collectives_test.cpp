@@ -16,19 +16,19 @@ namespace {
 using ::testing::ElementsAre;
 
 /// Rank 0 has 100 wherever this rank, number 1 of 2, has a number.
-const char *addHundreds(const float *from, float *to, int64_t count, void *) {
+const char *addHundreds(const float *from, float *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     to[i] = from[i] + 100;
   return nullptr;
 }
 
-const char *gatherHundreds(const void *from, void *to, int64_t bytes, void *) {
+const char *gatherHundreds(const void *from, void *to, int64_t bytes) {
   std::fill_n(static_cast<float *>(to), bytes / 4, 100.0f);
   std::memcpy(static_cast<char *>(to) + bytes, from, static_cast<size_t>(bytes));
   return nullptr;
 }
 
-const hone_collectives kToy = {HONE_COLLECTIVES_VERSION, 1, 2, 0, addHundreds, gatherHundreds, [](int) {}};
+const hone_collectives kToy = {HONE_COLLECTIVES_VERSION, 1, 2, 1, 2, 0, addHundreds, gatherHundreds, [](int) {}};
 
 /// Numbers 1, 2, … in memory of `memory` sizes, of which a tensor has the first columns of each row.
 struct Rows {
@@ -49,7 +49,7 @@ protected:
   static void run(const char *name, const Rows &from, const Rows &to, int64_t axis = 0) {
     hone_call call = {};
     hone_tensor operands[] = {from.tensor, to.tensor};
-    rt::findCollective(name)(&call, operands, &axis, nullptr);
+    rt::findCollective(std::string("hone.") + name)(&call, operands, &axis, nullptr);
   }
 };
 
@@ -69,6 +69,14 @@ TEST_F(Collectives, GatherAlongEachAxis) {
   EXPECT_THAT(below.numbers, ElementsAre(100, 100, 1, 2));
   run(HONE_ALL_GATHER, from, padded, 1);
   EXPECT_THAT(padded.numbers, ElementsAre(100, 1, 3, 100, 2, 6));
+}
+
+/// Rank 0 never fails.
+TEST_F(Collectives, AgreeOnWhetherAllHaveSucceeded) {
+  rt::Communicator &ranks = *rt::Communicator::current();
+  EXPECT_TRUE(ranks.agree(absl::OkStatus()).ok());
+  EXPECT_EQ(ranks.agree(absl::UnavailableError("no room")).message(), "no room");
+  EXPECT_TRUE(ranks.speaks()) << "the first that failed says why";
 }
 
 TEST_F(Collectives, SliceThePartOfTheRank) {

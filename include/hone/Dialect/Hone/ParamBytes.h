@@ -19,7 +19,7 @@
 
 namespace hone {
 
-/// The bytes of a plane where they lie: in the IR, or in a file that is mapped as long as this lives.
+/// The bytes of a plane where they lie: in the IR, or in a file that is mapped as long as this lives or the IR does.
 class StoredBytes {
 public:
   /// `storage` is that of a parameter's plane. Fails, after an error, where its file is not as long as it says, or a resource has
@@ -34,11 +34,12 @@ private:
   llvm::LogicalResult map(ExternalAttr external, mlir::Location loc);
 
   std::optional<io::MappedFile> file;
+  bool isScratch = false;
   std::unique_ptr<std::string> copy; // of elements that the IR keeps in another form
   llvm::ArrayRef<char> bytes;
 };
 
-/// `bytes`, of an array of `type`, as a resource of the IR.
+/// `bytes`, of an array of `type`, as a resource of the IR, in the dialect's scratch file if there is one.
 mlir::Attribute makeResource(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes);
 
 /// The bytes of each plane of what a parameter stores, in the order of `getPlanes`. Fails, after an error, where they cannot be

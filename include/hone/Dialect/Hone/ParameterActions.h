@@ -39,6 +39,30 @@ struct ChangeParameterAction : mlir::tracing::ActionImpl<ChangeParameterAction> 
   const ParameterOutcome &outcome;
 };
 
+/// What a pass does about a parameter that may take its time, besides changing it: one of several such steps.
+struct VisitParameterAction : mlir::tracing::ActionImpl<VisitParameterAction> {
+  static constexpr llvm::StringLiteral tag = "hone-visit-parameter";
+
+  VisitParameterAction(llvm::ArrayRef<mlir::IRUnit> units, ParamOp param, llvm::StringRef pass, size_t number,
+                       size_t count)
+      : ActionImpl(units), param(param), pass(pass), number(number), count(count) {}
+
+  void print(llvm::raw_ostream &os) const override { os << tag << ' ' << pass << ' ' << ParamOp(param).getSymName(); }
+
+  ParamOp param;
+  llvm::StringRef pass;
+  size_t number, count; // which of how many, counted from 0
+};
+
+/// Does `visit` as such an action.
+inline llvm::LogicalResult visitParameter(ParamOp param, llvm::StringRef pass, size_t number, size_t count,
+                                          llvm::function_ref<llvm::LogicalResult()> visit) {
+  llvm::LogicalResult result = llvm::failure();
+  param.getContext()->executeAction<VisitParameterAction>([&] { result = visit(); }, {param.getOperation()}, param,
+                                                          pass, number, count);
+  return result;
+}
+
 /// The measurement of how much a change of a parameter moves the outputs of the layers that multiply with it. Afterwards `error`
 /// is that: the root of the mean square of the change over the calibration, relative to that of the outputs.
 struct MeasureErrorAction : mlir::tracing::ActionImpl<MeasureErrorAction> {

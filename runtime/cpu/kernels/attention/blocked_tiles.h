@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over a cache of 16 bits in blocks by AMX: blocks of bf16 are the right operands of its products as they lie, and those
-// of f16 become digits of bf16 where many rows share that work. Queries and weights are two bf16 digits each, sixteen bits of mantissa, so that no more is lost than by sums in f32 of long caches; the upper
-// digits of eight rows, then their lower digits, are the sixteen rows of a left operand.
+// Attention over a cache of 16 bits in blocks by AMX. Blocks of bf16 are the right operands of its products as they lie; queries and
+// weights are rounded to bf16 as what they are multiplied with is, and sixteen rows are the left operand. Those of f16 become two digits
+// of bf16 where many rows share that work, and so are queries and weights: the upper digits of eight rows, then their lower digits.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_TILES_H
@@ -14,6 +14,7 @@
 
 #include "cache_tiles.h"
 #include "row_tile.h"
+#include "tile_items.h"
 
 namespace {
 
@@ -25,43 +26,46 @@ template <typename Cache> class BlockedOperands;
 template <> class BlockedOperands<Bf16Cache> {
 public:
   using Step = BlockedStep<Bf16Cache, 2>;
-  static constexpr int kDigits = 1;
-  static constexpr int64_t kLeastRows = 0; // that pay for making the operands
+  static constexpr int kDigits = 1, kRowDigits = 1; // of keys and values, and of queries and weights
+  static constexpr int64_t kLeastRows = 0;          // that pay for making the operands
 
   BlockedOperands(int64_t size, int64_t) : size(size) {}
 
-  void take(const Step &from) { step = from; }
+  void takeKeys(const Step &step) { __builtin_memcpy(keys, step.keys, sizeof keys); }
+  void takeValues(const Step &step) { __builtin_memcpy(values, step.values, sizeof values); }
   const uint16_t *key(int unit, int part, int64_t number, int) const {
-    return step.keys[unit] + part * kLanes * size + number * kTileElements;
+    return keys[unit] + part * kLanes * size + number * kTileElements;
   }
-  const uint16_t *value(int unit, int64_t column, int) const { return step.values[unit] + column * kTileElements; }
+  const uint16_t *value(int unit, int64_t column, int) const { return values[unit] + column * kTileElements; }
 
 private:
   int64_t size;
-  Step step;
+  const uint16_t *keys[kStepUnits], *values[kStepUnits];
 };
 
 template <> class BlockedOperands<F16Cache> {
 public:
   using Digits = CacheDigits<F16Cache>;
   using Step = BlockedStep<F16Cache, 2>;
-  static constexpr int kDigits = Digits::kCount;
+  static constexpr int kDigits = Digits::kCount, kRowDigits = 2;
   static constexpr int64_t kLeastRows = kFewRows;
 
   BlockedOperands(int64_t size, int64_t columns)
       : size(size), columns(columns), keys(2 * kStepUnits * size / kTileDepth * kDigits * kTileElements),
         values(kStepUnits * columns * kDigits * kTileElements) {}
 
-  void take(const Step &step) {
-    for (int unit = 0; unit < kStepUnits; ++unit) {
+  void takeKeys(const Step &step) {
+    for (int unit = 0; unit < kStepUnits; ++unit)
       for (int part = 0; part < 2; ++part)
         for (int64_t number = 0; number < size / kTileDepth; ++number)
           pairRows(step.keys[unit] + (part * size + number * kTileDepth) * kLanes, 2 * kLanes, kLanes,
                    keys.data() + keyTile(unit, part, number) * kDigits * kTileElements);
+  }
+  void takeValues(const Step &step) {
+    for (int unit = 0; unit < kStepUnits; ++unit)
       for (int64_t column = 0; column < columns; ++column)
         pairRows(step.values[unit] + column * kTileFloats, kLanes, kLanes * columns * kLanes,
                  values.data() + (unit * columns + column) * kDigits * kTileElements);
-    }
   }
   const uint16_t *key(int unit, int part, int64_t number, int digit) const {
     return keys.data() + (keyTile(unit, part, number) * kDigits + digit) * kTileElements;
@@ -100,18 +104,13 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache, 2> order(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    Steps order(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    TileItems<Steps> items(of, order, kRows);
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
-    for (int64_t tile = 0; tile < tilesOf(of.count); ++tile)
+    for (int64_t tile = 0; tile < items.tiles(); ++tile)
       beginTile(tile);
-    for (int64_t i = 0; i < order.count(); ++i) {
-      Step step = order[i];
-      operands.take(step);
-      for (int64_t tile = 0; tile < tilesOf(of.count); ++tile)
-        if (isSeen(step, tile))
-          addTile(step, tile);
-    }
+    runItems<Item>(*this, items);
     for (int64_t r = 0; r < of.count; ++r)
       writeRow(r);
   }
@@ -119,23 +118,43 @@ public:
 private:
   using Operands = BlockedOperands<Cache>;
   using Step = typename Operands::Step;
-  static constexpr int kPieces = 2 * kStepUnits;
-  static constexpr int64_t kAhead = 512; // bytes between what is read and what is asked for
+  using Steps = BlockedSteps<Cache, 2>;
+  static constexpr int kPieces = 2 * kStepUnits, kRowDigits = Operands::kRowDigits;
+  static constexpr int64_t kKeyParts = kPieces / 2;        // two pieces of each
+  static constexpr int64_t kRows = kTileRows / kRowDigits; // of a tile
+  static constexpr int64_t kAhead = 512,
+                           kValueLines = 32; // bytes between what is read and what is asked for; lines of a unit
 
-  static int64_t tilesOf(int64_t rows) { return (rows + kRowsOfTile - 1) / kRowsOfTile; }
-  int64_t rowsOf(int64_t tile) const { return smaller(kRowsOfTile, block->count - tile * kRowsOfTile); }
+  struct Item : TileItem<Step> {
+    float corrections[kRows];
+    bool isCorrected = false; // by another factor than 1
+    alignas(64) uint16_t weights[kStepUnits][kTileRows][kTileDepth] = {};
+    alignas(64) float scores[kPieces][kTileRows][kLanes];
+  };
+  template <typename OfItem, typename Worker, typename OfSteps>
+  friend void runItems(Worker &worker, const TileItems<OfSteps> &items);
+
+  static int64_t tilesOf(int64_t rows) { return (rows + kRows - 1) / kRows; }
+  int64_t rowsOf(int64_t tile) const { return smaller(kRows, block->count - tile * kRows); }
   float *sumsOf(int64_t tile) const { return sums.data() + tile * columns * kTileFloats; }
 
-  static void setDigits(Vector low, Vector high, uint16_t *upper, uint16_t *lower) {
+  /// Pairs of bf16 as row `r` of a tile, and what they lack as its row kRows + r where there is a second digit.
+  static void setDigits(Vector low, Vector high, uint16_t *tile, int64_t r) {
     Vector roundedLow = roundToBf16(low), roundedHigh = roundToBf16(high);
-    storeWords(upper, pairDigits(roundedLow, roundedHigh));
-    storeWords(lower, pairDigits(low - roundedLow, high - roundedHigh));
+    storeWords(tile + r * kTileDepth, pairDigits(roundedLow, roundedHigh));
+    if constexpr (kRowDigits == 2)
+      storeWords(tile + (kRows + r) * kTileDepth, pairDigits(low - roundedLow, high - roundedHigh));
   }
 
-  /// The nearest sum of two digits; weights do without, as errors of many of them cancel out.
+  /// The nearest sum of digits; weights do without, as errors of many of them cancel out.
   static Vector roundToDigits(Vector x) {
     Vector rounded = roundToBf16(x);
-    return rounded + roundToBf16(x - rounded);
+    return kRowDigits == 1 ? rounded : rounded + roundToBf16(x - rounded);
+  }
+
+  /// A row of a tile of sums, from its first.
+  static Vector sumOfDigits(const float *from) {
+    return kRowDigits == 1 ? load(from) : load(from) + load(from + kRows * kLanes);
   }
 
   static void storeWords(uint16_t *to, Words words) { __builtin_memcpy(to, &words, sizeof words); }
@@ -145,134 +164,139 @@ private:
       sumsOf(tile)[i] = 0;
     uint16_t *to = queries.data() + tile * steps * kTileElements;
     for (int64_t step = 0; step < steps; ++step, to += kTileElements)
-      for (int64_t r = 0; r < kRowsOfTile; ++r) {
+      for (int64_t r = 0; r < kRows; ++r) {
         Vector low = 0, high = 0;
         if (r < rowsOf(tile)) {
-          const float *query = block->queries + (tile * kRowsOfTile + r) * block->queryStride + step * kTileDepth;
+          const float *query = block->queries + (tile * kRows + r) * block->queryStride + step * kTileDepth;
           Vector first = load(query), second = load(query + kLanes); // a word has two neighbours
           low = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
           high = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
         }
-        setDigits(roundToDigits(low), roundToDigits(high), to + r * kTileDepth, to + (kRowsOfTile + r) * kTileDepth);
+        setDigits(roundToDigits(low), roundToDigits(high), to, r);
       }
     for (int64_t r = 0; r < rowsOf(tile); ++r) {
       Vector total = 0;
-      total[0] = block->rows[tile * kRowsOfTile + r].sum;
-      store(totalOf(tile * kRowsOfTile + r), total);
+      total[0] = block->rows[tile * kRows + r].sum;
+      store(totalOf(tile * kRows + r), total);
     }
   }
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
-  bool isSeen(const Step &step, int64_t tile) const {
-    return block->sees(tile * kRowsOfTile, rowsOf(tile), step.begin, step.end);
+  void takeKeys(const Item &item) {
+    if (item.exists && item.isFirst)
+      operands.takeKeys(item.step);
   }
-
-  void addTile(const Step &step, int64_t tile) {
-    bool isAsking = tile == 0 && block->count < kFewRows;
-    const uint16_t *query = queries.data() + tile * steps * kTileElements;
-    multiplyKeys(0, query, isAsking);
-    multiplyKeys(1, query, isAsking);
-    ValuesAhead<Step> values(step, isAsking);
-    for (int64_t r = 0; r < rowsOf(tile); ++r)
-      weigh(step, tile, r, values);
-    multiplyValues(sumsOf(tile), isAsking);
+  void takeValues(const Item &item) {
+    if (item.exists && item.isFirst)
+      operands.takeValues(item.step);
   }
+  void begin(Item &item) const { item.isCorrected = false; }
 
-  static void ask(const void *tile, bool isAsking) {
+  /// Few rows wait for memory: the hardware asks for what follows the first lines by itself.
+  bool isAsking(const Item &item) const { return item.exists && item.tile == 0 && block->count < kFewRows; }
+  void ask(const Item &item, int64_t part, int64_t parts) const {
+    if (isAsking(item))
+      for (int64_t line = (part - 1) * kValueLines / parts; line < part * kValueLines / parts; ++line)
+        for (const auto *values : item.step.values)
+          __builtin_prefetch(reinterpret_cast<const uint8_t *>(values) + line * kTileRowBytes, 0, 2);
+  }
+  static void askFor(const void *tile, bool isAsking) {
     if (isAsking)
       for (int64_t line = 0; line < kTileRows; ++line)
         __builtin_prefetch(static_cast<const uint8_t *>(tile) + kAhead + line * kTileRowBytes, 0, 3);
   }
 
-  /// scores[2 · unit + part][row and digit][key]
-  void multiplyKeys(int part, const uint16_t *query, bool isAsking) {
+  /// Multiplies `part` of `parts` of the keys of `next` and of the values of `last`.
+  void advance(Item &next, Item &last, int64_t part, int64_t parts) {
+    while (next.exists && next.keyParts * parts < kKeyParts * part)
+      multiplyKeys(next, static_cast<int>(next.keyParts++));
+    while (last.exists && last.valueColumns < columns && last.valueColumns * parts < columns * part) {
+      multiplyValues(last, last.valueColumns);
+      last.valueColumns += 2;
+    }
+  }
+
+  /// scores[2 · unit + part][row and digit][key] of two units
+  void multiplyKeys(Item &item, int pair) const {
+    bool asks = isAsking(item);
+    int unit = pair / 2 * 2, part = pair % 2;
+    const uint16_t *query = queries.data() + item.tile * steps * kTileElements;
     _tile_zero(0);
     _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
     for (int64_t i = 0; i < steps; ++i) {
       _tile_loadd(4, query + i * kTileElements, kTileRowBytes);
       for (int digit = 0; digit < Operands::kDigits; ++digit) {
-        _tile_loadd(6, operands.key(0, part, i, digit), kTileRowBytes);
-        ask(operands.key(0, part, i, digit), isAsking);
+        _tile_loadd(6, operands.key(unit, part, i, digit), kTileRowBytes);
+        askFor(operands.key(unit, part, i, digit), asks);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, operands.key(1, part, i, digit), kTileRowBytes);
-        ask(operands.key(1, part, i, digit), isAsking);
+        _tile_loadd(7, operands.key(unit + 1, part, i, digit), kTileRowBytes);
+        askFor(operands.key(unit + 1, part, i, digit), asks);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(6, operands.key(2, part, i, digit), kTileRowBytes);
-        ask(operands.key(2, part, i, digit), isAsking);
-        _tile_dpbf16ps(2, 4, 6);
-        _tile_loadd(7, operands.key(3, part, i, digit), kTileRowBytes);
-        ask(operands.key(3, part, i, digit), isAsking);
-        _tile_dpbf16ps(3, 4, 7);
       }
     }
-    _tile_stored(0, scores[part], kTileRowBytes);
-    _tile_stored(1, scores[2 + part], kTileRowBytes);
-    _tile_stored(2, scores[4 + part], kTileRowBytes);
-    _tile_stored(3, scores[6 + part], kTileRowBytes);
+    _tile_stored(0, item.scores[2 * unit + part], kTileRowBytes);
+    _tile_stored(1, item.scores[2 * unit + 2 + part], kTileRowBytes);
   }
 
-  void weigh(const Step &step, int64_t tile, int64_t r, ValuesAhead<Step> &values) {
-    int64_t row = tile * kRowsOfTile + r;
+  void weigh(Item &item, int64_t r) {
+    int64_t row = item.tile * kRows + r;
     Vector logits[kPieces], total = load(totalOf(row));
     for (int piece = 0; piece < kPieces; ++piece)
-      logits[piece] = load(scores[piece][r]) + load(scores[piece][kRowsOfTile + r]);
-    values.ask(kPieces / 2);
-    adjustPieces(block->rows[row], step, attention.softcap, logits);
-    float correction = weighPieces(block->rows[row], logits, total);
+      logits[piece] = sumOfDigits(item.scores[piece][r]);
+    adjustPieces(block->rows[row], item.step, attention.softcap, logits);
+    item.corrections[r] = weighPieces(block->rows[row], logits, total);
+    item.isCorrected |= item.corrections[r] != 1.0f;
     store(totalOf(row), total);
     for (int unit = 0; unit < kStepUnits; ++unit)
-      setDigits(logits[2 * unit], logits[2 * unit + 1], weights[unit][r], weights[unit][kRowsOfTile + r]);
-    if (correction == 1.0f)
+      setDigits(logits[2 * unit], logits[2 * unit + 1], item.weights[unit][0], r);
+  }
+
+  /// sums += weights · values, of two columns
+  void multiplyValues(const Item &item, int64_t column) const {
+    bool asks = isAsking(item), hasSecond = column + 1 < columns;
+    float *to = sumsOf(item.tile) + column * kTileFloats;
+    _tile_loadd(0, to, kTileRowBytes);
+    if (hasSecond)
+      _tile_loadd(1, to + kTileFloats, kTileRowBytes);
+    for (int unit = 0; unit < kStepUnits; ++unit) {
+      _tile_loadd(4, item.weights[unit], kTileRowBytes);
+      for (int digit = 0; digit < Operands::kDigits; ++digit) {
+        _tile_loadd(6, operands.value(unit, column, digit), kTileRowBytes);
+        askFor(operands.value(unit, column, digit), asks);
+        _tile_dpbf16ps(0, 4, 6);
+        if (hasSecond) {
+          _tile_loadd(7, operands.value(unit, column + 1, digit), kTileRowBytes);
+          askFor(operands.value(unit, column + 1, digit), asks);
+          _tile_dpbf16ps(1, 4, 7);
+        }
+      }
+    }
+    _tile_stored(0, to, kTileRowBytes);
+    if (hasSecond)
+      _tile_stored(1, to + kTileFloats, kTileRowBytes);
+  }
+
+  /// Once the values of the last item are in the sums, these follow the maxima of the item.
+  void finish(const Item &item, const Item &) const {
+    if (!item.exists || !item.isCorrected)
       return;
-    float *upper = sumsOf(tile) + r * kLanes, *lower = upper + kRowsOfTile * kLanes;
-    for (int64_t column = 0; column < columns; ++column, upper += kTileFloats, lower += kTileFloats) {
-      store(upper, load(upper) * correction);
-      store(lower, load(lower) * correction);
+    for (int64_t r = 0; r < rowsOf(item.tile); ++r) {
+      if (item.corrections[r] == 1.0f)
+        continue;
+      float *to = sumsOf(item.tile) + r * kLanes;
+      for (int64_t column = 0; column < columns; ++column, to += kTileFloats)
+        for (int64_t digit = 0; digit < kRowDigits * kRows * kLanes; digit += kRows * kLanes)
+          store(to + digit, load(to + digit) * item.corrections[r]);
     }
-  }
-
-  void multiplyValues(float *to, bool isAsking) const {
-    _tile_loadd(2, weights[0], kTileRowBytes);
-    _tile_loadd(3, weights[1], kTileRowBytes);
-    _tile_loadd(4, weights[2], kTileRowBytes);
-    _tile_loadd(5, weights[3], kTileRowBytes);
-    int64_t column = 0;
-    for (; column + 2 <= columns; column += 2) {
-      multiplyColumn<0>(column, to, isAsking);
-      multiplyColumn<1>(column + 1, to, isAsking);
-    }
-    if (column < columns)
-      multiplyColumn<0>(column, to, isAsking);
-  }
-
-  template <int SUM> void multiplyColumn(int64_t column, float *to, bool isAsking) const {
-    _tile_loadd(SUM, to + column * kTileFloats, kTileRowBytes);
-    for (int digit = 0; digit < Operands::kDigits; ++digit) {
-      _tile_loadd(6, operands.value(0, column, digit), kTileRowBytes);
-      ask(operands.value(0, column, digit), isAsking);
-      _tile_dpbf16ps(SUM, 2, 6);
-      _tile_loadd(7, operands.value(1, column, digit), kTileRowBytes);
-      ask(operands.value(1, column, digit), isAsking);
-      _tile_dpbf16ps(SUM, 3, 7);
-      _tile_loadd(6, operands.value(2, column, digit), kTileRowBytes);
-      ask(operands.value(2, column, digit), isAsking);
-      _tile_dpbf16ps(SUM, 4, 6);
-      _tile_loadd(7, operands.value(3, column, digit), kTileRowBytes);
-      ask(operands.value(3, column, digit), isAsking);
-      _tile_dpbf16ps(SUM, 5, 7);
-    }
-    _tile_stored(SUM, to + column * kTileFloats, kTileRowBytes);
   }
 
   void writeRow(int64_t r) const {
     block->rows[r].sum = sumLanes(load(totalOf(r)));
-    const float *upper = sumsOf(r / kRowsOfTile) + r % kRowsOfTile * kLanes, *lower = upper + kRowsOfTile * kLanes;
+    const float *from = sumsOf(r / kRows) + r % kRows * kLanes;
     float *to = block->sums + r * block->sumStride;
-    for (int64_t column = 0; column < columns; ++column, upper += kTileFloats, lower += kTileFloats, to += kLanes)
-      store(to, load(to) + (load(upper) + load(lower)));
+    for (int64_t column = 0; column < columns; ++column, from += kTileFloats, to += kLanes)
+      store(to, load(to) + sumOfDigits(from));
   }
 
   const Attention &attention;
@@ -282,8 +306,6 @@ private:
   Scratch<uint16_t> queries;   // [tile of rows][step][row and digit][element]
   Scratch<float> sums, totals; // [tile of rows][column][row and digit][lane], [row][lane]
   const RowBlock *block = nullptr;
-  alignas(64) float scores[kPieces][kTileRows][kLanes];
-  alignas(64) uint16_t weights[kStepUnits][kTileRows][kTileDepth] = {};
 };
 
 template <> class BlockedTiles<Bf16Cache> : public AmxBlocks<Bf16Cache> {

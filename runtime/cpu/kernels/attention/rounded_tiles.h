@@ -12,6 +12,7 @@
 #ifdef __AMX_INT8__
 
 #include "row_tile.h"
+#include "tile_items.h"
 
 namespace {
 
@@ -126,57 +127,31 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    Steps steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    TileItems<Steps> items(of, steps, kRowsOfTile);
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
     order = &steps;
-    for (int64_t tile = 0; tile < tilesOf(of.count); ++tile)
+    for (int64_t tile = 0; tile < items.tiles(); ++tile)
       beginTile(tile);
-    Item items[3];
-    Item *last = &items[0], *item = &items[1], *next = &items[2];
-    find(*item, -1, tilesOf(of.count));
-    beginKeys(*item);
-    advance(*item, *last, 1, 1);
-    UnitsAhead ahead;
-    while (item->exists || last->exists) {
-      find(*next, item->index, item->tile);
-      if (item->isFirst)
-        ahead.begin(steps[smaller(item->index + kStepsAhead, steps.count() - 1)], keyUnit, valueUnit);
-      beginKeys(*next);
-      beginValues(*last);
-      beginNumbers(*item);
-      for (int64_t r = 0, rows = item->exists ? rowsOf(item->tile) : 1; r < rows; ++r) {
-        if (item->exists)
-          weigh(*item, r);
-        ahead.ask(2 * r + 1, 2 * rows);
-        advance(*next, *last, r + 1, rows);
-        ahead.ask(2 * r + 2, 2 * rows);
-      }
-      addProducts(*last);
-      Item *done = last;
-      last = item;
-      item = next;
-      next = done;
-    }
+    runItems<Item>(*this, items);
     for (int64_t r = 0; r < of.count; ++r)
       finishRow<Cache>(of, r, totals.data()[r], columns);
   }
 
 private:
+  using Steps = BlockedSteps<Cache>;
   using Step = RoundedStep<Cache>;
   static constexpr int kPieces = kRoundedPieces<Cache>;
   static constexpr int64_t kStepsAhead = 2;
 
-  /// A tile of rows and a step of keys.
-  struct Item {
-    int64_t index = -1, tile = 0;
-    bool exists = false, isFirst = false; // of the step
-    Step step;
-    int64_t keyParts = 0, valueColumns = 0; // that are multiplied
+  struct Item : TileItem<Step> {
     float weightSteps[kRowsOfTile], corrections[kRowsOfTile];
     alignas(64) uint32_t weights[kStepUnits][kTileRows][kLanes] = {};
     alignas(64) int32_t scores[kPieces][kTileRows][kLanes];
   };
+  template <typename OfItem, typename Worker, typename OfSteps>
+  friend void runItems(Worker &worker, const TileItems<OfSteps> &items);
 
   static int64_t tilesOf(int64_t rows) { return (rows + kRowsOfTile - 1) / kRowsOfTile; }
   int64_t rowsOf(int64_t tile) const { return smaller(kRowsOfTile, block->count - tile * kRowsOfTile); }
@@ -206,46 +181,26 @@ private:
     __builtin_memcpy(to + kRowsOfTile * kTileRowBytes, &lowerBytes, sizeof lowerBytes);
   }
 
-  bool isSeen(const Step &step, int64_t tile) const {
-    return block->sees(tile * kRowsOfTile, rowsOf(tile), step.begin, step.end);
-  }
-
-  /// The item behind tile `tile` of step `index`.
-  void find(Item &item, int64_t index, int64_t tile) const {
-    item.exists = item.isFirst = false;
-    if (index >= 0 && index < order->count())
-      item.step = (*order)[index];
-    for (; index < order->count(); item.isFirst = true) {
-      while (index >= 0 && ++tile < tilesOf(block->count))
-        if (isSeen(item.step, tile)) {
-          item.exists = true;
-          item.index = index;
-          item.tile = tile;
-          item.keyParts = item.valueColumns = 0;
-          return;
-        }
-      tile = -1;
-      if (++index < order->count())
-        item.step = (*order)[index];
-    }
-    item.index = index;
-  }
-
-  void beginKeys(const Item &item) {
+  void takeKeys(const Item &item) {
     if (item.exists && item.isFirst)
       operands.takeKeys(item.step);
   }
-  void beginValues(const Item &item) {
+  void takeValues(const Item &item) {
     if (item.exists && item.isFirst)
       operands.takeValues(item.step);
   }
-  void beginNumbers(const Item &item) {
-    if (!item.exists || !item.isFirst)
+  void begin(const Item &item) {
+    if (!item.isFirst)
+      return;
+    ahead.begin((*order)[smaller(item.index + kStepsAhead, order->count() - 1)], keyUnit, valueUnit);
+    if (!item.exists)
       return;
     numbers.keys.take(item.step.keys, keyBytes);
     numbers.values.take(item.step.values, valueBytes);
     numbers.largest = numbers.values.normalize();
   }
+  void ask(const Item &, int64_t part, int64_t parts) { ahead.ask(part, parts); }
+  void finish(const Item &, const Item &last) const { addProducts(last); }
 
   /// Multiplies `part` of `parts` of the keys of `next` and of the values of `last`.
   void advance(Item &next, Item &last, int64_t part, int64_t parts) {
@@ -357,7 +312,8 @@ private:
   Scratch<uint8_t> queries; // [tile of rows][step][row and digit][element]
   Scratch<int32_t> products;
   const RowBlock *block = nullptr;
-  const BlockedSteps<Cache> *order = nullptr;
+  const Steps *order = nullptr;
+  UnitsAhead ahead;
   CacheNumbers<Cache> numbers;
 };
 
