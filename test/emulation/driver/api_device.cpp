@@ -189,7 +189,7 @@ HONE_DRIVER_API cuDeviceGetUuid_v2(char *uuid, int device) {
     return kInvalidDevice;
   if (call) {
     std::memcpy(uuid, "hone-emulated-gp", 16);
-    uuid[15] = static_cast<char>(device);
+    uuid[15] = static_cast<char>(call.driver.environment.firstDevice + device);
   }
   return call.status;
 }
