@@ -3,7 +3,6 @@
 """The bundle for machines with a GPU (./dev bundle-cuda), small, where nothing of the build is: what is called there starts, finds its
 files and libraries, and gives answers, with an emulated driver in place of the machine's; without one it is skipped."""
 
-import ctypes.util
 import os
 import pathlib
 import re
@@ -35,6 +34,12 @@ def hide(folder):
     words = ["unshare", "--map-root-user", "--mount", "bash", "-c", f'mount -t tmpfs none "{folder}" && exec "$@"', "bash"]
     possible = subprocess.run([*words, "true"], capture_output=True).returncode == 0
     return words if possible else []
+
+
+def has_driver():
+    """Whether the machine has a driver of its own."""
+    return subprocess.run(["python3", "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], env={"PATH": "/usr/bin:/bin"},
+                          capture_output=True).returncode == 0
 
 
 def call(bundle, arguments, libraries):
@@ -70,7 +75,7 @@ def main():
         for library in [*(build / "test/emulation/lib").iterdir(), *(build / "test/emulation/blas/lib").iterdir()]:
             shutil.copy(library, drivers)
         cases = [(what, case) for what, case in CALLS.items() if options.only in what]
-        if not ctypes.util.find_library("cuda"):
+        if not has_driver():
             cases.append(("without a driver", WITHOUT_DRIVER))
         return suite.run_all(cases, lambda case: check(case, bundle, drivers), options.jobs)
 
