@@ -39,7 +39,7 @@ const std::vector<Rule> kRules = {
     {"sparse_exact_rows_f16_.*", {"fma.rn.f32", kShuffle}},
     {"many_(expert_)?rows_.*", {kMultiply, kLoadMatrix, kCopyAhead}},
     {"sparse_rows_.*", {kMultiplySparse, kLoadMatrix, kCopyAhead}},
-    {"hopper_(rows_)?b?f16.*", {kMultiplyGroup, kCopyBox}},
+    {"hopper_(rows_(pair_)?)?b?f16.*", {kMultiplyGroup, kCopyBox}},
     {"hopper_sparse_rows_.*", {kMultiplyGroupSparse, kCopyBox}},
     {"flash_(b?f16|split)_.*", {kMultiply, kLoadMatrix, kCopyAhead, kShuffle}},
     {"flash_double_.*", {kMultiply, kLoadMatrix, kLoad16, kShuffle}},
