@@ -14,32 +14,33 @@ import tempfile
 
 import numpy as np
 
+import emulation
 import suite
 from parallel import RANKS, compile_model, expect_sentence, run, run_suite, start
 
-TOLERANCE = 1e-4  # as in run-cuda.py
 LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
-# Models by what they have: fused projections and biases; heads that share keys; one node for attention and a gate; no state.
-MODELS = ["gpt2.optimum/model", "llama.dynamo23/model", "qwen2.genai/model", "bert.optimum/model"]
-TOLERANCES = {"qwen2.genai/model": 1e-3}  # as in run-cuda.py
 CUDA = ["--target=cuda", "--chip=sm_80"]
+# Weights whose parts two ranks multiply as one would, by activations of as many bits on the CPU as on GPUs (run-cuda-forms.py).
+FORMS = {"f32": [], "bf16": ["--weights=bf16", "--kv-cache=bf16"],
+         **{f"int{bits}": [f"--pass-pipeline=hone-quantize-weights{{bits={bits} group=64 activations=0}}"] for bits in (8, 4)}}
 NEW_TOKENS = 12
 
 
 def variables_with(build, devices=RANKS, library=None):
     """Those of processes that see so many emulated GPUs, and the NCCL that is in a folder."""
-    emulation = (build / "test" / "emulation").resolve()
-    folders = [emulation / "lib", library or emulation / "nccl" / "lib"]
+    emulated = (build / "test" / "emulation").resolve()
+    folders = [emulated / "lib", library or emulated / "nccl" / "lib"]
     before = [folder for folder in [os.environ.get("LD_LIBRARY_PATH")] if folder]
     return {"LD_LIBRARY_PATH": os.pathsep.join([*map(str, folders), *before]), "HONE_EMULATED_DEVICES": str(devices)}
 
 
-def check_model(path, tolerance, build):
+def check_model(path, build):
     """Tensors in and out, whole on each rank, against what is stored of onnxruntime."""
     with tempfile.TemporaryDirectory() as name:
-        artefact, tools = pathlib.Path(name) / "m.hone", build / "bin"
+        folder, tools = pathlib.Path(name), build / "bin"
+        artefact, tolerance = folder / "m.hone", emulation.tolerance_of(path)
         compile_model(tools, path, artefact, CUDA)
-        printed = run(tools, ["run", artefact, "--cases", path.with_suffix(".npz"), "--rtol", tolerance, "--atol", tolerance],
+        printed = run(tools, ["run", artefact, "--cases", suite.cases_of(path, folder), "--rtol", tolerance, "--atol", tolerance],
                       variables=variables_with(build))
         if printed.count("as expected") != 1:
             raise suite.Failure(f"expected one rank to print, but got: {printed!r}")
@@ -92,6 +93,12 @@ def check_profile(build):
                 raise suite.Failure(f"the profile has no {kernel}")
 
 
+def check_shown(build):
+    """A launcher shows each rank one GPU, of which each is the first that it sees."""
+    with generation(build) as (_, command):
+        run(build / "bin", command, variables=variables_with(build, devices=1), of_ranks={1: {"HONE_EMULATED_FIRST_DEVICE": "1"}})
+
+
 @contextlib.contextmanager
 def generation(build):
     """A folder, and what hone-run is called with to write some tokens by what is there."""
@@ -140,11 +147,11 @@ def check_dead_rank(build):
 
 
 def cases():
-    models = suite.models(own=True)
-    for model in MODELS:
-        yield model, functools.partial(check_model, models[model], TOLERANCES.get(model, TOLERANCE))
-    yield "generation", functools.partial(check_generation, [])
-    yield "generation of int4", functools.partial(check_generation, ["--quantize=int4"])
+    for name, path in suite.models(own=True).items():
+        yield name, functools.partial(check_model, path)
+    for name, flags in FORMS.items():
+        yield f"generation, {name}", functools.partial(check_generation, flags)
+    yield "GPUs shown", check_shown
     yield "profile", check_profile
     yield "refusals", check_refusals
     yield "dead rank", check_dead_rank

@@ -22,14 +22,6 @@ import suite
 
 # A core emulates 15 million a second.
 BUDGET = 400_000_000
-# Attention multiplies sixteen bits of mantissa on a device, which alone stays within what other models keep (sessions.TOLERANCE).
-TOLERANCES = {
-    # Biases of queries and keys make its logits of attention so large that a 65536th of them is seen in the answers: 1.3e-4 where
-    # attention in f32 gives 7e-6.
-    "qwen2": 1e-3,
-    # Products of these files round activations to 8 bits, so that a difference in the last place can become one of a 127th of the
-    # largest activation.
-    "llama.genai-int4": 3e-2, "qwen3.genai-int4": 3e-2}
 CHIPS = ["sm_80", "sm_90"]
 SPILLS = re.compile(r"([1-9]\d*) bytes spill")
 
@@ -62,11 +54,6 @@ def assemble(ptxas, text, chip, folder):
         raise suite.Failure(f"{chip}: registers spill in {', '.join(names)}")
 
 
-def tolerance_of(path):
-    names = [path.parent.name, path.parent.name.split(".")[0]]
-    return next((TOLERANCES[name] for name in names if name in TOLERANCES), sessions.TOLERANCE)
-
-
 def check(path, build, ptxas):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -80,7 +67,7 @@ def check(path, build, ptxas):
             raise suite.Failure(f"the manifest names {len(device['kernels'])} kernels, and the code has {len(kernels)}")
         for chip in CHIPS:
             assemble(ptxas, text, chip, folder)
-        tolerance = tolerance_of(path)
+        tolerance = emulation.tolerance_of(path)
         emulation.run_tool([build / "bin" / "hone-run", "run", artefact, "--cases", suite.cases_of(path, folder),
                             "--rtol", tolerance, "--atol", tolerance], folder, BUDGET)
         sessions.check(path, artefact, build / "lib" / "libhone_rt.so", tolerance)

@@ -40,6 +40,7 @@ enum Result : int {
   kMisalignedAddress = 716,
   kLaunchFailed = 719,
   kCooperativeLaunchTooLarge = 720,
+  kInvalidClusterSize = 912,
   kNotSupported = 801,
   kStreamCaptureUnsupported = 900,
   kStreamCaptureInvalidated = 901,

@@ -49,6 +49,7 @@ constexpr Name kNames[] = {
     {kMisalignedAddress, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {kCooperativeLaunchTooLarge, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
+    {kInvalidClusterSize, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "invalid cluster size"},
     {kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {kStreamCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
      "operation not permitted when stream is capturing"},
@@ -188,7 +189,7 @@ HONE_DRIVER_API cuDeviceGetUuid_v2(char *uuid, int device) {
     return kInvalidDevice;
   if (call) {
     std::memcpy(uuid, "hone-emulated-gp", 16);
-    uuid[15] = static_cast<char>(device);
+    uuid[15] = static_cast<char>(call.driver.environment.firstDevice + device);
   }
   return call.status;
 }

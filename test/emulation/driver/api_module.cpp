@@ -44,6 +44,8 @@ Result checkShape(const Function &function, const Launch &launch, const Chip &ch
                threads <= kernel.maxThreads && threads <= 1024;
   if (empty || !grid || !block)
     return kInvalidValue;
+  if (launch.grid[0] % kernel.cluster != 0)
+    return kInvalidClusterSize;
   if (kernel.requiredThreads[0] != 0 && launch.block != kernel.requiredThreads)
     return kInvalidValue;
   if (launch.dynamicShared > static_cast<uint32_t>(function.mostDynamicShared) ||

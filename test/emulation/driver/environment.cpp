@@ -43,6 +43,7 @@ Environment Environment::read() {
   readNumber("HONE_EMULATED_DRIVER_VERSION", environment.driverVersion);
   readNumber("HONE_EMULATED_MEMORY", environment.memoryBytes);
   readNumber("HONE_EMULATED_DEVICES", environment.devices);
+  readNumber("HONE_EMULATED_FIRST_DEVICE", environment.firstDevice);
   readNumber("HONE_EMULATED_FAULT_AT", environment.faultAt);
   readNumber("HONE_EMULATED_INSTRUCTIONS", environment.instructions);
   if (const char *report = std::getenv("HONE_EMULATED_REPORT"))

@@ -74,6 +74,11 @@ std::byte *locate(Warp &warp, Space space, uint32_t lane, uint64_t address, uint
   case Space::Shared:
     if (within(address, bytes, warp.block.shared.size()))
       return warp.block.shared.data() + address;
+    if (address >> kRankBit != 0) {
+      std::vector<std::byte> &shared = warp.block.peer(static_cast<uint32_t>(address >> kRankBit) - 1).shared;
+      if (uint64_t at = address & ((1u << kRankBit) - 1); within(at, bytes, shared.size()))
+        return shared.data() + at;
+    }
     break;
   case Space::Local: {
     uint32_t size = launch.kernel->localBytes;

@@ -93,16 +93,7 @@ void decodeBarrier(Decoder &decoder, Statement &statement) {
     return;
   }
   if (statement.take("cluster")) {
-    // A block is a cluster of its own: it waits for its own threads, where it waits.
-    bool waits = statement.take("wait");
-    while (statement.takeOneOf({"arrive", "release", "relaxed", "acquire", "aligned"}) >= 0)
-      continue;
-    if (!waits)
-      return;
-    Inst &inst = decoder.emit(sync);
-    inst.control = true;
-    inst.op[kNumber] = decoder.constant(kNumBarriers - 1, 4);
-    inst.op[kThreads] = decoder.constant(0, 4);
+    decodeClusterBarrier(decoder, statement);
     return;
   }
   statement.take("cta");

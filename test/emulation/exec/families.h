@@ -71,6 +71,9 @@ void decodePause(Decoder &decoder, Statement &statement);
 void decodeRegisterCount(Decoder &decoder, Statement &statement);
 // barrier.cpp
 void decodeBarrier(Decoder &decoder, Statement &statement);
+// cluster.cpp
+void decodeMapToBlock(Decoder &decoder, Statement &statement);
+void decodeClusterBarrier(Decoder &decoder, Statement &statement);
 
 // matrix_multiply.cpp
 void decodeMultiply(Decoder &decoder, Statement &statement);

@@ -102,6 +102,7 @@ InstructionDecoder instructionDecoder(std::string_view root) {
       {"cp", decodeAsyncCopy},
       {"mbarrier", decodeMbarrier},
       {"elect", decodeElect},
+      {"mapa", decodeMapToBlock},
   };
   auto found = kDecoders.find(root);
   return found == kDecoders.end() ? nullptr : found->second;

@@ -78,7 +78,7 @@ void checkTarget(Warp &warp, uint32_t lane, uint64_t to, const TensorMap &map) {
 }
 
 // Operands: the list has slots of addresses (to, map, barrier), their offsets, whether they have 32 bits, and the slots of Inst::target
-// coordinates.
+// coordinates; op[1] which blocks of the cluster have it (Inst::width: 1), else the own one.
 enum : uint32_t { kTo, kMap, kBarrier, kAddresses };
 
 void begin(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -95,6 +95,8 @@ void begin(Warp &warp, const Inst &inst, uint32_t mask) {
     TensorMap map = readMap(warp, lane, addresses[kMap][lane]);
     if (map.rank != inst.target)
       throw Fault(Fault::Kind::IllegalInstruction, "a tensor map of " + std::to_string(map.rank) + " axes");
+    if ((addresses[kTo][lane] | addresses[kBarrier][lane]) >> kRankBit != 0)
+      throw Fault(Fault::Kind::IllegalInstruction, "a copy of a box to another block by its address");
     auto to = static_cast<uint32_t>(addresses[kTo][lane]);
     checkTarget(warp, lane, addresses[kTo][lane], map);
     Coordinates origin{};
@@ -103,9 +105,15 @@ void begin(Warp &warp, const Inst &inst, uint32_t mask) {
     std::vector<BoxRow> rows;
     for (uint32_t row = 0; row < map.rows(); ++row)
       rows.push_back(rowOf(warp, lane, map, origin, row));
-    std::byte *shared = warp.block.shared.data();
-    warp.block.bulkCopies.push_back({locate(warp, Space::Shared, lane, addresses[kBarrier][lane], sizeof(uint64_t)),
-                                     map.boxBytes(), [=, rows = std::move(rows)] { copyRows(shared, to, map, rows); }});
+    auto barrier = static_cast<size_t>(locate(warp, Space::Shared, lane, addresses[kBarrier][lane], sizeof(uint64_t)) -
+                                       warp.block.shared.data());
+    uint32_t blocks = inst.width != 0 ? warp.at<uint16_t>(inst.op[1])[lane] : 1u << warp.block.rank();
+    for (; blocks != 0; blocks &= blocks - 1) {
+      // At the same place of each block, whose own barrier counts the bytes.
+      Block &block = warp.block.peer(firstLane(blocks));
+      std::byte *shared = block.shared.data();
+      block.bulkCopies.push_back({shared + barrier, map.boxBytes(), [=] { copyRows(shared, to, map, rows); }});
+    }
   }
 }
 
@@ -118,9 +126,10 @@ void decodeTensorCopy(Decoder &decoder, Statement &statement) {
   bool toSharedMemory = statement.takeOneOf({"shared::cluster", "shared::cta"}) >= 0 && statement.take("global") &&
                         statement.take("mbarrier::complete_tx::bytes");
   statement.take("tile");
+  bool multicast = statement.take("multicast::cluster");
   if (!toSharedMemory || rank == 0)
     statement.refuse("the emulation does not have this copy of a box");
-  statement.expectOperands(hinted ? 4 : 3);
+  statement.expectOperands(3 + (hinted ? 1 : 0) + (multicast ? 1 : 0));
   Operand map = statement.operands[1];
   const std::vector<Operand> coordinates =
       map.elements.empty() ? std::vector<Operand>() : std::move(map.elements.front().elements);
@@ -143,6 +152,8 @@ void decodeTensorCopy(Decoder &decoder, Statement &statement) {
     slots.push_back(decoder.source(coordinate, Type::S32));
   Inst &inst = decoder.emit(begin);
   inst.target = static_cast<uint32_t>(rank);
+  inst.width = multicast ? 1 : 0;
+  inst.op[1] = multicast ? decoder.source(statement.operands[3], Type::B16) : 0;
   inst.list = decoder.list(std::move(slots));
 }
 

@@ -55,6 +55,7 @@ long variable(const char *name, long otherwise) {
 
 struct Driver {
   int (*cuCtxGetDevice)(int *);
+  int (*cuDeviceGetUuid)(char *, int);
   int (*cuMemHostAlloc)(void **, size_t, unsigned);
   int (*cuMemcpyDtoHAsync)(void *, unsigned long long, size_t, void *);
   int (*cuMemcpyHtoDAsync)(unsigned long long, const void *, size_t, void *);
@@ -64,6 +65,7 @@ struct Driver {
 const Driver *findDriver() {
   return hone::emulation::findDriver<Driver>([](Driver &driver, hone::rt::cuda::FunctionFinder &functions) {
     functions.find(driver.cuCtxGetDevice, "cuCtxGetDevice");
+    functions.find(driver.cuDeviceGetUuid, "cuDeviceGetUuid_v2");
     functions.find(driver.cuMemHostAlloc, "cuMemHostAlloc");
     functions.find(driver.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
     functions.find(driver.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
@@ -201,13 +203,15 @@ HONE_NCCL_API int ncclGetUniqueId(UniqueId *id) {
 
 HONE_NCCL_API int ncclCommInitRank(Communicator **communicator, int ranks, UniqueId id, int rank) {
   int device = 0;
+  hone::emulation::Uuid uuid;
   *communicator = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks || !std::memchr(id.text, 0, kIdBytes))
     return fail(kInvalidArgument, "no such rank");
-  if (!findDriver() || findDriver()->cuCtxGetDevice(&device) != 0)
+  if (!findDriver() || findDriver()->cuCtxGetDevice(&device) != 0 ||
+      findDriver()->cuDeviceGetUuid(uuid.data(), device) != 0)
     return fail(kUnhandledCudaError, "no device is current");
   std::string reason;
-  Room *room = Room::enter(id.text, ranks, rank, device, reason);
+  Room *room = Room::enter(id.text, ranks, rank, uuid, reason);
   if (!room)
     return fail(kInvalidUsage, reason);
   *communicator = new Communicator{room, kSuccess, "", {}, {}};

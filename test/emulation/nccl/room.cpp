@@ -30,7 +30,7 @@ struct Room::Place {
   std::atomic<uint64_t> entered, written, read; // how often
   std::atomic<bool> hasLeft;
   pid_t process;
-  int device;
+  Uuid device;
   CollectiveCall call;
   std::byte piece[kPieceBytes];
 };
@@ -51,7 +51,7 @@ std::string Room::create() {
   return hasRoom ? created : "";
 }
 
-Room *Room::enter(const std::string &name, int ranks, int rank, int device, std::string &reason) {
+Room *Room::enter(const std::string &name, int ranks, int rank, const Uuid &device, std::string &reason) {
   int file = ranks <= kMostRanks ? shm_open(name.c_str(), O_RDWR, 0600) : -1;
   void *mapped = file < 0 ? MAP_FAILED : mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0)
@@ -84,7 +84,7 @@ std::string Room::checkDevices() const {
     for (int b = 0; b < a; ++b)
       if (memory->places[a].device == memory->places[b].device)
         return "Duplicate GPU detected : rank " + std::to_string(b) + " and rank " + std::to_string(a) +
-               " both on CUDA device " + std::to_string(memory->places[a].device);
+               " are both on one";
   return "";
 }
 

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,8 @@ struct CollectiveCall {
   bool operator==(const CollectiveCall &) const = default;
 };
 
+using Uuid = std::array<char, 16>;
+
 class Room {
 public:
   enum class Outcome { Done, Alone, Different }; // Alone: another process has ended or left
@@ -33,8 +36,8 @@ public:
   /// Makes a room, whose name others enter it by, and returns the name; empty where the system has none.
   static std::string create();
 
-  /// Enters as rank `rank` of `ranks` with the device `device`, and waits for the others. Null, with a reason, where that fails.
-  static Room *enter(const std::string &name, int ranks, int rank, int device, std::string &reason);
+  /// Enters as rank `rank` of `ranks` with the device of that UUID, and waits for the others. Null, with a reason, where that fails.
+  static Room *enter(const std::string &name, int ranks, int rank, const Uuid &device, std::string &reason);
 
   /// Leaves, so that others do not wait any more.
   void leave();

@@ -51,6 +51,7 @@ void Block::begin(uint64_t index) {
   std::fill(shared.begin(), shared.end(), kFill);
   barriers = {};
   bulkCopies.clear();
+  ended = false;
   for (auto &warp : warps)
     warp->reset();
 }
@@ -62,33 +63,28 @@ uint64_t Block::executed() const {
   return sum;
 }
 
-bool Block::run(uint64_t budget) {
-  uint64_t end = executed() + budget;
-  while (executed() < end) {
-    bool progress = false;
-    bool alive = false;
-    // Warps go forwards and backwards in turn, so that who needs a barrier does not get its order by chance.
-    for (size_t i = 0; i < warps.size(); ++i) {
-      Warp &warp = *warps[backwards ? warps.size() - 1 - i : i];
-      if (warp.runnable()) {
-        progress = true;
-        try {
-          warp.run(kQuantum);
-        } catch (const Fault &fault) {
-          throw Fault(fault.kind, describe(*this, warp, fault.what()));
-        }
+bool Block::takeTurn() {
+  bool progress = false;
+  bool alive = false;
+  // Warps go forwards and backwards in turn, so that who needs a barrier does not get its order by chance.
+  for (size_t i = 0; i < warps.size(); ++i) {
+    Warp &warp = *warps[backwards ? warps.size() - 1 - i : i];
+    if (warp.runnable()) {
+      progress = true;
+      try {
+        warp.run(kQuantum);
+      } catch (const Fault &fault) {
+        throw Fault(fault.kind, describe(*this, warp, fault.what()));
       }
-      alive |= warp.alive != 0;
     }
-    backwards = !backwards;
-    if (!alive) {
-      checkGroups();
-      return true;
-    }
-    if (!progress)
-      failStuck();
+    alive |= warp.alive != 0;
   }
-  return false;
+  backwards = !backwards;
+  if (!alive) {
+    checkGroups();
+    ended = true;
+  }
+  return progress || ended;
 }
 
 /// What is for all warps of a warpgroup, all of them have executed; and registers were there for who asked for more.
@@ -110,6 +106,18 @@ void Block::failStuck() const {
     if (warp->alive != 0)
       throw Fault(Fault::Kind::Deadlock, describe(*this, *warp, "all threads wait for threads that never come"));
   throw Fault(Fault::Kind::Deadlock, "no thread can go on");
+}
+
+bool Block::isAtCluster(uint64_t arrivals) const {
+  return std::ranges::all_of(warps,
+                             [&](const auto &warp) { return warp->alive == 0 || warp->clusterArrivals >= arrivals; });
+}
+
+Block &Block::peer(uint32_t rank) {
+  if (rank >= cluster.size() || cluster[rank]->ended)
+    throw Fault(Fault::Kind::IllegalAddress,
+                "shared memory of block " + std::to_string(rank) + " of a cluster, which does not exist or has ended");
+  return *cluster[rank];
 }
 
 bool Block::isComplete(uint32_t index) const {
@@ -151,7 +159,52 @@ void Block::updateAll() {
 
 namespace {
 
-/// One thread of the host: it takes blocks from a counter until none are left.
+/// Blocks that run side by side: those of a cluster, or one.
+class Cluster {
+public:
+  explicit Cluster(const Launch &launch) {
+    std::vector<Block *> all;
+    for (uint32_t rank = 0; rank < launch.kernel->cluster; ++rank)
+      all.push_back(blocks.emplace_back(std::make_unique<Block>(launch)).get());
+    for (auto &block : blocks)
+      block->cluster = all;
+  }
+
+  void begin(uint64_t index) {
+    for (size_t rank = 0; rank < blocks.size(); ++rank)
+      blocks[rank]->begin(index * blocks.size() + rank);
+  }
+
+  /// Runs until all threads have ended (true) or about so many instructions were executed. Throws Fault where nobody can go on.
+  bool run(uint64_t budget) {
+    uint64_t end = executed() + budget;
+    while (executed() < end) {
+      bool progress = false;
+      const Block *waiting = nullptr;
+      for (auto &block : blocks) {
+        progress |= !block->hasEnded() && block->takeTurn();
+        waiting = block->hasEnded() ? waiting : block.get();
+      }
+      if (waiting == nullptr)
+        return true;
+      if (!progress)
+        waiting->failStuck();
+    }
+    return false;
+  }
+
+  uint64_t executed() const {
+    uint64_t sum = 0;
+    for (const auto &block : blocks)
+      sum += block->executed();
+    return sum;
+  }
+
+private:
+  std::vector<std::unique_ptr<Block>> blocks;
+};
+
+/// One thread of the host: it takes clusters from a counter until none are left.
 class Worker {
 public:
   Worker(const Launch &launch, std::atomic<uint64_t> &next, const std::atomic<bool> &stopped)
@@ -160,12 +213,12 @@ public:
   uint64_t run() {
     uint64_t executed = 0;
     while (!stopped && (beginAnother() || !resident.empty())) {
-      std::unique_ptr<Block> block = std::move(resident.front());
+      std::unique_ptr<Cluster> cluster = std::move(resident.front());
       resident.pop_front();
-      uint64_t before = block->executed();
-      bool done = block->run(kPatience);
-      executed += block->executed() - before;
-      (done ? idle : resident).push_back(std::move(block));
+      uint64_t before = cluster->executed();
+      bool done = cluster->run(kPatience);
+      executed += cluster->executed() - before;
+      (done ? idle : resident).push_back(std::move(cluster));
     }
     return executed;
   }
@@ -175,10 +228,10 @@ private:
     if (!launch.cooperative && resident.size() >= kMostResident)
       return false;
     uint64_t index = next.fetch_add(1);
-    if (index >= launch.blocks())
+    if (index >= launch.blocks() / launch.kernel->cluster)
       return false;
     if (idle.empty())
-      idle.push_back(std::make_unique<Block>(launch));
+      idle.push_back(std::make_unique<Cluster>(launch));
     resident.push_front(std::move(idle.front()));
     idle.pop_front();
     resident.front()->begin(index);
@@ -188,8 +241,8 @@ private:
   const Launch &launch;
   std::atomic<uint64_t> &next;
   const std::atomic<bool> &stopped; // by a fault: blocks may wait for one that never ends
-  std::list<std::unique_ptr<Block>> resident;
-  std::list<std::unique_ptr<Block>> idle;
+  std::list<std::unique_ptr<Cluster>> resident;
+  std::list<std::unique_ptr<Cluster>> idle;
 };
 
 } // namespace

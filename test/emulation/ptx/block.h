@@ -18,9 +18,12 @@ public:
   explicit Block(const Launch &launch);
 
   void begin(uint64_t index);
-  /// Runs until all threads have ended (true) or about so many instructions were executed. Throws Fault where nobody can go on.
-  bool run(uint64_t budget);
+  /// Each warp has a turn. False where none can go on.
+  bool takeTurn();
+  bool hasEnded() const { return ended; }
   uint64_t executed() const;
+  /// Throws the Fault that nobody can go on.
+  [[noreturn]] void failStuck() const;
 
   /// A warp has come to a barrier, or lanes of it have ended: whoever waits goes on if all are there.
   void update(uint32_t barrier);
@@ -55,18 +58,25 @@ public:
   /// Does the copies of a barrier.
   void performBulkCopies(const std::byte *barrier);
 
+  /// Whether all threads that live have come to the barrier of the cluster so often.
+  bool isAtCluster(uint64_t arrivals) const;
+  /// A block of the cluster. Throws Fault where there is none, or where it has ended.
+  Block &peer(uint32_t rank);
+  uint32_t rank() const { return position[0] % static_cast<uint32_t>(cluster.size()); }
+
   const Launch &launch;
+  std::vector<Block *> cluster; // by rank, this one too
   std::vector<std::byte> shared;
   std::array<uint32_t, 3> position{};
 
 private:
   bool isComplete(uint32_t index) const;
-  [[noreturn]] void failStuck() const;
   void checkGroups() const;
 
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<Barrier, kNumBarriers> barriers;
   bool backwards = false;
+  bool ended = false;
 };
 
 } // namespace hone::emulation

@@ -34,6 +34,7 @@ void skipLocation(Lexer &lexer) {
 void Decoder::decodeEntry(const PtxFunction &function) {
   kernel.maxThreads = function.maxThreads;
   kernel.requiredThreads = function.requiredThreads;
+  kernel.cluster = function.cluster[0];
   Scope scope;
   scope.isFunction = true;
   for (const PtxVariable &parameter : function.parameters) {

@@ -38,6 +38,9 @@ constexpr uint64_t kLocalWindow = uint64_t{0x0200'0000} << 32;
 constexpr uint64_t kParamWindow = uint64_t{0x0300'0000} << 32;
 constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 
+/// Addresses of shared memory of a block of the cluster have its rank + 1 from this bit on.
+constexpr unsigned kRankBit = 24;
+
 struct Launch {
   const Kernel *kernel = nullptr;
   DeviceMemory *memory = nullptr;

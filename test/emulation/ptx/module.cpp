@@ -271,12 +271,17 @@ void PtxModule::readAttributes(PtxFunction &function, Lexer &lexer) {
     } else if (word == ".maxntid") {
       std::array<uint32_t, 3> most = three();
       function.maxThreads = most[0] * most[1] * most[2];
+    } else if (word == ".reqnctapercluster") {
+      function.cluster = three();
+      if (function.cluster[0] == 0 || function.cluster[1] != 1 || function.cluster[2] != 1)
+        throw PtxError("the emulation has clusters along x alone, which those of '" + std::string(function.name) +
+                       "' are not");
     } else if (word == ".pragma") {
       lexer.next();
       lexer.expect(";");
     } else if (word == ".minnctapersm" || word == ".maxnreg" || word == ".maxnctapersm" || word == ".abi_preserve") {
       lexer.integer();
-    } else if (word != ".noreturn") {
+    } else if (word != ".noreturn" && word != ".explicitcluster") {
       throw PtxError("unsupported directive '" + std::string(word) + "' of '" + std::string(function.name) + "'");
     }
   }

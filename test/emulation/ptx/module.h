@@ -38,6 +38,7 @@ struct PtxFunction {
   std::vector<PtxVariable> parameters;
   uint32_t maxThreads = 1024;
   std::array<uint32_t, 3> requiredThreads{};
+  std::array<uint32_t, 3> cluster{1, 1, 1}; // blocks
 };
 
 /// The architecture a module is for, from its ".target" (90 for sm_90a), and whether it is for that chip alone.

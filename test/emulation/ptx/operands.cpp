@@ -17,7 +17,7 @@ struct Named {
   Special special;
 };
 
-// Without thread block clusters, a block is a cluster of its own.
+// Clusters are of blocks along x.
 constexpr Named kSpecials[] = {
     {"%tid.x", kTidX},
     {"%tid.y", kTidY},
@@ -31,20 +31,20 @@ constexpr Named kSpecials[] = {
     {"%nctaid.x", kNctaidX},
     {"%nctaid.y", kNctaidY},
     {"%nctaid.z", kNctaidZ},
-    {"%clusterid.x", kCtaidX},
+    {"%clusterid.x", kClusterX},
     {"%clusterid.y", kCtaidY},
     {"%clusterid.z", kCtaidZ},
-    {"%nclusterid.x", kNctaidX},
+    {"%nclusterid.x", kNumClustersX},
     {"%nclusterid.y", kNctaidY},
     {"%nclusterid.z", kNctaidZ},
-    {"%cluster_ctaid.x", kZero},
+    {"%cluster_ctaid.x", kClusterRank},
     {"%cluster_ctaid.y", kZero},
     {"%cluster_ctaid.z", kZero},
-    {"%cluster_ctarank", kZero},
-    {"%cluster_nctaid.x", kOne},
+    {"%cluster_ctarank", kClusterRank},
+    {"%cluster_nctaid.x", kClusterBlocks},
     {"%cluster_nctaid.y", kOne},
     {"%cluster_nctaid.z", kOne},
-    {"%cluster_nctarank", kOne},
+    {"%cluster_nctarank", kClusterBlocks},
     {"%laneid", kLaneId},
     {"%warpid", kWarpId},
     {"%nwarpid", kNumWarps},

@@ -72,6 +72,10 @@ enum Special : uint32_t {
   kMaskLt,
   kMaskGe,
   kMaskGt,
+  kClusterX,
+  kNumClustersX,
+  kClusterRank,
+  kClusterBlocks,
   kDynamicShared,
   kTotalShared,
   kZero,
@@ -101,6 +105,7 @@ struct Kernel {
   uint32_t staticShared = 0;
   uint32_t maxThreads = 1024;
   std::array<uint32_t, 3> requiredThreads{}; // 0: any
+  uint32_t cluster = 1;                      // blocks along x
 };
 
 } // namespace hone::emulation

@@ -48,6 +48,8 @@ Warp::Warp(Block &block, uint32_t index) : block(block), index(index) {
   same(kNumWarps, (launch.threads() + kLanes - 1) / kLanes);
   same(kNumSms, launch.multiprocessors);
   same(kGridId, 1);
+  same(kNumClustersX, launch.grid[0] / kernel.cluster);
+  same(kClusterBlocks, kernel.cluster);
   same(kDynamicShared, launch.dynamicShared);
   same(kTotalShared, launch.sharedBytes());
   same(kZero, 0);
@@ -65,6 +67,8 @@ void Warp::reset() {
   const Launch &launch = block.launch;
   for (uint32_t axis = 0; axis < 3; ++axis)
     fill(at<uint32_t>(specialSlot(static_cast<Special>(kCtaidX + axis))), block.position[axis]);
+  fill(at<uint32_t>(specialSlot(kClusterX)), block.position[0] / launch.kernel->cluster);
+  fill(at<uint32_t>(specialSlot(kClusterRank)), block.position[0] % launch.kernel->cluster);
   uint64_t linear =
       block.position[0] + uint64_t{launch.grid[0]} * (block.position[1] + uint64_t{launch.grid[1]} * block.position[2]);
   fill(at<uint32_t>(specialSlot(kSmId)), static_cast<uint32_t>(linear % launch.multiprocessors));
@@ -85,6 +89,7 @@ void Warp::reset() {
   committedProducts = 0;
   fenced = false;
   groupTrace = 0;
+  clusterArrivals = 0;
   registers = registersAtLaunch(launch);
   atBarrier = {};
 }

@@ -112,6 +112,7 @@ public:
   uint64_t committedProducts = 0; // groups
   bool fenced = false;            // by wgmma.fence, since registers of products were last free to be used
   uint64_t groupTrace = 0;        // of the instructions for warpgroups that it executed: the same for all warps of one
+  uint64_t clusterArrivals = 0;   // at the barrier of its cluster
   uint32_t registers = 0;         // of a thread
 
 private:

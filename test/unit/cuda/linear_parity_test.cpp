@@ -233,11 +233,13 @@ protected:
       device->pretendMultiprocessors(multiprocessors);
   }
 
-  void checkOnHopper(const Case &test) {
+  /// `isPaired`: there are clusters of two blocks.
+  void checkOnHopper(const Case &test, bool isPaired = false) {
     device->takeLaunched();
     check(test);
     std::set<std::string> names = device->takeLaunched();
     std::string name = stored() == Stored::TwoOfFour ? "hopper_sparse_rows_" : "hopper_rows_";
+    name += isPaired ? "pair_" : "";
     EXPECT_EQ(names.contains(name + "f16") || names.contains(name + "bf16"), device->limits().chip == 90);
   }
 
@@ -252,10 +254,16 @@ TEST_P(LargeLinearParity, TypesShapesAndEpilogues) {
   }
 }
 
-TEST_P(LargeLinearParity, ManyTiles) { checkOnHopper({{130}, 40, 260, kinds().front(), HONE_BF16}); }
+TEST_P(LargeLinearParity, ManyTiles) {
+  checkOnHopper({{130}, 40, 260, kinds().front(), HONE_BF16}, true);
+  checkOnHopper({{260}, 8, 260, kinds().front(), HONE_BF16});
+}
 
 /// Stages are used again.
-TEST_P(LargeLinearParity, ManyInputs) { checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32}); }
+TEST_P(LargeLinearParity, ManyInputs) {
+  checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32});
+  checkOnHopper({{140}, 680, 12, kinds().back(), HONE_F32}, true);
+}
 
 /// Blocks of 2:4 weights have more rows.
 class LargeSparseLinearParity : public LargeLinearParity {};
@@ -267,10 +275,16 @@ TEST_P(LargeSparseLinearParity, TypesShapesAndEpilogues) {
   }
 }
 
-TEST_P(LargeSparseLinearParity, ManyTiles) { checkOnHopper({{258}, 32, 200, kinds().front(), HONE_BF16}); }
+TEST_P(LargeSparseLinearParity, ManyTiles) {
+  checkOnHopper({{258}, 32, 200, kinds().front(), HONE_BF16}, true);
+  checkOnHopper({{129}, 32, 386, kinds().front(), HONE_BF16});
+}
 
 /// Stages are used again, by the other planes too.
-TEST_P(LargeSparseLinearParity, ManyInputs) { checkOnHopper({{130}, 800, 9, kinds().back(), HONE_F32}); }
+TEST_P(LargeSparseLinearParity, ManyInputs) {
+  checkOnHopper({{130}, 800, 9, kinds().back(), HONE_F32});
+  checkOnHopper({{129}, 160, 193, kinds().back(), HONE_F32}, true);
+}
 
 /// The kernel for all chips has what would leave most of the tile empty.
 TEST_P(LargeSparseLinearParity, FewerRows) {

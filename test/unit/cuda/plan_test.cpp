@@ -357,6 +357,16 @@ TEST(HopperPlanTest, TilesAreThoseOfTheKeys) {
     }
 }
 
+TEST(HopperBlocksTest, PairsAreWhole) {
+  EXPECT_FALSE(arePaired(1) || arePaired(15));
+  EXPECT_TRUE(arePaired(2) && arePaired(16) && arePaired(17));
+  EXPECT_EQ(blocksToLaunch(1000, false, 133), 133u);
+  EXPECT_EQ(blocksToLaunch(1000, true, 133), 132u);
+  EXPECT_EQ(blocksToLaunch(6, true, 132), 6u);
+  EXPECT_EQ(blocksToLaunch(6, false, 132), 6u);
+  EXPECT_EQ(blocksToLaunch(6, true, 1), 2u);
+}
+
 TEST(HopperSumsTest, PlacesAreAllAndLanesHaveTheirBanks) {
   std::set<int32_t> places;
   for (int32_t row = 0; row < kPieceSide; ++row)

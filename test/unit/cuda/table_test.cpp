@@ -109,12 +109,14 @@ int countOf(std::string_view text, std::string_view part) {
   return count;
 }
 
-/// Products of the largest shape, two of a step and two steps of a loop, and tiles that the copy engine brings.
+/// Products of the largest shape, two of a step and two steps of a loop, of single blocks and of pairs, and tiles that the copy engine
+/// brings, to both blocks of a pair.
 TEST(TableTest, SparseProductsAreOfWarpgroups) {
   std::string_view text = textOf("HopperSparseRows");
   for (std::string type : {"f16", "bf16"})
-    EXPECT_EQ(countOf(text, "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32." + type + "." + type), 4);
+    EXPECT_EQ(countOf(text, "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32." + type + "." + type), 8);
   EXPECT_GT(countOf(text, "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"), 0);
+  EXPECT_GT(countOf(text, "mbarrier::complete_tx::bytes.multicast::cluster"), 0);
   EXPECT_EQ(countOf(text, "ldmatrix") + countOf(text, "cp.async.cg"), 0);
   EXPECT_EQ(countOf(textOf("SparseRows"), "wgmma"), 0);
 }

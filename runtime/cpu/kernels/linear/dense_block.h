@@ -35,7 +35,7 @@ template <typename Format> struct DenseBlock {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
         weights[p] = Format::load(weight + p * o.panelBytes);
-        prefetchAhead(weight + p * o.panelBytes, kWeightPrefetch);
+        prefetchAhead<kFloatLocality>(weight + p * o.panelBytes, kWeightPrefetch);
       }
       for (int r = 0; r < ROWS; ++r)
         for (int p = 0; p < PANELS; ++p)

@@ -37,19 +37,58 @@ __device__ inline void waitAt(uint32_t barrier, uint32_t parity) {
         : "memory");
 }
 
-/// Two barriers for each of `Stages` stages of shared memory, from `address` on: `full` once a copy has come, `empty` once nobody reads it.
-template <int Stages> struct StageBarriers {
+/// Which block of a cluster this is.
+__device__ inline uint32_t rankInCluster() {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/// All threads of the cluster: what any of them did before, all see behind it, and shared memory of all is there until then.
+__device__ inline void meetInCluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// All threads of the block, or of the cluster where it has several.
+template <int Blocks> __device__ inline void meetAll() {
+  if constexpr (Blocks == 1)
+    __syncthreads();
+  else
+    meetInCluster();
+}
+
+/// The same as arriveAt, at the barrier that lies there in block `rank` of the cluster.
+__device__ inline void arriveInCluster(uint32_t barrier, uint32_t rank) {
+  asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+
+/// Two barriers for each of `Stages` stages of shared memory, from `address` on: `full` once a copy has come, `empty` once nobody reads it,
+/// in any of `Blocks` blocks that copies come to at once.
+template <int Stages, int Blocks> struct StageBarriers {
   static constexpr int kBytes = Stages * 2 * 8;
   uint32_t address;
 
   __device__ uint32_t full(int stage) const { return address + 8 * stage; }
   __device__ uint32_t empty(int stage) const { return full(stage) + 8 * Stages; }
 
-  /// One thread; `readers` arrive at `empty`.
-  __device__ void make(uint32_t readers) const {
+  /// One thread; of each block `warps` warps give stages back.
+  __device__ void make(uint32_t warps) const {
     for (int stage = 0; stage < Stages; ++stage)
-      makeBarrier(full(stage), 1), makeBarrier(empty(stage), readers);
+      makeBarrier(full(stage), 1), makeBarrier(empty(stage), warps * Blocks);
     publishBarriers();
+  }
+
+  /// A warp.
+  __device__ void giveBack(int stage, uint32_t lane) const {
+    if constexpr (Blocks == 1) {
+      if (lane == 0)
+        arriveAt(empty(stage));
+    } else if (lane < Blocks) {
+      arriveInCluster(empty(stage), lane);
+    }
   }
 };
 
@@ -62,6 +101,7 @@ template <int Stages> struct StageRing {
     if (++stage == Stages)
       stage = 0, parity ^= 1;
   }
+  __device__ int before() const { return stage == 0 ? Stages - 1 : stage - 1; }
 };
 
 /// Copies the box of `map` that begins at these indices, from the innermost axis on, to a multiple of 128 bytes.
@@ -70,6 +110,15 @@ __device__ inline void copyBox(uint32_t to, const TensorMap &map, int32_t x, int
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
                "%4, %5}], [%6];" ::"r"(to),
                "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+               : "memory");
+}
+
+/// The same, to that place of both blocks of a cluster, each of whose barriers there counts the bytes.
+__device__ inline void copyBoxToBoth(uint32_t to, const TensorMap &map, int32_t x, int32_t y, int32_t z, int32_t w,
+                                     uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
+               "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(static_cast<uint16_t>(3))
                : "memory");
 }
 

@@ -18,12 +18,14 @@ template <bool IsTransposed> __device__ inline void leavePiece(const float (&sum
 #pragma unroll
   for (int i = 0; i < kPieceSide / 2; i += 2) {
     float2 pair = {sums[piece * kPieceSide / 2 + i], sums[piece * kPieceSide / 2 + i + 1]};
-    int own = line + i / 2 % 2 * 8, column = i / 4 * 8 + first;
-    if constexpr (IsTransposed) { // places are the same for every eighth row but for what lies between
-      float *at = to + i / 4 * 8 * kPieceSide;
-      at[piecePlace(first, own)] = pair.x, at[piecePlace(first + 1, own)] = pair.y;
-    } else
-      *reinterpret_cast<float2 *>(to + piecePlace(own, column)) = pair;
+    int below = i / 2 % 2 * 8, column = i / 4 * 8;
+    // Places are the same for every eighth row but for what lies between.
+    if constexpr (IsTransposed) {
+      float *at = to + column * kPieceSide;
+      at[piecePlace(first, line + below)] = pair.x, at[piecePlace(first + 1, line + below)] = pair.y;
+    } else {
+      *reinterpret_cast<float2 *>(to + piecePlace(line + below, column + first)) = pair;
+    }
   }
 }
 

@@ -9,8 +9,6 @@
 #include "../kernel_device.h"
 #include "planes.h"
 
-#include <algorithm>
-
 namespace hone::cuda {
 namespace {
 
@@ -26,14 +24,17 @@ bool fitsHopperRows(const DeviceLimits &limits, const LinearArguments &layer) {
 }
 
 void runHopperRows(KernelDevice &device, const ManyRowsArguments &args, const Planes &planes) {
+  static constexpr const char *names[2][2] = {{"hopper_rows_f16", "hopper_rows_pair_f16"},
+                                              {"hopper_rows_bf16", "hopper_rows_pair_bf16"}};
   HopperRowsArguments all = {args, planes.x + planes.weight - 1};
   const LinearArguments &layer = args.linear;
+  bool isPaired = arePaired(divideUp(layer.rows, kHopperTileRows));
   TensorMap x = mapOfPlanes(device, args.x, {planes.type, args.depth, layer.rows, planes.x}, kHopperTileRows);
-  TensorMap weight =
-      mapOfPlanes(device, args.weight, {planes.type, args.depth, layer.outputs, planes.weight}, kHopperTileOutputs);
+  TensorMap weight = mapOfPlanes(device, args.weight, {planes.type, args.depth, layer.outputs, planes.weight},
+                                 isPaired ? kHopperTileOutputs / 2 : kHopperTileOutputs);
   void *pointers[] = {&all, &x, &weight};
-  device.launch({kHopperRowsFatbin, planes.type == HONE_F16 ? "hopper_rows_f16" : "hopper_rows_bf16"},
-                {{static_cast<uint32_t>(std::min<int64_t>(tilesOf(layer), device.limits().multiprocessors)), 1, 1},
+  device.launch({kHopperRowsFatbin, names[planes.type != HONE_F16][isPaired]},
+                {{blocksToLaunch(tilesOf(layer), isPaired, device.limits().multiprocessors), 1, 1},
                  {kHopperRowsThreads, 1, 1},
                  static_cast<uint32_t>(kHopperRowsBytes)},
                 pointers);

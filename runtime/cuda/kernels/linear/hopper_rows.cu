@@ -13,12 +13,14 @@
 
 namespace hone::cuda {
 
-class HopperRows {
+template <int Blocks> class HopperRows {
 public:
   __device__ HopperRows(const HopperRowsArguments &args, char *shared)
       : args(args), layer(args.layer.linear), shared(shared), base(sharedAddress(shared)),
         barriers{base + kHopperRowsBarriers}, steps(hopperSteps(args.layer.depth, args.products)),
-        rowTiles(divideUp(layer.rows, kHopperTileRows)), outputTiles(divideUp(layer.outputs, kHopperTileOutputs)) {}
+        rank(Blocks == 1 ? 0 : rankInCluster()),
+        rowTiles(static_cast<int32_t>(divideUp(layer.rows, kHopperTileRows * Blocks))),
+        outputTiles(static_cast<int32_t>(divideUp(layer.outputs, kHopperTileOutputs))) {}
 
   __device__ void makeBarriers() const {
     constexpr uint32_t kConsumerWarps = 8;
@@ -30,8 +32,8 @@ public:
     prefetchMap(x), prefetchMap(weight);
     Ring ring;
 #pragma unroll 1
-    for (int64_t tile = blockIdx.x; tile < rowTiles * outputTiles; tile += gridDim.x) {
-      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+    for (int32_t tile = blockIdx.x / Blocks; tile < rowTiles * outputTiles; tile += gridDim.x / Blocks) {
+      TilePlace place = placeOf(tile);
       auto row = static_cast<int32_t>(place.row * kHopperTileRows);
       auto output = static_cast<int32_t>(place.output * kHopperTileOutputs);
 #pragma unroll 1
@@ -41,7 +43,12 @@ public:
         waitAt(barriers.empty(ring.stage), ring.parity ^ 1);
         arriveAndExpect(full, kHopperStageBytes);
         copyBox(to, x, part.input, row, part.xPlane, 0, full);
-        copyBox(to + kHopperXBytes, weight, part.input, output, part.weightPlane, 0, full);
+        to += kHopperXBytes;
+        if constexpr (Blocks == 1)
+          copyBox(to, weight, part.input, output, part.weightPlane, 0, full);
+        else
+          copyBoxToBoth(to + rank * kHopperTileOutputs / 2 * kBoxRowBytes, weight, part.input,
+                        output + rank * kHopperTileOutputs / 2, part.weightPlane, 0, full);
       }
     }
   }
@@ -50,10 +57,10 @@ public:
   template <bool IsHalf> __device__ void consume(int group) const {
     Ring ring;
 #pragma unroll 1
-    for (int64_t tile = blockIdx.x; tile < rowTiles * outputTiles; tile += gridDim.x) {
+    for (int32_t tile = blockIdx.x / Blocks; tile < rowTiles * outputTiles; tile += gridDim.x / Blocks) {
       float sums[kHopperTileOutputs / 2] = {};
       multiply<IsHalf>(sums, ring, group);
-      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+      TilePlace place = placeOf(tile);
       finishProduct<false>(layer, sums, reinterpret_cast<float *>(shared + kHopperRowsSums), group,
                            static_cast<int32_t>(place.row * kHopperTileRows) + group * 64,
                            static_cast<int32_t>(place.output * kHopperTileOutputs));
@@ -61,13 +68,17 @@ public:
   }
 
 private:
+  /// Blocks of a cluster have rows that follow each other.
+  __device__ TilePlace placeOf(int32_t tile) const {
+    TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+    return {place.row * Blocks + rank, place.output};
+  }
+
   using Ring = StageRing<kHopperRowsStages>;
 
   /// All steps of a tile; the stage of a step is given back when the next one's products are under way.
   template <bool IsHalf>
   __device__ void multiply(float (&sums)[kHopperTileOutputs / 2], Ring &ring, int group) const {
-    Ring before = ring;
-    bool arrives = threadIdx.x % 32 == 0;
 #pragma unroll 1
     for (int32_t step = 0; step < steps; ++step, ring.advance()) {
       uint32_t stage = base + ring.stage * kHopperStageBytes;
@@ -80,54 +91,58 @@ private:
         beginProduct<IsHalf>(sums, a + (i * 32 >> 4), b + (i * 32 >> 4));
       commitProducts();
       waitForProducts<1>(sums);
-      if (step == 0)
-        continue;
-      if (arrives)
-        arriveAt(barriers.empty(before.stage));
-      before.advance();
+      if (step > 0)
+        barriers.giveBack(ring.before(), threadIdx.x % 32);
     }
     waitForProducts<0>(sums);
-    if (arrives)
-      arriveAt(barriers.empty(before.stage));
+    barriers.giveBack(ring.before(), threadIdx.x % 32);
   }
 
   const HopperRowsArguments &args;
   const LinearArguments &layer;
   char *const shared;
   const uint32_t base;
-  const StageBarriers<kHopperRowsStages> barriers;
+  const StageBarriers<kHopperRowsStages, Blocks> barriers;
   const int32_t steps;
-  const int64_t rowTiles, outputTiles;
+  const uint32_t rank;
+  const int32_t rowTiles, outputTiles;
 };
 
-template <bool IsHalf>
+/// `Blocks` blocks of a cluster have the same outputs, each of which brings a half of the weight's tile for both.
+template <bool IsHalf, int Blocks>
 __device__ inline void multiplyRows(const HopperRowsArguments &args, const TensorMap &x, const TensorMap &weight,
                                     char *shared) {
-  // Of 65536 registers each of 384 threads has 168 at the beginning, and in the end 24 and twice 240.
-  constexpr int kFewRegisters = 24, kManyRegisters = 240;
-  HopperRows rows(args, shared);
+  // Of 65536 registers each of 384 threads has 168 at the beginning, and in the end 40 and twice 232.
+  constexpr int kFewRegisters = 40, kManyRegisters = 232;
+  HopperRows<Blocks> rows(args, shared);
   if (threadIdx.x == 0)
     rows.makeBarriers();
-  __syncthreads();
+  meetAll<Blocks>();
   if (threadIdx.x < 128) {
     giveRegistersBack<kFewRegisters>();
     if (threadIdx.x == 0)
       rows.produce(x, weight);
+    __syncwarp();
   } else {
     takeRegisters<kManyRegisters>();
-    rows.consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0) - 1);
+    rows.template consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0) - 1);
   }
+  // The other block may still write here.
+  if constexpr (Blocks > 1)
+    meetInCluster();
 }
 
 } // namespace hone::cuda
 
-#define HONE_HOPPER_ROWS(name, isHalf)                                                                                 \
-  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperRowsThreads, 1)                                      \
+#define HONE_HOPPER_ROWS(name, isHalf, blocks)                                                                         \
+  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperRowsThreads, 1) __cluster_dims__(blocks, 1, 1)       \
       name(const __grid_constant__ hone::cuda::HopperRowsArguments args,                                               \
            const __grid_constant__ hone::cuda::TensorMap x, const __grid_constant__ hone::cuda::TensorMap weight) {    \
     extern __shared__ __align__(1024) char hopperShared[];                                                             \
-    hone::cuda::multiplyRows<isHalf>(args, x, weight, hopperShared);                                                   \
+    hone::cuda::multiplyRows<isHalf, blocks>(args, x, weight, hopperShared);                                           \
   }
 
-HONE_HOPPER_ROWS(hopper_rows_f16, true)
-HONE_HOPPER_ROWS(hopper_rows_bf16, false)
+HONE_HOPPER_ROWS(hopper_rows_f16, true, 1)
+HONE_HOPPER_ROWS(hopper_rows_bf16, false, 1)
+HONE_HOPPER_ROWS(hopper_rows_pair_f16, true, 2)
+HONE_HOPPER_ROWS(hopper_rows_pair_bf16, false, 2)

@@ -9,8 +9,6 @@
 #include "../kernel_device.h"
 #include "planes.h"
 
-#include <algorithm>
-
 namespace hone::cuda {
 
 static int64_t tilesOf(const LinearArguments &layer) {
@@ -23,18 +21,21 @@ bool fitsHopperSparseRows(const DeviceLimits &limits, const LinearArguments &lay
 }
 
 void runHopperSparseRows(KernelDevice &device, const ManyRowsArguments &args, const Planes &planes) {
+  static constexpr const char *names[2][2] = {{"hopper_sparse_rows_f16", "hopper_sparse_rows_pair_f16"},
+                                              {"hopper_sparse_rows_bf16", "hopper_sparse_rows_pair_bf16"}};
   HopperSparseRowsArguments all = {args, planes.x + planes.weight - 1};
   const LinearArguments &layer = args.linear;
-  TensorMap x = mapOfPlanes(device, args.x, {planes.type, args.depth, layer.rows, planes.x}, kHopperSparseRows);
+  bool isPaired = arePaired(divideUp(layer.outputs, kHopperSparseOutputs));
+  TensorMap x = mapOfPlanes(device, args.x, {planes.type, args.depth, layer.rows, planes.x},
+                            isPaired ? kHopperSparseRows / 2 : kHopperSparseRows);
   TensorMap weight = mapOfPlanes(device, args.weight, {planes.type, args.depth / 2, layer.outputs, planes.weight},
                                  kHopperSparseOutputs, kHopperSparseKept);
   void *pointers[] = {&all, &x, &weight};
-  device.launch(
-      {kHopperSparseRowsFatbin, planes.type == HONE_F16 ? "hopper_sparse_rows_f16" : "hopper_sparse_rows_bf16"},
-      {{static_cast<uint32_t>(std::min<int64_t>(tilesOf(layer), device.limits().multiprocessors)), 1, 1},
-       {kHopperSparseThreads, 1, 1},
-       static_cast<uint32_t>(kHopperSparseBytes)},
-      pointers);
+  device.launch({kHopperSparseRowsFatbin, names[planes.type != HONE_F16][isPaired]},
+                {{blocksToLaunch(tilesOf(layer), isPaired, device.limits().multiprocessors), 1, 1},
+                 {kHopperSparseThreads, 1, 1},
+                 static_cast<uint32_t>(kHopperSparseBytes)},
+                pointers);
 }
 
 } // namespace hone::cuda

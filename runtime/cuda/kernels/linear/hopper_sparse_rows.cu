@@ -20,7 +20,7 @@
 
 namespace hone::cuda {
 
-class HopperSparseRows {
+template <int Blocks> class HopperSparseRows {
   using Ring = StageRing<kHopperSparseStages>;
 
 public:
@@ -36,7 +36,7 @@ public:
       : args(args), layer(args.layer.linear), shared(shared), base(sharedAddress(shared)),
         barriers{base + kHopperSparseBarriers}, stepsOfProduct(hopperSparseSteps(args.layer.depth)),
         rowTiles(static_cast<int32_t>(divideUp(layer.rows, kHopperSparseRows))),
-        outputTiles(static_cast<int32_t>(divideUp(layer.outputs, kHopperSparseOutputs))), x(x), weight(weight),
+        outputTiles(static_cast<int32_t>(divideUp(layer.outputs, kHopperSparseOutputs * Blocks))), x(x), weight(weight),
         copies(*reinterpret_cast<Copies *>(shared + kHopperSparseCopies)) {
     static_assert(kHopperSparseCopies + sizeof(Copies) <= kHopperSparseBytes);
   }
@@ -47,20 +47,22 @@ public:
     if (threadIdx.x == 0) {
       barriers.make(kWarps);
       prefetchMap(x), prefetchMap(weight);
-      copies = {{}, static_cast<int32_t>(blockIdx.x), 0, 0, 0, 0};
+      copies = {{}, static_cast<int32_t>(blockIdx.x) / Blocks, 0, 0, 0, 0};
       enterTile();
+    }
+    meetAll<Blocks>();
+    if (threadIdx.x == 0)
       for (int stage = 0; stage < kHopperSparseStages - 1; ++stage)
         copyStep();
-    }
-    __syncthreads();
+    __syncwarp();
   }
 
   /// A warpgroup.
   template <bool IsHalf> __device__ void consume(int group) const {
     Ring ring;
 #pragma unroll 1
-    for (auto tile = static_cast<int32_t>(blockIdx.x); tile < rowTiles * outputTiles; tile += gridDim.x) {
-      TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+    for (int32_t tile = blockIdx.x / Blocks; tile < rowTiles * outputTiles; tile += gridDim.x / Blocks) {
+      TilePlace place = placeOf(tile);
       auto firstOutput = static_cast<int32_t>(place.output * kHopperSparseOutputs) + 64 * group;
       float sums[kHopperSparseRows / 2] = {};
       multiplyAll<IsHalf>(sums, placesOf(firstOutput), ring, group);
@@ -70,8 +72,14 @@ public:
   }
 
 private:
+  /// Blocks of a cluster have outputs that follow each other.
+  __device__ TilePlace placeOf(int32_t tile) const {
+    TilePlace place = tileOfBlock(tile, rowTiles, outputTiles);
+    return {place.row, place.output * Blocks + (Blocks == 1 ? 0 : rankInCluster())};
+  }
+
   __device__ void enterTile() const {
-    TilePlace place = tileOfBlock(copies.tile, rowTiles, outputTiles);
+    TilePlace place = placeOf(copies.tile);
     copies.row = static_cast<int32_t>(place.row * kHopperSparseRows);
     copies.output = static_cast<int32_t>(place.output * kHopperSparseOutputs);
   }
@@ -85,22 +93,27 @@ private:
     waitAt(barriers.empty(stage), copies.ring.parity ^ 1);
     arriveAndExpect(full, kHopperSparseStageBytes);
     copyBox(to, weight, copies.step * kHopperSparseKept, copies.output, copies.product == 2, 0, full);
-    copyBox(to + kHopperSparseWeightBytes, x, copies.step * kHopperSparseDepth, copies.row, copies.product == 1, 0,
-            full);
+    to += kHopperSparseWeightBytes;
+    int32_t input = copies.step * kHopperSparseDepth;
+    if constexpr (Blocks == 1) {
+      copyBox(to, x, input, copies.row, copies.product == 1, 0, full);
+    } else {
+      int32_t half = rankInCluster() * kHopperSparseRows / 2;
+      copyBoxToBoth(to + half * kBoxRowBytes, x, input, copies.row + half, copies.product == 1, 0, full);
+    }
     copies.ring.advance();
     if (++copies.step < stepsOfProduct)
       return;
     copies.step = 0;
     if (++copies.product < args.products)
       return;
-    copies.product = 0, copies.tile += gridDim.x;
+    copies.product = 0, copies.tile += gridDim.x / Blocks;
     enterTile();
   }
 
   /// Gives back the stage that `before` says, and fills the one before that, which other warpgroups have had a step's time to leave.
   __device__ void giveBack(Ring &before) const {
-    if (threadIdx.x % 32 == 0)
-      arriveAt(barriers.empty(before.stage));
+    barriers.giveBack(before.stage, threadIdx.x % 32);
     before.advance();
     if (threadIdx.x == 0)
       copyStep();
@@ -190,30 +203,36 @@ private:
   const LinearArguments &layer;
   char *const shared;
   const uint32_t base;
-  const StageBarriers<kHopperSparseStages> barriers;
+  const StageBarriers<kHopperSparseStages, Blocks> barriers;
   const int32_t stepsOfProduct;
   const int32_t rowTiles, outputTiles;
   const TensorMap &x, &weight;
   Copies &copies;
 };
 
-template <bool IsHalf>
+/// `Blocks` blocks of a cluster have the same rows, each of which brings a half of the tile of x for both.
+template <bool IsHalf, int Blocks>
 __device__ inline void multiplySparseRows(const HopperSparseRowsArguments &args, const TensorMap &x,
                                           const TensorMap &weight, char *shared) {
-  HopperSparseRows rows(args, x, weight, shared);
+  HopperSparseRows<Blocks> rows(args, x, weight, shared);
   rows.begin();
-  rows.consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0));
+  rows.template consume<IsHalf>(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0));
+  // The other block may still write here.
+  if constexpr (Blocks > 1)
+    meetInCluster();
 }
 
 } // namespace hone::cuda
 
-#define HONE_HOPPER_SPARSE_ROWS(name, isHalf)                                                                          \
-  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperSparseThreads, 1)                                    \
+#define HONE_HOPPER_SPARSE_ROWS(name, isHalf, blocks)                                                                  \
+  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperSparseThreads, 1) __cluster_dims__(blocks, 1, 1)     \
       name(const __grid_constant__ hone::cuda::HopperSparseRowsArguments args,                                         \
            const __grid_constant__ hone::cuda::TensorMap x, const __grid_constant__ hone::cuda::TensorMap weight) {    \
     extern __shared__ __align__(1024) char hopperSparseShared[];                                                       \
-    hone::cuda::multiplySparseRows<isHalf>(args, x, weight, hopperSparseShared);                                       \
+    hone::cuda::multiplySparseRows<isHalf, blocks>(args, x, weight, hopperSparseShared);                               \
   }
 
-HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_f16, true)
-HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_bf16, false)
+HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_f16, true, 1)
+HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_bf16, false, 1)
+HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_pair_f16, true, 2)
+HONE_HOPPER_SPARSE_ROWS(hopper_sparse_rows_pair_bf16, false, 2)
