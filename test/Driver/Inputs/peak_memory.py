@@ -11,7 +11,6 @@ METHODS = {
     "gptq": ["--quantize=int4", "--calibration"],
     "sparsegpt, gptq": ["--prune=2:4", "--force", "--quantize=int4", "--calibration"],
     "structured": ["--prune=structured", "--sparsity=25%", "--calibration"],
-    "rotated": ["--pass-pipeline=hone-rotate-stream"],
 }
 hone, model, weights, statistics = sys.argv[1:]
 
