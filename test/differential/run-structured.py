@@ -102,7 +102,7 @@ def masked_cases(smaller, path, parts, names):
                     weight, axis = weights[int(layer[1])]
                     array = array[:, head_kept(smaller.kept[weight], array, sizes[weight][axis])]
                 if parts != "layers" or name in names[direction]:
-                    arrays[f"{label}/{direction}/{name}"] = np.ascontiguousarray(array)
+                    arrays[f"{label}/{direction}/{name}"] = array.copy()
     suite.clear_rows_not_held(arrays, suite.windowed_caches(path))
     return arrays
 
