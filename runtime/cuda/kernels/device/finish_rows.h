@@ -52,6 +52,7 @@ __device__ inline void finishFour(const LinearArguments &args, const float4 &sum
     *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
 }
 
+/// Adds up what the warps of a block have, and finishes it where the block has all of the inputs:
 /// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.
 template <class Layer> __device__ inline void finishRows(const Layer &args, const float *sums, int32_t rows,
                                                          int32_t outputs, int64_t firstRow, int64_t firstOutput) {
@@ -64,7 +65,10 @@ template <class Layer> __device__ inline void finishRows(const Layer &args, cons
     float sum = 0;
     for (int32_t slice = 0; slice < args.slices; ++slice)
       sum += sums[slice * rows * outputs + i];
-    finishNumber(args, sum, args.outputRow(row), output);
+    if (args.parts)
+      args.parts[(blockIdx.z * args.rows + row) * args.outputs + output] = sum;
+    else
+      finishNumber(args, sum, args.outputRow(row), output);
   }
 }
 
