@@ -1,9 +1,10 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""check_artefacts.py FOLDER [NAME]: runs what make_artefacts.py made on this machine's GPU, and compares the answers.
+"""check_artefacts.py FOLDER [NAME]: runs what make_bundle.py made on this machine's GPU, and compares the answers.
 
 Prints a line for each artefact whose answers are others or that this machine cannot run, for want of a second GPU, NCCL or MPI, and
 `N passed, N failed[, N skipped]` at the end; the exit code is 1 where one failed. NAME leaves out artefacts whose name does not contain it.
+Texts may go on otherwise where the CPU preferred its token by less than MARGIN to the next best, which is said too.
 """
 
 import ctypes
@@ -11,10 +12,12 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 
 TIMEOUT_SECONDS = 600
+MARGIN = 1e-3  # of logits, which are about 10
 
 
 def lack(runtime, ranks):
@@ -36,26 +39,44 @@ def lack(runtime, ranks):
 
 
 def run(runtime, folder, command, ranks):
-    """The output of hone-run; its first message where it fails."""
+    """None, or the first message of hone-run where it fails."""
     environment = {**os.environ}
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(runtime), environment.get("LD_LIBRARY_PATH")]))
     mpirun = ["mpirun", "-n", str(ranks), "--bind-to", "none", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
     result = subprocess.run([*(mpirun if ranks > 1 else []), runtime / "hone-run", *command], cwd=folder, env=environment, capture_output=True, text=True,
                             errors="replace", timeout=TIMEOUT_SECONDS)
     message = (result.stderr or result.stdout).strip().splitlines()
-    return result.stdout, None if result.returncode == 0 else (message or ["no message"])[0]
+    return None if result.returncode == 0 else (message or ["no message"])[0]
+
+
+def read_tokens(path):
+    """The integers of an array that hone-run wrote: int64 behind a header of text."""
+    content = path.read_bytes()
+    begin = 10 + int.from_bytes(content[8:10], "little")
+    return list(struct.unpack(f"<{(len(content) - begin) // 8}q", content[begin:]))
+
+
+def compare_tokens(name, tokens, expected, margins):
+    """Why a continuation is not the CPU's, or None."""
+    at = next((i for i, (one, other) in enumerate(zip(tokens, expected)) if one != other), min(len(tokens), len(expected)))
+    if tokens == expected:
+        return None
+    if at < len(margins) and at < len(tokens) and margins[at] < MARGIN:
+        print(f"{name}: goes on otherwise behind {at} tokens, where the CPU's token was better by {margins[at]}", flush=True)
+        return None
+    return f"chose {tokens[at:at + 1]} behind {at} tokens, where the CPU chose {expected[at:at + 1]}, better by {margins[at:at + 1]}"
 
 
 def difference(runtime, folder, check):
     """Why an artefact does not do what it shall, or None."""
     for number, command in enumerate(check["commands"]):
-        output, failure = run(runtime, folder, command, check.get("ranks", 1))
+        failure = run(runtime, folder, command, check.get("ranks", 1))
+        if not failure and "tokens" in check:
+            tokens = folder / command[-1]
+            failure = compare_tokens(check["name"], read_tokens(tokens), check["tokens"][number], check["margins"][number])
+            tokens.unlink()
         if failure:
             return failure
-        expected = check.get("texts", [])[number:number + 1] or [output]
-        if output != expected[0]:
-            same = len(os.path.commonprefix([output, expected[0]]))
-            return f"wrote {output[same:same + 40]!r} behind {same} characters, where the CPU wrote {expected[0][same:same + 40]!r}"
     return None
 
 
@@ -66,12 +87,12 @@ def main():
         check = json.loads(path.read_text())
         if only not in check["name"]:
             continue
-        missing = lack(root / "runtime", check["ranks"]) if check.get("ranks", 1) > 1 else None
+        missing = lack(root.parent / "runtime", check["ranks"]) if check.get("ranks", 1) > 1 else None
         if missing:
             print(f"{check['name']}: skipped: {missing}", flush=True)
             skipped += 1
             continue
-        reason = difference(root / "runtime", path.parent, check)
+        reason = difference(root.parent / "runtime", path.parent, check)
         passed, failed = passed + (reason is None), failed + (reason is not None)
         if reason:
             print(f"{check['name']}: {reason}", flush=True)

@@ -3,9 +3,10 @@
 //
 // Device kernels on the machine's GPU: time, bytes and operations a second, one line of JSON a case.
 //
-//   hone-cuda-benchmarks [FILTER]    cases whose name contains FILTER
+//   hone-cuda-benchmarks [--small] [FILTER]    cases whose name contains FILTER; with --small all sizes are a sixteenth, and are
+//                                              measured once, to try it on an emulated driver
 //
-// What is read is larger than second-level caches: weights take turns.
+// What is read is larger than second-level caches: weights take turns. bench.py says what the figures stand beside.
 
 #include "test_device.h"
 
@@ -17,6 +18,8 @@
 #include <random>
 #include <string>
 
+extern const char kReadMemoryPtx[]; // read_memory.cu
+
 namespace hone::benchmarks {
 namespace {
 
@@ -25,6 +28,7 @@ using test::TestDevice;
 struct Bench {
   TestDevice &device;
   std::string filter;
+  int64_t shrink = 1; // sizes are divided by it
 
   bool wants(const std::string &name) const { return name.find(filter) != std::string::npos; }
 
@@ -32,17 +36,18 @@ struct Bench {
   template <typename Call>
   void run(const std::string &name, double bytes, double operations, Call call) {
     double best = 1e30;
-    int calls = 5;
-    for (int round = 0; round < 6; ++round) {
+    bool isSmall = shrink > 1;
+    int calls = isSmall ? 1 : 5;
+    for (int round = 0; round < (isSmall ? 2 : 6); ++round) {
       double time = device.measure([&] {
         for (int i = 0; i < calls; ++i)
           call(i);
       }) / calls;
       if (round > 0)
         best = std::min(best, time);
-      calls = std::clamp(static_cast<int>(20000 / time), 5, 500); // about 20 ms a run
+      calls = isSmall ? 1 : std::clamp(static_cast<int>(20000 / time), 5, 500); // about 20 ms a run
     }
-    std::printf("{\"case\": \"%s\", \"microseconds\": %.2f, \"GB_per_s\": %.1f, \"TFLOP_per_s\": %.2f}\n", name.c_str(),
+    std::printf("{\"case\": \"%s\", \"microseconds\": %.2f, \"GB_per_s\": %.6g, \"TFLOP_per_s\": %.6g}\n", name.c_str(),
                 best, bytes / best / 1e3, operations / best / 1e6);
     std::fflush(stdout);
   }
@@ -146,7 +151,8 @@ void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t ou
   TestDevice &device = bench.device;
   std::vector<Weight> weights = {Weight(device, format, outputs, inputs)};
   double weightBytes = weights[0].bytes;
-  auto copies = static_cast<size_t>(std::clamp(static_cast<int>(512e6 / weightBytes), 1, 16));
+  double many = 512e6 / static_cast<double>(bench.shrink * bench.shrink * bench.shrink);
+  auto copies = static_cast<size_t>(std::clamp(static_cast<int>(many / weightBytes), 1, 16));
   while (weights.size() < copies)
     weights.emplace_back(device, format, outputs, inputs);
   hone_tensor x = randomTensor(device, {rows, inputs}, HONE_BF16, 2),
@@ -227,7 +233,52 @@ void runNorm(Bench &bench, int64_t rows, int64_t count) {
     bench.device.release(tensor.data);
 }
 
-int run(const char *filter) {
+/// What memory is read with at most: gibibytes, by threads that each have 128 bytes on the way.
+void runMemory(Bench &bench) {
+  std::string name = "memory.read";
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  constexpr int64_t kMostBytes = int64_t{2} << 30;
+  constexpr uint32_t kThreads = 256, kBlocksOfMultiprocessor = 8;
+  int64_t bytes = kMostBytes / (bench.shrink * bench.shrink * bench.shrink);
+  void *memory = device.acquire(static_cast<uint64_t>(bytes)), *sum = device.acquire(sizeof(uint32_t));
+  long long count = bytes / 16;
+  void *arguments[] = {&memory, &count, &sum};
+  uint32_t blocks = static_cast<uint32_t>(device.limits().multiprocessors) * kBlocksOfMultiprocessor;
+  bench.run(name, static_cast<double>(bytes), 0, [&](int) {
+    device.launch(kReadMemoryPtx, "read_memory", {{blocks, 1, 1}, {kThreads, 1, 1}, 0}, arguments);
+  });
+  device.release(memory), device.release(sum);
+}
+
+void runAll(Bench &bench) {
+  auto size = [&](int64_t full) { return full / bench.shrink; };
+  runMemory(bench);
+  for (const char *format : {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3",
+                             "sparse.bf16", "sparse.affine8", "sparse.affine4"})
+    for (int64_t rows : {1, 4, 16}) {
+      runLinear(bench, format, rows, size(4096), size(14336));
+      runLinear(bench, format, rows, size(14336), size(4096));
+      runLinear(bench, format, rows, size(1024), size(4096));
+    }
+  for (int64_t side : {size(4096), size(8192)}) {
+    runMatrices(bench, side);
+    runLinear(bench, "sparse.bf16", side, side, side);
+  }
+  for (const char *format : {"affine4", "outliers.affine4", "sparse.affine4"}) {
+    runLinear(bench, format, 1, size(8192), size(8192));
+    runLinear(bench, format, size(2048), size(4096), size(4096));
+  }
+  runAttention(bench, 1, size(4096));
+  runAttention(bench, 1, size(65536));
+  runAttention(bench, size(8192), size(8192));
+  runNorm(bench, 1, size(4096));
+  runNorm(bench, size(8192), size(4096));
+  runMemory(bench); // again: clocks change
+}
+
+int run(const char *filter, bool isSmall) {
   setenv("HONE_TEST_CUDA_DRIVER", "libcuda.so.1", 0);
   std::string reason;
   TestDevice *device = TestDevice::get(reason);
@@ -235,31 +286,15 @@ int run(const char *filter) {
     std::fprintf(stderr, "hone-cuda-benchmarks: %s\n", reason.c_str());
     return 1;
   }
-  Bench bench = {*device, filter};
-  for (const char *format : {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3",
-                             "sparse.bf16", "sparse.affine8", "sparse.affine4"})
-    for (int64_t rows : {1, 4, 16}) {
-      runLinear(bench, format, rows, 4096, 14336);
-      runLinear(bench, format, rows, 14336, 4096);
-      runLinear(bench, format, rows, 1024, 4096);
-    }
-  for (int64_t size : {4096, 8192}) {
-    runMatrices(bench, size);
-    runLinear(bench, "sparse.bf16", size, size, size);
-  }
-  for (const char *format : {"affine4", "outliers.affine4", "sparse.affine4"}) {
-    runLinear(bench, format, 1, 8192, 8192);
-    runLinear(bench, format, 2048, 4096, 4096);
-  }
-  runAttention(bench, 1, 4096);
-  runAttention(bench, 1, 65536);
-  runAttention(bench, 8192, 8192);
-  runNorm(bench, 1, 4096);
-  runNorm(bench, 8192, 4096);
+  Bench bench = {*device, filter, isSmall ? 16 : 1};
+  runAll(bench);
   return 0;
 }
 
 } // namespace
 } // namespace hone::benchmarks
 
-int main(int argc, char **argv) { return hone::benchmarks::run(argc > 1 ? argv[1] : ""); }
+int main(int argc, char **argv) {
+  bool isSmall = argc > 1 && std::strcmp(argv[1], "--small") == 0;
+  return hone::benchmarks::run(argc > 1 + isSmall ? argv[1 + isSmall] : "", isSmall);
+}

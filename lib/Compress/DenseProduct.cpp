@@ -42,9 +42,9 @@ template <int64_t rows>
     Lanes factors[kVectors];
     std::memcpy(factors, panel + k * kColumns, sizeof(factors));
     for (int64_t i = 0; i < rows; ++i) {
-      Lanes factor = Lanes{} - a.data[i * a.leading + k];
+      Lanes factor = a.data[i * a.leading + k] - Lanes{};
       for (int64_t j = 0; j < kVectors; ++j)
-        sums[i][j] = __builtin_elementwise_fma(factor, factors[j], sums[i][j]);
+        sums[i][j] = __builtin_elementwise_fma(-factor, factors[j], sums[i][j]);
     }
   }
   for (int64_t i = 0; i < rows; ++i)

@@ -67,6 +67,10 @@ void printManifest(const io::Manifest &manifest) {
     printTensors("state", entry.state);
   }
   std::printf("kernels: %s\n", joined(manifest.kernels).c_str());
+  bool hasLayers =
+      std::ranges::any_of(manifest.kernels, [](const std::string &name) { return name.starts_with("cuda.linear."); });
+  if (hasLayers)
+    std::printf("library: cublasLtMatmul for layers of many rows, where the loader finds cuBLASLt\n");
 }
 
 void printWeights(const io::SafetensorsReader &weights, bool each) {

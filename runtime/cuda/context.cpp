@@ -105,10 +105,12 @@ void Context::release() {
   if (!isRetained)
     return;
   isRetained = false;
-  if (isLost())
+  if (isLost()) {
+    pagePool.abandon();
     functions.cuDevicePrimaryCtxReset(device);
-  else
+  } else {
     unloadAll();
+  }
   functions.cuDevicePrimaryCtxRelease(device);
 }
 

@@ -5,7 +5,7 @@
 
 #include "cuda/page_pool.h"
 
-#include "cuda/context.h"
+#include "cuda/paged_range.h"
 
 #include <utility>
 
@@ -47,6 +47,26 @@ absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PagePool::take(uint64_
 void PagePool::give(std::span<const CUmemGenericAllocationHandle> pages) {
   std::lock_guard lock(mutex);
   unused.insert(unused.end(), pages.begin(), pages.end());
+  if (context.isLost())
+    release();
+}
+
+void PagePool::enter(PagedRange &range) {
+  std::lock_guard lock(changes);
+  ranges.insert(&range);
+}
+
+void PagePool::leave(PagedRange &range) {
+  std::lock_guard lock(changes);
+  ranges.erase(&range);
+  range.giveBack();
+}
+
+void PagePool::abandon() {
+  std::lock_guard lock(changes);
+  for (PagedRange *range : ranges)
+    range->giveBack();
+  trim();
 }
 
 bool PagePool::release() {

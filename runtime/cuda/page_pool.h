@@ -9,14 +9,17 @@
 #include "cuda/driver.h"
 
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
 namespace hone::rt::cuda {
 
 class Context;
+class PagedRange;
 
-/// Thread-safe. Functions need the context to be current (Context::Scope). Pages that are given back are kept for who asks next.
+/// Thread-safe. Functions need the context to be current (Context::Scope), but for those that give back. Pages that are given back are
+/// kept for who asks next, and after a fault for nobody: they are the device's, and not the context's, which is lost.
 class PagePool {
 public:
   explicit PagePool(Context &context) : context(context) {}
@@ -36,6 +39,14 @@ public:
   /// Leaves the driver all pages that nobody has; false where there are none.
   bool trim();
 
+  /// Ranges with pages of this pool. Who changes one holds `changes`.
+  void enter(PagedRange &range);
+  void leave(PagedRange &range);
+  std::mutex changes;
+
+  /// Leaves the driver all pages, also those that ranges have, which have none from then on. For after a fault.
+  void abandon();
+
   /// Lets the GPU touch pages that were mapped.
   CUmemAccessDesc access() const { return {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}; }
 
@@ -47,6 +58,7 @@ private:
   size_t bytes = 0;
   std::mutex mutex;
   std::vector<CUmemGenericAllocationHandle> unused;
+  std::set<PagedRange *> ranges;
 };
 
 } // namespace hone::rt::cuda

@@ -56,16 +56,20 @@ absl::Status PagedRange::reserve() {
   HONE_RETURN_IF_ERROR(owner->check(owner->driver().cuMemAddressReserve(&base, bytes, 0, 0, 0),
                                     cat("reserve ", bytes, " addresses of the GPU for the state of a session")));
   reserved = bytes;
+  owner->pages().enter(*this);
   return absl::OkStatus();
 }
 
 PagedRange::~PagedRange() {
-  if (owner->isLost())
-    return;
   Context::Scope scope(*owner);
+  owner->pages().leave(*this);
+}
+
+void PagedRange::giveBack() {
   unmap(0);
   if (reserved > 0)
     owner->driver().cuMemAddressFree(base, reserved);
+  reserved = 0;
 }
 
 bool PagedRange::holds(const GrowingTensor &tensor) const {
@@ -74,6 +78,9 @@ bool PagedRange::holds(const GrowingTensor &tensor) const {
 }
 
 absl::Status PagedRange::extend(int64_t positions) {
+  std::lock_guard lock(owner->pages().changes);
+  if (owner->isLost())
+    return absl::UnavailableError(cat("cannot go on after the fault of a kernel: ", owner->faultText()));
   uint64_t page = owner->pages().pageBytes(), count = static_cast<uint64_t>(positions);
   std::string what = cat("a session's state of ", positions, " positions");
   if (count > reserved / recordBytes)

@@ -35,6 +35,9 @@ public:
   /// Has room for so many positions afterwards. Fails where the GPU has not so much memory, and is as it was then.
   absl::Status extend(int64_t positions);
 
+  /// Unmaps everything, and gives pages and addresses back. Called by the pool.
+  void giveBack();
+
   /// All positions of a tensor that there is room for.
   hone_tensor view(const GrowingTensor &tensor) const;
 

@@ -18,7 +18,7 @@ namespace hone::rt::cuda {
 /// A product that a library computes.
 struct LibraryProduct {
   const Products *library = nullptr;
-  ProductPlan *plan = nullptr;
+  std::shared_ptr<ProductPlan> plan;
   hone::cuda::MatrixProduct product = {};
   uint64_t workspace = 0; // address
 

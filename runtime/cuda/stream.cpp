@@ -105,7 +105,7 @@ absl::Status Stream::move(Work::Kind kind, uint64_t to, uint64_t from, uint64_t 
 absl::StatusOr<bool> Stream::multiply(const hone::cuda::MatrixProduct &product) {
   if (!products)
     products = Products::create();
-  ProductPlan *plan = *products ? (*products)->plan(product) : nullptr;
+  std::shared_ptr<ProductPlan> plan = *products ? (*products)->plan(product) : nullptr;
   if (!plan)
     return false;
   std::vector<Work> work(1);

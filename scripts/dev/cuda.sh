@@ -2,25 +2,26 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ./dev bundle-cuda, test-cuda and bench-cuda: what runs on a GPU, in one folder that needs a driver and Python and nothing of Hone.
+# ./dev bundle-cuda, test-cuda and bench-cuda: what runs on a GPU, in one file that needs a driver and Python and nothing of Hone.
 
 CUDA_BUNDLE=$HONE_SOURCE/build/cuda-bundle
+CUDA_BUNDLE_BYTES=$((40 << 20)) # at most, so that it goes through gates for 64 MiB beside the sources
 
 command_bundle-cuda() {
-  command_build CudaKernelsTests hone-cuda-benchmarks hone hone-run
-  rm -rf "$CUDA_BUNDLE"
-  mkdir -p "$CUDA_BUNDLE"
-  cp "$(build_folder)/test/unit/CudaKernelsTests" "$(build_folder)/benchmarks/hone-cuda-benchmarks" benchmarks/cuda/peers.py \
-    benchmarks/cuda/check_artefacts.py benchmarks/cuda/run "$CUDA_BUNDLE"
-  llvm-strip-22 "$CUDA_BUNDLE/CudaKernelsTests" "$CUDA_BUNDLE/hone-cuda-benchmarks"
-  python benchmarks/cuda/make_artefacts.py --build "$(build_folder)" --output "$CUDA_BUNDLE/artefacts"
-  tar -C "$HONE_SOURCE/build" -czf "$CUDA_BUNDLE.tar.gz" cuda-bundle
-  echo "$CUDA_BUNDLE.tar.gz"
+  local file=$CUDA_BUNDLE.tar.xz
+  command_build
+  python benchmarks/cuda/make_bundle.py --build "$(build_folder)" --output "$CUDA_BUNDLE"
+  # Programs and libraries have the same kernels, and exports the same weights, some 100 MB apart.
+  tar -C "$HONE_SOURCE/build" -cf - cuda-bundle | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part"
+  mv "$file.part" "$file"
+  [ "$(stat -c %s "$file")" -le "$CUDA_BUNDLE_BYTES" ] || fail "$file is larger than $CUDA_BUNDLE_BYTES bytes"
+  echo "$file"
 }
 
 command_test-cuda() {
   command_bundle-cuda
-  "$CUDA_BUNDLE/run" "${@:-test}"
+  if [ $# -eq 0 ]; then set -- test; fi
+  "$CUDA_BUNDLE/run" "$@"
 }
 
 command_bench-cuda() {

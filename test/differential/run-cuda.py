@@ -1,7 +1,7 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models for CUDA, on a machine that needs no GPU: each compiles for two chips, no kernel spills registers, and on the emulated
-driver (test/emulation) the answers are onnxruntime's, also through @forward (sessions.py).
+driver (test/emulation) the answers are onnxruntime's, also through @forward (sessions.py), whose steps wait for nothing but their end.
 
 The models are those of test/models, and of the shared folder's zoo where it exists. What LLVM makes for the lower chip is assembled for
 both: the text is the same but for the name of the chip. A model whose stored cases execute more than BUDGET instructions of warps is
@@ -22,6 +22,8 @@ import suite
 
 # A core emulates 15 million a second.
 BUDGET = 400_000_000
+# These multiply experts one by one, with as many rows as chose each, which only the host can know.
+WAITING = {"deepseek_v3.optimum", "mixtral.transformers", "qwen3_moe.optimum", "qwen3_moe.transformers"}
 CHIPS = ["sm_80", "sm_90"]
 SPILLS = re.compile(r"([1-9]\d*) bytes spill")
 
@@ -54,6 +56,12 @@ def assemble(ptxas, text, chip, folder):
         raise suite.Failure(f"{chip}: registers spill in {', '.join(names)}")
 
 
+def waits_of(text):
+    """How many times the host waits for a tensor of the device in a step of decoding, by the program with its buffers."""
+    functions = re.split(r"^  func\.func ", text, flags=re.MULTILINE)
+    return sum(function.count("hrt.fetch") for function in functions if re.match(r"(private )?@forward\b", function))
+
+
 def check(path, build, ptxas):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -67,6 +75,9 @@ def check(path, build, ptxas):
             raise suite.Failure(f"the manifest names {len(device['kernels'])} kernels, and the code has {len(kernels)}")
         for chip in CHIPS:
             assemble(ptxas, text, chip, folder)
+        waits = waits_of((folder / "5-buffer.mlir").read_text())
+        if (waits > 0) != (path.parent.name in WAITING):
+            raise suite.Failure(f"the host waits {waits} times within a step")
         tolerance = emulation.tolerance_of(path)
         emulation.run_tool([build / "bin" / "hone-run", "run", artefact, "--cases", suite.cases_of(path, folder),
                             "--rtol", tolerance, "--atol", tolerance], folder, BUDGET)

@@ -76,7 +76,7 @@ static Value gatherScalars(Node &node, int64_t axis, ArrayRef<int64_t> result) {
 static LogicalResult gatherMany(Node &node, int64_t axis, ArrayRef<Size> result) {
   Value data = node.in(0), indices = node.in(1);
   Size size = node.size(data, axis);
-  checkIndices(node, indices, size);
+  checkIndices(node, 1u, size);
   if (auto shape = getConstantIntValues(result))
     if (Value folded = gatherScalars(node, axis, *shape)) {
       node.set(0, folded);
@@ -135,7 +135,7 @@ static LogicalResult lowerGatherElements(Node &node) {
                  "expected the indices to be no larger than the data in dimension " + Twine(dim));
   if (failed(checkConstantIndices(node, 1, from[*axis])))
     return failure();
-  checkIndices(node, indices, from[*axis]);
+  checkIndices(node, 1u, from[*axis]);
   Value limit = node.math.value(from[*axis]);
   node.set(0, node.elementwiseOver(sizes, indices, node.element(0), [&](Builder &b, ValueRange x) -> Value {
     SmallVector<Value> at = getLoopIndices(b, sizes.size());

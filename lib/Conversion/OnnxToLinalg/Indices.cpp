@@ -119,6 +119,34 @@ void checkIndices(Node &node, Value indices, Size size) {
   node.check(tensor::ExtractOp::create(b, inside, ValueRange()), "expected indices inside their dimension");
 }
 
+/// True if an operand of ONNX's has what TopK, ArgMax or ArgMin say of an axis of at most `size` elements, in another shape or integer
+/// type perhaps.
+static bool arePlaces(Value indices, Size size) {
+  auto limit = IndexMath::getConstant(size);
+  Operation *op = indices.getDefiningOp();
+  if (!op || !limit)
+    return false;
+  StringRef name = op->getName().stripDialect();
+  if (llvm::is_contained({"Cast", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}, name))
+    return getElementTypeOrSelf(indices).isInteger() && getElementTypeOrSelf(indices).getIntOrFloatBitWidth() >= 32 &&
+           arePlaces(op->getOperand(0), size);
+  bool isTopK = name == "TopK" && indices == op->getResult(1);
+  if (!isTopK && name != "ArgMax" && name != "ArgMin")
+    return false;
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  int64_t place = axis ? axis.getInt() : isTopK ? -1 : 0;
+  if (!type || place < -type.getRank() || place >= type.getRank())
+    return false;
+  int64_t length = type.getDimSize(place < 0 ? place + type.getRank() : place);
+  return !ShapedType::isDynamic(length) && length <= *limit;
+}
+
+void checkIndices(Node &node, unsigned input, Size size) {
+  if (!arePlaces(node.op->getOperand(input), size))
+    checkIndices(node, node.in(input), size);
+}
+
 Size getProduct(Node &node, ArrayRef<Size> sizes) {
   Size product = node.math.constant(1);
   for (Size size : sizes)

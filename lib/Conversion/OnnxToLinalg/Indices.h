@@ -31,6 +31,8 @@ FailureOr<Size> normalizeIndex(Node &node, Size index, Size size);
 Value wrapIndex(Builder &b, Value index, Value size);
 /// Checks at run time that every element of an integer tensor is in [-size, size).
 void checkIndices(Node &node, Value indices, Size size);
+/// The same of an input, and nothing where its operator says already that they are: what a router chose, for instance.
+void checkIndices(Node &node, unsigned input, Size size);
 
 /// Length of the tuples of indices in the last dimension of an input, which must be fixed and at most `dims`.
 FailureOr<int64_t> getTupleLength(Node &node, unsigned input, int64_t dims);

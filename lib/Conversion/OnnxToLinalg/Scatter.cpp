@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Operators that write elements at computed indices. Writes happen one after another: indices may repeat.
+// Operators that write elements at computed indices. Writes happen one after another, as indices may repeat, but for few of them, which
+// every element compares with its own.
 
 #include "Indices.h"
 
@@ -91,6 +92,45 @@ static LogicalResult requireSizes(Node &node, ArrayRef<Size> sizes, ArrayRef<Siz
   return success();
 }
 
+/// Along an axis with at most so many indices each element of the result looks for its own, which no write has to wait for.
+static constexpr int64_t kMostCompared = 256;
+
+/// Whether updates of few indices, which do not meet, go to rows of their own: a router's choice, written into a mask. "The indices
+/// should not have duplicate entries" then, so that their order does not matter.
+static bool canCompare(Node &node, int64_t axis, Meeting meeting, ArrayRef<Size> data, ArrayRef<Size> sizes) {
+  auto count = IndexMath::getConstant(sizes[axis]);
+  bool hasOwnRows = llvm::all_of(llvm::enumerate(llvm::zip(data, sizes)), [&](auto pair) {
+    auto [one, other] = pair.value();
+    return static_cast<int64_t>(pair.index()) == axis || node.math.equal(one, other);
+  });
+  return meeting == Meeting::replace && count && *count <= kMostCompared && hasOwnRows;
+}
+
+static Value scatterByComparing(Node &node, int64_t axis, Size size) {
+  using utils::IteratorType;
+  int64_t rank = node.rank(0);
+  Value data = node.in(0), limit = node.math.value(size);
+  AffineMap own = AffineMap::get(rank + 1, 0, AffineMap::getMultiDimIdentityMap(rank, node.b.getContext()).getResults(),
+                                 node.b.getContext());
+  SmallVector<AffineExpr> from(own.getResults());
+  from[axis] = node.b.getAffineDimExpr(rank);
+  AffineMap update = AffineMap::get(rank + 1, 0, from, node.b.getContext());
+  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
+  iterators.push_back(IteratorType::reduction);
+  auto generic =
+      linalg::GenericOp::create(node.b, data.getType(), ValueRange{node.in(1), node.in(2)}, data, {update, update, own},
+                                iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+                                  Builder inner(loc, nested);
+                                  IndexMath::RegionScope scope(node.math);
+                                  Value index = wrapIndex(inner, arguments[0], limit),
+                                        place = linalg::IndexOp::create(inner, axis);
+                                  Value isHere = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, index, place);
+                                  Value element = arith::SelectOp::create(inner, isHere, arguments[1], arguments[2]);
+                                  linalg::YieldOp::create(inner, element);
+                                });
+  return generic.getResult(0);
+}
+
 static LogicalResult lowerScatterElements(Node &node) {
   auto axis = node.axis(node.integer("axis"), node.rank(0));
   auto meeting = getMeeting(node);
@@ -106,7 +146,13 @@ static LogicalResult lowerScatterElements(Node &node) {
     if (static_cast<int64_t>(dim) != *axis)
       node.check(compare(node, arith::CmpIPredicate::sle, std::get<0>(pair), std::get<1>(pair)),
                  "expected the indices to be no larger than the data in dimension " + Twine(dim));
-  checkIndices(node, indices, data[*axis]);
+  checkIndices(node, 1u, data[*axis]);
+  if (canCompare(node, *axis, *meeting, data, sizes)) {
+    Value result = scatterByComparing(node, *axis, data[*axis]);
+    node.lowerer.setSizes(result, data);
+    node.set(0, result);
+    return success();
+  }
   Value limit = node.math.value(data[*axis]);
   auto result =
       loopNest(node, sizes, node.in(0), [&](Builder &b, ValueRange at, ValueRange carried) -> SmallVector<Value> {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stable sorting of rows, and TopK. A row's order is sorted bottom-up: in each pass an element of one of two sorted
-// runs finds its place by counting, by bisection, the elements of the other run that go before it.
+// runs finds its place by counting, by bisection, the elements of the other run that go before it. In short rows, as routers
+// choose experts from, every element counts all that go before it, which threads of any device do side by side.
 
 #include "Formula.h"
 
@@ -168,6 +169,67 @@ static Selection selectFirst(Node &node, const RowSorter &sorter, Size rows, Siz
   return {loop.getResult(0), loop.getResult(1)};
 }
 
+/// Rows of so many elements are sorted by counting: comparing all pairs of 256 is less than sorting them takes, and has no order.
+static constexpr int64_t kMostCounted = 256;
+
+/// A sum of i64 over the last of three loops; `maps` are those of the inputs.
+static Value buildCount(Node &node, ValueRange inputs, ArrayRef<AffineMap> maps, ArrayRef<Size> sizes,
+                        llvm::function_ref<Value(Builder &, ValueRange)> body) {
+  using utils::IteratorType;
+  Builder &b = node.b;
+  Value init = node.filled(sizes, node.zero(b.getI64Type()));
+  SmallVector<AffineMap> all(maps);
+  all.push_back(AffineMap::get(3, 0, {b.getAffineDimExpr(0), b.getAffineDimExpr(1)}, b.getContext()));
+  SmallVector<IteratorType> iterators{IteratorType::parallel, IteratorType::parallel, IteratorType::reduction};
+  auto generic = linalg::GenericOp::create(b, init.getType(), inputs, init, all, iterators,
+                                           [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+                                             Builder inner(loc, nested);
+                                             IndexMath::RegionScope scope(node.math);
+                                             Value term = body(inner, arguments.drop_back());
+                                             Value sum = arith::AddIOp::create(inner, arguments.back(), term);
+                                             linalg::YieldOp::create(inner, sum);
+                                           });
+  node.lowerer.setSizes(generic.getResult(0), sizes);
+  return generic.getResult(0);
+}
+
+/// The same as selectFirst: the place of an element is the number of those that go before it.
+static Selection selectByCounting(Node &node, const RowSorter &sorter, Size rows, Size count) {
+  Builder &b = node.b;
+  Type element = cast<RankedTensorType>(sorter.data.getType()).getElementType();
+  auto at = [&](ArrayRef<int64_t> dims) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim : dims)
+      exprs.push_back(b.getAffineDimExpr(dim));
+    return AffineMap::get(3, 0, exprs, b.getContext());
+  };
+  auto index = [](Builder &b, int64_t dim) -> Value {
+    return arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, dim));
+  };
+  Value places = buildCount(node, {sorter.data, sorter.data}, {at({0, 1}), at({0, 2})},
+                            {rows, node.math.fromScalar(sorter.length)}, [&](Builder &b, ValueRange v) -> Value {
+                              Value own = convertScalar(b, v[0], element, getComputeType(element));
+                              Value other = convertScalar(b, v[1], element, getComputeType(element));
+                              Value isEarlier =
+                                  arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index(b, 2), index(b, 1));
+                              Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
+                              Value notAfter = arith::XOrIOp::create(b, sorter.goesBefore(b, own, other), truth);
+                              Value isTie = arith::AndIOp::create(b, notAfter, isEarlier);
+                              Value isBefore = arith::OrIOp::create(b, sorter.goesBefore(b, other, own), isTie);
+                              return arith::ExtUIOp::create(b, b.getI64Type(), isBefore);
+                            });
+  Value positions = buildCount(node, places, at({0, 2}), {rows, count}, [&](Builder &b, ValueRange v) -> Value {
+    Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, v[0], index(b, 1));
+    Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+    return arith::SelectOp::create(b, isHere, index(b, 2), zero);
+  });
+  Value values = node.elementwiseOver({rows, count}, positions, element, [&](Builder &b, ValueRange v) -> Value {
+    Value row = linalg::IndexOp::create(b, 0), position = arith::IndexCastOp::create(b, b.getIndexType(), v[0]);
+    return tensor::ExtractOp::create(b, sorter.data, ValueRange{row, position});
+  });
+  return {values, positions};
+}
+
 /// The order of dimensions that puts `axis` last, and the one that puts it back.
 static std::pair<SmallVector<int64_t>, SmallVector<int64_t>> moveLast(int64_t axis, int64_t rank) {
   SmallVector<int64_t> forth, back(rank);
@@ -201,7 +263,9 @@ static LogicalResult lowerTopK(Node &node) {
   node.check(isInRange, "K is larger than the axis, or negative");
   RowSorter sorter{node, node.reshape(moved, {rows, length}), node.math.value(length), node.integer("largest", 1) != 0,
                    node.isUnsigned(0)};
-  Selection selection = selectFirst(node, sorter, rows, count);
+  std::optional<int64_t> known = IndexMath::getConstant(length);
+  Selection selection = known && *known <= kMostCounted ? selectByCounting(node, sorter, rows, count)
+                                                        : selectFirst(node, sorter, rows, count);
   sizes.back() = count;
   node.set(0, node.transpose(node.reshape(selection.values, sizes), back));
   node.set(1, node.transpose(node.reshape(selection.positions, sizes), back));

@@ -91,6 +91,9 @@ Value SidedTensors::read(Operation *source, Side side) {
     return bufferization::ToTensorOp::create(b, loc, memory.getType(), readOnDevice(b, memory.getBuffer()),
                                              /*restrict=*/true);
   }
+  // Memory of either side is not the other's, which empty tensors of one shape would become.
+  if (auto empty = dyn_cast<tensor::EmptyOp>(source); empty && side == Side::Host)
+    return bufferization::AllocTensorOp::create(b, loc, empty.getType(), empty.getDynamicSizes());
   if (isa<tensor::EmptyOp>(source) || side == Side::Host)
     return b.clone(*source)->getResult(0);
   auto constant = cast<arith::ConstantOp>(source);
@@ -120,6 +123,60 @@ Value SidedTensors::copy(Value tensor, Side side) {
   return hrt::FetchOp::create(b, loc, type, call, tensor, init).getResult();
 }
 
+/// Whether threads can share `op`: its positions are independent, and it makes no tensors on the way.
+static bool isShareable(linalg::LinalgOp op) {
+  if (!isParallel(op))
+    return false;
+  WalkResult result = op->getRegion(0).walk([](Operation *inner) {
+    bool makesTensors = llvm::any_of(inner->getResultTypes(), llvm::IsaPred<ShapedType>);
+    return makesTensors ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+/// Whether `op` computes as few numbers as a batch has tokens: two of its sizes may be any, and the others are small.
+static bool areTokens(linalg::LinalgOp op) {
+  int64_t known = 1, unknown = 0;
+  for (int64_t size : op.getStaticLoopRanges())
+    ShapedType::isDynamic(size) ? void(++unknown) : void(known *= size);
+  return unknown <= 2 && known <= kSmallElements;
+}
+
+bool SidedTensors::isRepeatable(Operation *op) {
+  if (isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp,
+                      tensor::ReshapeOp>(op))
+    return isHosts(op->getOperand(0));
+  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+  if (!linalgOp || !isShareable(linalgOp) || !areTokens(linalgOp))
+    return false;
+  bool readsMore = op->getRegion(0).walk([](tensor::ExtractOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return !readsMore && llvm::all_of(op->getOperands(), [&](Value operand) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    return !type || (type.getElementType().isIntOrIndex() && isHosts(operand));
+  });
+}
+
+bool SidedTensors::isHosts(Value tensor) {
+  if (sideOf(tensor) != Side::Device || origins.contains(tensor))
+    return true;
+  if (auto known = hosts.find(tensor); known != hosts.end())
+    return known->second;
+  bool isHost = isRepeatable(tensor.getDefiningOp());
+  return hosts[tensor] = isHost;
+}
+
+/// Computes on the host what the device has.
+Value SidedTensors::repeat(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  OpBuilder b(op);
+  b.setInsertionPointAfter(op);
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    if (isa<RankedTensorType>(operand.getType()))
+      mapping.map(operand, get(operand, Side::Host));
+  return b.clone(*op, mapping)->getResult(cast<OpResult>(tensor).getResultNumber());
+}
+
 /// What `view` shows, of another tensor.
 static Value cloneView(Operation *view, Value tensor) {
   OpBuilder b(view);
@@ -137,7 +194,10 @@ Value SidedTensors::get(Value tensor, Side side) {
     return place->second;
   Operation *op = tensor.getDefiningOp();
   Value result;
-  if (there != Side::Both) {
+  if (side == Side::Host && there == Side::Device && isHosts(tensor)) {
+    Value origin = origins.lookup(tensor);
+    result = origin ? get(origin, side) : repeat(tensor);
+  } else if (there != Side::Both) {
     result = copy(tensor, side);
   } else if (isSource(op)) {
     result = read(op, side);
@@ -145,6 +205,8 @@ Value SidedTensors::get(Value tensor, Side side) {
     result = cloneView(op, get(op->getOperand(0), side));
   }
   set(result, side);
+  if (side == Side::Device)
+    origins[result] = tensor;
   return known[{tensor, static_cast<int>(side)}] = result;
 }
 
@@ -171,23 +233,12 @@ Value SidedTensors::getJoined(Value tensor, Side side) {
   return joined[tensor] = result;
 }
 
-/// Whether threads can share `op`: its positions are independent, and it makes no tensors on the way.
-static bool isShareable(linalg::LinalgOp op) {
-  if (!isParallel(op))
-    return false;
-  WalkResult result = op->getRegion(0).walk([](Operation *inner) {
-    bool makesTensors = llvm::any_of(inner->getResultTypes(), llvm::IsaPred<ShapedType>);
-    return makesTensors ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return !result.wasInterrupted();
-}
-
-StringRef getReasonForHost(linalg::LinalgOp op, ArrayRef<OpOperand *> captured, const SidedTensors &tensors) {
+StringRef getReasonForHost(linalg::LinalgOp op, ArrayRef<OpOperand *> captured, SidedTensors &tensors) {
   if (!isShareable(op))
     return "its iterations depend on each other or may fail";
   auto isHosts = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    return !type || (type.getElementType().isIntOrIndex() && tensors.sideOf(value) != Side::Device);
+    return !type || (type.getElementType().isIntOrIndex() && tensors.isHosts(value));
   };
   bool fromHost = llvm::all_of(op->getOperands(), isHosts) &&
                   llvm::all_of(captured, [&](OpOperand *operand) { return isHosts(operand->get()); });

@@ -35,8 +35,12 @@ public:
   void set(mlir::Value value, Side side) { sides[value] = side; }
   void setResults(mlir::Operation *op, Side side);
 
-  /// `tensor` on the host or on the device: itself, what it is made of read there, or a copy.
+  /// `tensor` on the host or on the device: itself, what it is made of read or computed there, or a copy.
   mlir::Value get(mlir::Value tensor, Side side);
+
+  /// Whether the host has `tensor` without waiting for the device: it is there, or holds about as many integers as there are tokens, which
+  /// follow from those that are: their positions, for instance. Such tensors are computed on both sides.
+  bool isHosts(mlir::Value tensor);
 
   /// The same for what becomes one buffer with others, at the end of a region for instance. Such buffers are of one type, and only
   /// when buffers are placed are all of them in the device's memory space.
@@ -48,16 +52,20 @@ private:
   mlir::Value read(mlir::Operation *source, Side side);
   mlir::Value readJoined(mlir::Operation *source);
   mlir::Value copy(mlir::Value tensor, Side side);
+  bool isRepeatable(mlir::Operation *op);
+  mlir::Value repeat(mlir::Value tensor);
 
   mlir::Value call;
   llvm::DenseMap<mlir::Value, Side> sides;
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> known;
   llvm::DenseMap<mlir::Value, mlir::Value> joined;
+  llvm::DenseMap<mlir::Value, mlir::Value> origins; // of what `get` brought to the device
+  llvm::DenseMap<mlir::Value, bool> hosts;          // what isHosts() said of the device's
 };
 
 /// Why `op`, whose region also reads `captured`, is to run on the host; empty if it is not.
 llvm::StringRef getReasonForHost(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::OpOperand *> captured,
-                                 const SidedTensors &tensors);
+                                 SidedTensors &tensors);
 
 } // namespace hone
 

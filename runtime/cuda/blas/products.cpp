@@ -39,6 +39,18 @@ uint32_t epilogueOf(const MatrixProduct &product) {
 const void *addendOf(const MatrixProduct &product) { return product.addend ? product.addend : product.y; }
 int64_t addendStrideOf(const MatrixProduct &product) { return product.addend ? product.addendStride : product.yStride; }
 
+/// A plan that gives back what the library has for it.
+std::shared_ptr<ProductPlan> makePlan(const CublasLt &library) {
+  return {new ProductPlan, [&library](ProductPlan *plan) {
+            for (cublasLtMatrixLayout_t layout : {plan->weight, plan->x, plan->addend, plan->y})
+              if (layout)
+                library.cublasLtMatrixLayoutDestroy(layout);
+            if (plan->description)
+              library.cublasLtMatmulDescDestroy(plan->description);
+            delete plan;
+          }};
+}
+
 } // namespace
 
 std::unique_ptr<Products> Products::create() {
@@ -51,18 +63,8 @@ std::unique_ptr<Products> Products::create() {
 }
 
 void Products::release() {
-  for (auto &[key, plan] : plans)
-    destroy(plan);
   plans.clear();
   library.cublasLtDestroy(handle);
-}
-
-void Products::destroy(ProductPlan &plan) const {
-  for (cublasLtMatrixLayout_t layout : {plan.weight, plan.x, plan.addend, plan.y})
-    if (layout)
-      library.cublasLtMatrixLayoutDestroy(layout);
-  if (plan.description)
-    library.cublasLtMatmulDescDestroy(plan.description);
 }
 
 Products::Key Products::keyOf(const MatrixProduct &p) {
@@ -85,12 +87,16 @@ Products::Key Products::keyOf(const MatrixProduct &p) {
           alignmentOf(p.bias)};
 }
 
-ProductPlan *Products::plan(const MatrixProduct &product) {
-  auto [place, isNew] = plans.try_emplace(keyOf(product));
-  ProductPlan &plan = place->second;
-  if (isNew)
-    plan.isUsable = describe(plan, product) && choose(plan, product);
-  return plan.isUsable ? &plan : nullptr;
+std::shared_ptr<ProductPlan> Products::plan(const MatrixProduct &product) {
+  Key key = keyOf(product);
+  auto place = plans.find(key);
+  if (place == plans.end()) {
+    if (plans.size() == kMostPlans)
+      plans.clear();
+    place = plans.emplace(key, makePlan(library)).first;
+    place->second->isUsable = describe(*place->second, product) && choose(*place->second, product);
+  }
+  return place->second->isUsable ? place->second : nullptr;
 }
 
 bool Products::describe(ProductPlan &plan, const MatrixProduct &product) const {

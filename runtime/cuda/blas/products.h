@@ -35,8 +35,13 @@ public:
   /// Gives back what the library holds, on the device too. Not called where the context is lost.
   void release();
 
-  /// How the product is computed, or null where the library has no way. The plan lives as long as this.
-  ProductPlan *plan(const hone::cuda::MatrixProduct &product);
+  /// How the product is computed, or null where the library has no way. Plans are kept for who asks again, but no more than
+  /// kMostPlans.
+  std::shared_ptr<ProductPlan> plan(const hone::cuda::MatrixProduct &product);
+
+  /// Prompts of any length have plans of their own, about one for each kind of layer.
+  static constexpr size_t kMostPlans = 256;
+  size_t plansKept() const { return plans.size(); }
 
   /// Enqueues a product of that plan; the workspace has its size and is aligned to 256 bytes.
   cublasStatus_t enqueue(ProductPlan &plan, const hone::cuda::MatrixProduct &product, void *workspace,
@@ -54,11 +59,9 @@ private:
   static Key keyOf(const hone::cuda::MatrixProduct &product);
   bool describe(ProductPlan &plan, const hone::cuda::MatrixProduct &product) const;
   bool choose(ProductPlan &plan, const hone::cuda::MatrixProduct &product) const;
-  void destroy(ProductPlan &plan) const;
-
   const CublasLt &library;
   cublasLtHandle_t handle = nullptr;
-  std::map<Key, ProductPlan> plans;
+  std::map<Key, std::shared_ptr<ProductPlan>> plans;
 };
 
 } // namespace hone::rt::cuda

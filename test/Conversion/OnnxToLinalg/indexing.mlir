@@ -86,3 +86,23 @@ func.func @triangle(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %r = "onnx.Trilu"(%x, %one) : (tensor<?x?xf32>, tensor<i64>) -> tensor<?x?xf32>
   return %r : tensor<?x?xf32>
 }
+
+// -----
+
+// What a router chose is in range, and nothing asks. Few indices, which do not meet, are compared with the place of every element.
+// CHECK-LABEL: @write_choices(
+// CHECK-NOT: "expected indices inside
+// CHECK: %[[MASK:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<?x8xf32>) outs
+// CHECK: math.absf
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{[^,]*}}, %arg1 : tensor<?x2xi64>, tensor<?x2xf32>) outs(%[[MASK]] : tensor<?x8xf32>)
+// CHECK: ^bb0(%[[ID:.*]]: i64, %[[UPDATE:.*]]: f32, %[[OLD:.*]]: f32):
+// CHECK: %[[HERE:.*]] = arith.cmpi eq
+// CHECK: arith.select %[[HERE]], %[[UPDATE]], %[[OLD]]
+// CHECK-NOT: scf.for
+func.func @write_choices(%scores: tensor<?x8xf32>, %updates: tensor<?x2xf32>) -> tensor<?x8xf32> {
+  %k = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %values, %ids = "onnx.TopK"(%scores, %k) : (tensor<?x8xf32>, tensor<1xi64>) -> (tensor<?x2xf32>, tensor<?x2xi64>)
+  %mask = "onnx.Abs"(%scores) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %r = "onnx.ScatterElements"(%mask, %ids, %updates) {axis = 1 : i64} : (tensor<?x8xf32>, tensor<?x2xi64>, tensor<?x2xf32>) -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

@@ -14,6 +14,20 @@ func.func @top_k(%a: tensor<3x?xf32>) -> (tensor<3x2xf32>, tensor<3x2xi64>) {
   return %1#0, %1#1 : tensor<3x2xf32>, tensor<3x2xi64>
 }
 
+// In short rows every element counts those that go before it, ties by their positions: no loop depends on another.
+// CHECK-LABEL: func @router
+// CHECK-NOT: scf.
+// CHECK: %[[PLACES:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[X:.*]], %[[X]] : tensor<?x64xf32>, tensor<?x64xf32>)
+// CHECK: arith.cmpf ogt
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[PLACES]] : tensor<?x64xi64>)
+// CHECK-NOT: scf.
+// CHECK: return
+func.func @router(%a: tensor<?x64xf32>) -> (tensor<?x8xf32>, tensor<?x8xi64>) {
+  %0 = "onnx.Constant"() {value = dense<8> : tensor<1xi64>} : () -> tensor<1xi64>
+  %1:2 = "onnx.TopK"(%a, %0) : (tensor<?x64xf32>, tensor<1xi64>) -> (tensor<?x8xf32>, tensor<?x8xi64>)
+  return %1#0, %1#1 : tensor<?x8xf32>, tensor<?x8xi64>
+}
+
 // CHECK-LABEL: func @smallest_u8
 // CHECK: arith.cmpi ult, %{{.*}} : i8
 func.func @smallest_u8(%a: tensor<4xui8>, %k: tensor<1xi64>) -> (tensor<?xui8>, tensor<?xi64>) {

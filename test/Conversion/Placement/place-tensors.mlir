@@ -53,6 +53,41 @@ func.func @check(%call: !hrt.call) attributes {hrt.entry} {
   return
 }
 
+// Positions of tokens follow from sizes. The device needs them, and the host has its own for a check: nobody waits.
+// CHECK-LABEL: @positions
+// CHECK-COUNT-2: arith.addi
+// CHECK-NOT: hrt.fetch
+// CHECK: cf.assert
+func.func @positions(%call: !hrt.call) attributes {hrt.entry} {
+  %m = hrt.input %call[0] : memref<?xi64>
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %m, %c0 : memref<?xi64>
+  %true = arith.constant true
+  %limit = arith.constant 512 : i64
+  %empty = tensor.empty(%n) : tensor<?xi64>
+  %positions = linalg.generic {indexing_maps = [#plain], iterator_types = ["parallel"]} outs(%empty : tensor<?xi64>) {
+  ^bb0(%a: i64):
+    %at = linalg.index 0 : index
+    %i = arith.index_cast %at : index to i64
+    %next = arith.addi %i, %limit : i64
+    linalg.yield %next : i64
+  } -> tensor<?xi64>
+  %init = tensor.empty() : tensor<i1>
+  %yes = linalg.fill ins(%true : i1) outs(%init : tensor<i1>) -> tensor<i1>
+  %inside = linalg.generic {indexing_maps = [#plain, #all], iterator_types = ["reduction"]}
+      ins(%positions : tensor<?xi64>) outs(%yes : tensor<i1>) {
+  ^bb0(%a: i64, %b: i1):
+    %c = arith.cmpi slt, %a, %limit : i64
+    %s = arith.andi %b, %c : i1
+    linalg.yield %s : i1
+  } -> tensor<i1>
+  %ok = tensor.extract %inside[] : tensor<i1>
+  cf.assert %ok, "expected indices inside their dimension"
+  %out = hrt.output %call[0](%n) : memref<?xi64>
+  bufferization.materialize_in_destination %positions in restrict writable %out : (tensor<?xi64>, memref<?xi64>) -> ()
+  return
+}
+
 // Of what the device computes, one element is fetched, and not its tensor.
 // CHECK-LABEL: @fetch
 // CHECK: %[[SLICE:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}] [1] [1] : tensor<?xf32> to tensor<f32>

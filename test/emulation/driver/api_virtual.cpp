@@ -17,12 +17,21 @@ constexpr int kReadWrite = 3; // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 
 bool isWhole(uint64_t bytes) { return bytes > 0 && bytes % DeviceMemory::kPage == 0; }
 
-bool isRange(const Call &call, DevicePointer pointer, size_t bytes) {
-  return call.context->memory.owns(pointer) && pointer % DeviceMemory::kPage == 0 && isWhole(bytes);
+bool isRange(const DeviceMemory &memory, DevicePointer pointer, size_t bytes) {
+  return memory.owns(pointer) && pointer % DeviceMemory::kPage == 0 && isWhole(bytes);
 }
 
 /// What a call returns that a range of addresses or a piece of memory does not allow.
 int resultOf(bool happened) { return happened ? kSuccess : kInvalidValue; }
+
+/// Addresses and pieces of memory are the device's: giving them back needs no current context, and heeds no fault. Whether any device has
+/// done `giveBack`.
+template <class GiveBack> bool anyDevice(Call &call, GiveBack giveBack) {
+  for (int device = 0; call.driver.hasDevice(device); ++device)
+    if (Context *context = call.driver.context(device); context != nullptr && giveBack(context->memory))
+      return true;
+  return false;
+}
 
 } // namespace
 
@@ -52,8 +61,11 @@ HONE_DRIVER_API cuMemAddressReserve(DevicePointer *pointer, size_t bytes, size_t
 }
 
 HONE_DRIVER_API cuMemAddressFree(DevicePointer pointer, size_t bytes) {
-  Call call;
-  return call ? resultOf(isRange(call, pointer, bytes) && call.context->memory.freeAddresses(pointer, bytes))
+  Call call(false);
+  return call ? resultOf(anyDevice(call,
+                                   [&](DeviceMemory &memory) {
+                                     return isRange(memory, pointer, bytes) && memory.freeAddresses(pointer, bytes);
+                                   }))
               : call.status;
 }
 
@@ -77,8 +89,8 @@ HONE_DRIVER_API cuMemCreate(unsigned long long *handle, size_t bytes, const Allo
 }
 
 HONE_DRIVER_API cuMemRelease(unsigned long long handle) {
-  Call call;
-  if (!call || !call.context->memory.releasePiece(handle))
+  Call call(false);
+  if (!call || !anyDevice(call, [&](DeviceMemory &memory) { return memory.releasePiece(handle); }))
     return call ? kInvalidValue : call.status;
   ++call.driver.counters.pages.released;
   return kSuccess;
@@ -89,17 +101,19 @@ HONE_DRIVER_API cuMemMap(DevicePointer pointer, size_t bytes, size_t offset, uns
   Call call;
   if (!call)
     return call.status;
-  if (offset != 0 || flags != 0 || !isRange(call, pointer, bytes) || !call.context->memory.map(pointer, bytes, handle))
+  if (offset != 0 || flags != 0 || !isRange(call.context->memory, pointer, bytes) ||
+      !call.context->memory.map(pointer, bytes, handle))
     return kInvalidValue;
   ++call.driver.counters.pages.mapped;
   return kSuccess;
 }
 
 HONE_DRIVER_API cuMemUnmap(DevicePointer pointer, size_t bytes) {
-  Call call;
+  Call call(false);
   if (!call)
     return call.status;
-  if (!isRange(call, pointer, bytes) || !call.context->memory.unmap(pointer, bytes))
+  if (!anyDevice(call,
+                 [&](DeviceMemory &memory) { return isRange(memory, pointer, bytes) && memory.unmap(pointer, bytes); }))
     return kInvalidValue;
   ++call.driver.counters.pages.unmapped;
   return kSuccess;
@@ -112,5 +126,6 @@ HONE_DRIVER_API cuMemSetAccess(DevicePointer pointer, size_t bytes, const Access
     return call.status;
   bool isKnown = count == 1 && descriptions != nullptr && descriptions->location.type == kOnDevice &&
                  descriptions->location.id == call.context->device && descriptions->flags == kReadWrite;
-  return resultOf(isKnown && isRange(call, pointer, bytes) && call.context->memory.allow(pointer, bytes));
+  return resultOf(isKnown && isRange(call.context->memory, pointer, bytes) &&
+                  call.context->memory.allow(pointer, bytes));
 }

@@ -101,7 +101,7 @@ private:
   std::map<uint64_t, uint64_t> reservations; // offset, bytes
   std::map<uint64_t, Mapping> mappings;      // by offset
   std::map<uint64_t, Piece> pieces;
-  uint64_t latestPiece = 0;
+  static inline uint64_t latestPiece = 0; // of all devices
 };
 
 } // namespace hone::emulation

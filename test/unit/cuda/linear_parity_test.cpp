@@ -173,6 +173,14 @@ TEST_P(LinearParity, ManyRows) {
              rows < 65 ? 2 : 0});
 }
 
+/// Few outputs and many inputs, so that blocks share outputs.
+TEST_P(LinearParity, FewRowsInParts) {
+  device->takeLaunched();
+  for (int64_t rows : {1, 12})
+    check({{rows}, 32800, 24, kinds().front(), rows == 1 ? HONE_F32 : HONE_BF16, Layout::Dense, rows == 1, 2});
+  EXPECT_TRUE(device->takeLaunched().contains("finish_sums"));
+}
+
 /// Few tiles of a product and many inputs, so that blocks share tiles; and where the device has too few multiprocessors for that.
 TEST_P(LinearParity, ManyRowsInParts) {
   for (int32_t multiprocessors : {132, 1}) {
@@ -206,6 +214,32 @@ TEST_P(LinearParity, ManyRowsByLibrary) {
   int64_t products = device->productsOfLibrary() - before;
   EXPECT_TRUE(stored() == Stored::TwoOfFour ? products == 0 : products >= 30) << products;
   device->useLibrary(false);
+}
+
+/// Sessions with prompts of all lengths keep no more plans than they may, and who has one can go on with it.
+TEST(Products, ForgetPlansWhereThereAreMany) {
+  std::string reason;
+  TestDevice *device = TestDevice::get(reason);
+  if (!device || !device->useLibrary(true))
+    GTEST_SKIP() << "the machine has no cuBLASLt";
+  device->useLibrary(false);
+  std::unique_ptr<rt::cuda::Products> products = rt::cuda::Products::create();
+  ASSERT_NE(products, nullptr);
+  char *memory = static_cast<char *>(device->acquire(256));
+  auto planOf = [&](int64_t rows) {
+    return products->plan(
+        {memory, memory, nullptr, nullptr, memory, rows, 64, 64, 64, 64, 64, 64, HONE_BF16, HONE_BF16, 0});
+  };
+  std::shared_ptr<rt::cuda::ProductPlan> first = planOf(33);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(planOf(33), first);
+  for (int64_t rows = 34; rows < 1034; ++rows)
+    ASSERT_NE(planOf(rows), nullptr) << rows;
+  EXPECT_LE(products->plansKept(), rt::cuda::Products::kMostPlans);
+  EXPECT_TRUE(first->isUsable);
+  EXPECT_NE(planOf(33), first) << "it was forgotten";
+  products->release();
+  device->release(memory);
 }
 
 TEST_P(LinearParity, ManyRowsInBatches) { check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4}); }

@@ -148,8 +148,8 @@ private:
 /// The greatest distance to the nearest number of a type, as a share of it: half a step of the mantissa.
 inline double roundingOf(int32_t dtype) { return dtype == HONE_F32 ? 6e-8 : dtype == HONE_F16 ? 4.9e-4 : 3.91e-3; }
 
-/// The parameter is the name of a kernel; TableTest.EveryKernelHasAParityTest looks for it there.
-class ParityTest : public testing::TestWithParam<const char *> {
+/// Tests that are skipped where there is no device.
+template <typename Parameter> class DeviceTest : public testing::TestWithParam<Parameter> {
 protected:
   void SetUp() override {
     std::string reason;
@@ -158,6 +158,12 @@ protected:
       GTEST_SKIP() << reason;
   }
 
+  TestDevice *device = nullptr;
+};
+
+/// The parameter is the name of a kernel; TableTest.EveryKernelHasAParityTest looks for it there.
+class ParityTest : public DeviceTest<const char *> {
+protected:
   std::string kernel() const { return GetParam(); }
 
   /// Calls the kernel with all operands on the device; operands that it writes are read back, and gaps of theirs must be as before.
@@ -177,7 +183,6 @@ protected:
     }
   }
 
-  TestDevice *device = nullptr;
   std::mt19937 random{7};
 
 private:

@@ -95,6 +95,14 @@ TEST(ExactRowsPlanTest, CoversAndFits) {
         }
 }
 
+TEST(FewRowsPlanTest, BlocksShareInputsWhereOutputsAreFew) {
+  EXPECT_EQ(planRowSplits(34, 100, 132), 1);
+  EXPECT_EQ(planRowSplits(33, 100, 132), 4);
+  EXPECT_EQ(planRowSplits(8, 28, 132), 3);
+  EXPECT_EQ(planRowSplits(1, 7, 132), 1);
+  EXPECT_EQ(planRowSplits(1, 0, 1), 1);
+}
+
 /// However pairs choose, there are as many tiles as they make; the bound is met where one expert has what is left over.
 TEST(ExpertPlanTest, TilesAreEnough) {
   for (int64_t experts : {1, 2, 3, 5})

@@ -48,6 +48,22 @@ protected:
   Tensor vectorOf(const Tensor &x, bool exists) {
     return exists ? Tensor({x.sizes.back()}, x.dtype).randomize(random) : Tensor::absent();
   }
+
+  /// The norm of a row: of squares alone, or of distances to the mean. Weight and bias may be absent.
+  static Row normOf(const Row &row, bool isRms, const Tensor &weight, const Tensor &bias, double unitOffset = 0) {
+    double mean = 0, squares = 0;
+    for (double v : row)
+      mean += isRms ? 0 : v / static_cast<double>(row.size());
+    for (double v : row)
+      squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
+    Row result;
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::vector<int64_t> at = {static_cast<int64_t>(i)};
+      double w = weight.count() > 0 ? weight.at(at) + unitOffset : 1, b = bias.count() > 0 ? bias.at(at) : 0;
+      result.push_back((row[i] - mean) / std::sqrt(squares + 1e-5) * w + b);
+    }
+    return result;
+  }
 };
 
 class NormParity : public RowsParity {};
@@ -65,19 +81,7 @@ TEST_P(NormParity, FollowsItsFormula) {
         else
           run({&x, &weight, &bias, &y}, 1, {}, {1e-5});
         compare(x, y, [&](const Row &row) {
-          double mean = 0, squares = 0;
-          for (double v : row)
-            mean += isRms ? 0 : v / static_cast<double>(row.size());
-          for (double v : row)
-            squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
-          Row result;
-          for (size_t i = 0; i < row.size(); ++i) {
-            double w =
-                hasWeight ? weight.at({static_cast<int64_t>(i)}) + (isRms ? static_cast<double>(unitOffset) : 0) : 1;
-            double b = hasWeight && !isRms ? bias.at({static_cast<int64_t>(i)}) : 0;
-            result.push_back((row[i] - mean) / std::sqrt(squares + 1e-5) * w + b);
-          }
-          return result;
+          return normOf(row, isRms, weight, bias, isRms ? static_cast<double>(unitOffset) : 0);
         });
       });
 }
@@ -100,20 +104,7 @@ TEST_P(AddNormParity, FollowsItsFormula) {
         double expected = x.at(index) + r.at(index);
         EXPECT_NEAR(sum.at(index), expected, roundingOf(type) * std::abs(expected));
       });
-      compare(sum, y, [&](const Row &row) {
-        double mean = 0, squares = 0;
-        for (double v : row)
-          mean += isRms ? 0 : v / static_cast<double>(row.size());
-        for (double v : row)
-          squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
-        Row result;
-        for (size_t i = 0; i < row.size(); ++i) {
-          double w = hasWeight ? weight.at({static_cast<int64_t>(i)}) : 1;
-          double b = hasWeight && !isRms ? bias.at({static_cast<int64_t>(i)}) : 0;
-          result.push_back((row[i] - mean) / std::sqrt(squares + 1e-5) * w + b);
-        }
-        return result;
-      });
+      compare(sum, y, [&](const Row &row) { return normOf(row, isRms, weight, bias); });
     });
 }
 

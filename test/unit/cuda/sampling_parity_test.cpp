@@ -97,15 +97,8 @@ private:
   int32_t inputBytes;
 };
 
-class SamplingParity : public testing::TestWithParam<SamplingOptions> {
+class SamplingParity : public DeviceTest<SamplingOptions> {
 protected:
-  void SetUp() override {
-    std::string reason;
-    device = TestDevice::get(reason);
-    if (!device)
-      GTEST_SKIP() << reason;
-  }
-
   /// Logits that are often equal, some of them excluded.
   std::vector<float> logitsOf(int64_t vocabulary, double spread) {
     std::vector<float> logits(static_cast<size_t>(vocabulary));
@@ -122,7 +115,6 @@ protected:
     return logits;
   }
 
-  TestDevice *device = nullptr;
   std::mt19937 random{11};
 };
 

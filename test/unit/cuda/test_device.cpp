@@ -96,22 +96,29 @@ int32_t TestDevice::attribute(int number) const {
   return value;
 }
 
-void *TestDevice::functionOf(const cuda::DeviceFunction &function) {
-  void *&module = modules[function.fatbin], *found = nullptr;
+void *TestDevice::functionOf(const void *image, const char *name) {
+  void *&module = modules[image], *found = nullptr;
   if (!module)
-    check(driver.cuModuleLoadData(&module, cuda::fatbins()[function.fatbin].bytes.data()), "cuModuleLoadData");
-  check(driver.cuModuleGetFunction(&found, module, function.name), function.name);
+    check(driver.cuModuleLoadData(&module, image), "cuModuleLoadData");
+  check(driver.cuModuleGetFunction(&found, module, name), name);
   return found;
 }
 
 void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) {
-  void *found = functionOf(function);
   names.insert(function.name);
+  launch(functionOf(cuda::fatbins()[function.fatbin].bytes.data(), function.name), function.name, shape, arguments);
+}
+
+void TestDevice::launch(const char *ptx, const char *name, const cuda::LaunchShape &shape, void **arguments) {
+  launch(functionOf(ptx, name), name, shape, arguments);
+}
+
+void TestDevice::launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments) {
   if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    check(driver.cuFuncSetAttribute(found, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
-  check(driver.cuLaunchKernel(found, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+    check(driver.cuFuncSetAttribute(function, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
+  check(driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
                               shape.block[2], shape.shared, nullptr, arguments, nullptr),
-        function.name);
+        name);
 }
 
 bool TestDevice::useLibrary(bool isUsed) {
@@ -125,7 +132,7 @@ bool TestDevice::useLibrary(bool isUsed) {
 }
 
 bool TestDevice::multiply(const cuda::MatrixProduct &product) {
-  rt::cuda::ProductPlan *plan = isLibraryUsed && library ? library->plan(product) : nullptr;
+  std::shared_ptr<rt::cuda::ProductPlan> plan = isLibraryUsed && library ? library->plan(product) : nullptr;
   if (!plan)
     return false;
   void *workspace = plan->workspaceBytes > 0 ? acquire(plan->workspaceBytes) : nullptr;

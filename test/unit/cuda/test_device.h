@@ -27,6 +27,8 @@ public:
   static TestDevice *get(std::string &reason);
 
   void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
+  /// The same with a kernel of PTX, which ends with a zero and lives as long as this.
+  void launch(const char *ptx, const char *name, const cuda::LaunchShape &shape, void **arguments);
   /// By cuBLASLt, where `useLibrary` says so.
   bool multiply(const cuda::MatrixProduct &product) override;
   void *acquire(uint64_t bytes) override;
@@ -70,12 +72,13 @@ private:
   explicit TestDevice(const DriverFunctions &driver);
   void check(int result, const char *what) const;
   int32_t attribute(int number) const;
-  void *functionOf(const cuda::DeviceFunction &function);
+  void *functionOf(const void *image, const char *name);
+  void launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments);
 
   const DriverFunctions &driver;
   int device = 0;
   cuda::DeviceLimits deviceLimits = {};
-  std::map<uint32_t, void *> modules;
+  std::map<const void *, void *> modules; // by their images
   int64_t acquired = 0, products = 0;
   std::unique_ptr<rt::cuda::Products> library;
   bool isLibraryUsed = false;

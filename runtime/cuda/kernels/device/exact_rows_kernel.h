@@ -71,7 +71,8 @@ public:
 
   __device__ void run(float *shared) {
     Weight ring[kDepth][kExactOutputs];
-    int64_t k = kExactInputs * slice + 4 * lane, step = int64_t{kExactInputs} * args.slices;
+    int64_t k = int64_t{kExactInputs} * (blockIdx.z * args.slices + slice) + 4 * lane,
+            step = int64_t{kExactInputs} * args.stride;
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], k + slot * step);

@@ -51,21 +51,21 @@ public:
 
   __device__ void run(float *shared) {
     TileChunk<Weight> ring[kDepth][RowTiles];
-    int32_t chunk = warp;
+    int32_t chunk = blockIdx.z * args.slices + warp;
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
-      readWeights(ring[slot], chunk + slot * args.slices);
+      readWeights(ring[slot], chunk + slot * args.stride);
     if (hasOutliers())
       multiplyOutliers(shared);
     readX(chunk, 0);
-    for (; chunk < chunks; chunk += kDepth * args.slices) {
+    for (; chunk < chunks; chunk += kDepth * args.stride) {
 #pragma unroll
       for (int slot = 0; slot < kDepth; ++slot) {
-        int32_t now = chunk + slot * args.slices;
+        int32_t now = chunk + slot * args.stride;
         if (now >= chunks)
           break;
         multiplyChunk(ring[slot], now);
-        readWeights(ring[slot], now + kDepth * args.slices);
+        readWeights(ring[slot], now + kDepth * args.stride);
       }
     }
     leaveSums(shared);
@@ -100,7 +100,7 @@ private:
       if (part + 1 < Weight::kParts)
         readX(chunk, part + 1);
       else
-        readX(chunk + args.slices, 0);
+        readX(chunk + args.stride, 0);
       multiplyPart(tiles, chunk, part, current);
     }
   }
@@ -165,9 +165,10 @@ private:
       int64_t panel = firstOutput / kPanelOutputs + rowTile;
       bool exists = panel * kPanelOutputs < args.outputs;
       int32_t end = exists ? args.outliers.starts[panel + 1] : 0;
-      int32_t slot = (exists ? args.outliers.starts[panel] : 0) + 2 * warp + lane / kPanelOutputs;
+      int32_t slot =
+          (exists ? args.outliers.starts[panel] : 0) + 2 * (blockIdx.z * args.slices + warp) + lane / kPanelOutputs;
 #pragma unroll 1
-      for (; slot < end; slot += 2 * args.slices) {
+      for (; slot < end; slot += 2 * args.stride) {
         int64_t i = int64_t{slot} * kPanelOutputs + output;
         float element = fromF16(args.outliers.elements[i]);
         multiplyOutlier(products, args.outliers.columns[i], element);

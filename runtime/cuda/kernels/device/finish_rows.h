@@ -56,6 +56,7 @@ __device__ inline void finishFour(const LinearArguments &args, const float4 &sum
   storeFour(args.y.data + (args.y.offset(row) + output) * bytesOf(args.y.dtype), args.y.dtype, numbers);
 }
 
+/// Adds up what the warps of a block have, and finishes it where the block has all of the inputs:
 /// sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from `firstRow` on.
 template <class Layer> __device__ inline void finishRows(const Layer &args, const float *sums, int32_t rows,
                                                          int32_t outputs, int64_t firstRow, int64_t firstOutput) {
@@ -68,7 +69,10 @@ template <class Layer> __device__ inline void finishRows(const Layer &args, cons
     float sum = 0;
     for (int32_t slice = 0; slice < args.slices; ++slice)
       sum += sums[slice * rows * outputs + i];
-    finishNumber(args, sum, args.outputRow(row), output);
+    if (args.parts)
+      args.parts[(blockIdx.z * args.rows + row) * args.outputs + output] = sum;
+    else
+      finishNumber(args, sum, args.outputRow(row), output);
   }
 }
 

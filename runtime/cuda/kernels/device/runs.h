@@ -64,4 +64,13 @@ __device__ inline void storeRun(const float *values, const RowView &view, int64_
 
 } // namespace hone::cuda
 
+/// Kernels NAME_1 and NAME_4, in which BODY<1> or BODY<4> takes the one argument: a thread has so many numbers of a row, or pairs.
+#define HONE_KERNELS_OF_RUNS(NAME, THREADS, ARGUMENTS, BODY)                                                           \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME##_1(const __grid_constant__ ARGUMENTS args) {             \
+    BODY<1>(args);                                                                                                     \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME##_4(const __grid_constant__ ARGUMENTS args) {             \
+    BODY<4>(args);                                                                                                     \
+  }
+
 #endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_RUNS_H

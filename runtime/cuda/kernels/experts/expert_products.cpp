@@ -99,6 +99,17 @@ void ExpertInputs::multiply(const ExpertWeight &weight, std::span<const ExpertPr
     multiplyFew(weight, product);
 }
 
+/// What both ways to multiply are told of a product.
+void ExpertInputs::describe(ExpertLayer &layer, const ExpertWeight &weight, const ExpertProduct &product) const {
+  layer.outputs = product.count;
+  layer.activation = product.activation;
+  layer.bias = biasOf(weight.bias, product);
+  layer.factor = product.factor;
+  layer.y = product.y;
+  layer.choices = choicesOfInput();
+  layer.pairs = choices.groups + choices.experts + 1;
+}
+
 void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &product) {
   ExpertLayers args = {};
   ExpertLayer &layer = args.layer;
@@ -113,14 +124,8 @@ void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &
   layer.weightStride *= product.step;
   layer.groups *= static_cast<int32_t>(product.step);
   layer.zeroStride *= product.step;
-  layer.bias = biasOf(weight.bias, product);
+  describe(layer, weight, product);
   layer.x = x;
-  layer.outputs = product.count;
-  layer.activation = product.activation;
-  layer.factor = product.factor;
-  layer.y = product.y;
-  layer.choices = choicesOfInput();
-  layer.pairs = choices.groups + choices.experts + 1;
   args.offsets = choices.groups;
   args.experts = static_cast<int32_t>(choices.experts);
 
@@ -142,6 +147,7 @@ void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &
     tileRows = 8 * plan.columnTiles, warps = plan.slices, blocks = plan.blocks;
     layer.slices = plan.slices, sharedBytes = fewRowsSharedBytes(plan);
   }
+  layer.stride = layer.slices;
   void *pointers[] = {&args};
   device.launch(function,
                 {{static_cast<uint32_t>(blocks),
@@ -173,13 +179,7 @@ void ExpertInputs::multiplyPlanes(const ExpertWeight &weight, const PlaneView &v
   ExpertPlanes args = {};
   ExpertLayer &linear = args.layer.linear;
   linear.inputs = weight.layer.inputs;
-  linear.outputs = product.count;
-  linear.activation = product.activation;
-  linear.factor = product.factor;
-  linear.y = product.y;
-  linear.choices = choicesOfInput();
-  linear.pairs = choices.groups + choices.experts + 1;
-  linear.bias = biasOf(weight.bias, product);
+  describe(linear, weight, product);
   args.biasStep = biasStep(weight.bias);
   if (linear.bias.data)
     linear.bias.data += first * args.biasStep;

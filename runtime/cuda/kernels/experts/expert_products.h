@@ -8,6 +8,7 @@
 
 #include "../linear/linear_format.h"
 #include "../linear/planes.h"
+#include "experts.h"
 
 #include <span>
 
@@ -49,6 +50,7 @@ public:
   void release();
 
 private:
+  void describe(ExpertLayer &layer, const ExpertWeight &weight, const ExpertProduct &product) const;
   void multiplyFew(const ExpertWeight &weight, const ExpertProduct &product);
   void multiplyMany(const ExpertWeight &weight, std::span<const ExpertProduct> products);
   void multiplyPlanes(const ExpertWeight &weight, const PlaneView &planes, int64_t first, int64_t count,

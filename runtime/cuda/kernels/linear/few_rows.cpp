@@ -7,6 +7,7 @@
 #include "../copy_rows.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
+#include "finish_sums.h"
 #include "linear_format.h"
 
 namespace hone::cuda {
@@ -66,6 +67,7 @@ struct Launch {
   DeviceFunction function;
   LaunchShape shape;
   int32_t slices;
+  int64_t chunks; // of a warp
 };
 
 LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t warps, int64_t sharedBytes) {
@@ -76,20 +78,22 @@ LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t wa
 
 Launch planMatrix(Format format, bool isSplit, const LinearArguments &args, int32_t multiprocessors) {
   bool isSparse = args.indices != nullptr;
-  int32_t inputs = isSparse ? kSparseChunkInputs : chunkInputs(format);
-  FewRowsPlan plan = planFewRows(args.rows, args.outputs, divideUp(args.inputs, inputs), isSplit, multiprocessors);
+  int64_t chunks = divideUp(args.inputs, isSparse ? kSparseChunkInputs : chunkInputs(format));
+  FewRowsPlan plan = planFewRows(args.rows, args.outputs, chunks, isSplit, multiprocessors);
   int32_t tiles = plan.rowTiles + plan.columnTiles - 2;
   return {{isSparse ? kFewRowsSparseFatbin : matrixFatbin(format),
            isSparse ? sparseFunction(format, isSplit, tiles) : matrixFunction(format, isSplit, tiles)},
           shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, fewRowsSharedBytes(plan)),
-          plan.slices};
+          plan.slices,
+          chunks / plan.slices};
 }
 
 Launch planExact(Format format, const LinearArguments &args, int32_t multiprocessors) {
   ExactRowsPlan plan = planExactRows(args.rows, args.outputs, args.inputs, multiprocessors);
   return {{kFewRowsExactFatbin, exactFunction(format, args.indices != nullptr, plan)},
           shapeOf(plan.blocks, args.rows, plan.rowsAtOnce, plan.groups * plan.slices, exactRowsSharedBytes(plan)),
-          plan.slices};
+          plan.slices,
+          args.inputs / kExactInputs / plan.slices};
 }
 
 } // namespace
@@ -107,9 +111,19 @@ void runFewRows(KernelDevice &device, Format format, LinearArguments args) {
   int32_t multiprocessors = device.limits().multiprocessors;
   Launch launch = isExact(format, type) ? planExact(format, args, multiprocessors)
                                         : planMatrix(format, type == HONE_F32, args, multiprocessors);
+  int32_t splits = planRowSplits(int64_t{launch.shape.grid[0]} * launch.shape.grid[1], launch.chunks, multiprocessors);
+  int64_t sums = args.rows * args.outputs;
   args.slices = launch.slices;
+  args.stride = launch.slices * splits;
+  if (splits > 1)
+    args.parts = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * splits * sums)));
+  launch.shape.grid[2] = static_cast<uint32_t>(splits);
   void *pointers[] = {&args};
   device.launch(launch.function, launch.shape, pointers);
+  if (args.parts) {
+    finishSums(device, {args, args.parts, args.outputs, sums, splits});
+    device.release(args.parts);
+  }
   if (isCopied)
     device.release(args.x.data);
 }

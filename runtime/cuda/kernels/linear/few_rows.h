@@ -45,6 +45,17 @@ HONE_HOST_DEVICE constexpr int64_t fewRowsSharedBytes(const FewRowsPlan &plan) {
   return int64_t{4} * plan.slices * plan.rowTiles * 16 * plan.columnTiles * 8;
 }
 
+/// How many blocks share outputs and divide the inputs, where those of a launch have a quarter of the multiprocessors or fewer. Each warp
+/// keeps eight of its `chunks` at least: sums go to memory and back, which takes about as long as two launches.
+HONE_HOST_DEVICE constexpr int32_t planRowSplits(int64_t blocks, int64_t chunks, int32_t multiprocessors) {
+  constexpr int64_t kFewestChunks = 8;
+  if (blocks * 4 > multiprocessors)
+    return 1;
+  int64_t room = multiprocessors / blocks, most = chunks / kFewestChunks;
+  int64_t splits = room < most ? room : most;
+  return splits < 1 ? 1 : static_cast<int32_t>(splits);
+}
+
 constexpr int32_t kExactOutputs = 4;  // of a warp of the kernel without matrix units
 constexpr int32_t kExactInputs = 128; // that a warp reads at once: four a lane
 

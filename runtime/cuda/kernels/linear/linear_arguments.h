@@ -39,6 +39,8 @@ struct LinearArguments {
   int32_t isSigned;   // levels and zero points are
   int32_t activation;
   int32_t slices; // warps of a block that share the outputs and divide the inputs
+  int32_t stride; // warps of all blocks that do
+  float *parts; // where those blocks leave their sums, [blocks][rows][outputs]; null: one block has all, and finishes y
 
   /// Which row of x is the layer's row `row`, and which of factor, residual and y.
   HONE_HOST_DEVICE int64_t inputRow(int64_t row) const { return row; }

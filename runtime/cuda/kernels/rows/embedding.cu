@@ -63,17 +63,9 @@ __device__ inline float numberOf(const LevelTable &table, int64_t row, int64_t k
   return static_cast<float>(level - zero) * scale;
 }
 
+HONE_KERNELS_OF_RUNS(embedding, kEmbeddingThreads, EmbeddingArguments, copyRows)
+
 } // namespace hone::cuda
-
-extern "C" __global__ void __launch_bounds__(hone::cuda::kEmbeddingThreads)
-    embedding_1(const __grid_constant__ hone::cuda::EmbeddingArguments args) {
-  hone::cuda::copyRows<1>(args);
-}
-
-extern "C" __global__ void __launch_bounds__(hone::cuda::kEmbeddingThreads)
-    embedding_4(const __grid_constant__ hone::cuda::EmbeddingArguments args) {
-  hone::cuda::copyRows<4>(args);
-}
 
 extern "C" __global__ void __launch_bounds__(hone::cuda::kEmbeddingThreads)
     embedding_levels(const __grid_constant__ hone::cuda::EmbeddingArguments args) {

@@ -74,14 +74,6 @@ template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
     moveRows<Pairs>(args, args.value, 0);
 }
 
+HONE_KERNELS_OF_RUNS(rope, kRopeThreads, RopeArguments, moveAll)
+
 } // namespace hone::cuda
-
-extern "C" __global__ void __launch_bounds__(hone::cuda::kRopeThreads)
-    rope_1(const __grid_constant__ hone::cuda::RopeArguments args) {
-  hone::cuda::moveAll<1>(args);
-}
-
-extern "C" __global__ void __launch_bounds__(hone::cuda::kRopeThreads)
-    rope_4(const __grid_constant__ hone::cuda::RopeArguments args) {
-  hone::cuda::moveAll<4>(args);
-}

@@ -1,0 +1,104 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What every device function is made of: the instructions that it is written for are in its PTX. What ptxas makes of registers is in
+// table_test.cpp.
+
+#include "cuda/kernels/kernel_device.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <regex>
+
+namespace hone::test {
+namespace {
+
+/// Names of functions, and instructions that each of them has; a star stands for anything within a word. Every function has one rule.
+struct Rule {
+  const char *functions;
+  std::vector<const char *> instructions;
+};
+
+constexpr const char *kMultiply = "mma.sync.aligned.m16n8k16.row.col.f32";
+constexpr const char *kMultiplySparse = "mma.sp::ordered_metadata.sync.aligned.m16n8k32";
+constexpr const char *kLoadMatrix = "ldmatrix.sync.aligned";
+constexpr const char *kCopyAhead = "cp.async.cg.shared.global"; // 16 bytes each
+constexpr const char *kCopyBox = "cp.async.bulk.tensor.4d.shared::cluster";
+constexpr const char *kMultiplyGroup = "wgmma.mma_async.sync.aligned.m64n";
+constexpr const char *kMultiplyGroupSparse = "wgmma.mma_async.sp.sync.aligned.m64n256k32";
+constexpr const char *kLoad16 = "ld.global*.v4", *kLoad8 = "ld.global*.v2";
+constexpr const char *kStore16 = "st.global*.v4", *kStore8 = "st.global*.v2";
+constexpr const char *kShuffle = "shfl.sync";
+
+const std::vector<Rule> kRules = {
+    {"(sparse_)?few_rows_.*", {kMultiply, kLoad16}},
+    {"expert_rows_b?f16_.*", {kMultiply, kLoad16}},
+    {"expert_rows_affine.*", {kMultiply}}, // 4 or 8 bytes of levels a lane
+    {"(sparse_)?exact_(expert_)?rows_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
+    {"exact_(expert_)?rows_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
+    {"sparse_exact_rows_f16_.*", {"fma.rn.f32", kShuffle}},
+    {"many_(expert_)?rows_.*", {kMultiply, kLoadMatrix, kCopyAhead}},
+    {"sparse_rows_.*", {kMultiplySparse, kLoadMatrix, kCopyAhead}},
+    {"hopper_(rows_(pair_)?)?b?f16.*", {kMultiplyGroup, kCopyBox}},
+    {"hopper_sparse_rows_.*", {kMultiplyGroupSparse, kCopyBox}},
+    {"flash_(b?f16|split)_.*", {kMultiply, kLoadMatrix, kCopyAhead, kShuffle}},
+    {"flash_double_.*", {kMultiply, kLoadMatrix, kLoad16, kShuffle}},
+    {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
+    {"strided_copy_16", {kLoad16, kStore16}},
+    {"strided_copy_8", {kLoad8, kStore8}},
+    {"planes_of_.*", {kStore16}},
+    {"rms_norm|layer_norm|softmax|attention_(exact|join)|largest_logit|pick_token", {kShuffle}},
+    // Elements one by one, of any strides.
+    {"embedding_(1|levels)|rope_1|strided_copy_[124]|copy_rows|add_outliers|finish_sums|weigh_logits|expert_(groups|"
+     "sum)",
+     {}},
+};
+
+/// The PTX of every function, by its name.
+std::map<std::string, std::string> readFunctions() {
+  std::map<std::string, std::string> functions;
+  constexpr std::string_view kEntry = ".visible .entry ";
+  for (const cuda::Fatbin &fatbin : cuda::fatbins()) {
+    std::string_view text(reinterpret_cast<const char *>(fatbin.bytes.data()), fatbin.bytes.size());
+    for (size_t at = text.find(kEntry); at != std::string_view::npos;) {
+      size_t name = at + kEntry.size(), end = text.find("\n}\n", name);
+      functions[std::string(text.substr(name, text.find('(', name) - name))] = text.substr(name, end - name);
+      at = text.find(kEntry, name);
+    }
+  }
+  return functions;
+}
+
+bool hasInstruction(std::string_view text, std::string_view instruction) {
+  size_t star = instruction.find('*');
+  std::string_view first = instruction.substr(0, star),
+                   rest = star == instruction.npos ? "" : instruction.substr(star + 1);
+  for (size_t at = text.find(first); at != text.npos; at = text.find(first, at + 1))
+    if (text.substr(at, text.find_first_of(" \t", at) - at).find(rest) != text.npos)
+      return true;
+  return false;
+}
+
+TEST(PtxTest, FunctionsHaveTheirInstructions) {
+  std::map<std::string, std::string> functions = readFunctions();
+  EXPECT_GT(functions.size(), 150u);
+  std::map<const Rule *, int> used;
+  for (const auto &[name, text] : functions) {
+    int rules = 0;
+    for (const Rule &rule : kRules) {
+      if (!std::regex_match(name, std::regex(rule.functions)))
+        continue;
+      ++rules, ++used[&rule];
+      for (const char *instruction : rule.instructions)
+        EXPECT_TRUE(hasInstruction(text, instruction)) << name << " has no " << instruction;
+    }
+    EXPECT_EQ(rules, 1) << name << " has not one rule";
+    EXPECT_EQ(text.find("ld.local"), std::string::npos) << name;
+    EXPECT_EQ(text.find("st.local"), std::string::npos) << name;
+  }
+  for (const Rule &rule : kRules)
+    EXPECT_GT(used[&rule], 0) << rule.functions << ": no such function";
+}
+
+} // namespace
+} // namespace hone::test
