@@ -251,6 +251,24 @@ def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
+def RotateInputs : Pass<"hone-rotate-inputs", "::mlir::ModuleOp"> {
+  let summary = "Multiply inputs of products with Hadamard matrices while the model runs";
+  let description = [{
+    Products whose inputs x no norm computes, and that `hone-rotate-stream` does not reach for that: what attention and activations make.
+    Each 2^k neighbours of x, the most that divide its channels up to `block`, are multiplied with the Hadamard matrix over its root, by one
+    product with a constant of 2^k by 2^k elements, and the columns of the weights with the same. What the model computes stays the
+    same but for the rounding of f32 (Ashkboos et al., "QuaRot", 2024, section 4). `hone-split-mlps` comes before it, so that there is
+    such an input inside of a feed-forward block.
+
+    The weights keep how their inputs were rotated in `hone.input_rotation`: passes behind this one that read statistics of the
+    model take it into account. Zeros do not survive: prune afterwards. Remarks name the weights that stay as they are: those whose inputs are
+    rotated already or come from a norm, that something else reads, or whose inputs are no multiple of 2.
+  }];
+  let options = [Option<"block", "block", "int64_t", /*default=*/"64", "neighbours that are multiplied with one matrix, at most: a power of two from 2 to 256">];
+  let statistics = [Statistic<"numRotated", "num-parameters-rotated", "Number of parameters changed">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PermuteChannels : Pass<"hone-permute-channels", "::mlir::ModuleOp"> {
   let summary = "Order channels so that N:M pruning keeps more";
   let description = [{

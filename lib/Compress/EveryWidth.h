@@ -7,11 +7,13 @@
 #ifndef HONE_LIB_COMPRESS_EVERYWIDTH_H
 #define HONE_LIB_COMPRESS_EVERYWIDTH_H
 
-// The choice at load runs before sanitizers are set up.
-#if defined(__x86_64__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define HONE_EVERY_WIDTH __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
+#if !defined(__x86_64__)
 #define HONE_EVERY_WIDTH
+#elif __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+// The choice at load runs before sanitizers are set up. Without fused multiply-adds of the processor they would be calls.
+#define HONE_EVERY_WIDTH __attribute__((target("arch=x86-64-v3")))
+#else
+#define HONE_EVERY_WIDTH __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 
 #endif // HONE_LIB_COMPRESS_EVERYWIDTH_H

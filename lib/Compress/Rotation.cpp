@@ -23,12 +23,18 @@ Rotation::Rotation(int64_t size, int64_t seed) : signs(size), power(size & -size
     }
 }
 
+Rotation Rotation::ofBlocks(int64_t size, int64_t block) {
+  Rotation rotation(block, 0);
+  rotation.signs.assign(size, 1);
+  return rotation;
+}
+
 void Rotation::apply(std::span<double> row) const {
   double scale = 1 / std::sqrt(static_cast<double>(power));
   for (int64_t i = 0; i < size(); ++i)
     row[i] *= signs[i] * scale;
   // Element (i, j) of [2^k, m] lies at i m + j.
-  for (int64_t step = rest; step < size(); step *= 2)
+  for (int64_t step = rest; step < power * rest; step *= 2)
     for (int64_t begin = 0; begin < size(); begin += 2 * step)
       for (int64_t i = begin; i < begin + step; ++i) {
         double low = row[i], high = row[i + step];

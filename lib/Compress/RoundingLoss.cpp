@@ -32,8 +32,8 @@ static double rowLoss(std::span<const float> row, const AffineFormat &format, st
 }
 
 absl::StatusOr<double> roundingLoss(const Weight &weight, const AffineFormat &format, std::span<const float> importance,
-                                    double outliers) {
-  int64_t count = std::min(weight.rows, kMostRowsLookedAt);
+                                    double outliers, int64_t mostRows) {
+  int64_t count = std::min(weight.rows, mostRows);
   std::vector<float> elements;
   for (int64_t i = 0; i < count; ++i)
     std::ranges::copy(weight.row(i * weight.rows / count), std::back_inserter(elements));

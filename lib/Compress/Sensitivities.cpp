@@ -5,6 +5,7 @@
 
 #include "hone/Compress/Sensitivities.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace hone::compress {
@@ -27,9 +28,9 @@ absl::StatusOr<std::vector<float>> Sensitivities::read(std::string_view weight, 
   std::vector<float> scores(rows * columns);
   std::memcpy(scores.data(), reader.bytesOf(*tensor), tensor->bytes);
   for (size_t i = 0; i < scores.size(); ++i)
-    if (!(scores[i] >= 0))
-      return io::invalid(path, ": expected the elements of '", weight, "' to be 0 or more, but number ", i, " is ",
-                         scores[i]);
+    if (!(scores[i] >= 0) || !std::isfinite(scores[i]))
+      return io::invalid(path, ": expected the elements of '", weight, "' to be finite and 0 or more, but number ", i,
+                         " is ", scores[i]);
   return scores;
 }
 

@@ -57,12 +57,12 @@ std::optional<int64_t> Statistics::findInput(std::string_view weight) const {
   return entry == inputs.end() ? std::nullopt : std::optional(entry->second);
 }
 
-bool Statistics::hasRows(int64_t input) const {
+int64_t Statistics::countRows(int64_t input) const {
   const io::StoredTensor *rows = reader.find(io::cat(input, io::kRows));
   int64_t count = 1;
   if (rows && rows->bytes == sizeof(count))
     std::memcpy(&count, reader.bytesOf(*rows), sizeof(count));
-  return count != 0;
+  return count;
 }
 
 absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, int64_t inputs) const {

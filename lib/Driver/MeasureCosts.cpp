@@ -27,6 +27,9 @@ namespace hone {
 static constexpr int64_t kBits[] = {3, 2}, kGroup = 64;
 
 namespace {
+/// The inputs of the parts of a weight that lie one below the other: of its experts, or of all of it. Of some nothing was measured.
+using PartSites = SmallVector<std::optional<size_t>>;
+
 struct CostMeter {
   const calibration::Statistics &statistics;
   const cli::Predictions &predictions;
@@ -34,12 +37,12 @@ struct CostMeter {
   std::vector<float> moment = {};
   std::optional<compress::InverseFactor> factor = {};
 
-  FailureOr<calibration::Cost> measure(ParamOp param, std::optional<size_t> site);
+  FailureOr<calibration::Cost> measure(ParamOp param, const PartSites &sites);
 
 private:
   LogicalResult openSite(ParamOp param, size_t number);
-  FailureOr<double> round(ParamOp param, const compress::Weight &weight, const compress::AffineFormat &format,
-                          MutableArrayRef<float> rounded) const;
+  FailureOr<double> round(ParamOp param, const compress::Weight &weight, const PartSites &sites,
+                          const compress::AffineFormat &format, MutableArrayRef<float> rounded);
 };
 } // namespace
 
@@ -82,35 +85,47 @@ LogicalResult CostMeter::openSite(ParamOp param, size_t number) {
   return success();
 }
 
-/// The rounded elements, and the mean square of what that changes, relative to what there was.
-FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight, const compress::AffineFormat &format,
-                                   MutableArrayRef<float> rounded) const {
-  compress::Weight after = asWeight(param, rounded);
+/// The rounded elements, and the mean square of what that changes of the outputs over all rows that were measured, relative to that of
+/// the outputs; of elements where nothing was measured.
+FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight, const PartSites &sites,
+                                   const compress::AffineFormat &format, MutableArrayRef<float> rounded) {
   llvm::copy(weight.elements, rounded.begin());
-  auto levels = factor ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
-                                                     /*searchesScales=*/true)
-                       : compress::roundToNearest(weight, format, std::vector<float>(weight.columns, 1));
-  if (failed(report(param.getLoc(), levels.status())))
-    return failure();
-  compress::writeValues(*levels, format, after);
-  double error = factor ? compress::relativeOutputError(weight, after, {moment, weight.columns})
-                        : compress::relativeDifference(weight.elements, rounded);
+  size_t size = rounded.size() / sites.size();
+  double change = 0, energy = 0;
+  for (auto [i, measured] : llvm::enumerate(sites)) {
+    compress::Weight before = asWeight(param, {weight.elements.data() + i * size, size}),
+                     after = asWeight(param, rounded.slice(i * size, size));
+    if (measured && failed(openSite(param, *measured)))
+      return failure();
+    auto levels = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
+                                                         /*searchesScales=*/true)
+                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
+    if (failed(report(param.getLoc(), levels.status())))
+      return failure();
+    compress::writeValues(*levels, format, after);
+    if (!measured)
+      continue;
+    compress::SecondMoment view{moment, weight.columns};
+    double error = compress::relativeOutputError(before, after, view),
+           ofPart = static_cast<double>(statistics.rowCount(*measured)) * compress::outputEnergy(before, view);
+    change += error * error * ofPart;
+    energy += ofPart;
+  }
+  if (energy > 0)
+    return change / energy;
+  double error = compress::relativeDifference(weight.elements, rounded);
   return error * error;
 }
 
-FailureOr<calibration::Cost> CostMeter::measure(ParamOp param, std::optional<size_t> number) {
+FailureOr<calibration::Cost> CostMeter::measure(ParamOp param, const PartSites &sites) {
   FailureOr<std::vector<float>> elements = readStoredElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
-    return failure();
-  if (!number)
-    factor.reset();
-  else if (failed(openSite(param, *number)))
     return failure();
   std::vector<float> rounded(elements->size());
   FailureOr<double> error = 0;
   for (int64_t bits : kBits) {
     compress::AffineFormat format{bits, kGroup, /*hasZeros=*/false, /*isSigned=*/false, /*hasHalfScales=*/true};
-    error = round(param, asWeight(param, *elements), format, rounded);
+    error = round(param, asWeight(param, *elements), sites, format, rounded);
     if (failed(error))
       return failure();
     if (*error > 0)
@@ -124,6 +139,21 @@ FailureOr<calibration::Cost> CostMeter::measure(ParamOp param, std::optional<siz
   if (failed(report(param.getLoc(), divergence.status())) || failed(overwrite(param, *elements)))
     return failure();
   return calibration::Cost{param.getSymName().str(), static_cast<float>(std::max(*divergence, 0.0) / *error)};
+}
+
+/// The inputs of `weight`, or of each of its experts. One that no row chose was not measured.
+static PartSites findSites(const llvm::StringMap<size_t> &sites, StringRef weight,
+                           const calibration::Statistics &statistics) {
+  PartSites found;
+  if (auto site = sites.find(weight); site != sites.end())
+    return {site->second};
+  for (int64_t expert = 0;; ++expert) {
+    auto site = sites.find(getExpertName(weight, expert));
+    if (site == sites.end())
+      break;
+    found.push_back(statistics.rowCount(site->second) > 0 ? std::optional(site->second) : std::nullopt);
+  }
+  return found.empty() ? PartSites{std::nullopt} : found;
 }
 
 FailureOr<std::vector<calibration::Cost>> measureCosts(const std::string &path, ArrayRef<std::string> weights,
@@ -142,12 +172,10 @@ FailureOr<std::vector<calibration::Cost>> measureCosts(const std::string &path, 
   cli::Progress progress("measuring what errors cost", static_cast<int64_t>(weights.size()));
   for (const std::string &weight : weights) {
     progress.update(static_cast<int64_t>(costs.size()), weight);
-    auto site = sites.find(weight);
     auto param = params.lookup<ParamOp>(weight);
     if (!param)
       return emitError(module->getLoc()) << "expected the artefact to hold " << weight;
-    FailureOr<calibration::Cost> cost =
-        meter.measure(param, site == sites.end() ? std::nullopt : std::optional(site->second));
+    FailureOr<calibration::Cost> cost = meter.measure(param, findSites(sites, weight, statistics));
     if (failed(cost))
       return failure();
     costs.push_back(std::move(*cost));

@@ -75,7 +75,10 @@ static bool agrees(const ::onnx::TypeProto::Tensor &said, const ::onnx::TypeProt
     return false;
   for (int i = 0; i < said.shape().dim_size(); ++i) {
     const auto &a = said.shape().dim(i), &b = known.shape().dim(i);
-    if ((a.has_dim_value() && b.has_dim_value() && a.dim_value() != b.dim_value()) ||
+    int64_t number = 0; // some files give fixed sizes as names
+    bool isFixed = a.has_dim_param() && !StringRef(a.dim_param()).getAsInteger(10, number);
+    if ((isFixed && b.has_dim_value() && number != b.dim_value()) ||
+        (a.has_dim_value() && b.has_dim_value() && a.dim_value() != b.dim_value()) ||
         (a.has_dim_param() && b.has_dim_param() && a.dim_param() != b.dim_param()))
       return false;
   }

@@ -43,6 +43,8 @@ public:
 
   const Site &site(size_t number) const { return counts[number].site; }
   size_t siteCount() const { return counts.size(); }
+  /// How many of its rows were counted.
+  int64_t rowCount(size_t site) const { return counts[site].rows; }
 
   /// The second moment of a site as the program shows it, [width, width], row-major; zeros where no row of it was counted.
   std::vector<float> secondMoment(size_t site) const;

@@ -27,7 +27,11 @@ SPARSITY, SPARSITY_OF_LAYERS = "20%", "40%"  # one of two layers is about 40 % o
 PARTS = ["channels", "heads", "channels,heads", "layers"]
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
 LAYERS_OF = ["gemma2.genai/model"]  # whose layers go, besides
-WITH_GROUPS = ["qwen2.genai"]  # files in which attention is one node
+# Files whose attention is the nodes that exporters write for it, Attention, or GroupQueryAttention.
+HEADS_OF = ["bert.dynamo23", "bert.optimum", "gpt2.optimum", "llama.dynamo18", "llama.dynamo23", "llama.optimum", "gemma3.transformers",
+            "mistral.transformers-ort", "phi3.optimum", "qwen2.genai", "qwen3_moe.optimum", "vit.optimum"]
+NODES = [("MultiHeadAttention", {"num_heads": 4}), ("Attention", {"q_num_heads": 4, "kv_num_heads": 4}),
+         ("Attention", {"q_num_heads": 8, "kv_num_heads": 4})]
 KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
 READ = re.compile(r'hone\.get_param @"?([^ "]+)"? ')
 CALIBRATION_TOKENS = 512
@@ -93,12 +97,12 @@ def masked_cases(smaller, path, parts, names):
         got = dict(zip(outputs, session.run(None, case["in"])))
         for direction, tensors in (("in", case["in"]), ("out", got)):
             for name, array in tensors.items():
-                layer = re.match(r"(?:past|present)\D*(\d+)", name)
-                if layer and parts == "heads":
+                layer = re.search(r"(?:past|present)\D*(\d+)", name)
+                if layer and parts == "heads" and array.ndim == 4:
                     weight, axis = weights[int(layer[1])]
                     array = array[:, head_kept(smaller.kept[weight], array, sizes[weight][axis])]
-                if name in names[direction] or parts != "layers":
-                    arrays[f"{label}/{direction}/{name}"] = np.ascontiguousarray(array)
+                if parts != "layers" or name in names[direction]:
+                    arrays[f"{label}/{direction}/{name}"] = array.copy()
     suite.clear_rows_not_held(arrays, suite.windowed_caches(path))
     return arrays
 
@@ -140,8 +144,49 @@ def check(path, parts, build):
         if "," not in parts:
             suite.run_tool([build / "bin" / "hone-run", "run", smaller.artefact, "--cases", folder / "masked.npz",
                             "--rtol", TOLERANCE, "--atol", TOLERANCE])
-        if parts in ("channels", "layers") or (parts == "heads" and path.parent.name in WITH_GROUPS):
+        if parts in ("channels", "layers"):
             check_exported(path, smaller.flags, arrays, build / "bin", folder)
+
+
+def write_attention(folder, node, **attributes):
+    """A file with a block of attention, by a node of this type on rows of all heads, and its answers."""
+    rng, width, shared = np.random.default_rng(3), 64, 64 * attributes.get("kv_num_heads", 1) // attributes.get("q_num_heads", 1)
+    shapes = {"q": (width, width), "k": (width, shared), "v": (width, shared), "o": (width, width), "bias": (3 * width,)}
+    weights = [onnx.numpy_helper.from_array((rng.standard_normal(shape) / 8).astype(np.float32), name) for name, shape in shapes.items()]
+    is_microsoft = node == "MultiHeadAttention"
+    nodes = [onnx.helper.make_node("MatMul", ["x", name], [f"rows of {name}"]) for name in "qkv"]
+    nodes += [onnx.helper.make_node(node, [f"rows of {name}" for name in "qkv"] + ["bias"] * is_microsoft, ["attended"],
+                                    domain="com.microsoft" * is_microsoft, **attributes),
+              onnx.helper.make_node("MatMul", ["attended", "o"], ["y"])]
+    infos = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["b", "s", width])] for name in "xy"]
+    graph = onnx.helper.make_graph(nodes, "attention", *infos, weights[:5 if is_microsoft else 4])
+    opsets = [onnx.helper.make_opsetid("", 23), onnx.helper.make_opsetid("com.microsoft", 1)]
+    path = folder / "attention.onnx"
+    onnx.save(onnx.helper.make_model(graph, ir_version=10, opset_imports=opsets), path)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    arrays = {}
+    for case, shape in enumerate([(1, 5, width), (2, 9, width)]):
+        x = rng.standard_normal(shape).astype(np.float32)
+        arrays |= {f"case{case}/in/x": x, f"case{case}/out/y": session.run(["y"], {"x": x})[0]}
+    np.savez(path.with_suffix(".npz"), **arrays)
+    return path
+
+
+def check_node(node, attributes, build):
+    with tempfile.TemporaryDirectory() as name:
+        check_heads(write_attention(pathlib.Path(name), node, **attributes), build)
+
+
+def check_heads(path, build):
+    """A file without some of its heads."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        smaller = Smaller(path, "heads", build / "bin", folder)
+        if not smaller.mask():
+            raise suite.Failure("nothing is gone")
+        arrays = masked_cases(smaller, path, "heads", {})
+        np.savez(folder / "masked.npz", **arrays)
+        check_exported(path, smaller.flags, arrays, build / "bin", folder)
 
 
 def cases():
@@ -151,6 +196,11 @@ def cases():
             # What is left of a layer whose products are masked are their biases.
             if parts != "layers" or not model.startswith("gpt2"):
                 yield f"{model} without {parts}", functools.partial(check, models[model], parts)
+    for model in HEADS_OF:
+        if f"{model}/model" in models:
+            yield f"{model} exported without heads", functools.partial(check_heads, models[f"{model}/model"])
+    for node, attributes in NODES:
+        yield f"{node} of {attributes} exported without heads", functools.partial(check_node, node, attributes)
     for model in LAYERS_OF:
         yield f"{model} without layers", functools.partial(check, models[model], "layers")
 

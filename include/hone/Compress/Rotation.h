@@ -21,6 +21,10 @@ public:
   /// `size` is 1 or more; signs are those of `seed`.
   Rotation(int64_t size, int64_t seed);
 
+  /// I ⊗ H with the Hadamard matrix H of `block` over its root, without signs: each `block` neighbours of `size` by themselves, which a product
+  /// with one small matrix does while a model runs. `block` is a power of two that divides `size`.
+  static Rotation ofBlocks(int64_t size, int64_t block);
+
   int64_t size() const { return static_cast<int64_t>(signs.size()); }
 
   /// row · Q.
@@ -37,7 +41,7 @@ public:
 
 private:
   std::vector<double> signs, hartley; // [n], [m, m]
-  int64_t power, rest;                // 2^k and m
+  int64_t power, rest;                // 2^k and m: of all of it, or of each of several blocks
 };
 
 } // namespace hone::compress

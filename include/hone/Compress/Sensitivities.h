@@ -16,10 +16,11 @@ class Sensitivities {
 public:
   static absl::StatusOr<Sensitivities> open(const std::string &path);
 
+  const std::string &file() const { return path; }
   bool has(std::string_view weight) const { return reader.find(weight) != nullptr; }
 
-  /// Those of a weight [rows, columns] that it has, row-major. Fails where they are of another type or shape, or one is a NaN or
-  /// below 0.
+  /// Those of a weight [rows, columns] that it has, row-major. Fails where they are of another type or shape, or one is not finite
+  /// or below 0.
   absl::StatusOr<std::vector<float>> read(std::string_view weight, int64_t rows, int64_t columns) const;
 
 private:

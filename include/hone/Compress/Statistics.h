@@ -24,8 +24,8 @@ public:
   /// The number of the input that the products with `weight` read; nothing where none was measured.
   std::optional<int64_t> findInput(std::string_view weight) const;
 
-  /// Whether rows of input number `input` were measured: those of an expert may never have come. True where the file does not say.
-  bool hasRows(int64_t input) const;
+  /// How many rows of input number `input` were measured: those of an expert may never have come. 1 where the file does not say.
+  int64_t countRows(int64_t input) const;
 
   /// The second moment [inputs, inputs] of input number `input`, row-major. Fails where the file has none, or one of another
   /// size, or no row was measured.

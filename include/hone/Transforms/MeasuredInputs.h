@@ -47,6 +47,9 @@ public:
   /// What an error of `weight` costs the model, as Statistics::readCost says; 1 where that was measured of no weight.
   llvm::FailureOr<double> getCost(ParamOp weight) const;
 
+  /// How many rows of the input of `weight`, which it has, were measured.
+  double countRows(const MeasuredWeight &weight) const;
+
   // Of weights that it has; valid until the next call for another one.
 
   /// Of the input as it is now, by getChannelScales and getInputRotation. Fails where the file does not hold what it says.
@@ -70,6 +73,7 @@ private:
   std::vector<float> scales;    // that it is divided by; empty where it is as measured
   std::vector<float> gain;      // and then, where it is rotated
   std::optional<int64_t> seed;  // of its rotation
+  int64_t block = 0;            // that it is of, or 0
   std::vector<float> moment;
   std::optional<compress::InverseFactor> factor;
   bool isFactorOrdered = false;

@@ -90,6 +90,11 @@ private:
   llvm::SetVector<mlir::Operation *> pending;
 };
 
+/// Whether `op` is a node of attention.
+bool isAttentionNode(mlir::Operation *op);
+/// Marks the units of a node of attention, its heads of keys and the queries that read them, in what it makes; their number.
+int64_t markHeads(mlir::Operation *op, UnitAnalysis &analysis);
+
 /// What is known of an onnx operation, or one of the tensor dialect, goes to its other operands and results.
 void visitOnnx(mlir::Operation *op, UnitAnalysis &analysis);
 void visitTensorDim(mlir::Operation *op, UnitAnalysis &analysis);
@@ -112,11 +117,12 @@ void cutUnits(const UnitAnalysis &analysis, llvm::ArrayRef<bool> isGone, mlir::M
 /// Gives functions the types of their arguments and of what they return.
 void updateFunctions(mlir::ModuleOp module);
 
-/// Element `index` of the shape that a Reshape is given, and whether it can be set.
-struct ShapeElement {
-  std::optional<int64_t> value; // nothing where it is computed
-};
-ShapeElement getShapeElement(mlir::Operation *reshape, int64_t index);
+/// Where the shape that `op`, a Reshape or Expand, is given says the size of dimension `axis` of the result; nothing where it does not.
+std::optional<int64_t> getShapeIndex(mlir::Operation *op, int64_t axis);
+/// Whether Concat makes `shape` of single numbers.
+bool isJoined(mlir::Value shape);
+/// Element `index` of `shape`; nothing where it is computed.
+std::optional<int64_t> getShapeElement(mlir::Value shape, int64_t index);
 
 } // namespace hone::units
 

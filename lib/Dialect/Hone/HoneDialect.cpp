@@ -91,12 +91,18 @@ static LogicalResult verifyInputRotation(Operation *op, Attribute attribute) {
   auto param = dyn_cast<ParamOp>(op);
   auto rotation = dyn_cast<DictionaryAttr>(attribute);
   auto gain = rotation ? rotation.getAs<DenseF32ArrayAttr>("gain") : DenseF32ArrayAttr();
+  auto block = rotation ? rotation.getAs<IntegerAttr>("block") : IntegerAttr();
   bool isRight = param && param.getTensorType().getRank() == 2 && gain && rotation.getAs<IntegerAttr>("seed") &&
-                 rotation.size() == 2 && (gain.empty() || gain.size() == param.getTensorType().getDimSize(1));
+                 rotation.size() == (block ? 3 : 2) &&
+                 (gain.empty() || gain.size() == param.getTensorType().getDimSize(1)) &&
+                 (!block || (block.getInt() > 0 && llvm::isPowerOf2_64(block.getInt()) &&
+                             param.getTensorType().getDimSize(1) % block.getInt() == 0));
   if (!isRight || !llvm::all_of(gain.asArrayRef(), [](float one) { return std::isfinite(one) && one != 0; }))
     return op->emitOpError()
            << "expected 'hone.input_rotation' to say how the inputs of a matrix were rotated, as {gain "
-              "= array<f32: …>, seed = …}, with numbers other than 0 for each of them or none";
+              "= array<f32: …>, seed = …}, with numbers other than 0 for each of them or none, and with block = … "
+              "where that "
+              "is a power of two that divides their number";
   return success();
 }
 

@@ -13,14 +13,18 @@ std::optional<InputRotation> getInputRotation(ParamOp param) {
   auto rotation = param->getAttrOfType<DictionaryAttr>(kInputRotationName);
   if (!rotation)
     return std::nullopt;
+  auto block = rotation.getAs<IntegerAttr>("block");
   return InputRotation{rotation.getAs<DenseF32ArrayAttr>("gain").asArrayRef(),
-                       rotation.getAs<IntegerAttr>("seed").getInt()};
+                       rotation.getAs<IntegerAttr>("seed").getInt(), block ? block.getInt() : 0};
 }
 
 void noteInputRotation(ParamOp param, InputRotation rotation) {
   Builder b(param.getContext());
-  param->setAttr(kInputRotationName, b.getDictionaryAttr({b.getNamedAttr("gain", b.getDenseF32ArrayAttr(rotation.gain)),
-                                                          b.getNamedAttr("seed", b.getI64IntegerAttr(rotation.seed))}));
+  SmallVector<NamedAttribute> members = {b.getNamedAttr("gain", b.getDenseF32ArrayAttr(rotation.gain)),
+                                         b.getNamedAttr("seed", b.getI64IntegerAttr(rotation.seed))};
+  if (rotation.block > 0)
+    members.push_back(b.getNamedAttr("block", b.getI64IntegerAttr(rotation.block)));
+  param->setAttr(kInputRotationName, b.getDictionaryAttr(members));
 }
 
 } // namespace hone

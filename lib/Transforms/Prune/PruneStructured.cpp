@@ -105,6 +105,8 @@ static SmallVector<int32_t, 0> enumerate(int64_t count) {
 
 /// Marks the units of attention or of a feed-forward block where it reads them; their number.
 static int64_t markUnits(Operation *op, UnitAnalysis &analysis) {
+  if (isAttentionNode(op))
+    return markHeads(op, analysis);
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     int64_t count = attention.getKey().getType().getDimSize(1);
     if (ShapedType::isDynamic(count))
@@ -125,8 +127,9 @@ void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Ki
     return llvm::any_of(kind.layers, [&](const Layer &layer) { return layer.analysis->touched.contains(op); });
   };
   getOperation()->walk([&](Operation *op) {
-    Kind &kind = isa<AttentionOp>(op) ? headKind : channelKind;
-    if (!isa<AttentionOp, GatedMlpOp, MlpOp>(op) || isKnown(kind, op))
+    bool isAttention = isa<AttentionOp>(op) || isAttentionNode(op);
+    Kind &kind = isAttention ? headKind : channelKind;
+    if ((!isAttention && !isa<GatedMlpOp, MlpOp>(op)) || isKnown(kind, op))
       return;
     auto analysis = std::make_unique<UnitAnalysis>(shared);
     int64_t units = markUnits(op, *analysis);

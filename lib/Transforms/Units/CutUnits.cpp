@@ -61,10 +61,10 @@ public:
   void cutOperations();
 
 private:
-  void cutReshape(Operation *op);
+  void cutShape(Operation *op);
   void cutSplit(Operation *op);
   void cutSlice(Operation *op);
-  void cutGroupQueryAttention(Operation *op);
+  void cutHeads(Operation *op);
   int64_t countKept(const UnitAxis &units) const { return static_cast<int64_t>(units.listKept(isGone).size()); }
 
   const UnitAnalysis &analysis;
@@ -94,24 +94,56 @@ void Cutter::cutConstant(OpOperand &use, const UnitAxis &units) {
   whole->erase();
 }
 
-void Cutter::cutReshape(Operation *op) {
+/// `shape` with another element `index`, whoever computes it.
+static Value replaceElement(OpBuilder &b, Operation *op, Value shape, int64_t index, int64_t size) {
+  auto createNode = [&](StringRef type, ValueRange operands, int64_t count, StringRef what) {
+    OperationState state(onnxir::nameBeside(op->getLoc(), what), onnxir::getOperationName("", type));
+    state.addOperands(operands);
+    if (type == "Concat")
+      state.addAttribute("axis", b.getI64IntegerAttr(0));
+    state.addTypes(RankedTensorType::get(count, b.getI64Type()));
+    return b.create(state)->getResult(0);
+  };
+  int64_t count = cast<RankedTensorType>(shape.getType()).getDimSize(0);
+  SmallVector<Value> pieces;
+  auto slice = [&](int64_t begin, int64_t end, StringRef what) {
+    if (begin == end)
+      return;
+    Value axis = createIntegers(b, op, (what + "/axis").str(), 0),
+          first = createIntegers(b, op, (what + "/begin").str(), begin),
+          last = createIntegers(b, op, (what + "/end").str(), end);
+    pieces.push_back(createNode("Slice", {shape, first, last, axis}, end - begin, what));
+  };
+  slice(0, index, "/before");
+  pieces.push_back(createIntegers(b, op, "/kept", size));
+  slice(index + 1, count, "/behind");
+  return createNode("Concat", pieces, count, "/shape");
+}
+
+/// The shape of a Reshape or Expand, which is given as a constant, is joined from pieces, or is computed otherwise.
+void Cutter::cutShape(Operation *op) {
   const UnitAxis *units = analysis.find(op->getResult(0));
-  int64_t value = units ? *getShapeElement(op, units->axis).value : -1;
-  if (value <= 0) // what is left over, or as the input has it
+  std::optional<int64_t> index = units ? getShapeIndex(op, units->axis) : std::nullopt;
+  if (!index)
+    return;
+  Value shape = op->getOperand(1);
+  std::optional<int64_t> value = getShapeElement(shape, *index);
+  if (value && *value <= (onnxir::getOpType(op) == "Expand" ? 1 : 0)) // what is left over, or as the input has it
     return;
   OpBuilder b(op);
   int64_t size = countKept(*units);
-  Value shape = op->getOperand(1);
   if (auto integers = getIntegers(shape)) {
-    (*integers)[units->axis] = size;
+    (*integers)[*index] = size;
     replaceOperand(op, 1, createIntegers(b, op, "/shape", *integers));
-    return;
+  } else if (isJoined(shape)) {
+    Value kept = createIntegers(b, op, "/kept", size);
+    Operation *concat = b.clone(*shape.getDefiningOp());
+    concat->setLoc(onnxir::nameBeside(op->getLoc(), "/shape"));
+    concat->setOperand(*index, kept);
+    replaceOperand(op, 1, concat->getResult(0));
+  } else {
+    replaceOperand(op, 1, replaceElement(b, op, shape, *index, size));
   }
-  Value kept = createIntegers(b, op, "/kept", size);
-  Operation *concat = b.clone(*shape.getDefiningOp());
-  concat->setLoc(onnxir::nameBeside(op->getLoc(), "/shape"));
-  concat->setOperand(units->axis, kept);
-  replaceOperand(op, 1, concat->getResult(0));
 }
 
 /// The types of the parts are their sizes already.
@@ -148,29 +180,33 @@ void Cutter::cutSlice(Operation *op) {
   replaceOperand(op, 2, createIntegers(b, op, "/end", begin + part.getDimSize(units->axis)));
 }
 
-void Cutter::cutGroupQueryAttention(Operation *op) {
-  auto shared = op->getAttrOfType<IntegerAttr>("kv_num_heads"), heads = op->getAttrOfType<IntegerAttr>("num_heads");
-  auto width = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(2);
-  int64_t before = static_cast<int64_t>(analysis.find(op->getResult(0))->unitOf.size());
-  OpBuilder b(op);
-  op->setAttr("kv_num_heads", b.getI64IntegerAttr(shared.getInt() * width / before));
-  op->setAttr("num_heads", b.getI64IntegerAttr(heads.getInt() * width / before));
+/// Attributes that say numbers of heads, by the share that is left of what the node makes.
+void Cutter::cutHeads(Operation *op) {
+  const UnitAxis *units = analysis.find(op->getResult(0));
+  if (!units)
+    return;
+  int64_t after = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(units->axis),
+          before = static_cast<int64_t>(units->unitOf.size());
+  for (StringRef name : {"num_heads", "kv_num_heads", "q_num_heads"})
+    if (auto heads = op->getAttrOfType<IntegerAttr>(name))
+      op->setAttr(name, OpBuilder(op).getI64IntegerAttr(heads.getInt() * after / before));
 }
 
 void Cutter::cutOperations() {
   // Listed first: what computed a shape is erased with it.
   SmallVector<std::pair<Operation *, void (Cutter::*)(Operation *)>> cuts;
-  for (Operation *op : analysis.touched) {
-    StringRef name = onnxir::isOnnxOp(op) ? onnxir::getOpType(op) : StringRef();
-    if (name == "Reshape")
-      cuts.emplace_back(op, &Cutter::cutReshape);
-    else if (name == "Split")
-      cuts.emplace_back(op, &Cutter::cutSplit);
-    else if (name == "Slice")
-      cuts.emplace_back(op, &Cutter::cutSlice);
-    else if (name == "GroupQueryAttention")
-      cuts.emplace_back(op, &Cutter::cutGroupQueryAttention);
-  }
+  using Cut = void (Cutter::*)(Operation *);
+  static const llvm::StringMap<Cut> known = {{"Reshape", &Cutter::cutShape},
+                                             {"Expand", &Cutter::cutShape},
+                                             {"Split", &Cutter::cutSplit},
+                                             {"Slice", &Cutter::cutSlice},
+                                             {"Attention", &Cutter::cutHeads},
+                                             {"MultiHeadAttention", &Cutter::cutHeads},
+                                             {"GroupQueryAttention", &Cutter::cutHeads},
+                                             {"RotaryEmbedding", &Cutter::cutHeads}};
+  for (Operation *op : analysis.touched)
+    if (Cut cut = onnxir::isOnnxOp(op) ? known.lookup(onnxir::getOpType(op)) : nullptr)
+      cuts.emplace_back(op, cut);
   for (auto [op, cut] : cuts)
     (this->*cut)(op);
 }

@@ -3,11 +3,10 @@
 //
 // How onnx operations move units. An operator without a rule is an obstacle.
 
-#include "hone/Transforms/UnitAnalysis.h"
+#include "Rules.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <numeric>
@@ -15,53 +14,6 @@
 using namespace mlir;
 
 namespace hone::units {
-
-using Units = SmallVector<int32_t, 0>;
-
-static int64_t getInteger(Operation *op, StringRef name, int64_t otherwise) {
-  auto attr = op->getAttrOfType<IntegerAttr>(name);
-  return attr ? attr.getInt() : otherwise;
-}
-
-static RankedTensorType getType(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
-
-static int64_t countFromFront(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-
-static bool isNode(Operation *op, StringRef type) {
-  return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == type;
-}
-
-/// The one element of a Shape that a Gather or Slice takes, of a size that is known.
-static std::optional<int64_t> getTakenSize(Operation *op) {
-  Operation *shape = op->getOperand(0).getDefiningOp();
-  if (!isNode(shape, "Shape") || shape->hasAttr("start") || shape->hasAttr("end"))
-    return std::nullopt;
-  auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  auto taken = getIntegers(op->getOperand(1));
-  RankedTensorType of = getType(shape->getOperand(0));
-  if (!result || !result.hasStaticShape() || result.getNumElements() != 1 || !taken || taken->size() != 1 || !of)
-    return std::nullopt;
-  int64_t axis = countFromFront(taken->front(), of.getRank());
-  return axis >= 0 && axis < of.getRank() && !of.isDynamicDim(axis) ? std::optional(of.getDimSize(axis)) : std::nullopt;
-}
-
-std::optional<SmallVector<int64_t>> getIntegers(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isNode(op, "Squeeze") || isNode(op, "Unsqueeze"))
-    return getIntegers(op->getOperand(0));
-  if (isNode(op, "Gather") || (isNode(op, "Slice") && op->getNumOperands() <= 4))
-    if (std::optional<int64_t> size = getTakenSize(op))
-      return SmallVector<int64_t>{*size};
-  if (!isNode(op, "Constant"))
-    return std::nullopt;
-  auto elements = dyn_cast_or_null<DenseIntElementsAttr>(op->getAttr("value"));
-  if (!elements)
-    return std::nullopt;
-  SmallVector<int64_t> integers;
-  for (const APInt &element : elements.getValues<APInt>())
-    integers.push_back(element.getSExtValue());
-  return integers;
-}
 
 void visitElementwise(Operation *op, UnitAnalysis &analysis) {
   auto spread = [&](const UnitAxis &units, int64_t rank) {
@@ -85,54 +37,6 @@ void visitElementwise(Operation *op, UnitAnalysis &analysis) {
   for (Value result : op->getResults())
     if (const UnitAxis *units = analysis.find(result))
       spread(UnitAxis(*units), getType(result).getRank());
-}
-
-//===- Shapes -----------------------------------------------------------------------------------------------------===//
-
-void visitTensorDim(Operation *op, UnitAnalysis &analysis) {
-  auto dim = cast<tensor::DimOp>(op);
-  const UnitAxis *units = analysis.find(dim.getSource());
-  if (units && dim.getConstantIndex() != units->axis)
-    return;
-  analysis.refuse("the number of its units is computed with");
-}
-
-/// Whether the elements of a Shape that `user` takes of it are others than `index`.
-static bool avoidsElement(Operation *user, Value shape, int64_t index, int64_t rank) {
-  if (!onnxir::isOnnxOp(user) || user->getOperand(0) != shape)
-    return false;
-  if (onnxir::getOpType(user) == "Gather") {
-    auto taken = getIntegers(user->getOperand(1));
-    return taken && llvm::none_of(*taken, [&](int64_t element) { return countFromFront(element, rank) == index; });
-  }
-  if (onnxir::getOpType(user) != "Slice" || user->getNumOperands() > 4)
-    return false;
-  auto first = getIntegers(user->getOperand(1)), end = getIntegers(user->getOperand(2));
-  return first && end && first->size() == 1 &&
-         (index < countFromFront(first->front(), rank) || index >= countFromFront(end->front(), rank));
-}
-
-/// Whether all that reads `number`, a size of units, is a Reshape of units, which is cut and says the number that is left.
-static bool isShapeOfUnits(Value number, const UnitAnalysis &analysis) {
-  return llvm::all_of(number.getUses(), [&](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (isNode(user, "Squeeze") || isNode(user, "Unsqueeze") || isNode(user, "Concat"))
-      return isShapeOfUnits(user->getResult(0), analysis);
-    return isNode(user, "Reshape") && use.getOperandNumber() == 1 && analysis.find(user->getResult(0));
-  });
-}
-
-static void visitShape(Operation *op, UnitAnalysis &analysis) {
-  const UnitAxis *units = analysis.find(op->getOperand(0));
-  int64_t size = getType(op->getResult(0)).getDimSize(0),
-          first = countFromFront(getInteger(op, "start", 0), getType(op->getOperand(0)).getRank());
-  auto avoids = [&](Operation *user) {
-    bool isNumber = onnxir::isOnnxOp(user) && user->getNumResults() == 1 && getIntegers(user->getResult(0));
-    return avoidsElement(user, op->getResult(0), units->axis - first, size) ||
-           (isNumber && isShapeOfUnits(user->getResult(0), analysis));
-  };
-  if (units && !llvm::all_of(op->getResult(0).getUsers(), avoids))
-    analysis.refuseLater("the number of its units is computed with");
 }
 
 /// The units along one dimension of `to`, where `from` has them along `units.axis` and both have the same elements in the same
@@ -174,19 +78,6 @@ static std::optional<UnitAxis> reshapeUnits(const UnitAxis &units, ArrayRef<int6
   return std::nullopt;
 }
 
-ShapeElement getShapeElement(Operation *reshape, int64_t index) {
-  Value shape = reshape->getOperand(1);
-  if (auto integers = getIntegers(shape))
-    return {(*integers)[index]};
-  Operation *concat = shape.getDefiningOp();
-  bool hasPieces = concat && onnxir::isOnnxOp(concat) && onnxir::getOpType(concat) == "Concat" &&
-                   llvm::all_of(concat->getOperands(), [](Value piece) {
-                     return getType(piece) && getType(piece).hasStaticShape() && getType(piece).getNumElements() == 1;
-                   });
-  auto piece = hasPieces ? getIntegers(concat->getOperand(index)) : std::nullopt;
-  return {piece ? std::optional(piece->front()) : std::nullopt};
-}
-
 static void visitReshape(Operation *op, UnitAnalysis &analysis) {
   Value input = op->getOperand(0), result = op->getResult(0);
   for (auto [from, to] : {std::pair(input, result), std::pair(result, input)}) {
@@ -201,9 +92,25 @@ static void visitReshape(Operation *op, UnitAnalysis &analysis) {
   const UnitAxis *before = analysis.find(input), *after = analysis.find(result);
   if (!before || !after)
     return;
-  ShapeElement element = getShapeElement(op, after->axis);
-  if (!element.value || (*element.value == 0 && before->axis != after->axis))
-    analysis.refuse("the shape of a Reshape is computed");
+  std::optional<int64_t> index = getShapeIndex(op, after->axis);
+  if (!index || (getShapeElement(op->getOperand(1), *index) == 0 && before->axis != after->axis))
+    analysis.refuse("the shape of a Reshape is not known");
+}
+
+/// Shapes may be computed: what they say of units is set when these go.
+static void visitExpand(Operation *op, UnitAnalysis &analysis) {
+  OpOperand &input = op->getOpOperand(0);
+  RankedTensorType from = getType(input.get()), to = getType(op->getResult(0));
+  if (!from || !to)
+    return analysis.refuse("Expand has its units in a form that is not known");
+  int64_t more = to.getRank() - from.getRank();
+  if (const UnitAxis *units = analysis.find(input))
+    analysis.mark(op->getResult(0), units->axis + more, Units(units->unitOf));
+  const UnitAxis *units = analysis.find(op->getResult(0));
+  if (units && units->axis >= more && from.getDimSize(units->axis - more) != 1)
+    analysis.mark(input, units->axis - more, Units(units->unitOf));
+  if (units && !getType(op->getOperand(1)).hasStaticShape())
+    analysis.refuse("the shape of an Expand is not known");
 }
 
 //===- Movement ---------------------------------------------------------------------------------------------------===//
@@ -218,6 +125,69 @@ static void visitTranspose(Operation *op, UnitAnalysis &analysis) {
     analysis.mark(result, llvm::find(permutation, units->axis) - permutation.begin(), Units(units->unitOf));
   if (const UnitAxis *units = analysis.find(result))
     analysis.mark(op->getOpOperand(0), permutation[units->axis], Units(units->unitOf));
+}
+
+/// The dimensions that a Squeeze or Unsqueeze names, of the tensor that has them.
+static std::optional<SmallVector<int64_t>> getNamedAxes(Operation *op, RankedTensorType whole) {
+  std::optional<SmallVector<int64_t>> axes;
+  if (auto attr = op->getAttrOfType<DenseI64ArrayAttr>("axes")) // before opset 13
+    axes.emplace(attr.asArrayRef().begin(), attr.asArrayRef().end());
+  else if (op->getNumOperands() > 1 && !onnxir::isAbsent(op->getOperand(1)))
+    axes = getIntegers(op->getOperand(1));
+  for (int64_t i = 0; axes && i < static_cast<int64_t>(axes->size()); ++i)
+    (*axes)[i] = countFromFront((*axes)[i], whole.getRank());
+  return axes;
+}
+
+/// Dimensions of one element come or go in front of that of the units.
+static void visitSqueeze(Operation *op, UnitAnalysis &analysis) {
+  Value whole = op->getOperand(0), rest = op->getResult(0);
+  if (onnxir::getOpType(op) == "Unsqueeze")
+    std::swap(whole, rest);
+  auto axes = getType(whole) && getType(rest) ? getNamedAxes(op, getType(whole)) : std::nullopt;
+  if (!axes)
+    return analysis.refuse(onnxir::getOpType(op) + " has its units in a form that is not known");
+  SmallVector<int64_t> places; // of the dimensions of the rest
+  for (int64_t axis = 0; axis < getType(whole).getRank(); ++axis)
+    if (!llvm::is_contained(*axes, axis))
+      places.push_back(axis);
+  if (const UnitAxis *units = analysis.find(rest))
+    analysis.mark(whole, places[units->axis], Units(units->unitOf));
+  const UnitAxis *units = analysis.find(whole);
+  if (!units)
+    return;
+  if (llvm::is_contained(*axes, units->axis))
+    return analysis.refuse(onnxir::getOpType(op) + " takes the dimension of its units away");
+  analysis.mark(rest, llvm::find(places, units->axis) - places.begin(), Units(units->unitOf));
+}
+
+/// What reads rows from dimension `axis` on, and leaves those before it apart.
+static void visitRows(Operation *op, int64_t axis, UnitAnalysis &analysis) {
+  Value rows = op->getOperand(0), result = op->getResult(0);
+  for (auto [from, to] : {std::pair(rows, result), std::pair(result, rows)})
+    if (const UnitAxis *units = analysis.find(from)) {
+      if (units->axis >= countFromFront(axis, getType(from).getRank()))
+        return analysis.refuse(onnxir::getOpType(op) + " has its units in one row");
+      analysis.mark(to, units->axis, Units(units->unitOf));
+    }
+  for (OpOperand &use : op->getOpOperands().drop_front())
+    if (analysis.find(use))
+      return analysis.refuse(onnxir::getOpType(op) + " has its units in one row");
+}
+
+static void visitNormalization(Operation *op, UnitAnalysis &analysis) {
+  visitRows(op, getInteger(op, "axis", -1), analysis);
+}
+
+/// Over the last dimension alone, which stays with one element.
+static void visitReduce(Operation *op, UnitAnalysis &analysis) {
+  std::optional<SmallVector<int64_t>> axes;
+  if (getType(op->getOperand(0)))
+    axes = getNamedAxes(op, getType(op->getOperand(0)));
+  if (!axes || axes->size() != 1 || axes->front() != getType(op->getOperand(0)).getRank() - 1 ||
+      getInteger(op, "keepdims", 1) == 0)
+    return analysis.refuse(onnxir::getOpType(op) + " reads or makes what its units are in");
+  visitRows(op, -1, analysis);
 }
 
 static void visitConcat(Operation *op, UnitAnalysis &analysis) {
@@ -314,15 +284,17 @@ static void linkFactors(ArrayRef<Factor> factors, UnitAnalysis &analysis) {
   }
 }
 
-/// Dimensions in front of the last two are those of a batch.
+/// Dimensions in front of the last two are those of a batch. FusedMatMul has the last two of either factor in the other order if it
+/// says so.
 static void visitMatMul(Operation *op, UnitAnalysis &analysis) {
   OpOperand &a = op->getOpOperand(0), &b = op->getOpOperand(1);
   RankedTensorType aType = getType(a.get()), bType = getType(b.get()), type = getType(op->getResult(0));
-  if (!aType || !bType || !type || aType.getRank() < 2 || bType.getRank() < 2)
-    return analysis.refuse("MatMul has its units in a vector");
-  int64_t rank = type.getRank();
-  linkFactors({{&a, a.get(), aType.getRank() - 2, {}, aType.getRank() - 1},
-               {&b, b.get(), {}, bType.getRank() - 1, bType.getRank() - 2},
+  bool hasOtherBatch = getInteger(op, "transBatchA", 0) != 0 || getInteger(op, "transBatchB", 0) != 0;
+  if (!aType || !bType || !type || aType.getRank() < 2 || bType.getRank() < 2 || hasOtherBatch)
+    return analysis.refuse(onnxir::getOpType(op) + " has its units in a form that is not known");
+  int64_t rank = type.getRank(), swapsA = getInteger(op, "transA", 0), swapsB = getInteger(op, "transB", 0);
+  linkFactors({{&a, a.get(), aType.getRank() - 2 + swapsA, {}, aType.getRank() - 1 - swapsA},
+               {&b, b.get(), {}, bType.getRank() - 1 - swapsB, bType.getRank() - 2 + swapsB},
                {nullptr, op->getResult(0), rank - 2, rank - 1, {}}},
               analysis);
   for (Value value : {a.get(), b.get(), Value(op->getResult(0))})
@@ -350,67 +322,37 @@ static void visitGemm(Operation *op, UnitAnalysis &analysis) {
   linkFactors(factors, analysis);
 }
 
-//===- com.microsoft.GroupQueryAttention --------------------------------------------------------------------------===//
-
-/// Operands 0 to 4 are queries (or all three), keys, values, past keys and past values; results what is attended, present keys and
-/// present values.
-static void visitGroupQueryAttention(Operation *op, UnitAnalysis &analysis) {
-  int64_t heads = getInteger(op, "num_heads", 0), shared = getInteger(op, "kv_num_heads", 0);
-  bool isPacked = onnxir::isAbsent(op->getOperand(1));
-  int64_t parts = isPacked ? heads + 2 * shared : heads, width = getType(op->getOperand(0)).getShape().back();
-  if (shared < 1 || heads % shared != 0 || ShapedType::isDynamic(width) || width % parts != 0)
-    return analysis.refuse("GroupQueryAttention has heads that are not known");
-  int64_t size = width / parts, perHead = heads / shared;
-  Units unitOf;
-  auto read = [&](const UnitAxis *units, int64_t axis, int64_t stride, int64_t begin = 0) {
-    if (units && units->axis == axis && unitOf.empty())
-      unitOf = sampleWhole(ArrayRef(units->unitOf).slice(begin, shared * stride), stride);
-  };
-  auto getUnits = [&](unsigned i) { return i < op->getNumOperands() ? analysis.find(op->getOpOperand(i)) : nullptr; };
-  read(getUnits(0), 2, perHead * size);
-  for (int64_t part : {heads, heads + shared})
-    if (isPacked)
-      read(getUnits(0), 2, size, part * size);
-  for (unsigned i : {1, 2})
-    read(getUnits(i), 2, size);
-  for (unsigned i : {3, 4})
-    read(getUnits(i), 1, 1);
-  read(analysis.find(op->getResult(0)), 2, perHead * size);
-  for (Value present : op->getResults().drop_front())
-    read(analysis.find(present), 1, 1);
-  for (unsigned i = 5; i < op->getNumOperands(); ++i)
-    if (getUnits(i) || (i >= 10 && !onnxir::isAbsent(op->getOperand(i))))
-      return analysis.refuse("GroupQueryAttention has its units in an operand that is not cut");
-  if (unitOf.empty())
-    return analysis.refuseLater("GroupQueryAttention mixes its units");
-  Units ofQueries = repeat(unitOf, perHead * size), ofKeys = repeat(unitOf, size), packed = ofQueries;
-  packed.append(ofKeys);
-  packed.append(ofKeys);
-  analysis.mark(op->getOpOperand(0), 2, isPacked ? packed : ofQueries);
-  for (unsigned i : {1, 2})
-    if (!isPacked)
-      analysis.mark(op->getOpOperand(i), 2, ofKeys);
-  for (unsigned i : {3, 4})
-    if (!onnxir::isAbsent(op->getOperand(i)))
-      analysis.mark(op->getOpOperand(i), 1, unitOf);
-  analysis.mark(op->getResult(0), 2, ofQueries);
-  for (Value present : op->getResults().drop_front())
-    analysis.mark(present, 1, unitOf);
-}
-
 void visitOnnx(Operation *op, UnitAnalysis &analysis) {
-  static const llvm::StringSet<> elementwise = {"Add",   "Sub",   "Mul",      "Div",      "Pow",      "Min",
-                                                "Max",   "Where", "Cast",     "Neg",      "Abs",      "Exp",
-                                                "Sqrt",  "Erf",   "Tanh",     "Sigmoid",  "Relu",     "Gelu",
-                                                "Swish", "Clip",  "Identity", "BiasGelu", "FastGelu", "QuickGelu"};
+  static const llvm::StringSet<> elementwise = {
+      "Add",  "Sub",   "Mul",  "Div",      "Pow",   "Min",        "Max",      "Where",    "Cast",     "Neg",
+      "Abs",  "Exp",   "Not",  "And",      "Sqrt",  "Erf",        "Tanh",     "Relu",     "IsNaN",    "Sigmoid",
+      "Gelu", "Swish", "Clip", "Identity", "Equal", "Reciprocal", "BiasGelu", "FastGelu", "QuickGelu"};
   StringRef name = onnxir::getOpType(op);
   if (elementwise.contains(name))
     return visitElementwise(op, analysis);
   using Rule = void (*)(Operation *, UnitAnalysis &);
-  static const llvm::StringMap<Rule> rules = {
-      {"Reshape", visitReshape}, {"Transpose", visitTranspose}, {"Concat", visitConcat},
-      {"Split", visitSplit},     {"Slice", visitSlice},         {"Shape", visitShape},
-      {"MatMul", visitMatMul},   {"Gemm", visitGemm},           {"GroupQueryAttention", visitGroupQueryAttention}};
+  static const llvm::StringMap<Rule> rules = {{"Reshape", visitReshape},
+                                              {"Expand", visitExpand},
+                                              {"Transpose", visitTranspose},
+                                              {"Squeeze", visitSqueeze},
+                                              {"Unsqueeze", visitSqueeze},
+                                              {"Concat", visitConcat},
+                                              {"Split", visitSplit},
+                                              {"Slice", visitSlice},
+                                              {"Shape", visitShape},
+                                              {"MatMul", visitMatMul},
+                                              {"FusedMatMul", visitMatMul},
+                                              {"Gemm", visitGemm},
+                                              {"Softmax", visitNormalization},
+                                              {"RMSNormalization", visitNormalization},
+                                              {"SimplifiedLayerNormalization", visitNormalization},
+                                              {"LayerNormalization", visitNormalization},
+                                              {"ReduceMean", visitReduce},
+                                              {"ReduceSum", visitReduce},
+                                              {"Attention", visitAttention},
+                                              {"MultiHeadAttention", visitMultiHeadAttention},
+                                              {"GroupQueryAttention", visitGroupQueryAttention},
+                                              {"RotaryEmbedding", visitRotaryEmbedding}};
   if (Rule rule = rules.lookup(name))
     return rule(op, analysis);
   if (name != "Constant")

@@ -45,10 +45,17 @@ struct Budget {
   int64_t elements = 0, otherBytes = 0;
 };
 
-/// The outputs of the layers of a weight.
+/// The outputs of the layers of a weight, or of one of its experts.
 struct Outputs {
   std::vector<float> importance; // of errors of each column
   double energy = 0;             // their mean square
+};
+
+/// What forms change of the outputs, the mean square over all rows, and that of the outputs.
+struct Losses {
+  std::vector<double> ofForms;
+  double energy = 0;
+  int64_t mostRows = compress::kMostRowsLookedAt; // that stand for all of a part
 };
 
 struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
@@ -59,8 +66,11 @@ struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
 
 private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
-  FailureOr<Outputs> measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
+  FailureOr<Outputs> measureOutputs(const MeasuredWeight &measured, const compress::Weight &weight, bool hasFeedback,
                                     MeasuredInputs &inputs) const;
+  LogicalResult addLosses(const MeasuredWeight &measured, const compress::Weight &weight,
+                          ArrayRef<EncodingInterface> forms, bool hasFeedback, MeasuredInputs &inputs,
+                          Losses &losses) const;
   std::vector<EncodingInterface> getForms(RankedTensorType type, int64_t experts) const;
   FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, int64_t experts, MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
@@ -115,23 +125,23 @@ std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int
 
 /// What an error of each column costs of the outputs, and the mean square of those. Of an input that was not measured all
 /// columns are alike.
-FailureOr<Outputs> ChooseWidths::measureOutputs(ParamOp param, const compress::Weight &weight, bool hasFeedback,
-                                                MeasuredInputs &inputs) const {
+FailureOr<Outputs> ChooseWidths::measureOutputs(const MeasuredWeight &measured, const compress::Weight &weight,
+                                                bool hasFeedback, MeasuredInputs &inputs) const {
   Outputs outputs{std::vector<float>(weight.columns, 1)};
-  if (!inputs.has(param)) {
+  if (!inputs.has(measured)) {
     for (float element : weight.elements)
       outputs.energy += static_cast<double>(element) * static_cast<double>(element);
     return outputs;
   }
   if (hasFeedback) {
-    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(param, /*isOrdered=*/true);
+    FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/true);
     if (failed(factor))
       return failure();
     for (int64_t i = 0; i < weight.columns; ++i)
       outputs.importance[(*factor)->column(i)] =
           static_cast<float>(1 / ((*factor)->diagonal(i) * (*factor)->diagonal(i)));
   }
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
+  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
   if (failed(moment))
     return failure();
   for (int64_t i = 0; i < weight.columns && !hasFeedback; ++i)
@@ -145,27 +155,60 @@ static double getSlotsOfPanel(DenseSparseAttr sparse, RankedTensorType type) {
          static_cast<double>(compress::countSparsePanels(type.getDimSize(0)));
 }
 
+/// Adds what the forms change of the outputs of `weight`, by the rows that it multiplied.
+LogicalResult ChooseWidths::addLosses(const MeasuredWeight &measured, const compress::Weight &weight,
+                                      ArrayRef<EncodingInterface> forms, bool hasFeedback, MeasuredInputs &inputs,
+                                      Losses &losses) const {
+  FailureOr<Outputs> outputs = measureOutputs(measured, weight, hasFeedback, inputs);
+  if (failed(outputs))
+    return failure();
+  ParamOp param = measured.param;
+  double rows = inputs.has(measured) ? inputs.countRows(measured) : 1;
+  losses.energy += rows * outputs->energy;
+  for (auto [form, sum] : llvm::zip_equal(forms, losses.ofForms)) {
+    auto sparse = dyn_cast<DenseSparseAttr>(form);
+    AffineAttr affine = sparse ? sparse.getAffine() : cast<AffineAttr>(form);
+    auto loss = compress::roundingLoss(weight, affine.getFormat(), outputs->importance,
+                                       sparse ? getSlotsOfPanel(sparse, param.getTensorType()) : 0.0, losses.mostRows);
+    if (!loss.ok())
+      return param.emitError() << std::string(loss.status().message());
+    sum += rows * *loss;
+  }
+  return success();
+}
+
+/// The experts that rows chose, if there are any, each by what was measured of it and by how many rows those were.
+static SmallVector<MeasuredWeight> listParts(ParamOp param, const MeasuredInputs &inputs) {
+  SmallVector<MeasuredWeight> parts;
+  for (int64_t expert = 0, count = inputs.countExperts(param); expert < count; ++expert)
+    if (inputs.has({param, expert}))
+      parts.emplace_back(param, expert);
+  return parts.empty() ? SmallVector<MeasuredWeight>{param} : parts;
+}
+
 FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, int64_t experts,
                                               MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
     return failure();
-  compress::Weight weight = asWeight(param, *elements);
-  FailureOr<Outputs> outputs = measureOutputs(param, weight, hasFeedback, inputs);
   FailureOr<double> cost = inputs.getCost(param);
-  if (failed(outputs) || failed(cost))
+  if (failed(cost))
     return failure();
   RankedTensorType type = param.getTensorType();
   Choices choices{getForms(type, experts), {}};
-  for (EncodingInterface form : choices.forms) {
-    auto sparse = dyn_cast<DenseSparseAttr>(form);
-    AffineAttr affine = sparse ? sparse.getAffine() : cast<AffineAttr>(form);
-    auto loss = compress::roundingLoss(weight, affine.getFormat(), outputs->importance,
-                                       sparse ? getSlotsOfPanel(sparse, type) : 0.0);
-    if (!loss.ok())
-      return param.emitError() << std::string(loss.status().message());
+  SmallVector<MeasuredWeight> parts = listParts(param, inputs);
+  auto rowsOfPart =
+      std::max<int64_t>(compress::kMostRowsLookedAt / static_cast<int64_t>(parts.size()), compress::kSparseRows);
+  Losses losses{std::vector<double>(choices.forms.size()), 0, rowsOfPart};
+  for (const MeasuredWeight &part : parts) {
+    size_t size = part.expert ? elements->size() / inputs.countExperts(param) : elements->size();
+    compress::Weight weight = asWeight(param, {elements->data() + part.expert.value_or(0) * size, size});
+    if (failed(addLosses(part, weight, choices.forms, hasFeedback, inputs, losses)))
+      return failure();
+  }
+  for (auto [form, loss] : llvm::zip_equal(choices.forms, losses.ofForms)) {
     auto stored = RankedTensorType::get(type.getShape(), type.getElementType(), form);
-    double error = outputs->energy > 0 ? *loss / outputs->energy : 0;
+    double error = losses.energy > 0 ? loss / losses.energy : 0;
     choices.candidates.push_back({getStorageBytes(stored).value_or(0), *cost * error});
   }
   return choices;

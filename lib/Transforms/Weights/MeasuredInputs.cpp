@@ -39,7 +39,7 @@ FailureOr<MeasuredInputs> MeasuredInputs::open(StringRef path, ModuleOp module) 
 
 bool MeasuredInputs::has(const MeasuredWeight &weight) const {
   std::optional<int64_t> found = file ? file->findInput(weight.getName()) : std::nullopt;
-  return found && (!weight.expert || file->hasRows(*found));
+  return found && (!weight.expert || file->countRows(*found) > 0);
 }
 
 int64_t MeasuredInputs::countExperts(ParamOp weight) const {
@@ -47,6 +47,10 @@ int64_t MeasuredInputs::countExperts(ParamOp weight) const {
   while (file && file->findInput(getExpertName(weight.getSymName(), count)))
     ++count;
   return count;
+}
+
+double MeasuredInputs::countRows(const MeasuredWeight &weight) const {
+  return static_cast<double>(file->countRows(*file->findInput(weight.getName())));
 }
 
 FailureOr<double> MeasuredInputs::getCost(ParamOp weight) const {
@@ -63,7 +67,7 @@ bool MeasuredInputs::isKept(const MeasuredWeight &weight) const {
   std::optional<InputRotation> rotation = getInputRotation(weight.param);
   return input == *file->findInput(weight.getName()) && getChannelScales(weight.param) == ArrayRef<float>(scales) &&
          seed.has_value() == rotation.has_value() &&
-         (!rotation || *rotation == InputRotation{ArrayRef<float>(gain), *seed});
+         (!rotation || *rotation == InputRotation{ArrayRef<float>(gain), *seed, block});
 }
 
 static void divide(std::vector<float> &moment, ArrayRef<float> scales) {
@@ -84,8 +88,9 @@ void MeasuredInputs::changeMoment(ParamOp weight) {
   if (std::optional<InputRotation> rotation = getInputRotation(weight)) {
     gain = rotation->gain.vec();
     seed = rotation->seed;
+    block = rotation->block;
     divide(moment, gain);
-    compress::Rotation(size, *seed).rotateMoment(moment);
+    (block > 0 ? compress::Rotation::ofBlocks(size, block) : compress::Rotation(size, *seed)).rotateMoment(moment);
   }
 }
 

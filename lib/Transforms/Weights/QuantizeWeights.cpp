@@ -38,6 +38,7 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
   LogicalResult readShare(MLIRContext *context);
+  LogicalResult checkScores();
   bool hasCodebooks() const { return StringRef(method).starts_with("squeezellm"); }
   bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
@@ -421,7 +422,29 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   return what;
 }
 
+/// A file of sensitivities that names no weight of the model is that of another model, or has other names.
+LogicalResult QuantizeWeights::checkScores() {
+  if (!scores)
+    return success();
+  ParamOp first;
+  for (auto &[op, reads] : findReads(getOperation())) {
+    auto param = cast<ParamOp>(op);
+    if (!getObstacleToEncoding(param, reads).empty())
+      continue;
+    if (scores->has(MeasuredWeight(param).getName()) || scores->has(MeasuredWeight(param, 0).getName()))
+      return success();
+    first = first ? first : param;
+  }
+  if (!first)
+    return success();
+  return emitError(getOperation().getLoc())
+         << scores->file() << ": expected tensors with the names of weights of the model, such as '"
+         << first.getSymName() << "', but there is none";
+}
+
 void QuantizeWeights::runOnOperation() {
+  if (failed(checkScores()))
+    return signalPassFailure();
   FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
   if (failed(inputs) || (!statistics.empty() && failed(keepFingerprint(getOperation()))))
     return signalPassFailure();

@@ -53,8 +53,13 @@ module attributes {hone.model = 1} {}
 
 // -----
 
-// expected-error @below {{expected 'hone.input_rotation' to say how the inputs of a matrix were rotated, as {gain = array<f32: …>, seed = …}, with numbers other than 0 for each of them or none}}
+// expected-error @below {{expected 'hone.input_rotation' to say how the inputs of a matrix were rotated, as {gain = array<f32: …>, seed = …}, with numbers other than 0 for each of them or none, and with block = … where that is a power of two that divides their number}}
 hone.param @w : tensor<1x2xf32> = dense<1.0> : tensor<1x2xf32> {hone.input_rotation = {gain = array<f32: 1.0, 0.0>, seed = 1 : i64}}
+
+// -----
+
+// expected-error @below {{and with block = … where that is a power of two that divides their number}}
+hone.param @w : tensor<1x6xf32> = dense<1.0> : tensor<1x6xf32> {hone.input_rotation = {block = 4 : i64, gain = array<f32>, seed = 0 : i64}}
 
 // -----
 

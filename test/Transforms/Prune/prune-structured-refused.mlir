@@ -11,7 +11,7 @@
 // SHARE: error: expected the sparsity to be at least 0 and less than 1, but got 1.0000
 
 // Something else reads the weight of one of two blocks: both keep their channels.
-// CHECK: its hidden channels stay, and with them those of all layers: Softmax reads or makes what its units are in
+// CHECK: its hidden channels stay, and with them those of all layers: Softmax has its units in one row
 // CHECK: there are no groups of heads to remove
 // CHECK: error: cannot remove 20.0 % of the parameters: those of units that can go are 0.0 %
 module {
@@ -26,7 +26,7 @@ func.func @main(%x: tensor<?x2xf32>) -> (tensor<?x2xf32>, tensor<4x2xf32>) {
   %other_up = hone.get_param @other_up : tensor<4x2xf32>
   %other_down = hone.get_param @other_down : tensor<2x4xf32>
   %1 = hone.mlp relu %0, up(%other_up), down(%other_down) : (tensor<?x2xf32>, tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
-  %2 = "onnx.Softmax"(%other_up) {axis = -1 : i64} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  %2 = "onnx.Softmax"(%other_up) {axis = 0 : i64} : (tensor<4x2xf32>) -> tensor<4x2xf32>
   return %1, %2 : tensor<?x2xf32>, tensor<4x2xf32>
 }
 }

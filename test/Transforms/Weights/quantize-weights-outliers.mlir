@@ -9,11 +9,14 @@
 // RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=sensitivity" 2>&1 | FileCheck %s --check-prefix=DATA
 // RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% sensitivities=%t.scores" 2>&1 | FileCheck %s --check-prefix=UNUSED
 // RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=sensitivity sensitivities=%t.absent" 2>&1 | FileCheck %s --check-prefix=ABSENT
+// RUN: sed s/weight/heavy_/ %t.scores > %t.renamed
+// RUN: not hone-opt %s -hone-quantize-weights="outliers=1%% outlier-method=sensitivity sensitivities=%t.renamed" 2>&1 | FileCheck %s --check-prefix=NAMES
 
 // SHARE: error: expected outliers to be a share of the elements such as 0.45%, but got '0.45'
 // MUCH: error: expected outliers to be a share of the elements such as 0.45%, but got '101%'
 // METHOD: error: unsupported method 'random' to choose outliers; supported: magnitude, sensitivity, spqr
 // DATA: error: expected a file of statistics or of sensitivities for outlier-method 'sensitivity'
+// NAMES: error: {{.*}}.renamed: expected tensors with the names of weights of the model, such as 'weight', but there is none
 // UNUSED: error: expected outliers and outlier-method 'sensitivity' with a file of sensitivities
 // ABSENT: error: cannot open {{.*}}.absent: No such file or directory
 

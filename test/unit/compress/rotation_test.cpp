@@ -8,6 +8,8 @@
 #include "Matrices.h"
 #include "hone/Compress/InverseFactor.h"
 
+#include <bit>
+
 namespace hone::compress {
 namespace {
 
@@ -38,6 +40,15 @@ TEST_P(Sizes, AreOrthogonalAndSpread) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PowersAndOthers, Sizes, testing::Values(1, 2, 3, 8, 12, 56, 64, 45));
+
+TEST(Rotation, OfBlocksIsThatOfEach) {
+  auto rows = rowsOf(Rotation::ofBlocks(12, 4));
+  for (int64_t i = 0; i < 12; ++i)
+    for (int64_t j = 0; j < 12; ++j) {
+      double sign = std::popcount(static_cast<uint64_t>(i % 4 & j % 4)) % 2 ? -1 : 1;
+      ASSERT_NEAR(rows[i][j], i / 4 == j / 4 ? sign / 2 : 0, 1e-15) << i << ", " << j;
+    }
+}
 
 TEST(Rotation, DependsOnItsSeedAlone) {
   EXPECT_EQ(rowsOf(Rotation(8, 1)), rowsOf(Rotation(8, 1)));

@@ -51,9 +51,11 @@ TEST_F(SensitivitiesFile, RefusesOtherShapesAndTypes) {
 
 TEST_F(SensitivitiesFile, RefusesNumbersThatHaveNoRank) {
   EXPECT_EQ(read({1, 0, -3, 4}, 2, 2),
-            path + ": expected the elements of 'w' to be 0 or more, but number 2 is -3.000000");
+            path + ": expected the elements of 'w' to be finite and 0 or more, but number 2 is -3.000000");
   EXPECT_EQ(read({1, std::nanf("")}, 1, 2),
-            path + ": expected the elements of 'w' to be 0 or more, but number 1 is nan");
+            path + ": expected the elements of 'w' to be finite and 0 or more, but number 1 is nan");
+  EXPECT_EQ(read({HUGE_VALF, 1}, 1, 2),
+            path + ": expected the elements of 'w' to be finite and 0 or more, but number 0 is inf");
 }
 
 TEST_F(SensitivitiesFile, MustBeThere) {

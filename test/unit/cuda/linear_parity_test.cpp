@@ -288,6 +288,12 @@ TEST_P(LargeLinearParity, TypesShapesAndEpilogues) {
   }
 }
 
+/// Whole pieces of y that nothing but a bias is added to.
+TEST_P(LargeLinearParity, OnlyBias) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    checkOnHopper({{67}, 24, 72, kinds().back(), type, Layout::Dense, true, 0, Layout::Aligned, false, false});
+}
+
 TEST_P(LargeLinearParity, ManyTiles) {
   checkOnHopper({{130}, 40, 260, kinds().front(), HONE_BF16}, true);
   checkOnHopper({{260}, 8, 260, kinds().front(), HONE_BF16});
@@ -307,6 +313,11 @@ TEST_P(LargeSparseLinearParity, TypesShapesAndEpilogues) {
     checkOnHopper({{129}, 96, 20, kinds().back(), type, Layout::Dense, true, 2});
     checkOnHopper({{2, 65}, 32, 18, kinds().back(), type, Layout::Gaps, true, 4});
   }
+}
+
+TEST_P(LargeSparseLinearParity, OnlyBias) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    checkOnHopper({{131}, 32, 72, kinds().back(), type, Layout::Dense, true, 0, Layout::Aligned, false, false});
 }
 
 TEST_P(LargeSparseLinearParity, ManyTiles) {

@@ -15,15 +15,18 @@
 namespace hone {
 
 /// The attribute of a `hone.param` [N, K] whose input was, after it was divided by channel scales, divided by `gain`, K numbers or none, and
-/// then multiplied with the compress::Rotation of `seed`: `{gain = array<f32: …>, seed = …}`.
+/// then multiplied with the compress::Rotation of `seed`, or that of blocks of `block` where it says that: `{block = …, gain = array<f32: …>,
+/// seed = …}`.
 constexpr llvm::StringLiteral kInputRotationName = "hone.input_rotation";
 
 /// How the input of a parameter was rotated; nothing where it was not.
 struct InputRotation {
   llvm::ArrayRef<float> gain;
-  int64_t seed;
+  int64_t seed, block = 0;
 
-  bool operator==(const InputRotation &other) const { return gain == other.gain && seed == other.seed; }
+  bool operator==(const InputRotation &other) const {
+    return gain == other.gain && seed == other.seed && block == other.block;
+  }
 };
 std::optional<InputRotation> getInputRotation(ParamOp param);
 

@@ -31,6 +31,16 @@ __device__ inline void finishNumber(const LinearArguments &args, float sum, int6
               finishedNumber(args, sum, row, output));
 }
 
+/// Four numbers side by side, to a multiple of their bytes.
+__device__ inline void storeFour(char *to, int32_t dtype, const float (&numbers)[4]) {
+  if (dtype == HONE_F32)
+    *reinterpret_cast<float4 *>(to) = {numbers[0], numbers[1], numbers[2], numbers[3]};
+  else if (dtype == HONE_F16)
+    *reinterpret_cast<uint2 *>(to) = {pairF16(numbers[0], numbers[1]), pairF16(numbers[2], numbers[3])};
+  else
+    *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
+}
+
 /// The same of four outputs side by side, of which those exist that the layer has.
 __device__ inline void finishFour(const LinearArguments &args, const float4 &sums, int64_t row, int64_t output) {
   float numbers[4] = {sums.x, sums.y, sums.z, sums.w};
@@ -43,13 +53,7 @@ __device__ inline void finishFour(const LinearArguments &args, const float4 &sum
       finishNumber(args, numbers[j], row, output + j);
   if (!isWhole)
     return;
-  char *to = args.y.data + (args.y.offset(row) + output) * bytesOf(args.y.dtype);
-  if (args.y.dtype == HONE_F32)
-    *reinterpret_cast<float4 *>(to) = {numbers[0], numbers[1], numbers[2], numbers[3]};
-  else if (args.y.dtype == HONE_F16)
-    *reinterpret_cast<uint2 *>(to) = {pairF16(numbers[0], numbers[1]), pairF16(numbers[2], numbers[3])};
-  else
-    *reinterpret_cast<uint2 *>(to) = {pairBf16(numbers[0], numbers[1]), pairBf16(numbers[2], numbers[3])};
+  storeFour(args.y.data + (args.y.offset(row) + output) * bytesOf(args.y.dtype), args.y.dtype, numbers);
 }
 
 /// Adds up what the warps of a block have, and finishes it where the block has all of the inputs:

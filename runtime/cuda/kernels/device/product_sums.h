@@ -29,11 +29,47 @@ template <bool IsTransposed> __device__ inline void leavePiece(const float (&sum
   }
 }
 
+/// Whether nothing but a bias follows the sums, and rows of y are vectors one behind the other, so that addresses are sums.
+__device__ inline bool isPlain(const LinearArguments &layer) {
+  return !layer.factor.data && !layer.residual.data && layer.activation == 0 && layer.y.isVector &&
+         layer.y.sizes[0] == 1;
+}
+
+/// Finishes a piece of such a layer whose outputs all exist.
+__device__ inline void finishPlainPiece(const LinearArguments &layer, const float *piece, int32_t row, int32_t output) {
+  constexpr int kFours = kPieceSide / 4;
+#pragma unroll 1
+  for (int i = threadIdx.x % 128; i < kPieceSide * kFours; i += 128) {
+    int64_t own = row + i / kFours, first = output + i % kFours * 4;
+    if (own >= layer.rows)
+      break;
+    float4 sums = *reinterpret_cast<const float4 *>(piece + piecePlace(i / kFours, i % kFours * 4));
+    float numbers[4] = {sums.x, sums.y, sums.z, sums.w};
+    if (layer.bias.data)
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        numbers[j] += loadNumber(layer.bias.data, (first + j) * layer.bias.inner, layer.bias.dtype);
+    storeFour(layer.y.data + (own * layer.y.strides[2] + first) * bytesOf(layer.y.dtype), layer.y.dtype, numbers);
+  }
+}
+
+/// Finishes a piece of any layer.
+__device__ inline void finishPiece(const LinearArguments &layer, const float *piece, int32_t row, int32_t output) {
+  constexpr int kFours = kPieceSide / 4;
+#pragma unroll 1
+  for (int i = threadIdx.x % 128; i < kPieceSide * kFours; i += 128) {
+    int ownRow = i / kFours, ownOutput = i % kFours * 4;
+    if (row + ownRow < layer.rows && output + ownOutput < layer.outputs)
+      finishFour(layer, *reinterpret_cast<const float4 *>(piece + piecePlace(ownRow, ownOutput)), row + ownRow,
+                 output + ownOutput);
+  }
+}
+
 /// Finishes them: y from row `row` and output `output` on. `pieces` has room for one piece of each warpgroup; `group` is this one.
 template <bool IsTransposed>
 __device__ inline void finishProduct(const LinearArguments &layer, const float (&sums)[128], float *pieces, int group,
                                      int32_t row, int32_t output) {
-  constexpr int kPieces = 128 / (kPieceSide / 2), kFours = kPieceSide / 4;
+  constexpr int kPieces = 128 / (kPieceSide / 2);
   float *own = pieces + group * kPieceSide * kPieceSide;
   auto meet = [&] { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); };
 #pragma unroll 1
@@ -44,13 +80,10 @@ __device__ inline void finishProduct(const LinearArguments &layer, const float (
       if (i == piece)
         leavePiece<IsTransposed>(sums, i, own);
     meet();
-#pragma unroll 1
-    for (int i = threadIdx.x % 128; i < kPieceSide * kFours; i += 128) {
-      int ownRow = i / kFours, ownOutput = i % kFours * 4;
-      if (row + ownRow < layer.rows && output + ownOutput < layer.outputs)
-        finishFour(layer, *reinterpret_cast<const float4 *>(own + piecePlace(ownRow, ownOutput)), row + ownRow,
-                   output + ownOutput);
-    }
+    if (isPlain(layer) && output + kPieceSide <= layer.outputs)
+      finishPlainPiece(layer, own, row, output);
+    else
+      finishPiece(layer, own, row, output);
     meet();
     (IsTransposed ? row : output) += kPieceSide;
   }

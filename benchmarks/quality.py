@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What each way to compress a language model costs it, at which size: the table and the plot of docs/compression.md.
+
+Calibrates the model, compresses it in every way of FORMS, and measures the perplexity of each on text that neither training nor
+calibration saw. Writes a report of every weight (NAME.json), all of them beside each other (frontier.html) and the table (table.md) to
+--output, and ends with an error where one of ORDERS does not hold. The model is that of the shared folder where there is one, and
+otherwise the example of the checkout on the checkout's own source.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+WINDOW = 512
+CALIBRATION_TOKENS, COST_TOKENS = 65536, 2048
+CALIBRATED = "--calibration"  # becomes the file of statistics
+FORMS = {
+    "f32": [],
+    "int8": ["--quantize=int8", CALIBRATED],
+    "int4": ["--quantize=int4", CALIBRATED],
+    "int4 groups of 32": ["--quantize=int4", "--group=32", CALIBRATED],
+    "int4 by rtn": ["--quantize=int4", "--quantize-method=rtn"],
+    "int4 by awq": ["--quantize=int4", "--quantize-method=awq", CALIBRATED],
+    "int4 codebooks": ["--quantize=int4", "--quantize-method=squeezellm-gptq", CALIBRATED],
+    "int4 codebooks, outliers": ["--quantize=int4", "--quantize-method=squeezellm-gptq", "--outliers=0.45%", CALIBRATED],
+    "int3": ["--quantize=int3", CALIBRATED],
+    "int3, outliers": ["--quantize=int3", "--outliers=0.45%", CALIBRATED],
+    "int3, outliers, outputs of 8 bits": ["--quantize=int3", "--outliers=0.4%", "--quantize-outputs=int8", CALIBRATED],
+    "int3 codebooks": ["--quantize=int3", "--quantize-method=squeezellm-gptq", CALIBRATED],
+    "3.25 bits": ["--target-bits-per-weight=3.25", CALIBRATED],
+    "3.5 bits": ["--target-bits-per-weight=3.5", CALIBRATED],
+    "2:4 by magnitude": ["--prune=2:4"],
+    "2:4 by wanda": ["--prune=2:4", "--prune-method=wanda", CALIBRATED],
+    "2:4 by sparsegpt": ["--prune=2:4", CALIBRATED],
+    "2:4 of int4": ["--prune=2:4", "--quantize=int4", CALIBRATED],
+    "25 % of channels": ["--prune=structured", "--sparsity=25%", CALIBRATED],
+}
+# The first of two has the lower perplexity.
+ORDERS = [("int4", "int4 by rtn"), ("3.5 bits", "int3"), ("2:4 by sparsegpt", "2:4 by wanda"), ("2:4 by wanda", "2:4 by magnitude")]
+# What half a percent of outliers gains is less than what a model as small as the example moves with the text that is measured on.
+ORDERS_OF_SHARED = [("int3, outliers", "int3")]
+MOST_OF_INT4 = 1.01  # of the perplexity of f32, with groups of 32
+
+
+def run(*command):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(result.stderr.strip() or f"{command[0]} ended with {result.returncode}")
+    return result.stdout
+
+
+def tokens_of(pattern, tokenizer):
+    from tokenizers import Tokenizer
+    text = "\n".join(path.read_text() for path in sorted(ROOT.glob(pattern)))
+    return np.array(Tokenizer.from_file(str(tokenizer)).encode(text).ids, np.int32)
+
+
+def shared_model():
+    """The folder of the trained model, or None where there is none."""
+    path = pathlib.Path(os.environ.get("HONE_SHARED") or ROOT.parent / "shared") / "models" / "lm"
+    return path if path.is_dir() else None
+
+
+def choose_model(output):
+    """A model, tokens to calibrate it with and tokens to measure it on."""
+    if shared := shared_model():
+        return shared / "target" / "optimum" / "model.onnx", shared / "train.tokens.npy", shared / "eval_tokens.npy"
+    example = ROOT / "examples" / "python-lm"
+    for name, pattern in (("train.npy", "benchmarks/**/*.py"), ("test.npy", "test/differential/*.py")):
+        np.save(output / name, tokens_of(pattern, example / "tokenizer.json"))
+    return example / "model.onnx", output / "train.npy", output / "test.npy"
+
+
+def measure(tools, model, form, statistics, tokens, output):
+    """The report of the form, with what it predicts; of one that was measured before as it is."""
+    report, artefact = output / f"{form.replace(' ', '-')}.json", output / "model.hone"
+    if report.exists():
+        return json.loads(report.read_text())
+    flags = [f"{CALIBRATED}={statistics}" if flag == CALIBRATED else flag for flag in FORMS[form]]
+    run(tools / "hone", "compile", model, *flags, "-o", artefact, f"--report={output / 'new.json'}", "--quiet")
+    said = json.loads((output / "new.json").read_text())
+    said["label"], said["after"] = form, json.loads(run(tools / "hone", "eval", artefact, "--tokens", tokens, "--window", WINDOW, "--json"))
+    report.write_text(json.dumps(said))
+    return said
+
+
+def write_table(reports, path):
+    plain = reports["f32"]["after"]["perplexity"]
+    lines = ["| form | MB | bits a weight | perplexity | |", "| --- | --- | --- | --- | --- |"]
+    for form, report in reports.items():
+        totals, perplexity = report["totals"], report["after"]["perplexity"]
+        lines.append(f"| {form} | {totals['bytes'] / 1e6:.2f} | {totals['bits_per_weight']:.2f} | {perplexity:.3f} "
+                     f"| {100 * (perplexity / plain - 1):+.1f} % |")
+    path.write_text("\n".join(lines) + "\n")
+    print(path.read_text(), end="")
+
+
+def check_orders(reports, orders):
+    wrong = [f"{a} is not better than {b}" for a, b in orders if a in reports and b in reports and
+             not reports[a]["after"]["perplexity"] < reports[b]["after"]["perplexity"]]
+    fine, plain = (reports.get(name, {"after": {}})["after"].get("perplexity") for name in ("int4 groups of 32", "f32"))
+    if fine and not fine <= MOST_OF_INT4 * plain:
+        wrong.append(f"int4 in groups of 32 costs more than {100 * (MOST_OF_INT4 - 1):.0f} %")
+    return wrong
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
+    options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("quality"), help="where files go; rows that are there are kept")
+    options.add_argument("--tokens", type=int, default=65536, help="how many tokens to measure on")
+    options.add_argument("--only", default="", help="forms whose name contains this, and f32")
+    options = options.parse_args()
+    tools, output = options.build.resolve() / "bin", options.output
+    output.mkdir(parents=True, exist_ok=True)
+    model, train, test = choose_model(output)
+    statistics, tokens = output / "statistics.safetensors", output / "tokens.npy"
+    np.save(tokens, np.load(test)[:options.tokens + 1])
+    if not statistics.exists():
+        run(tools / "hone", "calibrate", model, "--tokens", train, "--max-tokens", CALIBRATION_TOKENS, "--cost-tokens", COST_TOKENS,
+            "-o", statistics)
+    chosen = [form for form in FORMS if form == "f32" or options.only in form]
+    reports = {form: measure(tools, model, form, statistics, tokens, output) for form in chosen}
+    for form in reports:
+        reports[form]["before"] = reports["f32"]["after"]
+        (output / f"{form.replace(' ', '-')}.json").write_text(json.dumps(reports[form]))
+    run(tools / "hone", "report", *(output / f"{form.replace(' ', '-')}.json" for form in reports), "-o", output / "frontier.html")
+    write_table(reports, output / "table.md")
+    wrong = check_orders(reports, ORDERS + (ORDERS_OF_SHARED if shared_model() else []))
+    if wrong:
+        sys.exit("; ".join(wrong))
+
+
+main()
