@@ -6,7 +6,7 @@
     runtime/       hone-run, libhone_cuda, the programs of unit tests and benchmarks, and the libraries that they need beside the C library;
                    libhone_mpi, which needs the MPI of the machine
     artefacts/     a folder for each model with `model.hone` and `check.json`, which check_artefacts.py reads: for models of test/models and
-                   of the shared zoo the calls of `cases.npz` with onnxruntime's answers, for language models what the CPU writes, on one GPU
+                   other architectures of the shared zoo the calls of `cases.npz` with onnxruntime's answers, for language models what the CPU writes, on one GPU
                    and on RANKS of them
     shapes/        decoders of the shapes of public models without their weights, which make_weights.py makes where they run
 
@@ -140,6 +140,13 @@ def write_check(folder, check):
     (folder / "check.json").write_text(json.dumps(check))
 
 
+def models():
+    """Those of test/models, and of the shared zoo those of other architectures: all of it would make the bundle too large to be sent."""
+    own = suite.models(own=True)
+    known = {name.split(".")[0] for name in own}
+    return own | {name: path for name, path in suite.models().items() if name.split(".")[0] not in known}
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True)
@@ -149,7 +156,7 @@ def main():
     shutil.rmtree(options.output, ignore_errors=True)
     bundle = Bundle(options.build.resolve(), options.output)
     bundle.add_programs()
-    for name, path in suite.models().items():
+    for name, path in models().items():
         if options.only in name:
             bundle.add_model(name, path)
     example, shared = ROOT / "examples" / "python-lm", suite.shared_models()

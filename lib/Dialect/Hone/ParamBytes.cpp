@@ -119,8 +119,10 @@ FailureOr<SmallVector<SmallVector<char, 0>>> hone::convertPlanes(ParamOp param) 
   SmallVector<MutableArrayRef<char>> buffers(planes.begin(), planes.end());
   SmallVector<ArrayRef<char>> sources = getBytes(*stored);
   auto encoding = cast<EncodingInterface>(to.getEncoding());
-  if (encoding.repack(to.getShape(), from.getEncoding(), sources, buffers))
+  if (encoding.repack(to.getShape(), from.getEncoding(), sources, buffers)) {
+    releaseAll(*stored);
     return planes;
+  }
   ArrayRef<char> dense = sources[0];
   SmallVector<char, 0> unpacked;
   if (auto source = dyn_cast_or_null<EncodingInterface>(from.getEncoding())) {

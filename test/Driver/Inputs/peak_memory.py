@@ -9,6 +9,7 @@ import sys
 
 METHODS = {
     "gptq": ["--quantize=int4", "--calibration"],
+    "sparsegpt": ["--prune=2:4", "--force", "--calibration"],
     "sparsegpt, gptq": ["--prune=2:4", "--force", "--quantize=int4", "--calibration"],
     "structured": ["--prune=structured", "--sparsity=25%", "--calibration"],
 }
