@@ -143,7 +143,7 @@ def write_check(folder, check):
 
 
 def models():
-    """Those of test/models, and of the shared zoo those of other architectures: all of it would make the bundle too large to be sent."""
+    """Those of test/models, and of the shared zoo those of other architectures: all of it would make the bundle larger."""
     own = suite.models(own=True)
     known = {name.split(".")[0] for name in own}
     return own | {name: path for name, path in suite.models().items() if name.split(".")[0] not in known}
