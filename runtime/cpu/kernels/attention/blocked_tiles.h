@@ -183,14 +183,8 @@ private:
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
-  void takeKeys(const Item &item) {
-    if (item.exists && item.isFirst)
-      operands.takeKeys(item.step);
-  }
-  void takeValues(const Item &item) {
-    if (item.exists && item.isFirst)
-      operands.takeValues(item.step);
-  }
+  void takeKeys(const Step &step) { operands.takeKeys(step); }
+  void takeValues(const Step &step) { operands.takeValues(step); }
   void begin(Item &item) const { item.isCorrected = false; }
 
   /// Few rows wait for memory: the hardware asks for what follows the first lines by itself.

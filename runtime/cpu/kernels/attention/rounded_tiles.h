@@ -181,14 +181,8 @@ private:
     __builtin_memcpy(to + kRowsOfTile * kTileRowBytes, &lowerBytes, sizeof lowerBytes);
   }
 
-  void takeKeys(const Item &item) {
-    if (item.exists && item.isFirst)
-      operands.takeKeys(item.step);
-  }
-  void takeValues(const Item &item) {
-    if (item.exists && item.isFirst)
-      operands.takeValues(item.step);
-  }
+  void takeKeys(const Step &step) { operands.takeKeys(step); }
+  void takeValues(const Step &step) { operands.takeValues(step); }
   void begin(const Item &item) {
     if (!item.isFirst)
       return;

@@ -61,18 +61,22 @@ private:
   int64_t height;
 };
 
-/// Works on all items. `worker` takes the keys of an item and the values of another, begins one, weighs its rows, asks memory for what
+/// Works on all items. `worker` takes the keys of a step and the values of another, begins an item, weighs its rows, asks memory for what
 /// comes, advances `part` of `parts` with the products of the next item's keys and the last one's values, and finishes both.
 template <typename Item, typename Worker, typename Steps> void runItems(Worker &worker, const TileItems<Steps> &items) {
   Item three[3];
   Item *last = &three[0], *item = &three[1], *next = &three[2];
+  auto startsStep = [](const Item &some) { return some.exists && some.isFirst; };
   items.findFirst(*item);
-  worker.takeKeys(*item);
+  if (startsStep(*item))
+    worker.takeKeys(item->step);
   worker.advance(*item, *last, 1, 1);
   while (item->exists || last->exists) {
     items.findAfter(*item, *next);
-    worker.takeKeys(*next);
-    worker.takeValues(*last);
+    if (startsStep(*next))
+      worker.takeKeys(next->step);
+    if (startsStep(*last))
+      worker.takeValues(last->step);
     worker.begin(*item);
     for (int64_t r = 0, rows = item->exists ? items.rowsOf(item->tile) : 1; r < rows; ++r) {
       if (item->exists)
