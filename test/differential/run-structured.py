@@ -28,7 +28,7 @@ PARTS = ["channels", "heads", "channels,heads", "layers"]
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
 LAYERS_OF = ["gemma2.genai/model"]  # whose layers go, besides
 # Files whose attention is the nodes that exporters write for it, Attention, or GroupQueryAttention.
-HEADS_OF = ["bert.dynamo23", "bert.optimum", "gpt2.optimum", "llama.dynamo18", "llama.dynamo23", "llama.optimum", "gemma3.transformers",
+HEADS_OF = ["bert.dynamo23", "bert.optimum", "gpt2.optimum", "llama.dynamo23", "llama.optimum", "llama.transformers-ort",
             "mistral.transformers-ort", "phi3.optimum", "qwen2.genai", "qwen3_moe.optimum", "vit.optimum"]
 NODES = [("MultiHeadAttention", {"num_heads": 4}), ("Attention", {"q_num_heads": 4, "kv_num_heads": 4}),
          ("Attention", {"q_num_heads": 8, "kv_num_heads": 4})]
