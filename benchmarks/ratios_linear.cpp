@@ -115,37 +115,54 @@ struct BlockSize {
 /// Those of GPT-2 and of a model of 0.5 B parameters.
 const BlockSize kBlocks[] = {{768, 3072, false}, {896, 4864, true}};
 
+using Operands = std::vector<hone_tensor>;
+
+Operands joined(const std::vector<Operands> &parts) {
+  Operands all;
+  for (const Operands &part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 void feedForward(const Options &options, Pool &pool, const LinearCase &test, const BlockSize &block, cpu::Level level,
                  const std::string &name) {
   constexpr int64_t rows = 512, silu = 2;
   auto [size, width, hasGate] = block;
   int64_t layerBytes = packedLinearBytes(test.format, {width, size, 0});
-  auto packed = [&](int64_t outputs, int64_t inputs, int64_t layer) {
-    auto sizes = packedLinearShape(test.format, {outputs, inputs, 0});
-    return viewOf(pool.all().data() + layer * layerBytes, HONE_U8, {sizes.begin(), sizes.end()});
-  };
   Floats x(rows * size, 0.25f), gated(rows * width, 0), between(rows * width, 0), y(rows * size, 0);
-  hone_tensor none = absentOperand(), up = packed(width, size, 0), down = packed(size, width, 1);
-  hone_tensor gate = hasGate ? packed(width, size, 2) : none;
+  Floats scales(width, 1e-3f);
+  hone_tensor none = absentOperand();
+  // A weight and what comes with it.
+  auto packed = [&](int64_t outputs, int64_t inputs, int64_t layer) -> Operands {
+    auto sizes = packedLinearShape(test.format, {outputs, inputs, 0});
+    hone_tensor weight = viewOf(pool.all().data() + layer * layerBytes, HONE_U8, {sizes.begin(), sizes.end()});
+    if (!isQuantized(test.format))
+      return {weight};
+    return {weight, viewOf(scales.data(), HONE_F32, {sizes[0], 1, cpu::kPanelOutputs}), none};
+  };
+  Operands up = packed(width, size, 0), down = packed(size, width, 1), gate = packed(width, size, 2);
+  Operands noGate(gate.size(), none);
   hone_tensor in = viewOf(x.data(), HONE_F32, {rows, size}), out = viewOf(y.data(), HONE_F32, {rows, size});
   hone_tensor hidden = viewOf(between.data(), HONE_F32, {rows, width});
   hone_tensor factor = hasGate ? viewOf(gated.data(), HONE_F32, {rows, width}) : none;
-  hone_tensor whole[] = {in, gate, none, up, none, down, none, none, out};
-  hone_tensor ofGate[] = {in, gate, none, none, none, factor}, ofUp[] = {in, up, none, factor, none, hidden};
-  hone_tensor ofDown[] = {hidden, down, none, none, none, out};
-  int64_t ints[] = {silu, width}, plain[] = {0};
+  Operands whole = joined({{in}, hasGate ? gate : noGate, {none}, up, {none}, down, {none, none, out}});
+  Operands ofGate = joined({{in}, gate, {none, none, none, factor}});
+  Operands ofUp = joined({{in}, up, {none, factor, none, hidden}});
+  Operands ofDown = joined({{hidden}, down, {none, none, none, out}});
+  int64_t ints[] = {silu, width, 0, test.bits, /*at_least=*/1}, plain[] = {0, 0, test.bits, 1};
+  int64_t activated[] = {silu, 0, test.bits, 1};
   hone_kernel_fn run = findKernel("hone.packed_mlp." + std::string(test.name), level);
   hone_kernel_fn layer = findKernel(test.kernel, level);
   Measurement measurement, alone;
   takeTurns(options, [&](bool counts) {
     double limit = peak(arithmeticOf(test.format, level), options.threads);
     double start = seconds(options.threads);
-    run(nullptr, whole, ints, nullptr);
+    run(nullptr, whole.data(), ints, nullptr);
     double middle = seconds(options.threads);
     if (hasGate)
-      layer(nullptr, ofGate, ints, nullptr);
-    layer(nullptr, ofUp, hasGate ? plain : ints, nullptr);
-    layer(nullptr, ofDown, plain, nullptr);
+      layer(nullptr, ofGate.data(), activated, nullptr);
+    layer(nullptr, ofUp.data(), hasGate ? plain : activated, nullptr);
+    layer(nullptr, ofDown.data(), plain, nullptr);
     double end = seconds(options.threads);
     if (!counts)
       return;
@@ -203,7 +220,7 @@ void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
           std::to_string(block.size) + "-" + std::to_string(block.width) + "-" + std::to_string(block.size);
       std::string name = (block.hasGate ? "gated_mlp/" : "mlp/") + std::string(test.name) + "/" + sizes + "/" +
                          std::string(levelName(level));
-      if (!isQuantized(test.format) && !test.isSparse && test.codebook == 0 && isWanted(options, name))
+      if (test.group == 0 && test.bits <= 8 && !test.isSparse && test.codebook == 0 && isWanted(options, name))
         feedForward(options, pool, test, block, level, name);
     }
 }

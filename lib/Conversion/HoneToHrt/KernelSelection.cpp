@@ -200,14 +200,14 @@ struct Block {
 };
 } // namespace
 
-/// All products at once, where their weights are floats of the same type, indices, or integers whose products may be those of
-/// floats, and whole.
+/// All products at once, where their weights are floats of the same type, indices, or integers beside activations of as few bits,
+/// and whole.
 static Choice choosePackedMlp(const Block &block) {
   hrt::PanelsAttr panels = getPanels(block.up.weight);
   AffineAttr affine = panels.getAffine();
   bool isAlike =
       panels == getPanels(block.down.weight) && (!block.gate.weight || panels == getPanels(block.gate.weight));
-  if (!isAlike || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
+  if (!isAlike || panels.getNm() || panels.getSparse() || (affine && affine.getActivations() == 0) ||
       !arePlainF32({block.x, block.gate.bias, block.up.bias, block.down.bias}))
     return {};
   int64_t width = cast<RankedTensorType>(block.up.weight.getType()).getDimSize(0);
@@ -216,7 +216,7 @@ static Choice choosePackedMlp(const Block &block) {
     addWeight(choice, panels, layer.weight, layer.bias);
   choice.inputs.push_back(/*residual=*/Value());
   if (affine)
-    choice.ints.append({affine.getGroup(), affine.getActivations(), /*at_least=*/1});
+    choice.ints.append({affine.getGroup(), affine.getActivations(), affine.getAtLeast()});
   return choice;
 }
 

@@ -48,10 +48,11 @@ void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints
 /// → y[..., N]; ints {activation, group, bits, at_least}: group 32, 64 or 128 inputs share a scale, 0 for one scale an output; bits 8 or 16.
 ///   W[n, k] = scales[n, k / group] · (level[n, k] - zeros[n, k / group])
 /// x is rounded to integers of `bits` bits under one scale a row and group (largest magnitude / 127, or / 32767), products
-/// are summed as integers within a group. Where weights have no groups, x has one scale a row with 8 bits, one a row and 128
-/// inputs with 16. 16 bits err less than half precision would: use them where activations are meant to stay as they are.
+/// are summed as integers within a group. Where weights have no groups, x has one scale a row and 512 inputs with 8 bits, one a
+/// row and 128 inputs with 16. 16 bits err less than half precision would: use them where activations are meant to stay as they are.
 /// With at_least 1 and bits 8, many rows may be products of bf16 instead, at levels with tiles of it: W and x are rounded
-/// to bf16, each by a 256th of itself at most, which on the whole errs less than x in 8 bits under the scale of its group.
+/// to bf16, each by a 256th of itself at most, which on the whole errs less than x in 8 bits under the scale of its group. Not of
+/// u8 without groups and outliers, which tiles of bytes multiply faster.
 void packedLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

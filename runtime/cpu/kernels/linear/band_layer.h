@@ -6,7 +6,7 @@
 //
 // An engine has the products. It says how many `panels` and `steps` of inputs its weights have, its `limits(rows)`, how many
 // bytes `blockBytes(rows, steps)` converted inputs of a block have, how to `convert` them, and how to `convertSums` of a layer
-// before. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)` and then `multiply(x, rows, share, accumulates,
+// before, in `betweenBytes(rows, steps)`, and `finishInputs` once a slice of them has come. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)` and then `multiply(x, rows, share, accumulates,
 // sums, ahead)` for blocks of rows; share and ahead say what may be asked of memory meanwhile. `Sums` has at(panel, row).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_LAYER_H
@@ -20,6 +20,7 @@ struct BandLimits {
   int64_t blockRows;             // that are multiplied at once
   int64_t mostSteps;             // of a slice of inputs
   int64_t mostRows, mostCutRows; // of a part: where inputs are cut into slices, its sums have to lie in the cache too
+  int64_t chunkSteps = 1;        // that no slice divides
 };
 
 /// How a layer is divided. Rows come in blocks, outputs in units of a few panels. A band of rows and a slice of inputs are
@@ -28,14 +29,14 @@ struct BandDivision {
   static constexpr int64_t kMostGroup = 8, kTasksPerThread = 4;
 
   int64_t rows, blockRows, blocks, partBlocks, parts;
-  int64_t steps, sliceSteps, slices;
+  int64_t steps, chunkSteps, sliceSteps, slices;
   int64_t panels, unitPanels, units, groupUnits, groups;
 
   BandDivision(int64_t rows, int64_t steps, int64_t panels, int64_t unitPanels, const BandLimits &limits)
-      : rows(rows), blockRows(limits.blockRows), blocks(ceilDivide(rows, blockRows)), steps(steps), panels(panels),
-        unitPanels(unitPanels), units(ceilDivide(panels, unitPanels)) {
+      : rows(rows), blockRows(limits.blockRows), blocks(ceilDivide(rows, blockRows)), steps(steps),
+        chunkSteps(limits.chunkSteps), panels(panels), unitPanels(unitPanels), units(ceilDivide(panels, unitPanels)) {
     slices = blocks == 1 ? 1 : larger(ceilDivide(steps, limits.mostSteps), 1);
-    sliceSteps = ceilDivide(steps, slices);
+    sliceSteps = roundUpTo(ceilDivide(steps, slices), chunkSteps);
     int64_t most = ceilDivide(slices == 1 ? limits.mostRows : limits.mostCutRows, blockRows);
     int64_t wanted = omp_get_max_threads() * kTasksPerThread;
     partBlocks = ceilDivide(blocks, ceilDivide(blocks, most));
@@ -159,7 +160,7 @@ void multiplyUnit(const Engine &engine, typename Engine::Worker &worker, const B
                   int64_t step, int64_t steps, const BandBlocks<Engine> &blocks, const Sink &sink) {
   int64_t panel = unit * division.unitPanels, panels = division.panelsOf(unit);
   int64_t pieces = blocks.count == 1 ? 1 : larger(ceilDivide(steps, Engine::kNearSteps), 1);
-  int64_t some = larger(ceilDivide(steps, pieces), 1); // without inputs sums are zeros
+  int64_t some = roundUpTo(larger(ceilDivide(steps, pieces), 1), division.chunkSteps); // without inputs sums are zeros
   for (int64_t near = 0; near < larger(steps, 1); near += some) {
     int64_t count = smaller(some, steps - near);
     bool isLast = step + near + count == division.steps;

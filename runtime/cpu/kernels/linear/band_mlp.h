@@ -25,9 +25,11 @@ public:
           const hone_tensor &target, const MlpEpilogues &epilogues)
       : x(x), gate(gate), up(up), down(down), upRows(divide(up, countRows(target))),
         downRows(divide(down, countRows(target))),
-        slices(larger(ceilDivide(upRows.units, kSliceInputs / kUnitInputs), 1)),
-        sliceUnits(ceilDivide(upRows.units, slices)), xBytes(up.blockBytes(upRows.blockRows, up.steps)),
-        hiddenBytes(down.blockBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
+        slices(larger(ceilDivide(upRows.units, Engine::kSliceInputs / kUnitInputs), 1)),
+        sliceUnits(roundUpTo(ceilDivide(upRows.units, slices),
+                             ceilDivide(upRows.chunkSteps * Engine::kStepInputs, kUnitInputs))),
+        xBytes(up.blockBytes(upRows.blockRows, up.steps)),
+        hiddenBytes(down.betweenBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
         epilogues(epilogues), outputs(target, epilogues.output) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
@@ -53,21 +55,22 @@ public:
 private:
   using Sums = typename Engine::Sums;
   static constexpr int64_t kFewestRows = 64;
-  static constexpr int64_t kUnitInputs = Engine::kPanels * kLanes, kUnitSteps = kUnitInputs / Engine::kStepInputs;
-  static constexpr int64_t kSliceInputs = 1024;
+  static constexpr int64_t kUnitInputs = Engine::kPanels * kLanes;
 
   static BandDivision divide(const Engine &engine, int64_t rows) {
     return {rows,
             engine.steps,
             engine.panels,
             Engine::kPanels,
-            {engine.limits(rows).blockRows, larger(engine.steps, 1), rows, rows}};
+            {engine.limits(rows).blockRows, roundUpTo(larger(engine.steps, 1), engine.limits(rows).chunkSteps), rows,
+             rows, engine.limits(rows).chunkSteps}};
   }
 
+  /// Of the last layer, where a slice begins.
+  static int64_t stepOf(int64_t unit) { return ceilDivide(unit * kUnitInputs, Engine::kStepInputs); }
+
   /// Steps of a slice: the last one has those that fill up weights as well.
-  int64_t mostSteps() const {
-    return larger(sliceUnits * kUnitSteps, down.steps - (slices - 1) * sliceUnits * kUnitSteps);
-  }
+  int64_t mostSteps() const { return larger(stepOf(sliceUnits), down.steps - stepOf((slices - 1) * sliceUnits)); }
 
   int64_t choosePart() const {
     int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
@@ -101,11 +104,11 @@ private:
   void runSlice(const Part &part, int64_t slice, typename Engine::Worker &gateWorker, typename Engine::Worker &upWorker,
                 typename Engine::Worker &downWorker) const {
     int64_t firstUnit = slice * sliceUnits, endUnit = smaller(firstUnit + sliceUnits, upRows.units);
-    int64_t step = firstUnit * kUnitSteps, steps = (slice + 1 == slices ? down.steps : endUnit * kUnitSteps) - step;
+    int64_t step = stepOf(firstUnit), steps = (slice + 1 == slices ? down.steps : stepOf(endUnit)) - step;
     auto blocks = [&](const Scratch<uint8_t> &inputs, int64_t bytes, Sums *sums) {
       return BandBlocks<Engine>{part.first, part.count, inputs.data(), bytes, sums};
     };
-    Hidden sink = {*this, part, firstUnit * Engine::kPanels, steps};
+    Hidden sink = {*this, part, firstUnit * Engine::kPanels, smaller(endUnit * Engine::kPanels, upRows.panels), steps};
     for (int64_t unit = firstUnit; unit < endUnit; ++unit) {
       if (gate)
         multiplyUnit(*gate, gateWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.gateSums.data()),
@@ -127,7 +130,7 @@ private:
   struct Hidden {
     const BandMlp &mlp;
     const Part &part;
-    int64_t firstPanel, steps; // of the slice
+    int64_t firstPanel, endPanel, steps; // of the slice
 
     NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
 
@@ -157,8 +160,8 @@ private:
           });
         });
       });
-      if (panel + panels == mlp.upRows.panels)
-        mlp.down.clearInputs(block, count, (panel + panels - firstPanel) * kLanes, steps);
+      if (panel + panels == endPanel)
+        mlp.down.finishInputs(block, count, endPanel - firstPanel, steps);
     }
   };
 

@@ -9,6 +9,7 @@
 #include "band_mlp.h"
 #include "experts.h"
 #include "quantized_kernel.h"
+#include "tile_bytes.h"
 #include "tile_quantized.h"
 #include "tile_unpacked.h"
 
@@ -21,8 +22,27 @@ struct QuantizedOperand {
   int64_t bits;
   bool isLeast; // of the bits: more of x may be kept
 
+  /// Of levels that are bytes.
+  bool isTiles() const { return bits == 8 && weight.group == 0 && weight.outliers.count == 0; }
   bool unpacks(int64_t fewestRows, int64_t rows) const { return rows >= fewestRows && bits == 8 && isLeast; }
 };
+
+#ifdef __AMX_TILE__
+/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where none pays.
+template <typename Levels, typename Body> bool withEngine(const QuantizedOperand &operand, int64_t rows,
+                                                          const Body &body) {
+  if constexpr (Levels::kQuads == 1)
+    if (operand.isTiles() && rows > kTileRows) {
+      body([](const QuantizedWeight &weight) { return ByteTileEngine(weight); });
+      return true;
+    }
+  using Weights = UnpackedWeights<Levels>;
+  if (!operand.unpacks(kFewestUnpackedRows<Levels>, rows))
+    return false;
+  body([rows](const QuantizedWeight &weight) { return TileEngine<Weights>(Weights(weight), rows); });
+  return true;
+}
+#endif
 
 template <typename Kernel>
 void runKernel(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
@@ -34,10 +54,12 @@ template <typename Levels>
 void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
 #ifdef __AMX_TILE__
   int64_t rows = countRows(y);
-  if (operand.unpacks(kFewestUnpackedRows<Levels>, rows)) {
-    TileEngine<UnpackedWeights<Levels>> engine(UnpackedWeights<Levels>(operand.weight), rows);
-    return BandLayer<TileEngine<UnpackedWeights<Levels>>>(x, engine, y, epilogue).run();
-  }
+  auto runBand = [&](auto make) {
+    auto engine = make(operand.weight);
+    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (withEngine<Levels>(operand, rows, runBand))
+    return;
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
   if (rows >= kFewestTileRows<Levels>)
     return runKernel<TileQuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
@@ -73,9 +95,9 @@ template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, con
   };
   auto withEngines = [&](const auto &body) {
 #ifdef __AMX_TILE__
-    using Weights = UnpackedWeights<Levels>;
-    if (int64_t rows = countRows(call.y); operandOf(call.up).unpacks(kFewestUnpackedRows<Levels>, rows))
-      body([&](const hone_tensor *planes) { return TileEngine<Weights>(Weights(operandOf(planes).weight), rows); });
+    withEngine<Levels>(operandOf(call.up), countRows(call.y), [&](auto make) {
+      body([&](const hone_tensor *planes) { return make(operandOf(planes).weight); });
+    });
 #else
     (void)body;
 #endif

@@ -86,6 +86,7 @@ public:
   static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
   /// Steps whose weights, and the activations that pass by, leave a first-level cache of 48 KiB room.
   static constexpr int64_t kNearSteps = 10;
+  static constexpr int64_t kSliceInputs = 1024; // of what is between two layers
   /// Of a feed-forward block. More than a second-level cache of 2 MiB: tiles multiply so fast that weights, which pass by once for
   /// each part, cost more to read again than sums that leave the cache.
   static constexpr int64_t kPartBytes = 4 << 20;
@@ -112,9 +113,11 @@ public:
       ActivationTiles::storePairs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
   }
 
-  /// Zeros for the tiles after those that have inputs below `first`: weights may be filled up to groups.
-  void clearInputs(uint8_t *block, int64_t rows, int64_t first, int64_t steps) const {
-    for (int64_t step = ceilDivide(first, kStepInputs); step < steps; ++step)
+  int64_t betweenBytes(int64_t rows, int64_t steps) const { return blockBytes(rows, steps); }
+
+  /// Zeros for the tiles after those of so many panels: weights may be filled up to groups.
+  void finishInputs(uint8_t *block, int64_t rows, int64_t count, int64_t steps) const {
+    for (int64_t step = ceilDivide(count, kPanels); step < steps; ++step)
       for (int64_t r = 0; r < rows; ++r)
         _mm512_store_si512(block + step * blockTiles.stepBytes() + r * kTileRowBytes, _mm512_setzero_si512());
   }

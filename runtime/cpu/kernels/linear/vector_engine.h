@@ -44,6 +44,7 @@ public:
   static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
   static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
   static constexpr int64_t kNearSteps = INT64_MAX; // products wait for arithmetic
+  static constexpr int64_t kSliceInputs = 1024;    // of what is between two layers
   static constexpr int64_t kPartBytes = 3 << 19;   // of a second-level cache of 2 MiB
 
   struct Sums {
@@ -85,10 +86,12 @@ public:
     }
   }
 
-  /// Zeros for inputs from `first` on, a multiple of 16: weights may be filled up by more than the panels of a layer before are.
-  static void clearInputs(uint8_t *block, int64_t rows, int64_t first, int64_t steps) {
+  static int64_t betweenBytes(int64_t rows, int64_t steps) { return blockBytes(rows, steps); }
+
+  /// Zeros for inputs after those of so many panels: weights may be filled up by more than the panels of a layer before are.
+  static void finishInputs(uint8_t *block, int64_t rows, int64_t count, int64_t steps) {
     auto *words = reinterpret_cast<float *>(block);
-    for (int64_t i = first / Target::kWordInputs * rows; i < steps * kStepWords * rows; ++i)
+    for (int64_t i = count * kLanes / Target::kWordInputs * rows; i < steps * kStepWords * rows; ++i)
       words[i] = 0;
   }
 
