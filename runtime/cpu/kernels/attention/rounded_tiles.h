@@ -81,14 +81,14 @@ private:
   Scratch<uint8_t> keys, values;
 };
 
-/// Asks memory for the units of a step to come, a few lines of each at a time.
+/// Asks memory for the keys of one step to come and for the values of another, a few lines of each unit at a time.
 class UnitsAhead {
 public:
   /// Units are of so many bytes.
-  template <typename Step> void begin(const Step &step, int64_t keyBytes, int64_t valueBytes) {
+  template <typename Step> void begin(const Step &keys, const Step &values, int64_t keyBytes, int64_t valueBytes) {
     for (int unit = 0; unit < kTileUnits; ++unit) {
-      from[2 * unit] = step.keys[unit];
-      from[2 * unit + 1] = step.values[unit];
+      from[2 * unit] = keys.keys[unit];
+      from[2 * unit + 1] = values.values[unit];
     }
     asked = 0;
     lines = larger(keyBytes, valueBytes) / kLineBytes;
@@ -147,7 +147,9 @@ private:
   using Steps = BlockedSteps<Cache, Cache::kBlockWord, kTileUnits>;
   static constexpr int kPieces = kTileUnits * Cache::kBlockWord;
   static constexpr int64_t kKeySums = 4, kKeyParts = kPieces / kKeySums; // pieces that are multiplied at once
-  static constexpr int64_t kStepsAhead = 2, kDelay = Cache::kPerByte == 1 ? 0 : 1;
+  // Steps between the item that is weighed and what is asked for, as measured: bytes shortly before tiles multiply them, levels of
+  // four bits before they are spread. What was spread is multiplied a row later, when it has left the store buffer.
+  static constexpr int64_t kKeysAhead = Cache::kPerByte, kValuesAhead = 1, kDelay = Cache::kPerByte - 1;
 
   struct Item : TileItem<Step> {
     float weightSteps[kRowsOfTile], corrections[kRowsOfTile];
@@ -193,8 +195,12 @@ private:
     if (item.exists)
       scaleRows(item);
   }
+  Step stepAhead(const Item &item, int64_t steps) const {
+    return (*order)[smaller(item.index + steps, order->count() - 1)];
+  }
+
   void beginStep(const Item &item) {
-    ahead.begin((*order)[smaller(item.index + kStepsAhead, order->count() - 1)], keyUnit, valueUnit);
+    ahead.begin(stepAhead(item, kKeysAhead), stepAhead(item, kValuesAhead), keyUnit, valueUnit);
     if (!item.exists)
       return;
     numbers.keys.take(item.step.keys, keyBytes);
@@ -207,7 +213,7 @@ private:
 
   /// Multiplies `part` of `parts` of the keys of `next` and of the values of `last`.
   void advance(Item &next, Item &last, int64_t part, int64_t parts) {
-    int64_t due = part == parts ? parts : part - kDelay; // what was spread must have left the store buffer
+    int64_t due = part == parts ? parts : part - kDelay;
     while (next.exists && next.keyParts * parts < kKeyParts * due)
       multiplyKeys(next, static_cast<int>(next.keyParts++));
     while (last.exists && last.valueColumns < columns && last.valueColumns * parts < columns * due)
