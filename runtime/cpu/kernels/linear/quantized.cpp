@@ -8,6 +8,7 @@
 
 #include "band_mlp.h"
 #include "experts.h"
+#include "float_levels.h"
 #include "quantized_kernel.h"
 #include "tile_bytes.h"
 #include "tile_quantized.h"
@@ -27,41 +28,50 @@ struct QuantizedOperand {
   bool unpacks(int64_t fewestRows, int64_t rows) const { return rows >= fewestRows && bits == 8 && isLeast; }
 };
 
-#ifdef __AMX_TILE__
-/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where none pays.
-template <typename Levels, typename Body> bool withEngine(const QuantizedOperand &operand, int64_t rows,
-                                                          const Body &body) {
-  if constexpr (Levels::kQuads == 1)
-    if (operand.isTiles() && rows > kTileRows) {
-      body([](const QuantizedWeight &weight) { return ByteTileEngine(weight); });
-      return true;
-    }
-  using Weights = UnpackedWeights<Levels>;
-  if (!operand.unpacks(kFewestUnpackedRows<Levels>, rows))
-    return false;
-  body([rows](const QuantizedWeight &weight) { return TileEngine<Weights>(Weights(weight), rows); });
-  return true;
-}
-#endif
-
 template <typename Kernel>
 void runKernel(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
   Kernel kernel(x, operand.weight, countRows(y), operand.bits);
   PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
+/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where they are few, or have to be rounded as
+/// few rows are, or dot products of bytes are faster. `operand` stands for all weights.
+template <typename Levels, typename Body>
+bool withEngine(const QuantizedOperand &operand, int64_t rows, const Body &body) {
+#if defined(__AMX_TILE__)
+  if constexpr (Levels::kQuads == 1)
+    if (operand.isTiles() && rows > kTileRows) {
+      body([](const QuantizedWeight &weight) { return ByteTileEngine(weight); });
+      return true;
+    }
+  if (!operand.unpacks(kFewestUnpackedRows<Levels>, rows))
+    return false;
+  using Weights = UnpackedWeights<Levels>;
+  body([rows](const QuantizedWeight &weight) { return TileEngine<Weights>(Weights(weight), rows); });
+  return true;
+#elif !defined(__AVX512VNNI__)
+  if (operand.weight.outliers.count == 0 || !operand.unpacks(kFewestFloatRows, rows))
+    return false;
+  using Weights = FloatLevels<Levels>;
+  body([](const QuantizedWeight &weight) { return VectorEngine<Weights>(Weights(weight)); });
+  return true;
+#else
+  (void)operand, (void)rows, (void)body;
+  return false;
+#endif
+}
+
 template <typename Levels>
 void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
-#ifdef __AMX_TILE__
-  int64_t rows = countRows(y);
   auto runBand = [&](auto make) {
     auto engine = make(operand.weight);
     BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
   };
-  if (withEngine<Levels>(operand, rows, runBand))
+  if (withEngine<Levels>(operand, countRows(y), runBand))
     return;
+#ifdef __AMX_TILE__
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
-  if (rows >= kFewestTileRows<Levels>)
+  if (countRows(y) >= kFewestTileRows<Levels>)
     return runKernel<TileQuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 #endif
   runKernel<QuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
@@ -98,13 +108,12 @@ void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
     return QuantizedOperand{{levels[0], levels[1], levels[2], ints[2], outliers}, ints[3], ints[4] != 0};
   };
   auto withEngines = [&](const auto &body) {
-#ifdef __AMX_TILE__
     withEngine<Levels>(operandOf(call.up), countRows(call.y), [&](auto make) {
-      body([&](const hone_tensor *planes) { return make(operandOf(planes).weight); });
+      using Engine = decltype(make(operandOf(call.up).weight));
+      // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+      if constexpr (Engine::kPanels * kLanes % Engine::kStepInputs == 0)
+        body([&](const hone_tensor *planes) { return make(operandOf(planes).weight); });
     });
-#else
-    (void)body;
-#endif
   };
   runMlpCall(call, withEngines,
              [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
