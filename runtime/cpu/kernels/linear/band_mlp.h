@@ -27,21 +27,21 @@ public:
         downRows(divide(down, countRows(target))),
         slices(larger(ceilDivide(upRows.units, kSliceInputs / kUnitInputs), 1)),
         sliceUnits(ceilDivide(upRows.units, slices)), xBytes(up.blockBytes(upRows.blockRows, up.steps)),
-        hiddenBytes(down.blockBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
-        epilogues(epilogues), outputs(target, epilogues.output) {}
+        hiddenBytes(down.blockBytes(upRows.blockRows, mostSteps())), parts(chooseParts()),
+        partBlocks(ceilDivide(upRows.blocks, parts)), width(width), epilogues(epilogues),
+        outputs(target, epilogues.output) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
 
   void run() const {
-    int64_t parts = ceilDivide(upRows.blocks, partBlocks);
 #pragma omp parallel
     {
       typename Engine::Worker gateWorker(gate ? *gate : up, upRows), upWorker(up, upRows), downWorker(down, downRows);
       Part part(*this);
 #pragma omp for schedule(dynamic)
       for (int64_t index = 0; index < parts; ++index) {
-        part.begin(index * partBlocks);
+        part.begin(firstBlock(index), firstBlock(index + 1));
         for (int64_t slice = 0; slice < slices; ++slice)
           runSlice(part, slice, gateWorker, upWorker, downWorker);
       }
@@ -69,12 +69,14 @@ private:
     return larger(sliceUnits * kUnitSteps, down.steps - (slices - 1) * sliceUnits * kUnitSteps);
   }
 
-  int64_t choosePart() const {
+  /// As many for each thread, which waits for the others at the end.
+  int64_t chooseParts() const {
     int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
-    int64_t wanted =
-        smaller(larger(Engine::kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
-    return ceilDivide(upRows.blocks, ceilDivide(upRows.blocks, wanted));
+    int64_t least = ceilDivide(upRows.blocks, larger(Engine::kPartBytes / blockBytes, 1));
+    return smaller(roundUpTo(least, omp_get_max_threads()), upRows.blocks);
   }
+
+  int64_t firstBlock(int64_t part) const { return part * upRows.blocks / parts; }
 
   /// The rows that a thread works on: converted inputs of x and of what is between, sums of a unit of the gate and of the first, and of all units of
   /// the last.
@@ -84,9 +86,9 @@ private:
           gateSums(mlp.gate ? mlp.partBlocks : 0), upSums(mlp.partBlocks),
           downSums(mlp.partBlocks * mlp.downRows.units) {}
 
-    void begin(int64_t block) {
+    void begin(int64_t block, int64_t end) {
       first = block;
-      count = smaller(mlp.partBlocks, mlp.upRows.blocks - first);
+      count = end - block;
       for (int64_t i = 0; i < count; ++i)
         mlp.up.convert(mlp.x, (first + i) * mlp.upRows.blockRows, mlp.upRows.rowsOf(first + i), 0, mlp.up.steps,
                        x.data() + i * mlp.xBytes);
@@ -108,12 +110,12 @@ private:
     Hidden sink = {*this, part, firstUnit * Engine::kPanels, steps};
     for (int64_t unit = firstUnit; unit < endUnit; ++unit) {
       if (gate)
-        multiplyUnit(*gate, gateWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.gateSums.data()),
-                     KeptSums());
-      multiplyUnit(up, upWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
+        multiplyUnit(*gate, gateWorker, upRows, unit, unit + 1, 0, up.steps,
+                     blocks(part.x, xBytes, part.gateSums.data()), KeptSums());
+      multiplyUnit(up, upWorker, upRows, unit, unit + 1, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
     }
     for (int64_t unit = 0; unit < downRows.units; ++unit)
-      multiplyUnit(down, downWorker, downRows, unit, step, steps,
+      multiplyUnit(down, downWorker, downRows, unit, unit + 1, step, steps,
                    blocks(part.hidden, hiddenBytes, part.downSums.data() + unit * partBlocks), outputs);
   }
 
@@ -166,7 +168,7 @@ private:
   const Engine *gate;
   const Engine &up, &down;
   BandDivision upRows, downRows;
-  int64_t slices, sliceUnits, xBytes, hiddenBytes, partBlocks, width;
+  int64_t slices, sliceUnits, xBytes, hiddenBytes, parts, partBlocks, width;
   const MlpEpilogues &epilogues;
   BandOutputs outputs;
 };

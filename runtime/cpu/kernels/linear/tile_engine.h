@@ -147,7 +147,8 @@ public:
       if (share.count == 1)
         return {tiles.from + 2 * kWeightTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {tiles.from + kPanels * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines, false};
+      return {tiles.from + share.panelsAhead * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines,
+              false};
     }
 
     const TileEngine &engine;
