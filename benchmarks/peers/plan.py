@@ -159,10 +159,9 @@ def all_rows(names):
     return [row for name in names for row in rows_of(name)]
 
 
-def file_bytes(path):
-    """Bytes of a model file with what lies beside it, or of a folder; tokenizers do not count."""
+def model_files(path):
+    """The files of a model: one with what lies beside it, or those of a folder; tokenizers do not count."""
     path = str(path)
     if os.path.isfile(path):
-        return sum(os.path.getsize(name) for name in (path, path + ".data", path + "_data") if os.path.exists(name))
-    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
-               if "token" not in name)
+        return [name for name in (path, path + ".data", path + "_data") if os.path.exists(name)]
+    return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if "token" not in name]

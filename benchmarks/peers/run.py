@@ -9,8 +9,9 @@
 
 Environments, models and results.jsonl (a line a measurement) go to --work. What is there is not made or measured again, so
 that a run that was broken off goes on with the same command; --redo measures anew. Repeats of the engines take turns, each
-in a process of its own, and the machine's read limit is measured before and after each. The tables go to results.md and
-results.json in --work. A row that cannot be made or run says why.
+in a process of its own, and the machine's read limit is measured before and after each. What a row loads is read once before
+its turn, so that no first token waits for the disk. The tables go to results.md and results.json in --work. A row that cannot
+be made or run says why.
 
 On a machine with other work, --priority (as root) gives measurements the highest ordinary priority.
 """
@@ -26,7 +27,7 @@ import time
 
 import table
 from models import MODELS
-from plan import PRECISIONS, all_rows, file_bytes
+from plan import PRECISIONS, all_rows, model_files
 
 HERE = pathlib.Path(__file__).resolve().parent
 BASES = {"engines": None, "optimum": "engines", "llama": None}  # environments, and the one whose packages each sees
@@ -44,6 +45,14 @@ def last_line(text):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if "error" in line.lower()]
     return (told or lines or ["no message"])[-1][:200]
+
+
+def read_once(files):
+    """Reads files, so that the system keeps them in memory."""
+    for name in files:
+        with open(name, "rb") as stream:
+            while stream.read(1 << 22):
+                pass
 
 
 def raise_priority():
@@ -151,13 +160,14 @@ class Suite:
         """Measures a row once; returns the limits after it."""
         why, values = self.make(row), {}
         if not why:
+            read_once(model_files(self.work / row.path))
             status, output = self.run((*row.command, "--threads", str(threads)), measures=True, timeout=self.args.timeout)
             why = last_line(output) if status else None
             values = {} if status else json.loads(output.strip().splitlines()[-1])
         after = self.limit(threads)
         if not why:
             values["limit"] = max(before["read_bytes_per_second"], after["read_bytes_per_second"])
-            size = file_bytes(self.work / row.path)
+            size = sum(map(os.path.getsize, model_files(self.work / row.path)))
             values["file_bytes"] = size
             values.setdefault("bytes_read_per_token", (size - row.unread) * row.resident)
         self.record(kind="run", name=row.name, engine=row.engine, label=row.label, model=row.model, precision=row.precision,

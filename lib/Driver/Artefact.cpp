@@ -98,6 +98,20 @@ static FailureOr<io::TensorInfo> describe(func::FuncOp function, RankedTensorTyp
   return info;
 }
 
+/// Rows of the smallest table that every call looks the elements of `argument` up in, as they come; 0 where there is none.
+static int64_t countLookedUpRows(BlockArgument argument) {
+  int64_t rows = 0;
+  for (Operation *user : argument.getUsers()) {
+    auto embedding = dyn_cast<EmbeddingOp>(user);
+    if (!embedding || embedding.getIds() != argument || embedding->getBlock() != argument.getOwner())
+      continue;
+    int64_t count = cast<RankedTensorType>(embedding.getTable().getType()).getDimSize(0);
+    if (!ShapedType::isDynamic(count))
+      rows = rows == 0 ? count : std::min(rows, count);
+  }
+  return rows;
+}
+
 /// The number of sequences of a call: the leading size of the tokens, which are the first input. Gets a name if it has none.
 static io::Dim nameBatch(io::EntryInfo &entry) {
   if (entry.inputs.empty() || entry.inputs.front().shape.empty())
@@ -154,9 +168,14 @@ static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
       into.push_back(std::move(*info));
     return info;
   };
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (failed(add(type, function.getArgAttrDict(i), "input" + std::to_string(i), entry.inputs)))
+  for (BlockArgument argument : function.getArguments()) {
+    size_t count = entry.inputs.size();
+    unsigned i = argument.getArgNumber();
+    if (failed(add(argument.getType(), function.getArgAttrDict(i), "input" + std::to_string(i), entry.inputs)))
       return failure();
+    if (entry.inputs.size() > count)
+      entry.inputs.back().rows = countLookedUpRows(argument);
+  }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
       return failure();

@@ -68,6 +68,21 @@ absl::Status checkShape(const io::TensorInfo &input, const hone_tensor &tensor, 
   return absl::OkStatus();
 }
 
+/// Whether the elements of a dense tensor number rows of a table that has `input.rows`.
+template <typename Element>
+absl::Status checkRows(const io::TensorInfo &input, const hone_tensor &tensor) {
+  std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  std::span ids(static_cast<const Element *>(tensor.data), static_cast<size_t>(*io::elementCount(sizes)));
+  auto wrong = std::ranges::find_if(ids, [&](Element id) { return id < -input.rows || id >= input.rows; });
+  if (wrong == ids.end())
+    return absl::OkStatus();
+  std::vector<int64_t> position(sizes.size());
+  for (int64_t axis = tensor.rank - 1, left = wrong - ids.begin(); axis >= 0; left /= sizes[axis--])
+    position[axis] = left % sizes[axis];
+  return invalid("expected the elements of input '", input.name, "' to be at least ", -input.rows, " and less than ",
+                 input.rows, ", but got ", *wrong, " at ", io::shapeText(position));
+}
+
 bool isAligned(const hone_tensor &tensor) {
   auto address = reinterpret_cast<uintptr_t>(tensor.data);
   return address % static_cast<uintptr_t>(io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype))) == 0;
@@ -110,6 +125,9 @@ absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<con
       return missing(entry, input);
     HONE_RETURN_IF_ERROR(checkInput(input, given->tensor, bound.symbols));
     HONE_RETURN_IF_ERROR(addDense(bound, given->tensor));
+    if (input.rows > 0)
+      HONE_RETURN_IF_ERROR(input.dtype == HONE_I32 ? checkRows<int32_t>(input, bound.tensors.back())
+                                                   : checkRows<int64_t>(input, bound.tensors.back()));
     bound.versions.push_back(given->version);
   }
   return bound;

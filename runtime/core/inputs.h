@@ -38,7 +38,7 @@ struct BoundInputs {
 /// Checks type, rank and fixed sizes of an input, and that equal symbols are equal sizes.
 absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols);
 
-/// Checks names, types, ranks, fixed sizes, and that equal symbols are equal sizes. `symbols` holds those fixed before
+/// Checks names, types, ranks, fixed sizes, that equal symbols are equal sizes, and that row numbers are those of rows. `symbols` holds those fixed before
 /// the call (by a session).
 absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
                                        Symbols symbols = {});

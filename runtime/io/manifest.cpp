@@ -115,6 +115,7 @@ private:
       if (context && !context->is_boolean())
         complain(cat(info.name, ".", info.inputs.back().name, ".context"), "true or false");
       info.inputs.back().isContext = context && context->is_boolean() && context->get<bool>();
+      parseRows(input, info.name, info.inputs.back());
     }
     for (const Json &output : list(entry, "outputs", info.name))
       info.outputs.push_back(parseTensor(output, info.name));
@@ -138,6 +139,15 @@ private:
     if (info.shape.size() > HONE_MAX_RANK)
       complain(cat(where, ".shape"), cat("at most ", HONE_MAX_RANK, " sizes"));
     return info;
+  }
+
+  void parseRows(const Json &input, const std::string &entry, TensorInfo &info) {
+    const Json *rows = member(input, "rows");
+    if (!rows)
+      return;
+    info.rows = asInteger(rows).value_or(0);
+    if (info.rows <= 0 || (info.dtype != HONE_I32 && info.dtype != HONE_I64))
+      complain(cat(entry, ".", info.name, ".rows"), "a number of rows, of an input of i32 or i64");
   }
 
   TensorInfo parseSlot(const Json &slot, const std::string &entry) {
@@ -259,6 +269,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
       entry["bits"] = tensor.bits;
     if (tensor.isContext)
       entry["context"] = true;
+    if (tensor.rows != 0)
+      entry["rows"] = tensor.rows;
     list.push_back(std::move(entry));
   }
   return list;

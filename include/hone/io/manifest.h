@@ -48,6 +48,8 @@ struct TensorInfo {
   std::optional<int64_t> appendAxis;
   /// Input of an entry with state only: the same in all calls of a session, which is given it once.
   bool isContext = false;
+  /// Input of integers only: of the smallest table that they are row numbers of, so that each has to be in [-rows, rows); or 0.
+  int64_t rows = 0;
   StateLayout layout = StateLayout::Rows; // state only
   /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/rounded_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;

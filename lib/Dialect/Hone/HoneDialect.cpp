@@ -7,6 +7,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
+#include "HoneBytecode.h"
+
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -35,7 +37,7 @@ void HoneDialect::initialize() {
 #define GET_OP_LIST
 #include "hone/Dialect/Hone/HoneOps.cpp.inc"
       >();
-  addInterfaces<ScratchBytes>();
+  addInterfaces<HoneBytecode, ScratchBytes>();
 }
 
 static LogicalResult verifySlots(Operation *op, Attribute attribute) {

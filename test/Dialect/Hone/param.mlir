@@ -1,4 +1,5 @@
 // RUN: hone-opt %s | hone-opt | FileCheck %s
+// RUN: hone-opt %s -emit-bytecode | hone-opt | FileCheck %s
 
 // Each way to give the bytes of a parameter prints as it is written.
 
@@ -15,7 +16,16 @@ hone.param @"a name/with:marks" : tensor<4x2xf32> = #hone.external<"model.onnx_d
 hone.param @narrow : tensor<4x2xf32, #hone.stored<bf16>> = #hone.external<"model.safetensors", 0, 16>
 // CHECK: hone.param @by_name : tensor<4x2xf32, #hone.stored<f16, transposed>> = {values = dense<1.000000e+00> : tensor<2x4xf16>}
 hone.param @by_name : tensor<4x2xf32, #hone.stored<f16, transposed>> = {values = dense<1.0> : tensor<2x4xf16>}
+// What is converted keeps its bytes, whatever they are in.
+// CHECK: hone.param @converted : tensor<2xf32, #hone.stored<bf16>> = #hone.converted<tensor<2xf32> = dense_resource<two> : tensor<2xf32>>
+hone.param @converted : tensor<2xf32, #hone.stored<bf16>> = #hone.converted<tensor<2xf32> = dense_resource<two> : tensor<2xf32>>
+// CHECK: hone.param @planes : tensor<2xf32, #hone.stored<f16>> = #hone.converted<tensor<2xf32, #hone.stored<bf16>> = {values = dense_resource<three> : tensor<2xbf16>}>
+hone.param @planes : tensor<2xf32, #hone.stored<f16>> = #hone.converted<tensor<2xf32, #hone.stored<bf16>> = {values = dense_resource<three> : tensor<2xbf16>}>
 
+// CHECK: dialect_resources: {
+// CHECK-DAG: one: "0x040000000000803F"
+// CHECK-DAG: two: "0x040000000000803F00000040"
+// CHECK-DAG: three: "0x04000000803F0040"
 {-#
-  dialect_resources: { builtin: { one: "0x040000000000803F" } }
+  dialect_resources: { builtin: { one: "0x040000000000803F", two: "0x040000000000803F00000040", three: "0x04000000803F0040" } }
 #-}

@@ -244,9 +244,13 @@ TEST(Manifests, RoundTrip) {
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_FALSE(back->entry("forward")->inputs[0].isContext);
   EXPECT_TRUE(back->entry("forward")->inputs[1].isContext);
+  EXPECT_EQ(back->entry("forward")->inputs[0].rows, 0);
+  manifest.entries[1].inputs[0].dtype = HONE_I32;
+  manifest.entries[1].inputs[0].rows = 7;
   manifest.entries[1].state[0].layout = io::StateLayout::ValueBlocks;
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->entry("forward")->inputs[0].rows, 7);
   EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::ValueBlocks);
   EXPECT_EQ(back->entry("forward")->state[0].bits, 0);
   manifest.entries[1].state[0].bits = 8;
@@ -286,6 +290,9 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"version\": 1", "\"version\": 1.5", "unsupported artefact version"},
       {"\"target\": \"cpu\"", "\"target\": 3", "manifest.target to be a string"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "main.x.dtype to be an element type"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"f32\", \"rows\": 7",
+       "main.x.rows to be a number of rows, of an input of i32"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": 0", "main.x.rows to be a number of rows"},
       {"\"entries\": [", "\"entries\": 1, \"e\": [", "manifest.entries to be a list"},
       {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"tiles\"", "layout to be 'key_blocks' or"},
