@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 
+import check_artefacts
 import make_weights
 
 SMALL = 16  # what hone-cuda-benchmarks --small divides sizes by
@@ -149,7 +150,7 @@ def goals_of(figures, shrink):
 def measure_kernels(bundle, options, torch, figures):
     command = [bundle / "runtime" / "hone-cuda-benchmarks", *["--small"] * options.small, options.filter]
     rows = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ours:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=check_artefacts.environment_of(bundle / "runtime")) as ours:
         for line in ours.stdout:
             rows.append(json.loads(line))
     print(f"{'kernel':38} {'Hone µs':>10} {PEER:>11} {'GB/s':>8} {'TFLOP/s':>8} {'of memory':>10}")
@@ -169,7 +170,8 @@ def measure_model(bundle, folder, small):
         make_weights.write_weights(folder)
     sizes = [4, 4, 1] if small else [PROMPT_TOKENS, NEW_TOKENS, 5]
     options = [word for name, value in zip(["--prompt-length", "--new-tokens", "--repeat"], sizes) for word in (name, str(value))]
-    result = subprocess.run([bundle / "runtime" / "hone-run", "bench", folder, "--json", *options], capture_output=True, text=True)
+    result = subprocess.run([bundle / "runtime" / "hone-run", "bench", folder, "--json", *options], capture_output=True, text=True,
+                            env=check_artefacts.environment_of(bundle / "runtime"))
     if result.returncode:
         raise SystemExit(f"bench.py: {folder.name}: {result.stderr.strip() or result.stdout.strip()}")
     if not small:

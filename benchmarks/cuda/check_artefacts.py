@@ -38,15 +38,19 @@ def lack(runtime, ranks):
     return None
 
 
+def environment_of(runtime):
+    """Of programs in that folder, whose libraries are there too."""
+    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(runtime), os.environ.get("LD_LIBRARY_PATH")]))}
+
+
 def run(runtime, folder, command, ranks):
-    """None, or the first message of hone-run where it fails."""
-    environment = {**os.environ}
-    environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(runtime), environment.get("LD_LIBRARY_PATH")]))
+    """None, or the first message of hone-run where it fails, and the first difference that it names."""
     mpirun = ["mpirun", "-n", str(ranks), "--bind-to", "none", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
-    result = subprocess.run([*(mpirun if ranks > 1 else []), runtime / "hone-run", *command], cwd=folder, env=environment, capture_output=True, text=True,
+    result = subprocess.run([*(mpirun if ranks > 1 else []), runtime / "hone-run", *command], cwd=folder, env=environment_of(runtime), capture_output=True, text=True,
                             errors="replace", timeout=TIMEOUT_SECONDS)
-    message = (result.stderr or result.stdout).strip().splitlines()
-    return None if result.returncode == 0 else (message or ["no message"])[0]
+    lines = [line for line in result.stderr.splitlines() + result.stdout.splitlines() if line.strip()]
+    differences = [line for line in lines[1:] if ": failed: " in line]
+    return None if result.returncode == 0 else "; ".join([*lines[:1], *differences[:1]]) or "no message"
 
 
 def read_tokens(path):
@@ -100,4 +104,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

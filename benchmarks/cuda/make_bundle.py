@@ -1,16 +1,17 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""make_bundle.py --build BUILD --output FOLDER: what runs on a GPU, in a folder for a machine without Hone.
+"""make_bundle.py --build BUILD --output FOLDER [PART...]: what runs on a GPU, in a folder for a machine without Hone.
 
     run, *.py      what is called there, and what it calls
-    runtime/       hone-run, libhone_cuda, the programs of unit tests and benchmarks, and the libraries that they need beside the C library;
-                   libhone_mpi, which needs the MPI of the machine
+    runtime/       hone-run, libhone_cuda, the programs of unit tests and benchmarks, and the libraries that they need beside the C library,
+                   with the oldest version of that which they run with; libhone_mpi, which needs the MPI of the machine
     artefacts/     a folder for each model with `model.hone` and `check.json`, which check_artefacts.py reads: for models of test/models and
                    other architectures of the shared zoo the calls of `cases.npz` with onnxruntime's answers, for language models what the CPU writes, on one GPU
                    and on RANKS of them
     shapes/        decoders of the shapes of public models without their weights, which make_weights.py makes where they run
 
---only NAME takes models and shapes whose name contains it alone.
+PARTS are `kernels` (with the sampler and the runtime's toy), `texts` of language models, `models` and `bench`; without any, all of them. Bundles of
+some parts that are unpacked in one place are one. --only NAME takes models and shapes whose name contains it alone.
 """
 
 import argparse
@@ -27,19 +28,25 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path += [str(HERE), str(ROOT / "test" / "differential")]
+import emulation  # noqa: E402
 import make_shapes  # noqa: E402
 import runtime  # noqa: E402
 import suite  # noqa: E402
 
 CHIP = "sm_80"         # newer ones compile its PTX
 HOST = "x86-64-v3"     # what every machine with such a GPU runs
-TOLERANCE = 1e-3       # f32 in another order of summation, over a few layers
+TOLERANCE = 1e-3       # f32 in another order of summation, over a few layers; some models need more (emulation.py)
+BF16 = "--weights=bf16"
+BF16_TOLERANCE = 2e-2  # beside answers in f32
+BF16_MODELS = ["bert.optimum", "gemma2.genai", "gpt2.optimum", "llama.dynamo23", "mistral.transformers-ort", "opt.dynamo18", "phi3.optimum",
+               "qwen3_moe.optimum", "vit.optimum"]
 NEW_TOKENS = 64
 RANKS = 2
 PROMPTS = ["def main(", "import os\n\n\nclass "]
 SCRIPTS = ["run", "bench.py", "check_artefacts.py", "make_weights.py"]
-PROGRAMS = ["bin/hone-run", "lib/libhone_cuda.so", "benchmarks/hone-cuda-benchmarks", "test/unit/CudaKernelsTests",
-            "test/unit/DeviceSamplingTests", "test/unit/RuntimeCoreTests"]
+RUNTIME = ["bin/hone-run", "lib/libhone_cuda.so"]
+PARTS = {"kernels": [f"test/unit/{name}Tests" for name in ("CudaKernels", "DeviceSampling", "RuntimeCore")],
+         "texts": RUNTIME, "models": RUNTIME, "bench": [*RUNTIME, "benchmarks/hone-cuda-benchmarks"]}
 DATA = ["test/unit/runtime/toy_device_program.so", "test/unit/runtime/toy_device_kernels.ptx"]  # of RuntimeCoreTests
 C_LIBRARY = re.compile(r"(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt))[.-]")
 
@@ -54,28 +61,31 @@ class Bundle:
     def compile_for_gpu(self, model, artefact, *options):
         self.compile(model, artefact, "--target=cuda", f"--chip={CHIP}", *options)
 
-    def add_programs(self):
+    def add_programs(self, parts=PARTS):
         target = self.folder / "runtime"
         target.mkdir(parents=True)
         for file in SCRIPTS:
             shutil.copy(HERE / file, self.folder)
-        for file in PROGRAMS:
+        for file in dict.fromkeys(file for part in parts for file in PARTS[part]):
             shutil.copy(self.build / file, target)
             subprocess.run(["llvm-strip-22", target / pathlib.Path(file).name], check=True)
             for library in libraries_of(self.build / file):
                 shutil.copy(library, target)
         for file in [self.build / file for file in DATA] + list((self.build / "lib").glob("libhone_mpi.so")):
             shutil.copy(file, target)
+        (target / "glibc").write_text(f"{oldest_glibc(target)}\n")
 
-    def add_model(self, name, path):
-        folder = self.folder / "artefacts" / name.replace("/", "-")
+    def add_model(self, name, path, *options):
+        """An artefact with the answers that onnxruntime gives in f32."""
+        title = " ".join([name, *options])
+        folder, first = (self.folder / "artefacts" / words.replace("/", "-").replace(" ", "") for words in (title, name))
         folder.mkdir(parents=True)
-        self.compile_for_gpu(path, folder / "model.hone")
-        cases = suite.cases_of(path, folder)
-        if cases.parent != folder:
+        self.compile_for_gpu(path, folder / "model.hone", *options)
+        if folder == first and (cases := suite.cases_of(path, folder)).parent != folder:
             shutil.copy(cases, folder / "cases.npz")
-        command = ["run", "model.hone", "--cases", "cases.npz", "--rtol", str(TOLERANCE), "--atol", str(TOLERANCE)]
-        write_check(folder, {"name": name, "commands": [command]})
+        tolerance = str(BF16_TOLERANCE if BF16 in options else max(TOLERANCE, emulation.tolerance_of(path)))
+        command = ["run", "model.hone", "--cases", f"../{first.name}/cases.npz", "--rtol", tolerance, "--atol", tolerance]
+        write_check(folder, {"name": title, "commands": [command]})
 
     def add_language_model(self, name, model, tokenizer, all_ranks, *options):
         """Its continuations, and by how much the CPU preferred each token of them to the next best; for so many GPUs each."""
@@ -138,6 +148,12 @@ def libraries_of(file):
     return [library for library in re.findall(r"=> (/\S+)", listing) if not C_LIBRARY.match(pathlib.Path(library).name)]
 
 
+def oldest_glibc(folder):
+    """The oldest version of the C library that has all that the programs and libraries of a folder ask of it."""
+    versions = {int(minor) for file in folder.iterdir() for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", file.read_bytes())}
+    return f"2.{max(versions)}"
+
+
 def write_check(folder, check):
     (folder / "check.json").write_text(json.dumps(check))
 
@@ -149,27 +165,43 @@ def models():
     return own | {name: path for name, path in suite.models().items() if name.split(".")[0] not in known}
 
 
+def add_models(bundle, only):
+    for name, path in models().items():
+        if only in name:
+            bundle.add_model(name, path)
+            if path.parent.name in BF16_MODELS:
+                bundle.add_model(name, path, BF16)
+
+
+def add_texts(bundle, only):
+    example, shared = ROOT / "examples" / "python-lm", suite.shared_models()
+    if only in "python-lm":
+        bundle.add_language_model("python-lm", example / "model.onnx", example / "tokenizer.json", (1, RANKS))
+    if shared and (shared / "lm").is_dir() and only in "trained-lm":
+        bundle.add_language_model("trained-lm", shared / "lm" / "target" / "optimum" / "model.onnx", shared / "lm" / "tokenizer.json", (1,), BF16)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True)
     options.add_argument("--output", type=pathlib.Path, required=True, help="a folder, which is made anew")
     options.add_argument("--only", default="")
+    options.add_argument("part", nargs="*", metavar="PART")
     options = options.parse_args()
+    parts = options.part or list(PARTS)
+    if unknown := set(parts) - set(PARTS):
+        raise SystemExit(f"make_bundle.py: unknown part '{min(unknown)}'; supported: {', '.join(PARTS)}")
     shutil.rmtree(options.output, ignore_errors=True)
     bundle = Bundle(options.build.resolve(), options.output)
-    bundle.add_programs()
-    for name, path in models().items():
-        if options.only in name:
-            bundle.add_model(name, path)
-    example, shared = ROOT / "examples" / "python-lm", suite.shared_models()
-    if options.only in "python-lm":
-        bundle.add_language_model("python-lm", example / "model.onnx", example / "tokenizer.json", (1, RANKS))
-    if shared and (shared / "lm").is_dir() and options.only in "trained-lm":
-        bundle.add_language_model("trained-lm", shared / "lm" / "target" / "optimum" / "model.onnx", shared / "lm" / "tokenizer.json",
-                                  (1,), "--weights=bf16")
-    for name in make_shapes.SHAPES:
-        if options.only in f"shape-{name}":
-            bundle.add_shape(name)
+    bundle.add_programs(parts)
+    if "models" in parts:
+        add_models(bundle, options.only)
+    if "texts" in parts:
+        add_texts(bundle, options.only)
+    if "bench" in parts:
+        for name in make_shapes.SHAPES:
+            if options.only in f"shape-{name}":
+                bundle.add_shape(name)
 
 
 if __name__ == "__main__":

@@ -250,7 +250,12 @@ static int runExport(const ExportFlags &flags) {
     report.summary = !flags.progress.quiet;
     if (!module || failed(rewriteWithReport(options, report, *module)))
       return failure();
-    return exportOnnx(*module, options.output);
+    std::optional<cli::Progress> progress;
+    return exportOnnx(*module, options.output, [&](int64_t done, int64_t total, StringRef name) {
+      if (!progress)
+        progress.emplace("writing weights", total);
+      progress->update(done, name);
+    });
   });
 }
 

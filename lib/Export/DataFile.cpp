@@ -60,15 +60,20 @@ static LogicalResult copy(io::FileWriter &writer, ParamOp param) {
   return report(param.getLoc(), writer.write(tensor.raw_data()));
 }
 
-FailureOr<std::optional<io::FileWriter>> DataFile::write(StringRef path, Location loc) const {
+FailureOr<std::optional<io::FileWriter>>
+DataFile::write(StringRef path, Location loc,
+                llvm::function_ref<void(int64_t done, int64_t total, StringRef name)> onWeight) const {
   if (params.empty())
     return std::optional<io::FileWriter>();
   auto writer = io::FileWriter::create(path.str());
   if (!writer.ok())
     return report(loc, writer.status());
-  for (ParamOp param : params)
+  int64_t done = 0;
+  for (ParamOp param : params) {
+    onWeight(done++, params.size(), param.getSymName());
     if (failed(copy(*writer, param)))
       return failure();
+  }
   return std::optional<io::FileWriter>(std::move(*writer));
 }
 

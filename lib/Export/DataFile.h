@@ -22,8 +22,10 @@ public:
 
   /// Gives `param` a place, and says so in `tensor`.
   llvm::LogicalResult add(ParamOp param, ::onnx::TensorProto &tensor);
-  /// Writes what was added, up to the commit that makes the file appear; no writer if that is nothing.
-  llvm::FailureOr<std::optional<io::FileWriter>> write(llvm::StringRef path, mlir::Location loc) const;
+  /// Writes what was added, up to the commit that makes the file appear; no writer if that is nothing. `onWeight` is that of exportOnnx.
+  llvm::FailureOr<std::optional<io::FileWriter>>
+  write(llvm::StringRef path, mlir::Location loc,
+        llvm::function_ref<void(int64_t done, int64_t total, llvm::StringRef name)> onWeight) const;
 
 private:
   std::string name;

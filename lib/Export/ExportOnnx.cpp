@@ -96,7 +96,8 @@ static absl::Status writeFiles(const std::string &path, const std::string &bytes
   return status.ok() ? model->commit() : status;
 }
 
-LogicalResult exportOnnx(ModuleOp module, StringRef path) {
+LogicalResult exportOnnx(ModuleOp module, StringRef path,
+                         llvm::function_ref<void(int64_t done, int64_t total, StringRef name)> onWeight) {
   if (llvm::sys::fs::is_directory(path))
     return module.emitError() << "cannot write '" << path << "': it is a folder";
   std::string dataPath = (path + ".data").str();
@@ -107,7 +108,7 @@ LogicalResult exportOnnx(ModuleOp module, StringRef path) {
   std::string bytes;
   if (model.ByteSizeLong() > kProtobufLimit || !model.SerializeToString(&bytes))
     return module.emitError() << "cannot write '" << path << "': the model passes the 2 GiB of a protobuf";
-  FailureOr<std::optional<io::FileWriter>> written = data.write(dataPath, module.getLoc());
+  FailureOr<std::optional<io::FileWriter>> written = data.write(dataPath, module.getLoc(), onWeight);
   if (failed(written))
     return failure();
   absl::Status status = writeFiles(path.str(), bytes, std::move(*written));

@@ -67,7 +67,7 @@ std::string sectionText(const std::string &title, const Section &section) {
       title + line(": %lld calls, %.3f ms a call\n", static_cast<long long>(section.calls.count), total / calls * 1e-6);
   text += "   share   ms/call  times/call  weights GB/s\n";
   std::vector<std::pair<std::string, Sum>> rows(section.rows.begin(), section.rows.end());
-  std::ranges::stable_sort(rows, std::greater(), [](const auto &row) { return row.second.nanoseconds; });
+  std::ranges::sort(rows, {}, [](const auto &row) { return std::pair(-row.second.nanoseconds, row.first); });
   for (const auto &[name, sum] : rows) {
     auto time = static_cast<double>(sum.nanoseconds);
     std::string rate = sum.weightBytes ? line("%.1f", static_cast<double>(sum.weightBytes) / std::max(time, 1.0)) : "-";
@@ -84,7 +84,7 @@ std::vector<ProfilePiece> piecesOf(const rt::ProfiledCall &call) {
   std::vector<const rt::ProfiledKernel *> kernels;
   for (const rt::ProfiledKernel &kernel : call.kernels)
     kernels.push_back(&kernel);
-  std::ranges::stable_sort(kernels, {}, [](const rt::ProfiledKernel *kernel) { return kernel->begin; });
+  std::ranges::sort(kernels, {}, [](const rt::ProfiledKernel *kernel) { return std::pair(kernel->begin, kernel); });
   std::vector<ProfilePiece> pieces;
   int64_t end = call.begin; // of what came before, in the call's own thread
   for (const rt::ProfiledKernel *kernel : kernels) {

@@ -97,14 +97,14 @@ struct DeviceSource {
   const hone_collectives *ranks;    // the processes of an artefact for several ranks, else null
 };
 
-/// What the library of a target exports as `hone_device_library`. The two share types of C++, so they are of one version.
+/// What the library of a target exports as `hone_device_library`. The two share types of C++, so they are of one build.
 struct DeviceLibrary {
-  const char *version; // HONE_VERSION
+  const char *version; // HONE_VERSION "+" HONE_DEVICE_INTERFACE (core/device_interface.h)
   absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceSource &source);
 };
 
 /// libhone_cuda, which is loaded with the first artefact for CUDA; cuda/open_device.h says how what it opens fails. Fails, in one
-/// sentence, where it is missing or of another version.
+/// sentence, where it is missing or of another build.
 absl::StatusOr<const DeviceLibrary *> loadCudaLibrary();
 
 } // namespace hone::rt

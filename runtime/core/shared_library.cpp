@@ -7,18 +7,28 @@
 
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <string>
 
 namespace hone::rt {
 namespace {
 
+/// The file that this code is in: a library, or the program, which the loader knows by the word that a shell was given, so that one on
+/// the PATH has no folder there.
+std::string fileOfRuntime() {
+  Dl_info self = {};
+  link_map *map = nullptr;
+  if (!dladdr1(reinterpret_cast<const void *>(&fileOfRuntime), &self, reinterpret_cast<void **>(&map),
+               RTLD_DL_LINKMAP) ||
+      !map)
+    return {};
+  return *map->l_name ? map->l_name : "/proc/self/exe";
+}
+
 /// The path of the file where it is one of ours, or its name, which the system looks for.
 std::string placeOf(const char *file) {
-  Dl_info self = {};
   std::error_code error;
-  if (!dladdr(reinterpret_cast<const void *>(&placeOf), &self) || !self.dli_fname)
-    return file;
-  std::filesystem::path folder = std::filesystem::canonical(self.dli_fname, error).parent_path();
+  std::filesystem::path folder = std::filesystem::canonical(fileOfRuntime(), error).parent_path();
   if (error)
     return file;
   for (const std::filesystem::path &place : {folder / file, folder.parent_path() / "lib" / file})

@@ -5,6 +5,7 @@
 
 #include "cuda/open_device.h"
 
+#include "core/device_interface.h"
 #include "cuda/kernels/kernel_table.h"
 #include "cuda/queue.h"
 #include "cuda/ranks/collectives.h"
@@ -69,4 +70,5 @@ absl::StatusOr<std::unique_ptr<Device>> openDevice(const DeviceSource &source) {
 } // namespace hone::rt::cuda
 
 extern "C" __attribute__((visibility("default"))) const hone::rt::DeviceLibrary hone_device_library;
-const hone::rt::DeviceLibrary hone_device_library = {HONE_VERSION, hone::rt::cuda::openDevice};
+const hone::rt::DeviceLibrary hone_device_library = {HONE_VERSION "+" HONE_DEVICE_INTERFACE,
+                                                     hone::rt::cuda::openDevice};

@@ -7,10 +7,13 @@
 CUDA_BUNDLE=$HONE_SOURCE/build/cuda-bundle
 CUDA_BUNDLE_BYTES=$((64 << 20)) # at most, so that it can be sent
 
+# Parts of it (benchmarks/cuda/make_bundle.py), or all.
 command_bundle-cuda() {
-  local file=$CUDA_BUNDLE.tar.xz
+  local name file=$CUDA_BUNDLE
+  for name in "$@"; do file+=-$name; done
+  file+=.tar.xz
   command_build
-  python benchmarks/cuda/make_bundle.py --build "$(build_folder)" --output "$CUDA_BUNDLE"
+  python benchmarks/cuda/make_bundle.py --build "$(build_folder)" --output "$CUDA_BUNDLE" "$@"
   # Programs and libraries have the same kernels, and exports the same weights, some 100 MB apart.
   tar -C "$HONE_SOURCE/build" -cf - cuda-bundle | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part"
   mv "$file.part" "$file"

@@ -3,8 +3,10 @@
 """The bundle for machines with a GPU (./dev bundle-cuda), small, where nothing of the build is: what is called there starts, finds its
 files and libraries, and gives answers, with an emulated driver in place of the machine's; without one it is skipped."""
 
+import functools
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -42,11 +44,16 @@ def has_driver():
                           capture_output=True).returncode == 0
 
 
-def call(bundle, arguments, libraries):
-    """What `run` prints; nothing but its arguments and PATH tells it where anything is."""
+def start(bundle, arguments, libraries):
+    """`run`; nothing but its arguments and PATH tells it where anything is."""
     environment = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(libraries)}
-    result = subprocess.run([*hide(suite.ROOT), bundle / "run", *arguments], cwd="/", env=environment, capture_output=True, text=True,
-                            errors="replace", timeout=suite.TIMEOUT_SECONDS)
+    return subprocess.run([*hide(suite.ROOT), bundle / "run", *arguments], cwd="/", env=environment, capture_output=True, text=True,
+                          errors="replace", timeout=suite.TIMEOUT_SECONDS)
+
+
+def call(bundle, arguments, libraries):
+    """What it prints."""
+    result = start(bundle, arguments, libraries)
     if result.returncode:
         raise suite.Failure(f"exit {result.returncode}: {suite.one_line(result.stderr or result.stdout)}")
     return result.stdout
@@ -57,6 +64,25 @@ def check(case, bundle, drivers):
     output = call(bundle, arguments, drivers if case is not WITHOUT_DRIVER else bundle.parent)
     if not re.search(expected, output):
         raise suite.Failure(f"expected {expected!r} in what it prints, but got {suite.one_line(output)!r}")
+
+
+def check_refusals(bundle, drivers):
+    """A bundle of some parts says what it lacks, and one for a newer machine that this one is older."""
+    parts = bundle.parent / "parts"
+    shutil.copytree(bundle, parts)
+    for file in parts.glob("runtime/*Tests"):
+        file.unlink()
+    if "kernels: not in this bundle" not in (output := call(parts, ["test"], drivers)):
+        raise suite.Failure(f"expected it to say that kernels are not there, but got {suite.one_line(output)!r}")
+    expect_refusal(parts, ["kernels"], drivers, "run: this bundle was made without what 'kernels' runs; './dev bundle-cuda' makes one with all")
+    (parts / "runtime" / "glibc").write_text("2.999\n")
+    expect_refusal(parts, ["test"], drivers, f"run: expected glibc 2.999 or newer, but this machine has {platform.libc_ver()[1]}")
+
+
+def expect_refusal(bundle, arguments, drivers, message):
+    result = start(bundle, arguments, drivers)
+    if result.returncode != 1 or result.stderr.strip() != message:
+        raise suite.Failure(f"expected exit 1 and {message!r}, but got {result.returncode} and {result.stderr.strip()!r}")
 
 
 def main():
@@ -77,7 +103,10 @@ def main():
         cases = [(what, case) for what, case in CALLS.items() if options.only in what]
         if not has_driver():
             cases.append(("without a driver", WITHOUT_DRIVER))
-        return suite.run_all(cases, lambda case: check(case, bundle, drivers), options.jobs)
+        checks = [(what, functools.partial(check, case, bundle, drivers)) for what, case in cases]
+        if options.only in "refusals":
+            checks.append(("refusals", functools.partial(check_refusals, bundle, drivers)))
+        return suite.run_all(checks, lambda run: run(), options.jobs)
 
 
 sys.exit(main())

@@ -213,11 +213,8 @@ def packed_mlps():
     for bits, activations in itertools.product((2, 3, 4, 8), (0, 8)):
         params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
-    for kind, form in (("gated_mlp silu %x, gate(%g), ", dict(activations=8, least=True)), ("mlp gelu %x, ", {})):
-        params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=7, **form)
-                  for name in (operands if "gate" in kind else operands[1:])}
-        yield Case("hone.packed_linear.outliers.u4", f"hone.{kind}up(%u), down(%d)", x, ROWS[:3], LEAST_OF_TWO if form else INTEGERS,
-                   params, x=x)
+    params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=7) for name in operands[1:]}
+    yield Case("hone.packed_linear.outliers.u4", "hone.mlp gelu %x, up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
 
 
 def packed_pairs():
@@ -244,6 +241,21 @@ def packed_pairs():
                    {name: params[name] for name in "ud"}, x=x)
         yield Case(f"hone.packed_mlp.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}],
                    2 * LEAST_OF_TWO, params, x=x)
+        if bits in (4, 3):
+            for kind, factors in (("gated_mlp silu %x, gate(%g), ", 2), ("mlp gelu %x, ", 1)):
+                # Each weight with as many outliers of its own.
+                params = {name: affine(rng, *((64, width) if name == "d" else (width, 64)), bits, group, activations=8, least=True, outliers=number)
+                          for name, number in (("g", 7), ("u", 3), ("d", 9)) if "gate" in kind or name != "g"}
+                yield Case(f"hone.packed_mlp.outliers.u{bits}", f"hone.{kind}up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}],
+                           factors * LEAST_OF_TWO, params, x=x)
+    x = tensor("B", "S", 64)
+    many = [*ROWS, {"B": 2, "S": 150}]
+    for element, tolerance in (("f32", TOLERANCE), ("f16", TOLERANCE), ("bf16", BF16)):
+        params = {name: sparse_floats(rng, *((64, 96) if name == "d" else (96, 64)), element) for name in "gud"}
+        yield Case(f"hone.sparse_mlp.{element}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, many, 2 * tolerance, params, x=x)
+    for bits in (4, 8):
+        params = {name: sparse_levels(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, 8) for name in "gud"}
+        yield Case(f"hone.sparse_mlp.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, many, 2 * LEAST_OF_TWO, params, x=x)
 
 
 def experts():
@@ -302,6 +314,10 @@ def codebooks():
                    [*ROWS, {"B": 2, "S": 150}], 4 * BF16, params, x=x)
         yield Case(f"hone.packed_mlp.codebook.u{bits}", "hone.mlp gelu %x, up(%u), down(%d)", x, [*ROWS, {"B": 2, "S": 150}], 2 * BF16,
                    {name: params[name] for name in "ud"}, x=x)
+        params = {name: codebook(rng, *((48, 70) if name == "d" else (70, 48)), bits, outliers=number)
+                  for name, number in (("g", 5), ("u", 3), ("d", 9))}
+        yield Case(f"hone.packed_mlp.outliers.codebook.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x,
+                   [*ROWS, {"B": 2, "S": 150}], 8 * BF16, params, x=x)
         for gate in ("", " gate(%g)"):
             params = {name: codebook(rng, 4 * (48 if name == "d" else 40), 40 if name == "d" else 48, bits) for name in ("udg" if gate else "ud")}
             yield Case(f"hone.expert_sum.codebook.u{bits}", f"hone.moe silu %x, experts(%ids, %p), up(%u), down(%d){gate}", x, many, 2 * BF16,

@@ -12,8 +12,10 @@ namespace hone {
 
 /// Writes `@main` of `module`, which holds operations of the `onnx` dialect and parameters only, to `path`. Parameters that
 /// lie in other files, and all of them where the model would pass a protobuf's limit, go to `path`.data. The files appear
-/// by rename. Failures are diagnostics at the operation concerned.
-llvm::LogicalResult exportOnnx(mlir::ModuleOp module, llvm::StringRef path);
+/// by rename. Before each parameter that goes to the second file `onWeight` hears how many of how many are there, and its name.
+/// Failures are diagnostics at the operation concerned.
+llvm::LogicalResult exportOnnx(mlir::ModuleOp module, llvm::StringRef path,
+                               llvm::function_ref<void(int64_t done, int64_t total, llvm::StringRef name)> onWeight);
 
 } // namespace hone
 

@@ -195,7 +195,16 @@ static void launch(Appends &appends, Operation *last) {
   eraseDead(appends.queryRope.getResult());
 }
 
+/// What is rotated has the sizes of the result, so that who asks for sizes is no reader of it: a rounding does, for instance.
+static void takeSizesBeforeRotation(func::FuncOp entry) {
+  entry.walk([](tensor::DimOp dim) {
+    if (auto rope = dim.getSource().getDefiningOp<RopeOp>())
+      dim.getSourceMutable().assign(rope.getX());
+  });
+}
+
 int64_t selectCudaAppends(func::FuncOp entry) {
+  takeSizesBeforeRotation(entry);
   int64_t count = 0;
   entry.walk([&](AttentionOp attention) {
     std::optional<Appends> appends = findAppends(attention);

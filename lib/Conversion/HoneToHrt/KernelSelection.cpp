@@ -200,18 +200,25 @@ struct Block {
 };
 } // namespace
 
-/// All products at once, where their weights are floats of the same type, indices, or integers whose products may be those of
-/// floats, and whole.
+/// Whether one kernel reads weights in both: they are alike but for the number of outliers.
+static bool haveSameKernel(hrt::PanelsAttr a, hrt::PanelsAttr b) {
+  if (!a || !b || !a.getSparse() || !b.getSparse())
+    return a == b;
+  return a.getSparse().getBase() == b.getSparse().getBase();
+}
+
+/// All products at once, where one kernel reads all weights, and those are no integers that are to be multiplied as such.
 static Choice choosePackedMlp(const Block &block) {
   hrt::PanelsAttr panels = getPanels(block.up.weight);
   AffineAttr affine = panels.getAffine();
-  bool isAlike =
-      panels == getPanels(block.down.weight) && (!block.gate.weight || panels == getPanels(block.gate.weight));
-  if (!isAlike || panels.getNm() || panels.getSparse() || (affine && !affine.getAtLeast()) ||
+  bool isAlike = haveSameKernel(panels, getPanels(block.down.weight)) &&
+                 (!block.gate.weight || haveSameKernel(panels, getPanels(block.gate.weight)));
+  if (!isAlike || (affine && !affine.getAtLeast()) ||
       !arePlainF32({block.x, block.gate.bias, block.up.bias, block.down.bias}))
     return {};
   int64_t width = cast<RankedTensorType>(block.up.weight.getType()).getDimSize(0);
-  Choice choice{"hone.packed_mlp." + panels.getKernelSuffix(), {block.x}, {block.activation, width}, {}};
+  StringRef kernel = panels.getNm() ? "hone.sparse_mlp." : "hone.packed_mlp.";
+  Choice choice{(kernel + panels.getKernelSuffix()).str(), {block.x}, {block.activation, width}, {}};
   for (const Block::Layer &layer : {block.gate, block.up, block.down})
     addWeight(choice, panels, layer.weight, layer.bias);
   choice.inputs.push_back(/*residual=*/Value());
@@ -267,13 +274,6 @@ static Choice makeExpertChoice(StringRef layer, hrt::PanelsAttr panels, ArrayRef
     choice.ints.append(
         {affine.getGroup(), affine.getActivations() ? affine.getActivations() : 16, affine.getAtLeast()});
   return choice;
-}
-
-/// Whether one kernel reads weights in both: they are alike but for the number of outliers.
-static bool haveSameKernel(hrt::PanelsAttr a, hrt::PanelsAttr b) {
-  if (!a || !b || !a.getSparse() || !b.getSparse())
-    return a == b;
-  return a.getSparse().getBase() == b.getSparse().getBase();
 }
 
 /// The block, if its weights are in panels, else null.

@@ -41,7 +41,8 @@ struct Layer {
 
 /// Whether the last input of a kernel is what it adds to its result.
 static bool hasResidual(StringRef kernel) {
-  constexpr StringRef families[] = {"hone.packed_linear.", "hone.packed_mlp.", "cuda.linear."};
+  constexpr StringRef families[] = {"hone.packed_linear.", "hone.packed_mlp.", "hone.sparse_linear.",
+                                    "hone.sparse_mlp.", "cuda.linear."};
   return llvm::any_of(families, [&](StringRef family) { return kernel.starts_with(family); });
 }
 

@@ -26,6 +26,11 @@ void packedLinearOutliersCodebookU3(hone_call *, const hone_tensor *operands, co
 void packedMlpCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_mlp.outliers.codebook.u4, .u3: the same with starts, columns and outliers before indices and tables of each weight. The
+/// layers may have other numbers of slots than each other.
+void packedMlpOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.expert_hidden.codebook.u4, .u3 and hone.expert_sum.codebook.u4, .u3: hone.expert_hidden.bf16 and hone.expert_sum.bf16 likewise.
 void expertHiddenCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void expertHiddenCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -74,6 +74,13 @@ void packedMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedMlpU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.packed_mlp.outliers.u8, .u4, .u3, .u2: the same with starts, columns and outliers of hone.packed_linear.outliers before each
+/// weight. The layers may have other numbers of slots than each other.
+void packedMlpOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void packedMlpOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.sparse_linear.f32, .f16, .bf16: hone.packed_linear of that type for a weight of which two of every four inputs are kept:
 /// x[..., K] f32, values and indices as packing/pack_sparse.h packs them, of the kernel's type and {panels, inputs / 32, 16, 4}
 /// u8, bias[N] or absent, factor[..., N] or absent, residual[..., N] or absent → y[..., N]; ints {activation}.
@@ -87,6 +94,14 @@ void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *i
 /// zeros: level - zero has to be a signed byte.
 void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
+/// hone.sparse_mlp.f32, .f16, .bf16, .u8, .u4: hone.packed_mlp of that type with values and indices of hone.sparse_linear, and
+/// scales and zeros of u8 and u4, in place of each weight.
+void sparseMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+void sparseMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.attention.f32: query[B, Hq, Sq, D], key[B, Hk, Sk, D], value[B, Hk, Sk, Dv], bias[B|1, Hq|1, Sq|1, Sk|1] or absent,
 /// alibi[Hq] or absent, sinks[Hq] or absent, key_begin[B] i64 or absent, key_end[B] i64 or absent, prefix[B] i64 or absent

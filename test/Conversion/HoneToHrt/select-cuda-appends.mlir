@@ -38,6 +38,20 @@ func.func @rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x
   return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
 }
 
+// Rotated keys are rounded by the same launch; the sizes that a rounding asks for are no reader of them.
+// CHECK-LABEL: func.func @rotated_and_rounded
+// CHECK-NOT: linalg.generic
+// CHECK-NOT: cuda.rope.f32
+// CHECK: hrt.kernel "cuda.rope_append.f32" %{{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x4x?x32xf32>, memref<?x2x?x32xbf16, {{.*}}>, memref<?x2x?x32xbf16, {{.*}}>)
+func.func @rotated_and_rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv, tensor<?x4x?x32xf32>) {
+  %kr = hone.rope %k, %cos, %sin : (tensor<?x2x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x2x?x32xf32>
+  %s0, %keys = hone.kv_append %state[2], %kr : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+  %s1, %values = hone.kv_append %s0[3], %v : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+  %qr = hone.rope %q, %cos, %sin : (tensor<?x4x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x4x?x32xf32>
+  %y = hone.attention %qr, %keys, %values pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x4x?x32xf32>
+  return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
+}
+
 // What the state held before is read between the appends: they stay apart.
 // CHECK-LABEL: func.func @apart
 // CHECK: hrt.state_append

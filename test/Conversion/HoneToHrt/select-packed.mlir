@@ -144,10 +144,9 @@ func.func @quantized(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
 
 // -----
 
-// Where two of four inputs are kept, another kernel reads two planes more; a block is its two products.
+// Where two of four inputs are kept, other kernels read indices beside the values.
 // CHECK-LABEL: @sparse
-// CHECK: hrt.kernel "hone.sparse_linear.bf16" %{{.*}} ints [2] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x8x16x2xbf16>, tensor<2x1x16x4xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
-// CHECK: hrt.kernel "hone.sparse_linear.bf16"
+// CHECK: hrt.kernel "hone.sparse_mlp.bf16" %{{.*}} ints [2, 32] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<2x8x16x2xbf16>, tensor<2x1x16x4xi8>, tensor<f32>, tensor<2x8x16x2xbf16>, tensor<2x1x16x4xi8>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.sparse_linear.u4" %{{.*}} ints [0, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<2x4x16x4xi8>, tensor<2x2x16x4xi8>, tensor<2x2x16xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 hone.param @up : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = bf16>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
 hone.param @last : tensor<32x32xf32, #hrt.panels<#hone.nm<2:4, of = #hone.affine<bits = 4, group = 32, activations = 8, atLeast = true>>>> = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
@@ -162,23 +161,25 @@ func.func @sparse(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
 
 // -----
 
-// Outliers come before the levels, whose zero points may be absent. Two such layers are two calls.
+// Outliers come before the levels, whose zero points may be absent. The layers of a block may have other numbers of them than each other.
 // CHECK-LABEL: @sparse_block
-// CHECK: hrt.kernel "hone.packed_linear.outliers.u4" %{{.*}} ints [2, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
-// CHECK: hrt.kernel "hone.packed_linear.outliers.u4"
+// CHECK: hrt.kernel "hone.packed_mlp.outliers.u4" %{{.*}} ints [2, 32, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<7x16xi16>, tensor<7x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>)
+// CHECK: hrt.kernel "hone.packed_linear.outliers.u4" %{{.*}} ints [0, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 !weight = tensor<32x32xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>, outliers = 80>>>
+!other = tensor<32x32xf32, #hrt.panels<#hone.dense_sparse<of = #hone.affine<bits = 4, group = 32, scales = f16, activations = 8, atLeast = true>, outliers = 112>>>
 hone.param @up : !weight = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
-hone.param @down : !weight = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
+hone.param @down : !other = #hone.converted<tensor<32x32xf32> = dense<0.0> : tensor<32x32xf32>>
 func.func @sparse_block(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %u = hone.get_param @up : !weight
-  %d = hone.get_param @down : !weight
-  %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, !weight, !weight) -> tensor<?x32xf32>
-  return %0 : tensor<?x32xf32>
+  %d = hone.get_param @down : !other
+  %0 = hone.mlp silu %x, up(%u), down(%d) : (tensor<?x32xf32>, !weight, !other) -> tensor<?x32xf32>
+  %1 = hone.linear %0, %u : (tensor<?x32xf32>, !weight) -> tensor<?x32xf32>
+  return %1 : tensor<?x32xf32>
 }
 
 // -----
 
-// Indices and tables; a block of two such layers is one call, and with outliers beside them two.
+// Indices and tables; outliers come before them.
 // CHECK-LABEL: @codebooks
 // CHECK: hrt.kernel "hone.packed_mlp.codebook.u4" %{{.*}} ints [2, 32] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<2x4x4x16xi8>, tensor<2x8x4x16xi8>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.outliers.codebook.u3" %{{.*}} ints [0] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x3x4x16xi8>, tensor<2x4x4x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)

@@ -68,6 +68,25 @@ func.func @after_block(%call: !hrt.call, %x: tensor<?x16xf32>, %u: tensor<4x16x1
   return %s : tensor<?x32xf32>
 }
 
+// CHECK-LABEL: func.func @after_sparse(
+// CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x32xf32>
+// CHECK: %[[Y:.*]] = hrt.kernel "hone.sparse_linear.f32" %{{.*}} ins({{.*}}, %[[R]] :
+// CHECK: return %[[Y]]
+func.func @after_sparse(%call: !hrt.call, %x: tensor<?x64xf32>, %w: tensor<2x32x16x1xf32>, %i: tensor<2x2x16x4xi8>, %r: tensor<?x32xf32>,
+                        %init: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "hone.sparse_linear.f32" %call ints [0]
+      ins(%x, %w, %i, %none, %none, %none : tensor<?x64xf32>, tensor<2x32x16x1xf32>, tensor<2x2x16x4xi8>, tensor<f32>, tensor<f32>,
+      tensor<f32>) outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%r, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %b, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  return %s : tensor<?x32xf32>
+}
+
 // Rows in two dimensions are the same rows.
 // CHECK-LABEL: func.func @reshaped(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x?x32xf32>

@@ -40,7 +40,7 @@ void wait(Warp &warp, const Inst &, uint32_t mask) {
     expectAll(warp, mask);
     if (!std::ranges::all_of(warp.block.cluster,
                              [&](const Block *block) { return block->isAtCluster(warp.clusterArrivals); })) {
-      warp.pause();
+      warp.pauseForCluster();
       return;
     }
   }

@@ -114,7 +114,7 @@ void test(Warp &warp, const Inst &inst, uint32_t mask) {
   warp.setMask(inst.op[0], mask, result);
   // Who waits in a loop lets others go on.
   if (result != mask)
-    warp.pause();
+    warp.pauseForCluster();
 }
 
 // All copies that the threads have begun are done; then they arrive.

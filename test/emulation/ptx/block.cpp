@@ -19,6 +19,10 @@ namespace {
 constexpr uint32_t kQuantum = 20000;
 // A block that has run so long may be waiting for another one: that one is begun beside it.
 constexpr uint64_t kPatience = uint64_t{1} << 22;
+// A turn of no more instructions that ends at a barrier which has not come is a look at it, and nothing else.
+constexpr uint64_t kLook = 64;
+// After so many turns in which all warps of a cluster only looked, nobody comes.
+constexpr uint32_t kMostLooks = 1u << 16;
 // So many blocks a thread of the host keeps begun, where they wait for each other.
 constexpr size_t kMostResident = 16;
 // Below so many threads another thread of the host costs more than it brings.
@@ -51,7 +55,7 @@ void Block::begin(uint64_t index) {
   std::fill(shared.begin(), shared.end(), kFill);
   barriers = {};
   bulkCopies.clear();
-  ended = false;
+  ended = works = false;
   for (auto &warp : warps)
     warp->reset();
 }
@@ -66,16 +70,20 @@ uint64_t Block::executed() const {
 bool Block::takeTurn() {
   bool progress = false;
   bool alive = false;
+  works = false;
   // Warps go forwards and backwards in turn, so that who needs a barrier does not get its order by chance.
   for (size_t i = 0; i < warps.size(); ++i) {
     Warp &warp = *warps[backwards ? warps.size() - 1 - i : i];
     if (warp.runnable()) {
       progress = true;
+      uint64_t before = warp.executed;
+      warp.waitsForCluster = false;
       try {
         warp.run(kQuantum);
       } catch (const Fault &fault) {
         throw Fault(fault.kind, describe(*this, warp, fault.what()));
       }
+      works |= !warp.waitsForCluster || warp.executed - before > kLook;
     }
     alive |= warp.alive != 0;
   }
@@ -171,6 +179,7 @@ public:
   }
 
   void begin(uint64_t index) {
+    looks = 0;
     for (size_t rank = 0; rank < blocks.size(); ++rank)
       blocks[rank]->begin(index * blocks.size() + rank);
   }
@@ -179,15 +188,19 @@ public:
   bool run(uint64_t budget) {
     uint64_t end = executed() + budget;
     while (executed() < end) {
-      bool progress = false;
+      bool progress = false, works = false;
       const Block *waiting = nullptr;
       for (auto &block : blocks) {
-        progress |= !block->hasEnded() && block->takeTurn();
+        if (block->hasEnded())
+          continue;
+        progress |= block->takeTurn();
+        works |= block->hasEnded() || block->hasWorked();
         waiting = block->hasEnded() ? waiting : block.get();
       }
       if (waiting == nullptr)
         return true;
-      if (!progress)
+      looks = works ? 0 : looks + 1;
+      if (!progress || looks > kMostLooks)
         waiting->failStuck();
     }
     return false;
@@ -202,6 +215,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<Block>> blocks;
+  uint32_t looks = 0; // turns, one behind the other, in which no warp did anything else
 };
 
 /// One thread of the host: it takes clusters from a counter until none are left.

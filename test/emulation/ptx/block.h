@@ -21,6 +21,8 @@ public:
   /// Each warp has a turn. False where none can go on.
   bool takeTurn();
   bool hasEnded() const { return ended; }
+  /// Whether a warp did more in the last turn than look whether a barrier of the cluster, or in memory, has come.
+  bool hasWorked() const { return works; }
   uint64_t executed() const;
   /// Throws the Fault that nobody can go on.
   [[noreturn]] void failStuck() const;
@@ -77,6 +79,7 @@ private:
   std::array<Barrier, kNumBarriers> barriers;
   bool backwards = false;
   bool ended = false;
+  bool works = false;
 };
 
 } // namespace hone::emulation

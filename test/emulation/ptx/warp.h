@@ -95,6 +95,11 @@ public:
   uint32_t release(uint32_t barrier);
   /// Lets other warps go first, which this one may be waiting for.
   void pause() { budget = 0; }
+  /// The same where only threads of its cluster can end what it waits for.
+  void pauseForCluster() {
+    budget = 0;
+    waitsForCluster = true;
+  }
 
   Block &block;
   std::byte *frame = nullptr;
@@ -102,7 +107,8 @@ public:
   const uint32_t index;       // in the block
   uint32_t alive = 0;
   uint64_t executed = 0;
-  uint32_t pc = 0; // of the active lanes
+  bool waitsForCluster = false; // at the end of its last turn
+  uint32_t pc = 0;              // of the active lanes
   uint32_t active = 0;
   uint32_t carry = 0;                             // the lanes' condition code
   std::vector<PendingCopy> copies;                // of cp.async, in their order

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr unsigned kThreads = 32;
-constexpr int kIllegalAddress = 700, kIllegalInstruction = 715, kInvalidClusterSize = 912;
+constexpr int kIllegalAddress = 700, kIllegalInstruction = 715, kLaunchFailed = 719, kInvalidClusterSize = 912;
 
 struct alignas(64) Map {
   unsigned char bytes[128] = {};
@@ -128,6 +128,21 @@ TEST_F(Clusters, BlocksThatEndedHaveNoMemory) {
                 "  ld.shared::cluster.b32 %v, [%n];\nend:\n"),
             kIllegalAddress);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("which does not exist or has ended"));
+}
+
+const char *const kBarrier = "  mbarrier.init.shared::cta.b64 [%s+512], 2; setp.eq.u32 %q, %r, 1;\n";
+
+TEST_F(Clusters, DoNotWaitInMemoryForever) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(end(std::string(kBarrier) + kWait), kLaunchFailed);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("all threads wait for threads that never come"));
+}
+
+/// One block is at the barrier of the cluster, and the other never comes there.
+TEST_F(Clusters, DoNotWaitForEachOtherForever) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(end(std::string(kBarrier) + "  @%q bra stay;\n" + kMeet + "stay:\n" + kWait), kLaunchFailed);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("all threads wait for threads that never come"));
 }
 
 } // namespace

@@ -58,8 +58,8 @@ private:
         gate(test.kind, test.experts * test.width, test.inputs, random);
     Tensor upBias = biasOf(test, rows), gateBias = biasOf(test, test.width);
     std::vector<hone_tensor> operands = {x.view(), viewOf(test, ids)};
-    append(operands, test, &up, upBias);
-    append(operands, test, isSeparate ? &gate : nullptr, gateBias);
+    append(operands, up, true, upBias);
+    append(operands, gate, isSeparate, gateBias);
     operands.push_back(hidden.view());
     run(kernelOf(layerOf(test, "expert_hidden"), test.kind), operands,
         {kSilu, isFused ? test.fused : 0, test.experts, test.kind.group, 8, 1});
@@ -96,7 +96,7 @@ private:
     PackedWeight down(test.kind, test.experts * test.inputs, test.width, random);
     Tensor bias = biasOf(test, test.inputs);
     std::vector<hone_tensor> operands = {hidden.view(), viewOf(test, ids), weights.view()};
-    append(operands, test, &down, bias);
+    append(operands, down, true, bias);
     operands.push_back(y.view());
     run(kernelOf(layerOf(test, "expert_sum"), test.kind), operands, {test.experts, test.kind.group, 8, 1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row)
@@ -148,18 +148,11 @@ private:
     return test.hasBiases ? Tensor({test.experts, rows}, test.layout).randomize(random) : Tensor::absent();
   }
 
-  static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight *weight, Tensor &bias) {
-    hone_tensor absent = {};
-    if (test.kind.outliers > 0)
-      for (int i = 0; i < 3; ++i)
-        operands.push_back(weight ? weight->outlierViews()[i] : absent);
-    operands.push_back(weight ? weight->weightView() : absent);
-    if (test.kind.codebook > 0)
-      operands.push_back(weight ? weight->tablesView() : absent);
-    if (test.kind.isSparse)
-      operands.push_back(weight ? weight->indicesView() : absent);
-    if (isQuantized(test.kind.format))
-      operands.insert(operands.end(), {weight ? weight->scalesView() : absent, weight ? weight->zerosView() : absent});
+  static void append(std::vector<hone_tensor> &operands, PackedWeight &weight, bool isThere, Tensor &bias) {
+    std::vector<hone_tensor> planes = weight.views();
+    if (!isThere)
+      std::ranges::fill(planes, hone_tensor{});
+    operands.insert(operands.end(), planes.begin(), planes.end());
     operands.push_back(bias.view());
   }
 

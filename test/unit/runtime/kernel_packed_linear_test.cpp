@@ -35,31 +35,16 @@ protected:
     Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape), residual = optional(test, yShape);
     PackedWeight weight(test.kind, test.outputs, test.inputs, random);
     std::vector<hone_tensor> operands = {x.view()};
-    if (test.kind.outliers > 0)
-      for (const hone_tensor &plane : weight.outlierViews())
-        operands.push_back(plane);
-    operands.push_back(weight.weightView());
+    std::vector<hone_tensor> planes = weight.views();
+    operands.insert(operands.end(), planes.begin(), planes.end());
     std::vector<int64_t> ints = {test.activation};
-    if (test.kind.isSparse)
-      operands.push_back(weight.indicesView());
-    if (test.kind.codebook > 0)
-      operands.push_back(weight.tablesView());
-    if (isQuantized(test.kind.format)) {
-      operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
+    if (isQuantized(test.kind.format))
       ints.insert(ints.end(), {test.kind.group, test.bits, test.isLeast});
-    }
     operands.insert(operands.end(), {bias.view(), factor.view(), residual.view(), y.view()});
-    run(kernelOf(test), operands, ints);
+    run(packedKernelOf("linear", test.kind), operands, ints);
     for (int64_t row = 0, rows = *io::elementCount(test.rows); row < rows; ++row)
       if (!compareRow(test, x, weight, bias, factor, residual, row, y))
         return;
-  }
-
-  static std::string kernelOf(const Case &test) {
-    return test::kernelOf(test.kind.isSparse       ? "hone.sparse_linear"
-                          : test.kind.outliers > 0 ? "hone.packed_linear.outliers"
-                                                   : "hone.packed_linear",
-                          test.kind);
   }
 
   /// False, with a message, where y is farther from the exact sum than rounding explains.
@@ -87,8 +72,8 @@ protected:
       }
       if (std::abs(y.at(index) - expected) <= 1.2 * error) // activations have slopes up to 1.13
         continue;
-      ADD_FAILURE() << kernelOf(test) << " group " << test.kind.group << " bits " << test.bits << " rows "
-                    << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs " << test.outputs
+      ADD_FAILURE() << packedKernelOf("linear", test.kind) << " group " << test.kind.group << " bits " << test.bits
+                    << " rows " << io::shapeText(test.rows) << " inputs " << test.inputs << " outputs " << test.outputs
                     << " layout " << static_cast<int>(test.layout) << " at " << io::shapeText(index) << ": expected "
                     << expected << " ± " << error << ", but got " << y.at(index);
       return false;
@@ -199,6 +184,25 @@ TEST_P(PackedLinearKernel, ManyRowsByQuantizedWeights) {
         for (bool isLeast : {false, true})
           for (int64_t inputs : {13, 2100})
             check({{rows}, inputs, 49, kind, 8, Layout::Dense, true, 3, isLeast});
+}
+
+// At levels with tiles weights of outliers become those a few tiles at a time: columns lie at both ends of what is unpacked at once, and
+// numbers of rows at both ends of what is multiplied so.
+TEST_P(PackedLinearKernel, OutliersAtEdgesOfWhatIsUnpacked) {
+  for (const WeightKind &kind : kKinds)
+    if (kind.outliers > 0)
+      for (int64_t rows : {16, 17, 32, 33, 63, 64, 65})
+        for (int64_t inputs : {31, 33, 320, 321, 672, 1023})
+          check({{rows}, inputs, 40, kind, 8, Layout::Dense, false, 0, /*isLeast=*/true});
+}
+
+TEST_P(PackedLinearKernel, NoOutliersAtAll) {
+  for (WeightKind kind : kKinds)
+    if (kind.outliers > 0)
+      for (int64_t rows : {1, 17, 64}) {
+        kind.outliers = kNoOutliers;
+        check({{rows}, 90, 40, kind, 8, Layout::Dense, false, 0, /*isLeast=*/true});
+      }
 }
 
 TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {

@@ -23,24 +23,28 @@ constexpr int64_t kGelu = 3;
 double gelu(double v) { return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0))); }
 
 /// The most that rounding changes numbers of a row by: 32-bit sums err by less than 1e-6 of every term, bf16 by a 256th; where weights are
-/// quantized, either both sides are rounded to bf16, or the row to integers by half a step of the largest magnitude.
-std::vector<double> roundingOf(PackedFormat format, const std::vector<double> &row) {
+/// quantized, either both sides are rounded to bf16, or the row to integers by half a step of the largest magnitude. What outliers beside
+/// codebooks are added to is rounded again.
+std::vector<double> roundingOf(const WeightKind &kind, const std::vector<double> &row) {
   double largest = 0;
   for (double value : row)
     largest = std::max(largest, std::abs(value));
   std::vector<double> errors;
   for (double value : row) {
     double exact = 1e-6 * std::abs(value), bf16 = std::abs(value) / 256;
-    errors.push_back(format == PackedFormat::Bf16 ? exact + bf16
-                     : isQuantized(format)        ? exact + std::max(2 * bf16, 0.51 * largest / 127)
-                                                  : exact);
+    errors.push_back(kind.format == PackedFormat::Bf16 ? exact + (kind.outliers > 0 ? 2 : 1) * bf16
+                     : isQuantized(kind.format)        ? exact + std::max(2 * bf16, 0.51 * largest / 127)
+                                                       : exact);
   }
   return errors;
 }
 
 class PackedMlpKernel : public KernelTest {
 protected:
-  void check(const Case &test) {
+  void check(Case test) {
+    if (test.kind.isSparse)
+      for (int64_t *inputs : {&test.inputs, &test.width})
+        *inputs = (*inputs + 3) / 4 * 4;
     Tensor x = Tensor({test.rows, test.inputs}, test.layout).randomize(random),
            y({test.rows, test.outputs}, test.layout);
     Tensor gateBias = optional(test, {test.width}), upBias = optional(test, {test.width});
@@ -49,13 +53,13 @@ protected:
     PackedWeight gate(test.kind, test.width, test.inputs, random), up(test.kind, test.width, test.inputs, random);
     PackedWeight down(test.kind, test.outputs, test.width, random);
     std::vector<hone_tensor> operands = {x.view()};
-    append(operands, test, gate, gateBias);
+    append(operands, gate, gateBias);
     if (!test.hasGate)
       std::fill(operands.begin() + 1, operands.end(), Tensor::absent().view());
-    append(operands, test, up, upBias);
-    append(operands, test, down, downBias);
+    append(operands, up, upBias);
+    append(operands, down, downBias);
     operands.insert(operands.end(), {residual.view(), y.view()});
-    run(kernelOf("hone.packed_mlp", test.kind), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
+    run(packedKernelOf("mlp", test.kind), operands, {kGelu, test.width, test.kind.group, 8, /*at_least=*/1});
     for (int64_t row = 0; row < test.rows && !HasFailure(); ++row) {
       Hidden hidden = hiddenOf(test, x, {gate, gateBias}, {up, upBias}, row);
       for (int64_t n = 0; n < test.outputs && !HasFailure(); ++n)
@@ -68,12 +72,9 @@ private:
     std::vector<double> values, errors;
   };
 
-  static void append(std::vector<hone_tensor> &operands, const Case &test, PackedWeight &weight, Tensor &bias) {
-    operands.push_back(weight.weightView());
-    if (test.kind.codebook > 0)
-      operands.push_back(weight.tablesView());
-    if (isQuantized(test.kind.format))
-      operands.insert(operands.end(), {weight.scalesView(), weight.zerosView()});
+  static void append(std::vector<hone_tensor> &operands, PackedWeight &weight, Tensor &bias) {
+    std::vector<hone_tensor> planes = weight.views();
+    operands.insert(operands.end(), planes.begin(), planes.end());
     operands.push_back(bias.view());
   }
 
@@ -88,7 +89,7 @@ private:
     double sum = test.hasOthers ? layer.bias.at({i}) : 0, error = 1e-6;
     for (int64_t k = 0; k < test.inputs; ++k) {
       sum += inputs[static_cast<size_t>(k)] * layer.weight.at(i, k);
-      error += errors[static_cast<size_t>(k)] * std::abs(layer.weight.at(i, k));
+      error += errors[static_cast<size_t>(k)] * layer.weight.magnitude(i, k);
     }
     return {sum, error};
   }
@@ -98,7 +99,7 @@ private:
     std::vector<double> inputs;
     for (int64_t k = 0; k < test.inputs; ++k)
       inputs.push_back(x.at({row, k}));
-    std::vector<double> errors = roundingOf(test.kind.format, inputs);
+    std::vector<double> errors = roundingOf(test.kind, inputs);
     for (int64_t i = 0; i < test.width; ++i) {
       auto [sum, error] = outputOf(test, inputs, errors, test.hasGate ? gate : up, i);
       double value = gelu(sum);
@@ -115,7 +116,7 @@ private:
     std::vector<double> most;
     for (size_t i = 0; i < hidden.values.size(); ++i)
       most.push_back(std::abs(hidden.values[i]) + hidden.errors[i]);
-    errors = roundingOf(test.kind.format, most);
+    errors = roundingOf(test.kind, most);
     for (size_t i = 0; i < errors.size(); ++i)
       hidden.errors[i] += errors[i];
     return hidden;
@@ -126,10 +127,10 @@ private:
     double expected = others, error = 1e-5;
     for (int64_t i = 0; i < test.width; ++i) {
       expected += hidden.values[static_cast<size_t>(i)] * down.at(n, i);
-      error += hidden.errors[static_cast<size_t>(i)] * std::abs(down.at(n, i));
+      error += hidden.errors[static_cast<size_t>(i)] * down.magnitude(n, i);
     }
     if (!(std::abs(y.at({row, n}) - expected) <= error))
-      ADD_FAILURE() << kernelOf("hone.packed_mlp", test.kind) << (test.hasGate ? " with a gate" : "") << " group "
+      ADD_FAILURE() << packedKernelOf("mlp", test.kind) << (test.hasGate ? " with a gate" : "") << " group "
                     << test.kind.group << " rows " << test.rows << " inputs " << test.inputs << " width " << test.width
                     << " outputs " << test.outputs << " at " << row << ", " << n << ": expected " << expected << " ± "
                     << error << ", but got " << y.at({row, n});
@@ -152,6 +153,18 @@ const WeightKind kKinds[] = {
     {PackedFormat::U2, 32, false, true},
     {.format = PackedFormat::Bf16, .codebook = 4},
     {.format = PackedFormat::Bf16, .codebook = 3},
+    {.format = PackedFormat::U8, .group = 128, .hasHalfScales = true, .outliers = 0.02},
+    {.format = PackedFormat::U4, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.005},
+    {.format = PackedFormat::U4, .group = 32, .hasHalfScales = true, .outliers = kNoOutliers},
+    {.format = PackedFormat::U3, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.1},
+    {.format = PackedFormat::U2, .group = 32, .hasHalfScales = true, .outliers = 0.01},
+    {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 4},
+    {.format = PackedFormat::Bf16, .outliers = 0.1, .codebook = 3},
+    {.format = PackedFormat::F32, .isSparse = true},
+    {.format = PackedFormat::F16, .isSparse = true},
+    {.format = PackedFormat::Bf16, .isSparse = true},
+    {.format = PackedFormat::U8, .group = 128, .hasHalfScales = true, .isSparse = true},
+    {.format = PackedFormat::U4, .group = 64, .hasHalfScales = true, .isSparse = true},
 };
 
 TEST_P(PackedMlpKernel, NumbersOfRows) {

@@ -48,10 +48,19 @@ struct WeightKind {
   int64_t codebook = 0;
 };
 
+/// A share of outliers so that the weight has their planes, and a slot that belongs to no panel.
+constexpr double kNoOutliers = 1e-9;
+
 inline std::string kernelOf(std::string_view layer, const WeightKind &kind) {
   if (kind.codebook > 0)
     return std::string(layer) + ".codebook.u" + std::to_string(kind.codebook);
   return kernelOf(layer, kind.format);
+}
+
+/// The kernel of packed layers ("linear", "mlp") for such weights.
+inline std::string packedKernelOf(std::string_view layers, const WeightKind &kind) {
+  std::string family = kind.isSparse ? "hone.sparse_" : "hone.packed_";
+  return kernelOf(family + std::string(layers) + (kind.outliers > 0 ? ".outliers" : ""), kind);
 }
 
 class PackedWeight {
@@ -65,6 +74,22 @@ public:
   /// What the element is made of, added up by magnitude: outliers beside codebooks are multiplied apart from what they are added to.
   float magnitude(int64_t n, int64_t k) const {
     return magnitudes.empty() ? std::abs(at(n, k)) : magnitudes[static_cast<size_t>(n * shape.inputs + k)];
+  }
+
+  /// The planes as kernels take them.
+  std::vector<hone_tensor> views() {
+    std::vector<hone_tensor> planes;
+    if (kind.outliers > 0)
+      for (const hone_tensor &plane : outlierViews())
+        planes.push_back(plane);
+    planes.push_back(weightView());
+    if (kind.codebook > 0)
+      planes.push_back(tablesView());
+    if (kind.isSparse)
+      planes.push_back(indicesView());
+    if (isQuantized(kind.format))
+      planes.insert(planes.end(), {scalesView(), zerosView()});
+    return planes;
   }
 
   hone_tensor weightView() {
@@ -222,6 +247,11 @@ private:
     std::normal_distribution<float> large(0, 3);
     std::vector<size_t> elements;
     auto most = static_cast<int64_t>(2 * kind.outliers * static_cast<double>(shape.inputs)) + 1;
+    if (kind.outliers == kNoOutliers) {
+      most = 0;
+      columns.resize(16);
+      outliers.resize(16);
+    }
     starts.push_back(0);
     for (int64_t panel = 0; panel * 16 < shape.outputs; ++panel) {
       int64_t count = std::uniform_int_distribution<int64_t>(0, std::min(most, shape.inputs))(random);

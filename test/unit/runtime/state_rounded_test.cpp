@@ -43,7 +43,7 @@ protected:
   /// Appends positions first ≤ p < first + count of the numbers.
   hone_tensor append(rt::State &state, int64_t count) {
     int64_t first = state.length() + state.slots()[0].appended();
-    hone_tensor fresh = {.data = &at(0, first, 0), .dtype = HONE_F32, .rank = 4};
+    hone_tensor fresh = {.data = &at(0, first, 0), .dtype = HONE_F32, .rank = 4, .sizes = {}, .strides = {}};
     std::ranges::copy(std::vector{kBatch, kHeads, count, kSize}, fresh.sizes);
     std::ranges::copy(std::vector{kHeads * kMost * kSize, kMost * kSize, kSize, int64_t{1}}, fresh.strides);
     auto all = state.slots()[0].append(fresh, state.length());
@@ -176,7 +176,7 @@ TEST_P(StateRounded, WhatIsNoNumberStaysNone) {
 
 TEST_P(StateRounded, KeepsNothingButF32) {
   rt::State state({&info, 1});
-  hone_tensor fresh = {.data = numbers.data(), .dtype = HONE_F16, .rank = 4};
+  hone_tensor fresh = {.data = numbers.data(), .dtype = HONE_F16, .rank = 4, .sizes = {}, .strides = {}};
   std::ranges::copy(std::vector<int64_t>{kBatch, kHeads, 1, kSize}, fresh.sizes);
   std::ranges::copy(std::vector<int64_t>{kHeads * kSize, kSize, kSize, 1}, fresh.strides);
   EXPECT_THAT(messageOf(state.slots()[0].append(fresh, 0)), testing::HasSubstr("takes f32"));

@@ -68,22 +68,27 @@ template <typename Indices> void runCodebook(const hone_tensor *operands, const 
 
 /// With outliers between x and the weight.
 template <typename Indices> void runWithOutliers(const hone_tensor *operands, const int64_t *ints) {
-  runLayerOf<Indices>(operands[0], operands + 4, Outliers(operands + 1), ints);
+  runLayerOf<Indices>(operands[0], operands + 1 + kOutlierPlanes, Outliers(operands + 1), ints);
 }
 
-template <typename Indices> void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
+template <typename Indices, bool HAS_OUTLIERS = false>
+void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
   using Weight = CodebookWeight<Indices>;
-  MlpCall call(operands, ints, /*planes=*/2);
+  constexpr int64_t before = HAS_OUTLIERS ? kOutlierPlanes : 0;
+  MlpCall call(operands, ints, before + 2);
+  auto weightOf = [](const hone_tensor *planes) {
+    return Weight(planes + before, HAS_OUTLIERS ? Outliers(planes) : Outliers());
+  };
   // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
   constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % Weight::kStepInputs == 0;
   auto withEngines = [&](const auto &body) {
     if constexpr (areSteps)
       withEngine<Weight>(countRows(call.y),
-                         [&](auto make) { body([&](const hone_tensor *planes) { return make(Weight(planes)); }); });
+                         [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
   };
   runMlpCall(call, withEngines,
              [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
-               runLayer<Indices>(from, Weight(planes), to, epilogue);
+               runLayer<Indices>(from, weightOf(planes), to, epilogue);
              });
 }
 
@@ -98,7 +103,7 @@ template <typename Indices> struct CodebookExperts : PanelPlanes<2> {
 template <typename Indices> struct CodebookExpertsWithOutliers : OutlierPlanes<2> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    CodebookWeight<Indices> weight(planes + OutlierPlanes<2>::kOfOutliers, Outliers(planes));
+    CodebookWeight<Indices> weight(planes + kOutlierPlanes, Outliers(planes));
     hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, weight, y, epilogue);
   }
 };
@@ -127,6 +132,14 @@ void packedMlpCodebookU4(hone_call *, const hone_tensor *operands, const int64_t
 
 void packedMlpCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runCodebookMlp<U3Levels>(operands, ints);
+}
+
+void packedMlpOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebookMlp<U4Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+}
+
+void packedMlpOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runCodebookMlp<U3Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
 }
 
 void expertHiddenCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {

@@ -116,8 +116,19 @@ template <typename Indices> struct CodebookWeight {
       prefetchAhead(from + line, kWeightPrefetch);
   }
 
-  /// Writes a step as `Target` has it, outliers included. Of pairs of bf16 it is a tile.
-  void unpack(int64_t panel, int64_t step, float *to) const {
+  /// Writes `count` steps from `step` on as `Target` has them, outliers included. Of pairs of bf16 each is a tile.
+  void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {
+    for (int64_t i = 0; i < count; ++i)
+      unpackStep(panel, step + i, to + i * kTargetSteps * kLanes);
+    if (outliers.count > 0)
+      outliers.takeWithin(panel, step * kStepInputs, count * kStepInputs,
+                          [to](int64_t input, int64_t output, _Float16 outlier) {
+                            addTo(to, input, output, static_cast<float>(outlier));
+                          });
+  }
+
+private:
+  void unpackStep(int64_t panel, int64_t step, float *to) const {
     const uint8_t *from = at(panel, step);
     prefetch(from);
 #pragma unroll
@@ -134,11 +145,8 @@ template <typename Indices> struct CodebookWeight {
           storePair(to, half * 8 + part * kQuarters + i, some[i]);
       }
     }
-    if (outliers.count > 0)
-      addOutliers(panel, step, to);
   }
 
-private:
 #ifdef __AVX512BF16__
   static void storePair(float *to, int64_t pair, Words values) { store(to + pair * kLanes, asFloats(values)); }
   static void addTo(float *to, int64_t input, int64_t output, float value) {
@@ -154,20 +162,6 @@ private:
   }
   static void addTo(float *to, int64_t input, int64_t output, float value) { to[input * kLanes + output] += value; }
 #endif
-
-  /// Adds those among the inputs of a step, which of most slots are none.
-  void addOutliers(int64_t panel, int64_t step, float *to) const {
-    for (int64_t slot = outliers.starts[panel], end = outliers.starts[panel + 1]; slot < end; ++slot) {
-      const uint16_t *inputs = outliers.columnsOf(slot);
-      uint32_t isHere = 0;
-      for (int64_t output = 0; output < kLanes; ++output)
-        isHere |= static_cast<uint32_t>(inputs[output] / kStepInputs == step) << output;
-      for (; isHere != 0; isHere &= isHere - 1) {
-        int64_t output = __builtin_ctz(isHere);
-        addTo(to, inputs[output] % kStepInputs, output, static_cast<float>(outliers.valuesOf(slot)[output]));
-      }
-    }
-  }
 };
 
 } // namespace

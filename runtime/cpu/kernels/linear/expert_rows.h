@@ -7,7 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 
-#include "layer.h"
+#include "outliers.h"
 
 namespace {
 
@@ -33,14 +33,14 @@ template <int64_t PLANES> struct PanelPlanes {
 
 /// The same behind starts, columns and values of outliers: starts count the slots of the whole weight.
 template <int64_t PLANES> struct OutlierPlanes {
-  static constexpr int64_t kOfOutliers = 3, kPlanes = kOfOutliers + PLANES;
+  static constexpr int64_t kPlanes = kOutlierPlanes + PLANES;
 
   static void select(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
-    for (int64_t i = 0; i < kOfOutliers; ++i)
+    for (int64_t i = 0; i < kOutlierPlanes; ++i)
       some[i] = planes[i];
     some[0].data = static_cast<int32_t *>(planes[0].data) + panel;
     some[0].sizes[0] = panels + 1;
-    PanelPlanes<PLANES>::select(planes + kOfOutliers, panel, panels, some + kOfOutliers);
+    PanelPlanes<PLANES>::select(planes + kOutlierPlanes, panel, panels, some + kOutlierPlanes);
   }
 };
 

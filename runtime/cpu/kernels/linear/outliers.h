@@ -14,6 +14,9 @@
 
 namespace {
 
+/// Operands of outliers.
+constexpr int64_t kOutlierPlanes = 3;
+
 /// Outliers by panels, as kernels.h says. Without any, `count` is 0.
 struct Outliers {
   const int32_t *starts = nullptr; // [panels + 1]
@@ -29,6 +32,22 @@ struct Outliers {
 
   const uint16_t *columnsOf(int64_t slot) const { return columns + slot * kPanelOutputs; }
   const _Float16 *valuesOf(int64_t slot) const { return values + slot * kPanelOutputs; }
+
+  /// Calls `take(input, output, value)` for each outlier of a panel among `count` inputs from `first` on, whose numbers begin at 0.
+  /// Of most slots some are none, and comparing all columns of a slot at once tells which.
+  template <typename Take> void takeWithin(int64_t panel, int64_t first, int64_t count, const Take &take) const {
+    typedef uint16_t Columns __attribute__((ext_vector_type(kPanelOutputs)));
+    typedef bool Flags __attribute__((ext_vector_type(kPanelOutputs)));
+    auto begin = static_cast<uint16_t>(first), last = static_cast<uint16_t>(count - 1);
+    for (int64_t slot = starts[panel], end = starts[panel + 1]; slot < end; ++slot) {
+      const uint16_t *inputs = columnsOf(slot);
+      auto areWithin = __builtin_convertvector(loadAs<Columns>(inputs) - begin <= last, Flags);
+      for (uint32_t left = __builtin_bit_cast(uint16_t, areWithin); left != 0; left &= left - 1) {
+        int64_t output = __builtin_ctz(left);
+        take(inputs[output] - first, output, valuesOf(slot)[output]);
+      }
+    }
+  }
 
   /// Those of a panel will be needed soon.
   void askFor(int64_t panel) const {

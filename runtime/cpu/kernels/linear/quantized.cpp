@@ -62,14 +62,18 @@ template <typename Levels> void runQuantized(const hone_tensor *operands, const 
 
 /// With outliers between x and the weight.
 template <typename Levels> void runWithOutliers(const hone_tensor *operands, const int64_t *ints) {
-  runLayerOf<Levels>(operands[0], operands + 4, Outliers(operands + 1), ints);
+  runLayerOf<Levels>(operands[0], operands + 1 + kOutlierPlanes, Outliers(operands + 1), ints);
 }
 
 /// Operands and attributes as kernels.h lists them.
-template <typename Levels> void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
-  MlpCall call(operands, ints, /*planes=*/3);
+template <typename Levels, bool HAS_OUTLIERS = false>
+void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
+  constexpr int64_t before = HAS_OUTLIERS ? kOutlierPlanes : 0;
+  MlpCall call(operands, ints, before + 3);
   auto operandOf = [ints](const hone_tensor *planes) {
-    return QuantizedOperand{{planes[0], planes[1], planes[2], ints[2]}, ints[3], ints[4] != 0};
+    const hone_tensor *levels = planes + before;
+    Outliers outliers = HAS_OUTLIERS ? Outliers(planes) : Outliers();
+    return QuantizedOperand{{levels[0], levels[1], levels[2], ints[2], outliers}, ints[3], ints[4] != 0};
   };
   auto withEngines = [&](const auto &body) {
 #ifdef __AMX_TILE__
@@ -103,7 +107,7 @@ template <typename Levels> struct QuantizedExperts : PanelPlanes<3> {
 template <typename Levels> struct QuantizedExpertsWithOutliers : OutlierPlanes<3> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    QuantizedExperts<Levels>::runWith(x, planes + OutlierPlanes<3>::kOfOutliers, Outliers(planes), ints, y, epilogue);
+    QuantizedExperts<Levels>::runWith(x, planes + kOutlierPlanes, Outliers(planes), ints, y, epilogue);
   }
 };
 
@@ -219,6 +223,22 @@ void packedMlpU3(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 
 void packedMlpU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runQuantizedMlp<U2Levels>(operands, ints);
+}
+
+void packedMlpOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U8Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+}
+
+void packedMlpOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U4Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+}
+
+void packedMlpOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U3Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+}
+
+void packedMlpOutliersU2(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runQuantizedMlp<U2Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
 }
 
 } // namespace hone::cpu::HONE_LEVEL_NAMESPACE

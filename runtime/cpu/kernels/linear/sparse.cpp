@@ -7,6 +7,7 @@
 #include "../expert_kernels.h"
 #include "../kernels.h"
 
+#include "band_mlp.h"
 #include "experts.h"
 #include "sparse_block.h"
 #include "step_tiles.h"
@@ -15,9 +16,22 @@
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 namespace {
 
-template <typename Engine>
-void runBand(const hone_tensor &x, const Engine &engine, const hone_tensor &y, const Epilogue &epilogue) {
-  BandLayer<Engine>(x, engine, y, epilogue).run();
+/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+template <typename Format, typename Body> bool withEngine(int64_t rows, const Body &body) {
+  using Weight = SparseWeight<Format>;
+#ifdef __AMX_TILE__
+  if constexpr (__is_same(Format, SparseBf16)) {
+    static_assert(kChunkInputs == kTileStepInputs); // a chunk is a tile
+    if (rows <= kTileRows)
+      return false;
+    body([rows](const Weight &weight) { return TileEngine<StepTiles<Weight>>(StepTiles<Weight>(weight), rows); });
+    return true;
+  }
+#endif
+  if (rows <= kSparseRows)
+    return false;
+  body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
+  return true;
 }
 
 template <typename Kernel, typename Weight>
@@ -29,20 +43,19 @@ void runPacked(const hone_tensor &x, const Weight &weight, const hone_tensor &y,
 template <typename Format>
 void runLayer(const hone_tensor &x, const SparseWeight<Format> &weight, const hone_tensor &y,
               const Epilogue &epilogue) {
-  int64_t rows = countRows(y);
+  auto runBand = [&](auto make) {
+    auto engine = make(weight);
+    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (withEngine<Format>(countRows(y), runBand))
+    return;
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, SparseBf16)) {
-    if (rows > kTileRows)
-      return runBand(x, TileEngine<StepTiles<SparseWeight<Format>>>(StepTiles<SparseWeight<Format>>(weight), rows), y,
-                     epilogue);
     using Kernel = StepTileRowsKernel<SparseWeight<Format>>;
-    static_assert(kChunkInputs == kTileStepInputs); // a chunk is a tile
-    if (rows >= Kernel::kFewestRows)
+    if (countRows(y) >= Kernel::kFewestRows)
       return runPacked<Kernel>(x, weight, y, epilogue);
   }
 #endif
-  if (rows > kSparseRows)
-    return runBand(x, VectorEngine<SparseWeight<Format>>(weight), y, epilogue);
   runPacked<SparseKernel<Format>>(x, weight, y, epilogue);
 }
 
@@ -52,6 +65,24 @@ template <typename Format> void runSparse(const hone_tensor *operands, const int
   hone_tensor factor = withRowAxis(operands[4]), residual = withRowAxis(operands[5]);
   if (!isAbsent(y))
     runLayer<Format>(x, {operands[1], operands[2]}, y, {vectorOf(operands[3]), factor, residual, ints[0]});
+}
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Format> void runSparseMlp(const hone_tensor *operands, const int64_t *ints) {
+  using Weight = SparseWeight<Format>;
+  MlpCall call(operands, ints, /*planes=*/2);
+  auto weightOf = [](const hone_tensor *planes) { return Weight(planes[0], planes[1]); };
+  // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+  constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % VectorEngine<Weight>::kStepInputs == 0;
+  auto withEngines = [&](const auto &body) {
+    if constexpr (areSteps)
+      withEngine<Format>(countRows(call.y),
+                         [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
+  };
+  runMlpCall(call, withEngines,
+             [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+               runLayer<Format>(from, weightOf(planes), to, epilogue);
+             });
 }
 
 /// Kept inputs for layers of experts.
@@ -74,6 +105,18 @@ void sparseLinearF16(hone_call *, const hone_tensor *operands, const int64_t *in
 
 void sparseLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runSparse<SparseBf16>(operands, ints);
+}
+
+void sparseMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseMlp<SparseF32>(operands, ints);
+}
+
+void sparseMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseMlp<SparseF16>(operands, ints);
+}
+
+void sparseMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseMlp<SparseBf16>(operands, ints);
 }
 
 void sparseExpertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {

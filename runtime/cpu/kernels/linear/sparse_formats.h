@@ -154,8 +154,14 @@ template <typename Format> struct SparseWeight {
   const uint8_t *valuesAt(int64_t panel, int64_t step) const { return values + (panel * steps + step) * kValueBytes; }
   const uint8_t *indicesAt(int64_t panel, int64_t step) const { return indices + (panel * steps + step) * kLineBytes; }
 
-  /// Writes a chunk as `Format::Target` has it.
-  void unpack(int64_t panel, int64_t step, float *to) const {
+  /// Writes `count` chunks from `step` on as `Format::Target` has them.
+  void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {
+    for (int64_t i = 0; i < count; ++i)
+      unpackChunk(panel, step + i, to + i * kChunkSteps * Format::kStepWords * kLanes);
+  }
+
+private:
+  void unpackChunk(int64_t panel, int64_t step, float *to) const {
     const uint8_t *from = valuesAt(panel, step);
     auto words = loadAs<Words>(indicesAt(panel, step));
     for (int i = 0; i < kChunkSteps; ++i, from += Format::kBytes, words >>= kNextStep) {

@@ -7,6 +7,7 @@
 #include "../expert_kernels.h"
 #include "../kernels.h"
 
+#include "band_mlp.h"
 #include "experts.h"
 #include "quantized_kernel.h"
 #include "sparse_level_tiles.h"
@@ -24,6 +25,10 @@ void runPacked(const hone_tensor &x, const Weight &weight, int64_t bits, const h
   PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
+#ifdef __AMX_TILE__
+template <typename Levels> using LevelEngine = TileEngine<SparseLevelTiles<Levels>>;
+#endif
+
 /// `isLeast`: more of x may be kept than `bits`.
 template <typename Levels>
 void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int64_t bits, bool isLeast,
@@ -34,9 +39,8 @@ void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int
 #endif
 #ifdef __AMX_TILE__
   if (bits == 8 && isLeast) {
-    using Engine = TileEngine<SparseLevelTiles<Levels>>;
-    Engine engine(SparseLevelTiles<Levels>(weight), countRows(y));
-    return BandLayer<Engine>(x, engine, y, epilogue).run();
+    LevelEngine<Levels> engine(SparseLevelTiles<Levels>(weight), countRows(y));
+    return BandLayer<LevelEngine<Levels>>(x, engine, y, epilogue).run();
   }
   runPacked<TileQuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
 #else
@@ -52,6 +56,28 @@ template <typename Levels> void runSparse(const hone_tensor *operands, const int
   if (!isAbsent(y))
     runLayer<Levels>(x, {operands + 1, ints[1]}, ints[2], ints[3] != 0, y,
                      {vectorOf(operands[5]), factor, residual, ints[0]});
+}
+
+/// Operands and attributes as kernels.h lists them.
+template <typename Levels> void runSparseMlp(const hone_tensor *operands, const int64_t *ints) {
+  MlpCall call(operands, ints, /*planes=*/4);
+  int64_t group = ints[2], bits = ints[3];
+  bool isLeast = ints[4] != 0;
+  auto withEngines = [&](const auto &body) {
+#ifdef __AMX_TILE__
+    int64_t rows = countRows(call.y);
+    if (rows > SparseLevelKernel<Levels>::mostRows(bits) && bits == 8 && isLeast)
+      body([&](const hone_tensor *planes) {
+        return LevelEngine<Levels>(SparseLevelTiles<Levels>({planes, group}), rows);
+      });
+#else
+    (void)body;
+#endif
+  };
+  runMlpCall(call, withEngines,
+             [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
+               runLayer<Levels>(from, {planes, group}, bits, isLeast, to, epilogue);
+             });
 }
 
 /// Kept levels for layers of experts; ints are {group, bits, at_least}.
@@ -70,6 +96,14 @@ void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *int
 
 void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
   runSparse<SparseU4>(operands, ints);
+}
+
+void sparseMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseMlp<SparseU8>(operands, ints);
+}
+
+void sparseMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
+  runSparseMlp<SparseU4>(operands, ints);
 }
 
 void sparseExpertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Weights of bf16 that become tiles, a step at a time, in the cache. A `Weight` has `panels`, `steps` of as many inputs as a tile has,
-// and `unpack(panel, step, to)`.
+// and `unpack(panel, step, count, to)`.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
@@ -23,8 +23,7 @@ public:
   /// Writes the tiles of `count` panels from `panel` on and `some` steps from `step` on to `memory`.
   WeightTiles take(int64_t panel, int64_t count, int64_t step, int64_t some, uint8_t *memory) const {
     for (int64_t p = 0; p < count; ++p)
-      for (int64_t i = 0; i < some; ++i)
-        weight.unpack(panel + p, step + i, reinterpret_cast<float *>(memory + (p * some + i) * kWeightTileBytes));
+      weight.unpack(panel + p, step, some, reinterpret_cast<float *>(memory + p * some * kWeightTileBytes));
     return {memory, some * kWeightTileBytes};
   }
 
@@ -78,9 +77,8 @@ public:
     static constexpr int64_t kTileSteps = 4, kPanelBytes = kTileSteps * kWeightTileBytes;
 
     void unpack(int64_t step, int64_t some) {
-      for (int64_t i = 0; i < some; ++i)
-        for (int64_t panel = 0; panel < slice.width; ++panel)
-          kernel.weight.unpack(slice.panel + panel * slice.apart, step + i, reinterpret_cast<float *>(tiles[panel][i]));
+      for (int64_t panel = 0; panel < slice.width; ++panel)
+        kernel.weight.unpack(slice.panel + panel * slice.apart, step, some, reinterpret_cast<float *>(tiles[panel][0]));
     }
 
     const StepTileRowsKernel &kernel;

@@ -79,20 +79,11 @@ private:
 
   /// Over what the levels mean in their places; of a row of tiles for `count` inputs from `first` on.
   void placeOutliers(int64_t panel, int64_t first, int64_t count, uint8_t *to) const {
-    const Outliers &outliers = weight.outliers;
-    for (int64_t slot = outliers.starts[panel], last = outliers.starts[panel + 1]; slot < last; ++slot) {
-      const uint16_t *inputs = outliers.columnsOf(slot);
-      float values[kLanes];
-      store(values, loadHalves(outliers.valuesOf(slot)));
-      for (int64_t output = 0; output < kLanes; ++output) {
-        int64_t input = inputs[output] - first;
-        if (input < 0 || input >= count)
-          continue;
-        auto value = static_cast<__bf16>(values[output]);
-        uint8_t *pair = to + input / 2 * kTileRowBytes + output * static_cast<int64_t>(sizeof(int32_t));
-        __builtin_memcpy(pair + input % 2 * sizeof value, &value, sizeof value);
-      }
-    }
+    auto *elements = reinterpret_cast<uint16_t *>(to);
+    weight.outliers.takeWithin(panel, first, count, [elements](int64_t input, int64_t output, _Float16 outlier) {
+      auto value = static_cast<__bf16>(static_cast<float>(outlier));
+      __builtin_memcpy(elements + (input / 2 * kLanes + output) * 2 + input % 2, &value, sizeof value);
+    });
   }
 
   QuantizedWeight weight;

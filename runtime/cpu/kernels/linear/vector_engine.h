@@ -25,9 +25,12 @@ public:
 
   const uint8_t *at(int64_t panel, int64_t step) const { return data + (panel * steps + step) * Format::kBytes; }
 
-  void unpack(int64_t panel, int64_t step, float *to) const {
-    Format::unpack(at(panel, step), to);
-    prefetchAhead(at(panel, step), kWeightPrefetch);
+  /// Writes `count` steps from `step` on as `Target` has them.
+  void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {
+    for (int64_t end = step + count; step < end; ++step, to += kTargetSteps * Target::kStepWords * kLanes) {
+      Format::unpack(at(panel, step), to);
+      prefetchAhead(at(panel, step), kWeightPrefetch);
+    }
   }
 
   int64_t panels, steps;
@@ -140,12 +143,10 @@ public:
     }
 
     void unpack(int64_t panel, int64_t step) {
-      constexpr int64_t floats = kStepBytes / 4;
-      for (int64_t p = 0; p < width; ++p)
-        for (int64_t i = 0; i < steps; ++i)
-          engine.weights.unpack(panel + p, step + i, unpacked.data() + (p * steps + i) * floats);
-      from = reinterpret_cast<const uint8_t *>(unpacked.data());
       panelBytes = steps * kStepBytes;
+      for (int64_t p = 0; p < width; ++p)
+        engine.weights.unpack(panel + p, step, steps, unpacked.data() + p * panelBytes / 4);
+      from = reinterpret_cast<const uint8_t *>(unpacked.data());
     }
 
     const VectorEngine &engine;
