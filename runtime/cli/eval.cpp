@@ -68,7 +68,11 @@ absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int6
   for (size_t i = 0; i + 1 < window.size(); ++i) {
     if (window[i + 1] < 0 || window[i + 1] >= static_cast<int64_t>(vocabulary))
       return invalid("token ", window[i + 1], " is outside the vocabulary of ", vocabulary);
-    loss += lossOf(logits.as<float>().subspan(i * vocabulary, vocabulary), window[i + 1]);
+    double one = lossOf(logits.as<float>().subspan(i * vocabulary, vocabulary), window[i + 1]);
+    if (std::isnan(one))
+      return invalid(model.session().module().folder(), ": the loss of the token after ", i + 1,
+                     " others is not a number; does the model have ", window.size() - 1, " positions?");
+    loss += one;
   }
   return loss;
 }
