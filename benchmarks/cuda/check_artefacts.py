@@ -100,6 +100,8 @@ def main():
         passed, failed = passed + (reason is None), failed + (reason is not None)
         if reason:
             print(f"{check['name']}: {reason}", flush=True)
+    if not passed + failed + skipped:
+        raise SystemExit(f"check_artefacts.py: expected artefacts with {only!r} in their name, but there are none in {root}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0
 

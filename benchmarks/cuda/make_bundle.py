@@ -38,8 +38,9 @@ HOST = "x86-64-v3"     # what every machine with such a GPU runs
 TOLERANCE = 1e-3       # f32 in another order of summation, over a few layers; some models need more (emulation.py)
 BF16 = "--weights=bf16"
 BF16_TOLERANCE = 2e-2  # beside answers in f32
-BF16_MODELS = ["bert.optimum", "gemma2.genai", "gpt2.optimum", "llama.dynamo23", "mistral.transformers-ort", "opt.dynamo18", "phi3.optimum",
-               "qwen3_moe.optimum", "vit.optimum"]
+# Of these the rounding of the weights alone stays within that; of gemma2, gpt2 and opt it does not, so they are compared with a CPU that has the
+# same weights, where that is at hand (run-cuda-forms.py).
+BF16_MODELS = ["bert.optimum", "llama.dynamo23", "mistral.transformers-ort", "phi3.optimum", "qwen3_moe.optimum", "vit.optimum"]
 NEW_TOKENS = 64
 RANKS = 2
 PROMPTS = ["def main(", "import os\n\n\nclass "]

@@ -34,12 +34,14 @@ def shared_models():
 
 
 def models(own=False):
-    """Models that have stored outputs, by FOLDER/FILE: those of every checkout, and unless `own` those of the shared
-    folder's zoo."""
+    """Models, which have stored outputs, by FOLDER/FILE: those of every checkout, and unless `own` those of the shared
+    folder's zoo. One without would be tested by nobody: it ends the suite."""
     folders = [ROOT / "test" / "models"]
     if not own and (shared := shared_models()):
         folders.append(shared / "zoo")
-    paths = [path for folder in folders for path in sorted(folder.glob("*/*.onnx")) if path.with_suffix(".npz").exists()]
+    paths = [path for folder in folders for path in sorted(folder.glob("*/*.onnx"))]
+    if lacking := [path for path in paths if not path.with_suffix(".npz").exists()]:
+        raise SystemExit(f"{lacking[0]}: expected its stored outputs beside it, {lacking[0].stem}.npz")
     return {f"{path.parent.name}/{path.stem}": path for path in paths}
 
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Keys and values in blocks (packing/cache_blocks.h), and the order in which they are read. A unit is the positions whose values
-// share words; a step takes four units, where memory is what bounds from four places far apart: only so it gives a core its full
-// rate.
+// share words; a step takes four units, or two, where memory is what bounds from as many places far apart: only so it gives a core
+// its full rate.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
@@ -41,19 +41,20 @@ template <typename Cache> struct BlockedCache {
   }
 };
 
-/// Four units, of as many words of sixteen positions as WORD says. Piece u · WORD + e is sixteen keys of unit u, from its key 16 e on.
-template <typename Cache, int WORD = Cache::kBlockWord> struct BlockedStep {
+/// UNITS units, of as many words of sixteen positions as WORD says. Piece u · WORD + e is sixteen keys of unit u, from its key 16 e on.
+template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> struct BlockedStep {
   using Element = typename Cache::Element;
+  static constexpr int kUnits = UNITS;
 
-  int64_t firstKeys[kStepUnits]; // no key's number where a unit does not exist; its memory is that of another one
-  const Element *keys[kStepUnits], *values[kStepUnits];
+  int64_t firstKeys[UNITS]; // no key's number where a unit does not exist; its memory is that of another one
+  const Element *keys[UNITS], *values[UNITS];
   int64_t begin, end; // all keys are in this range
 
   int64_t firstKey(int piece) const { return firstKeys[piece / WORD] + piece % WORD * kLanes; }
 };
 
 /// Steps through units [first, end) of one sequence and key head.
-template <typename Cache, int WORD = Cache::kBlockWord> class BlockedSteps {
+template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> class BlockedSteps {
 public:
   using Element = typename Cache::Element;
 
@@ -61,15 +62,15 @@ public:
       : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
         keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
         valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), first(begin / kUnitKeys),
-        units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0),
-        steps((units + kStepUnits - 1) / kStepUnits), isSpread(isSpread) {}
+        units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0), steps((units + UNITS - 1) / UNITS),
+        isSpread(isSpread) {}
 
   int64_t count() const { return steps; }
 
-  BlockedStep<Cache, WORD> operator[](int64_t index) const {
-    BlockedStep<Cache, WORD> step;
+  BlockedStep<Cache, WORD, UNITS> operator[](int64_t index) const {
+    BlockedStep<Cache, WORD, UNITS> step;
     step.begin = (first + unitOf(index, 0)) * kUnitKeys;
-    for (int64_t u = 0; u < kStepUnits; ++u) {
+    for (int64_t u = 0; u < UNITS; ++u) {
       int64_t unit = unitOf(index, u), place = first + smaller(unit, units - 1);
       step.firstKeys[u] = unit < units ? place * kUnitKeys : kNoKey;
       step.keys[u] = keys + place * keyElements;
@@ -87,7 +88,7 @@ private:
     return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
   }
 
-  int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * kStepUnits + u; }
+  int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * UNITS + u; }
 
   const Element *keys, *values;
   int64_t keyElements, valueElements; // of a unit
@@ -102,7 +103,7 @@ public:
 
   void ask(int64_t lines) {
     for (; lines > 0 && left > 0; --lines, --left, offset += 64)
-      for (int64_t u = 0; u < kStepUnits; ++u)
+      for (int64_t u = 0; u < Step::kUnits; ++u)
         __builtin_prefetch(reinterpret_cast<const uint8_t *>(step.values[u]) + offset, 0, 2);
   }
 

@@ -122,7 +122,7 @@ private:
   static constexpr int kPieces = 2 * kStepUnits, kRowDigits = Operands::kRowDigits;
   static constexpr int64_t kKeyParts = kPieces / 2;        // two pieces of each
   static constexpr int64_t kRows = kTileRows / kRowDigits; // of a tile
-  static constexpr int64_t kAhead = 512,
+  static constexpr int64_t kAhead = 1024,
                            kValueLines = 32; // bytes between what is read and what is asked for; lines of a unit
 
   struct Item : TileItem<Step> {

@@ -27,15 +27,14 @@ template <int BITS> struct BlockedCache<RoundedCache<BITS>> {
   static int64_t valueElements(int64_t, int64_t size) { return hone::cpu::RoundedValueLayout(BITS, size).unitBytes(); }
 };
 
-template <typename Cache> using RoundedStep = BlockedStep<Cache>;
-template <typename Cache> constexpr int kRoundedPieces = kStepUnits * Cache::kBlockWord;
+template <typename Cache, int UNITS> using RoundedStep = BlockedStep<Cache, Cache::kBlockWord, UNITS>;
 
 /// Steps and bases of the positions of a step, as floats.
-template <typename Cache> class StepNumbers {
+template <typename Cache, int UNITS> class StepNumbers {
 public:
   /// `levelBytes` are those of a unit before its numbers.
-  void take(const uint8_t *const (&units)[kStepUnits], int64_t levelBytes) {
-    for (int unit = 0; unit < kStepUnits; ++unit)
+  void take(const uint8_t *const (&units)[UNITS], int64_t levelBytes) {
+    for (int unit = 0; unit < UNITS; ++unit)
       for (int part = 0; part < Cache::kBlockWord; ++part) {
         const uint8_t *from = units[unit] + levelBytes + part * kLanes * kNumberBytes;
         int piece = unit * Cache::kBlockWord + part;
@@ -63,12 +62,13 @@ public:
   Vector base(int piece) const { return load(bases[piece]); }
 
 private:
+  static constexpr int kPieces = UNITS * Cache::kBlockWord;
   static constexpr int64_t kNumberBytes = 2;
   static constexpr float kLeast = 1e-30f; // what is smaller counts as 0
 
   static Vector loadNumbers(const uint8_t *from) { return Bf16Cache::load16(reinterpret_cast<const uint16_t *>(from)); }
 
-  alignas(64) float steps[kRoundedPieces<Cache>][kLanes], bases[kRoundedPieces<Cache>][kLanes];
+  alignas(64) float steps[kPieces][kLanes], bases[kPieces][kLanes];
 };
 
 } // namespace

@@ -40,8 +40,8 @@ public:
   }
 
 private:
-  using Step = RoundedStep<Cache>;
-  static constexpr int kPieces = kRoundedPieces<Cache>, kRows = kRoundedSums / Cache::kPerByte;
+  using Step = RoundedStep<Cache, kStepUnits>;
+  static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kRoundedSums / Cache::kPerByte;
   static constexpr int64_t kLineBytes = 64, kAhead = 1024; // bytes between what is read and what is asked for
 
   /// How many vectors a loop over ROWS rows takes at once.
@@ -87,7 +87,12 @@ private:
         multiplyKeys<ROWS, units>(step, unit, part, first, ahead);
     ValuesAhead<Step> asked(step, ahead != 0);
     for (int64_t r = 0; r < ROWS; ++r)
-      weigh(step, first, r, asked);
+      scale(step, first, r);
+    softmax.finishScaling(ROWS);
+    for (int64_t r = 0; r < ROWS; ++r) {
+      asked.ask(kPieces / 2);
+      weigh(first, r);
+    }
     constexpr int most = vectorsOf<ROWS, Cache::kPerByte>();
     int64_t run = 0;
     for (; run + most <= runs; run += most)
@@ -120,13 +125,21 @@ private:
         store(scores[r][(unit + u) * Cache::kBlockWord + part], dots[r][u].sum());
   }
 
-  void weigh(const Step &step, int64_t first, int64_t r, ValuesAhead<Step> &asked) {
+  void scale(const Step &step, int64_t first, int64_t r) {
     Vector logits[kPieces];
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = load(scores[r][piece]);
-    asked.ask(kPieces / 2);
-    RoundedWeights result = weighRounded<Cache>(block->rows[first + r], queries.data()[first + r], step,
-                                                attention.softcap, numbers, logits, totals.data()[first + r]);
+    softmax.scale<Cache, kStepUnits>(r, block->rows[first + r], queries.data()[first + r], step, attention.softcap,
+                                     numbers.keys, logits);
+    for (int piece = 0; piece < kPieces; ++piece)
+      store(scores[r][piece], logits[piece]);
+  }
+
+  void weigh(int64_t first, int64_t r) {
+    Vector logits[kPieces];
+    for (int piece = 0; piece < kPieces; ++piece)
+      logits[piece] = load(scores[r][piece]);
+    auto result = softmax.weigh<Cache, kStepUnits>(r, numbers, logits, totals.data()[first + r]);
     weightSteps[r] = result.step;
     for (int unit = 0; unit < kStepUnits; ++unit) {
       __builtin_memcpy(weights[r][unit][0], &result.words[unit].first, sizeof weights[r][unit][0]);
@@ -172,7 +185,8 @@ private:
   Scratch<RowTotals> totals;
   Scratch<int32_t> words; // [group of rows][quad][row][first and second]
   const RowBlock *block = nullptr;
-  CacheNumbers<Cache> numbers;
+  CacheNumbers<Cache, kStepUnits> numbers;
+  RoundedRows softmax;
   alignas(64) float scores[kRows][kPieces][kLanes];
   alignas(64) int32_t weights[kRows][kStepUnits][2][kLanes];
   float weightSteps[kRows];

@@ -44,7 +44,8 @@ inline Vector powerOfTwo(Vector t) {
 
 /// A row of queries x ≈ step · integers.
 struct RoundedQuery {
-  float step, sum, inverse;
+  float step, inverse;
+  float sum; // of the row by its step
 
   RoundedQuery(const float *query, int64_t size) {
     Vector most = 0, total = 0;
@@ -55,12 +56,12 @@ struct RoundedQuery {
       most = largerLanes(magnitude, most);
       total += x;
     }
-    sum = sumLanes(total);
     // Sums of products with levels have 32 bits.
     float limit = static_cast<float>(kMostQuery / ((size + kMostSize - 1) / kMostSize));
     float largest = largestLane(most);
     step = isFinite ? largest / limit : __builtin_nanf("");
     inverse = isFinite && largest > kLeast ? limit / largest : 0;
+    sum = sumLanes(total) * inverse;
   }
 
   /// Sixteen integers.
@@ -72,10 +73,10 @@ private:
 };
 
 /// Weights of the keys of a step as integers.
-struct RoundedWeights {
+template <int UNITS> struct RoundedWeights {
   float correction; // what the sums so far must be multiplied with
   float step;       // of products of the integers with levels
-  FactorWords words[kStepUnits];
+  FactorWords words[UNITS];
 };
 
 /// What rows of a block add up beside their sums of values, by lanes.
@@ -94,69 +95,98 @@ template <typename Cache> void finishRow(const RowBlock &block, int64_t r, const
 }
 
 /// Steps and bases of keys, and of values, whose steps are divided by `largest`.
-template <typename Cache> struct CacheNumbers {
-  StepNumbers<Cache> keys, values;
+template <typename Cache, int UNITS> struct CacheNumbers {
+  StepNumbers<Cache, UNITS> keys, values;
   float largest;
 };
 
 /// From products of integers to logits, but for a factor, which is the result.
-template <typename Cache, int PIECES>
-float scaleLogits(const QueryRow &row, const RoundedQuery &query, const RoundedStep<Cache> &step, float softcap,
-                  bool isPlainStep, const StepNumbers<Cache> &keys, Vector (&logits)[PIECES]) {
-  for (int piece = 0; piece < PIECES; ++piece)
-    logits[piece] *= keys.step(piece);
-  if (isPlainStep && !Cache::kHasBases)
-    return query.step;
+template <typename Cache, int UNITS, int PIECES>
+[[gnu::always_inline]] inline float scaleLogits(const QueryRow &row, const RoundedQuery &query,
+                                                const RoundedStep<Cache, UNITS> &step, float softcap, bool isPlainStep,
+                                                const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
   for (int piece = 0; piece < PIECES; ++piece) {
-    logits[piece] *= query.step;
+    logits[piece] *= keys.step(piece);
     if constexpr (Cache::kHasBases)
       logits[piece] += keys.base(piece) * query.sum;
   }
-  if (!isPlainStep)
-    adjustPieces(row, step, softcap, logits);
+  if (__builtin_expect(isPlainStep, true))
+    return query.step;
+  Vector some[PIECES]; // apart, as these lie in memory, where logits of plain steps need not
+  for (int piece = 0; piece < PIECES; ++piece)
+    some[piece] = logits[piece] * query.step;
+  adjustPieces(row, step, softcap, some);
+  for (int piece = 0; piece < PIECES; ++piece)
+    logits[piece] = some[piece];
   return 1;
 }
 
-/// The running softmax of a row: from products of a query with levels, as integers of both, to weights of values. They are
-/// relative to the largest of the step, and become relative to `row.largest` where they are summed.
-template <typename Cache, int PIECES>
-RoundedWeights weighRounded(QueryRow &row, const RoundedQuery &query, const RoundedStep<Cache> &step, float softcap,
-                            const CacheNumbers<Cache> &numbers, Vector (&logits)[PIECES], RowTotals &totals) {
-  constexpr float log2E = 1.44269504f;
-  bool isPlainStep = isPlain(row, step, softcap);
-  float scale = scaleLogits<Cache>(row, query, step, softcap, isPlainStep, numbers.keys, logits);
-  float most = largestLane(largestOf(logits)) * scale;
-  bool isAnySeen = most != -__builtin_inff();
-  RoundedWeights result;
-  result.correction = row.follow((Vector)most);
-  float unit = isAnySeen ? vectorExp(most - row.reference()) / kMostWeight : 0;
-  result.step = unit * numbers.largest;
-  float shift = isAnySeen ? most : 0;
-  if (!isPlainStep) { // a bias may be the least float, of which no multiple is one
-    for (Vector &some : logits)
-      some -= shift;
-    shift = 0;
-  }
-  float factor = scale * log2E, offset = kMostWeightLog2 - shift * log2E;
-  Vector added = 0, bases = 0;
-  for (int word = 0; word < kStepUnits; ++word) {
-    Words four[4];
-    for (int part = 0; part < 4; ++part) {
-      int piece = 4 * word + part;
-      Vector weight = powerOfTwo(logits[piece] * factor + offset);
-      added += weight;
-      if constexpr (Cache::kHasBases)
-        bases += weight * numbers.values.base(piece);
-      Vector integers = weight * numbers.values.step(piece) + kRounding;
-      four[part] = loadAs<Words>(&integers);
+/// The running softmax of rows over a step: from products of queries with levels, as integers of both, to weights of values.
+/// Weights are relative to the largest of the step, and become relative to `row.largest` where they are summed. All rows are scaled
+/// before the first is weighed, as the largest of a row is long known then.
+class RoundedRows {
+public:
+  /// Turns products of row `r` into logits, but for a factor that is remembered.
+  template <typename Cache, int UNITS, int PIECES>
+  [[gnu::always_inline]] void scale(int64_t r, QueryRow &row, const RoundedQuery &query,
+                                    const RoundedStep<Cache, UNITS> &step, float softcap,
+                                    const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
+    constexpr float log2E = 1.44269504f;
+    bool isPlainStep = isPlain(row, step, softcap);
+    float scale = scaleLogits<Cache, UNITS>(row, query, step, softcap, isPlainStep, keys, logits);
+    float most = largestLane(largestOf(logits)) * scale;
+    corrections[r] = row.follow((Vector)most);
+    above[r] = most - row.reference();
+    float shift = most == -__builtin_inff() ? 0 : most;
+    if (!isPlainStep) { // a bias may be the least float, of which no multiple is one
+      for (Vector &some : logits)
+        some -= shift;
+      shift = 0;
     }
-    result.words[word] = weightWords(four);
+    factors[r] = scale * log2E;
+    offsets[r] = kMostWeightLog2 - shift * log2E;
   }
-  totals.weights = totals.weights * result.correction + added * unit;
-  if constexpr (Cache::kHasBases)
-    totals.bases = totals.bases * result.correction + bases * unit;
-  return result;
-}
+
+  /// Between scaling `count` rows and weighing them.
+  void finishScaling(int64_t count) {
+    for (int64_t r = 0; r < count; r += kLanes)
+      store(units + r, boundedExp(load(above + r)) * (1 / kMostWeight));
+  }
+
+  /// Weights of row `r`, whose scaled products are `logits`.
+  template <typename Cache, int UNITS, int PIECES>
+  [[gnu::always_inline]] RoundedWeights<UNITS> weigh(int64_t r, const CacheNumbers<Cache, UNITS> &numbers,
+                                                     const Vector (&logits)[PIECES], RowTotals &totals) const {
+    RoundedWeights<UNITS> result;
+    result.correction = corrections[r];
+    result.step = units[r] * numbers.largest;
+    Vector added = 0, bases = 0;
+    for (int word = 0; word < UNITS; ++word) {
+      Words four[4];
+      for (int part = 0; part < 4; ++part) {
+        int piece = 4 * word + part;
+        Vector weight = powerOfTwo(logits[piece] * factors[r] + offsets[r]);
+        added += weight;
+        if constexpr (Cache::kHasBases)
+          bases += weight * numbers.values.base(piece);
+        Vector integers = weight * numbers.values.step(piece) + kRounding;
+        four[part] = loadAs<Words>(&integers);
+      }
+      result.words[word] = weightWords(four);
+    }
+    totals.weights = totals.weights * result.correction + added * units[r];
+    if constexpr (Cache::kHasBases)
+      totals.bases = totals.bases * result.correction + bases * units[r];
+    return result;
+  }
+
+private:
+  static constexpr int64_t kMostRows = 2 * kLanes;
+
+  alignas(64) float above[kMostRows] = {},
+                    units[kMostRows]; // largest logits over what sums are relative to, powers of e of it
+  float corrections[kMostRows], factors[kMostRows], offsets[kMostRows];
+};
 
 } // namespace
 

@@ -16,6 +16,8 @@
 
 namespace {
 
+constexpr int kTileUnits = 2; // of a step: scores of more would push what is read out of the first-level cache
+
 constexpr int64_t kTileOfBytes = kTileRows * kTileRowBytes, kTileIntegers = kTileRows * kLanes;
 
 /// Right operands of products: sixteen words of keys by sixteen keys, sixteen words of positions by sixteen elements of values.
@@ -23,7 +25,7 @@ template <typename Cache> class RoundedOperands;
 
 template <> class RoundedOperands<I8Cache> {
 public:
-  using Step = RoundedStep<I8Cache>;
+  using Step = RoundedStep<I8Cache, kTileUnits>;
 
   RoundedOperands(int64_t size, int64_t) : partBytes(size * kLanes) {}
 
@@ -36,23 +38,23 @@ public:
 
 private:
   int64_t partBytes;
-  const uint8_t *keys[kStepUnits], *values[kStepUnits];
+  const uint8_t *keys[kTileUnits], *values[kTileUnits];
 };
 
 template <> class RoundedOperands<U4Cache> {
 public:
-  using Step = RoundedStep<U4Cache>;
+  using Step = RoundedStep<U4Cache, kTileUnits>;
 
   RoundedOperands(int64_t size, int64_t columns)
       : keyTiles(size * 4 / kTileRowBytes), valueTiles((columns + 1) / 2 * 2),
-        keys(kStepUnits * keyTiles * kTileOfBytes), values(kStepUnits * valueTiles * kTileOfBytes) {}
+        keys(kTileUnits * keyTiles * kTileOfBytes), values(kTileUnits * valueTiles * kTileOfBytes) {}
 
   void takeKeys(const Step &step) {
-    for (int unit = 0; unit < kStepUnits; ++unit)
+    for (int unit = 0; unit < kTileUnits; ++unit)
       spread(step.keys[unit], keyTiles, kTileRowBytes, 2 * kTileRowBytes, keys.data() + unit * keyTiles * kTileOfBytes);
   }
   void takeValues(const Step &step) {
-    for (int unit = 0; unit < kStepUnits; ++unit)
+    for (int unit = 0; unit < kTileUnits; ++unit)
       spread(step.values[unit], valueTiles, kTileOfBytes, kTileRowBytes,
              values.data() + unit * valueTiles * kTileOfBytes);
   }
@@ -79,14 +81,14 @@ private:
   Scratch<uint8_t> keys, values;
 };
 
-/// Asks memory for the units of a step to come, a few lines of each at a time.
+/// Asks memory for the keys of one step to come and for the values of another, a few lines of each unit at a time.
 class UnitsAhead {
 public:
   /// Units are of so many bytes.
-  template <typename Step> void begin(const Step &step, int64_t keyBytes, int64_t valueBytes) {
-    for (int unit = 0; unit < kStepUnits; ++unit) {
-      from[2 * unit] = step.keys[unit];
-      from[2 * unit + 1] = step.values[unit];
+  template <typename Step> void begin(const Step &keys, const Step &values, int64_t keyBytes, int64_t valueBytes) {
+    for (int unit = 0; unit < kTileUnits; ++unit) {
+      from[2 * unit] = keys.keys[unit];
+      from[2 * unit + 1] = values.values[unit];
     }
     asked = 0;
     lines = larger(keyBytes, valueBytes) / kLineBytes;
@@ -102,7 +104,7 @@ public:
 private:
   static constexpr int64_t kLineBytes = 64;
 
-  const uint8_t *from[2 * kStepUnits] = {};
+  const uint8_t *from[2 * kTileUnits] = {};
   int64_t asked = 0, lines = 0;
 };
 
@@ -128,8 +130,9 @@ public:
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     Steps steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
-    TileItems<Steps> items(of, steps, kRowsOfTile);
-    TileRegisters registers(kTileRows, kTileRowBytes);
+    height = smaller(of.count, kRowsOfTile);
+    TileItems<Steps> items(of, steps, height);
+    TileRegisters registers(2 * height, kTileRowBytes);
     block = &of;
     order = &steps;
     for (int64_t tile = 0; tile < items.tiles(); ++tile)
@@ -140,27 +143,30 @@ public:
   }
 
 private:
-  using Steps = BlockedSteps<Cache>;
-  using Step = RoundedStep<Cache>;
-  static constexpr int kPieces = kRoundedPieces<Cache>;
-  static constexpr int64_t kStepsAhead = 2;
+  using Step = RoundedStep<Cache, kTileUnits>;
+  using Steps = BlockedSteps<Cache, Cache::kBlockWord, kTileUnits>;
+  static constexpr int kPieces = kTileUnits * Cache::kBlockWord;
+  static constexpr int64_t kKeySums = 4, kKeyParts = kPieces / kKeySums; // pieces that are multiplied at once
+  // Steps between the item that is weighed and what is asked for, as measured: bytes shortly before tiles multiply them, levels of
+  // four bits before they are spread. What was spread is multiplied a row later, when it has left the store buffer.
+  static constexpr int64_t kKeysAhead = Cache::kPerByte, kValuesAhead = 1, kDelay = Cache::kPerByte - 1;
 
   struct Item : TileItem<Step> {
     float weightSteps[kRowsOfTile], corrections[kRowsOfTile];
-    alignas(64) uint32_t weights[kStepUnits][kTileRows][kLanes] = {};
+    alignas(64) uint32_t weights[kTileUnits][kTileRows][kLanes] = {};
     alignas(64) int32_t scores[kPieces][kTileRows][kLanes];
   };
   template <typename OfItem, typename Worker, typename OfSteps>
   friend void runItems(Worker &worker, const TileItems<OfSteps> &items);
 
   static int64_t tilesOf(int64_t rows) { return (rows + kRowsOfTile - 1) / kRowsOfTile; }
-  int64_t rowsOf(int64_t tile) const { return smaller(kRowsOfTile, block->count - tile * kRowsOfTile); }
+  int64_t rowsOf(int64_t tile) const { return smaller(height, block->count - tile * height); }
 
   void beginTile(int64_t tile) {
     uint8_t *to = queries.data() + tile * depth * kTileOfBytes;
     __builtin_memset(to, 0, static_cast<size_t>(depth * kTileOfBytes));
     for (int64_t r = 0; r < rowsOf(tile); ++r) {
-      int64_t row = tile * kRowsOfTile + r;
+      int64_t row = tile * height + r;
       const float *query = block->queries + row * block->queryStride;
       rounded.data()[row] = RoundedQuery(query, attention.size());
       for (int64_t d = 0; d < attention.size(); d += kLanes)
@@ -172,41 +178,53 @@ private:
     }
   }
 
-  static void setDigits(Integers integers, uint8_t *to) {
+  void setDigits(Integers integers, uint8_t *to) const {
     typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
     Integers lower = (integers << 24) >> 24;
     auto upperBytes = __builtin_convertvector((integers - lower) >> 8, Bytes);
     auto lowerBytes = __builtin_convertvector(lower, Bytes);
     __builtin_memcpy(to, &upperBytes, sizeof upperBytes);
-    __builtin_memcpy(to + kRowsOfTile * kTileRowBytes, &lowerBytes, sizeof lowerBytes);
+    __builtin_memcpy(to + height * kTileRowBytes, &lowerBytes, sizeof lowerBytes);
   }
 
   void takeKeys(const Step &step) { operands.takeKeys(step); }
   void takeValues(const Step &step) { operands.takeValues(step); }
-  void begin(const Item &item) {
-    if (!item.isFirst)
-      return;
-    ahead.begin((*order)[smaller(item.index + kStepsAhead, order->count() - 1)], keyUnit, valueUnit);
+  void begin(Item &item) {
+    if (item.isFirst)
+      beginStep(item);
+    if (item.exists)
+      scaleRows(item);
+  }
+  Step stepAhead(const Item &item, int64_t steps) const {
+    return (*order)[smaller(item.index + steps, order->count() - 1)];
+  }
+
+  void beginStep(const Item &item) {
+    ahead.begin(stepAhead(item, kKeysAhead), stepAhead(item, kValuesAhead), keyUnit, valueUnit);
     if (!item.exists)
       return;
     numbers.keys.take(item.step.keys, keyBytes);
     numbers.values.take(item.step.values, valueBytes);
     numbers.largest = numbers.values.normalize();
   }
-  void ask(const Item &, int64_t part, int64_t parts) { ahead.ask(part, parts); }
+  /// A third is asked for while rows are scaled.
+  void ask(const Item &, int64_t part, int64_t parts) { ahead.ask(parts + 2 * part, 3 * parts); }
   void finish(const Item &, const Item &last) const { addProducts(last); }
 
   /// Multiplies `part` of `parts` of the keys of `next` and of the values of `last`.
   void advance(Item &next, Item &last, int64_t part, int64_t parts) {
-    while (next.exists && next.keyParts * parts < Cache::kBlockWord * part)
+    int64_t due = part == parts ? parts : part - kDelay;
+    while (next.exists && next.keyParts * parts < kKeyParts * due)
       multiplyKeys(next, static_cast<int>(next.keyParts++));
-    while (last.exists && last.valueColumns < columns && last.valueColumns * parts < columns * part)
+    while (last.exists && last.valueColumns < columns && last.valueColumns * parts < columns * due)
       last.valueColumns += multiplyValues(last, last.valueColumns);
   }
 
-  /// scores[4 · unit + part][row and digit][key]
-  void multiplyKeys(Item &item, int part) const {
+  /// scores[4 · unit + part][row and digit][key] of two parts of two units
+  void multiplyKeys(Item &item, int pair) const {
+    static_assert(kTileUnits == 2 && kKeySums == 4);
     const uint8_t *query = queries.data() + item.tile * depth * kTileOfBytes;
+    int part = 2 * pair;
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -217,30 +235,43 @@ private:
       _tile_dpbssd(0, 4, 6);
       _tile_loadd(7, operands.key(1, part, i), kTileRowBytes);
       _tile_dpbssd(1, 4, 7);
-      _tile_loadd(6, operands.key(2, part, i), kTileRowBytes);
+      _tile_loadd(6, operands.key(0, part + 1, i), kTileRowBytes);
       _tile_dpbssd(2, 4, 6);
-      _tile_loadd(7, operands.key(3, part, i), kTileRowBytes);
+      _tile_loadd(7, operands.key(1, part + 1, i), kTileRowBytes);
       _tile_dpbssd(3, 4, 7);
     }
     _tile_stored(0, item.scores[part], kTileRowBytes);
-    _tile_stored(1, item.scores[4 + part], kTileRowBytes);
-    _tile_stored(2, item.scores[8 + part], kTileRowBytes);
-    _tile_stored(3, item.scores[12 + part], kTileRowBytes);
+    _tile_stored(1, item.scores[Cache::kBlockWord + part], kTileRowBytes);
+    _tile_stored(2, item.scores[part + 1], kTileRowBytes);
+    _tile_stored(3, item.scores[Cache::kBlockWord + part + 1], kTileRowBytes);
+  }
+
+  void scaleRows(Item &item) {
+    for (int64_t r = 0; r < rowsOf(item.tile); ++r) {
+      int64_t row = item.tile * height + r;
+      Vector logits[kPieces];
+      for (int piece = 0; piece < kPieces; ++piece)
+        logits[piece] =
+            joinDigits(loadAs<Integers>(item.scores[piece][r]), loadAs<Integers>(item.scores[piece][height + r]));
+      softmax.scale<Cache, kTileUnits>(r, block->rows[row], rounded.data()[row], item.step, attention.softcap,
+                                       numbers.keys, logits);
+      for (int piece = 0; piece < kPieces; ++piece)
+        __builtin_memcpy(item.scores[piece][r], &logits[piece], sizeof logits[piece]);
+      ahead.ask(r + 1, 3 * rowsOf(item.tile));
+    }
+    softmax.finishScaling(rowsOf(item.tile));
   }
 
   void weigh(Item &item, int64_t r) {
-    int64_t row = item.tile * kRowsOfTile + r;
     Vector logits[kPieces];
     for (int piece = 0; piece < kPieces; ++piece)
-      logits[piece] =
-          joinDigits(loadAs<Integers>(item.scores[piece][r]), loadAs<Integers>(item.scores[piece][kRowsOfTile + r]));
-    RoundedWeights result = weighRounded<Cache>(block->rows[row], rounded.data()[row], item.step, attention.softcap,
-                                                numbers, logits, totals.data()[row]);
+      logits[piece] = loadAs<Vector>(item.scores[piece][r]);
+    auto result = softmax.weigh<Cache, kTileUnits>(r, numbers, logits, totals.data()[item.tile * height + r]);
     item.weightSteps[r] = result.step;
     item.corrections[r] = result.correction;
-    for (int unit = 0; unit < kStepUnits; ++unit) {
+    for (int unit = 0; unit < kTileUnits; ++unit) {
       __builtin_memcpy(item.weights[unit][r], &result.words[unit].first, sizeof item.weights[unit][r]);
-      __builtin_memcpy(item.weights[unit][kRowsOfTile + r], &result.words[unit].second, sizeof item.weights[unit][r]);
+      __builtin_memcpy(item.weights[unit][height + r], &result.words[unit].second, sizeof item.weights[unit][r]);
     }
   }
 
@@ -256,7 +287,7 @@ private:
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (int unit = 0; unit < kStepUnits; ++unit) {
+    for (int unit = 0; unit < kTileUnits; ++unit) {
       _tile_loadd(4, item.weights[unit], kTileRowBytes);
       _tile_loadd(6, operands.value(unit, column), kTileRowBytes);
       _tile_dpbusd(0, 4, 6);
@@ -284,8 +315,8 @@ private:
 
   void addProducts(const Item &item) const {
     for (int64_t r = 0; item.exists && r < rowsOf(item.tile); ++r) {
-      float *sums = block->sums + (item.tile * kRowsOfTile + r) * block->sumStride;
-      const int32_t *upper = products.data() + r * kLanes, *lower = upper + kRowsOfTile * kLanes;
+      float *sums = block->sums + (item.tile * height + r) * block->sumStride;
+      const int32_t *upper = products.data() + r * kLanes, *lower = upper + height * kLanes;
       for (int64_t column = 0; column < columns; ++column, sums += kLanes) {
         Vector product = joinDigits(loadAs<Integers>(upper), loadAs<Integers>(lower));
         store(sums, load(sums) * item.corrections[r] + product * item.weightSteps[r]);
@@ -305,10 +336,12 @@ private:
   Scratch<RowTotals> totals;
   Scratch<uint8_t> queries; // [tile of rows][step][row and digit][element]
   Scratch<int32_t> products;
+  int64_t height = 0; // rows of a tile, each with two digits
   const RowBlock *block = nullptr;
   const Steps *order = nullptr;
   UnitsAhead ahead;
-  CacheNumbers<Cache> numbers;
+  CacheNumbers<Cache, kTileUnits> numbers;
+  RoundedRows softmax;
 };
 
 template <int BITS> class BlockedTiles<RoundedCache<BITS>> : public AmxRounded<RoundedCache<BITS>> {
