@@ -21,12 +21,20 @@ using cpu::PackedFormat;
 static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 
 LayerOutliers::LayerOutliers(const LayerSize &size, double share, std::mt19937 &random) {
-  constexpr int64_t rows = cpu::kPanelOutputs;
+  constexpr size_t rows = cpu::kPanelOutputs;
   std::uniform_int_distribution<int64_t> input(0, size.inputs - 1);
-  for (int64_t panel = 0; panel <= (size.outputs + rows - 1) / rows; ++panel)
+  for (int64_t panel = 0; panel <= (size.outputs + cpu::kPanelOutputs - 1) / cpu::kPanelOutputs; ++panel)
     starts.push_back(static_cast<int32_t>(share * static_cast<double>(panel * size.inputs)));
-  for (int64_t i = 0; i < starts.back() * rows; ++i)
-    columns.push_back(static_cast<uint16_t>(input(random)));
+  columns.resize(static_cast<size_t>(starts.back()) * rows);
+  for (size_t panel = 0; panel + 1 < starts.size(); ++panel) {
+    std::vector<uint16_t> inputs(static_cast<size_t>(starts[panel + 1] - starts[panel]));
+    for (size_t output = 0; output < rows; ++output) {
+      std::ranges::generate(inputs, [&] { return static_cast<uint16_t>(input(random)); });
+      std::ranges::sort(inputs);
+      for (size_t i = 0; i < inputs.size(); ++i)
+        columns[(static_cast<size_t>(starts[panel]) + i) * rows + output] = inputs[i];
+    }
+  }
   values.assign(columns.size(), static_cast<_Float16>(0.25f));
 }
 

@@ -32,7 +32,7 @@ struct LayerSize {
 
 inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
 
-/// Random outliers of a layer, a share of its elements, as many in every panel but for one.
+/// Random outliers of a layer, a share of its elements, as many in every panel but for one; those of an output by ascending column.
 struct LayerOutliers {
   std::vector<int32_t> starts;
   std::vector<uint16_t> columns;

@@ -61,7 +61,7 @@ void packedLinearU2(hone_call *, const hone_tensor *operands, const int64_t *int
 /// starts[panels + 1] i32, columns[slots, 16] u16 and outliers[slots, 16] f16, slots at least 1. Those of row n are number n % 16
 /// of slots starts[n / 16] … starts[n / 16 + 1] - 1, by ascending column; those of rows behind the last do not count.
 ///   W[n, k] = the outlier where there is one; its level is the zero point of its group, else as above
-/// Outliers are multiplied with x as it is; where both sides are rounded to bf16, so are they.
+/// Outliers are multiplied with x as it is, or as bf16 where both sides are; levels without dot products of bytes multiply f32 there.
 void packedLinearOutliersU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearOutliersU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearOutliersU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

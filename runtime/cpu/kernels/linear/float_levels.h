@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights of 8, 4, 3 and 2 bits as f32, for many rows at levels without dot products of bytes: integers are multiplied no
-// faster there, outliers go where they belong once for all rows, and x stays as it is.
+// Packed weights of 8, 4, 3 and 2 bits as f32, for many rows of weights with outliers at levels without dot products of bytes: integers
+// are multiplied hardly faster there, outliers go where they belong once for all rows, and x stays as it is.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_FLOAT_LEVELS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_FLOAT_LEVELS_H

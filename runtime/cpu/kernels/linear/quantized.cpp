@@ -8,6 +8,7 @@
 
 #include "band_mlp.h"
 #include "experts.h"
+#include "float_levels.h"
 #include "quantized_kernel.h"
 #include "tile_quantized.h"
 #include "tile_unpacked.h"
@@ -30,16 +31,39 @@ void runKernel(const hone_tensor &x, const QuantizedOperand &operand, const hone
   PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
+/// Calls `body(make)` with what makes the engine of a weight for many rows that are not rounded to integers, or returns false where they
+/// are few, or have to be, or dot products of bytes are faster. `operand` stands for all weights.
+template <typename Levels, typename Body>
+bool withEngine(const QuantizedOperand &operand, int64_t rows, const Body &body) {
+#if defined(__AMX_TILE__)
+  if (!operand.unpacks(kFewestUnpackedRows<Levels>, rows))
+    return false;
+  using Weights = UnpackedWeights<Levels>;
+  body([rows](const QuantizedWeight &weight) { return TileEngine<Weights>(Weights(weight), rows); });
+  return true;
+#elif !defined(__AVX512VNNI__)
+  if (operand.weight.outliers.count == 0 || !operand.unpacks(kFewestFloatRows, rows))
+    return false;
+  using Weights = FloatLevels<Levels>;
+  body([](const QuantizedWeight &weight) { return VectorEngine<Weights>(Weights(weight)); });
+  return true;
+#else
+  (void)operand, (void)rows, (void)body;
+  return false;
+#endif
+}
+
 template <typename Levels>
 void runLayer(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y, const Epilogue &epilogue) {
+  auto runBand = [&](auto make) {
+    auto engine = make(operand.weight);
+    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (withEngine<Levels>(operand, countRows(y), runBand))
+    return;
 #ifdef __AMX_TILE__
-  int64_t rows = countRows(y);
-  if (operand.unpacks(kFewestUnpackedRows<Levels>, rows)) {
-    TileEngine<UnpackedWeights<Levels>> engine(UnpackedWeights<Levels>(operand.weight), rows);
-    return BandLayer<TileEngine<UnpackedWeights<Levels>>>(x, engine, y, epilogue).run();
-  }
   // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
-  if (rows >= kFewestTileRows<Levels>)
+  if (countRows(y) >= kFewestTileRows<Levels>)
     return runKernel<TileQuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
 #endif
   runKernel<QuantizedKernel<Levels, QuantizedWeight>>(x, operand, y, epilogue);
@@ -76,13 +100,12 @@ void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
     return QuantizedOperand{{levels[0], levels[1], levels[2], ints[2], outliers}, ints[3], ints[4] != 0};
   };
   auto withEngines = [&](const auto &body) {
-#ifdef __AMX_TILE__
-    using Weights = UnpackedWeights<Levels>;
-    if (int64_t rows = countRows(call.y); operandOf(call.up).unpacks(kFewestUnpackedRows<Levels>, rows))
-      body([&](const hone_tensor *planes) { return TileEngine<Weights>(Weights(operandOf(planes).weight), rows); });
-#else
-    (void)body;
-#endif
+    withEngine<Levels>(operandOf(call.up), countRows(call.y), [&](auto make) {
+      using Engine = decltype(make(operandOf(call.up).weight));
+      // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+      if constexpr (Engine::kPanels * kLanes % Engine::kStepInputs == 0)
+        body([&](const hone_tensor *planes) { return make(operandOf(planes).weight); });
+    });
   };
   runMlpCall(call, withEngines,
              [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
