@@ -6,8 +6,10 @@
 //
 // An engine has the products. It says how many `panels` and `steps` of inputs its weights have, its `limits(rows)`, how many
 // bytes `blockBytes(rows, steps)` converted inputs of a block have, how to `convert` them, and how to `convertSums` of a layer
-// before, in `betweenBytes(rows, steps)`, and `finishInputs` once a slice of them has come. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)` and then `multiply(x, rows, share, accumulates,
-// sums, ahead)` for blocks of rows; share and ahead say what may be asked of memory meanwhile. `Sums` has at(panel, row).
+// before, in `betweenBytes(rows, steps)`, and `finishInputs` once a slice of them has come, of `kSliceInputs`; whether it
+// `kTakesUnits`. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)` and then `multiply(x, rows, share,
+// accumulates, sums, ahead)` for blocks of rows; share and ahead say what may be asked of memory meanwhile. `Sums` has
+// at(panel, row).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_LAYER_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_LAYER_H
@@ -24,13 +26,14 @@ struct BandLimits {
 };
 
 /// How a layer is divided. Rows come in blocks, outputs in units of a few panels. A band of rows and a slice of inputs are
-/// converted at a time; tasks are a part of the band's blocks by a group of units.
+/// converted at a time; tasks are a part of the band's blocks by a unit, those of a part one after the other.
 struct BandDivision {
-  static constexpr int64_t kMostGroup = 8, kTasksPerThread = 4;
+  /// Threads wait for the last task of a band, which is to be a small part of it.
+  static constexpr int64_t kTasksPerThread = 16;
 
   int64_t rows, blockRows, blocks, partBlocks, parts;
   int64_t steps, chunkSteps, sliceSteps, slices;
-  int64_t panels, unitPanels, units, groupUnits, groups;
+  int64_t panels, unitPanels, units;
 
   BandDivision(int64_t rows, int64_t steps, int64_t panels, int64_t unitPanels, const BandLimits &limits)
       : rows(rows), blockRows(limits.blockRows), blocks(ceilDivide(rows, blockRows)), steps(steps),
@@ -38,11 +41,9 @@ struct BandDivision {
     slices = blocks == 1 ? 1 : larger(ceilDivide(steps, limits.mostSteps), 1);
     sliceSteps = roundUpTo(ceilDivide(steps, slices), chunkSteps);
     int64_t most = ceilDivide(slices == 1 ? limits.mostRows : limits.mostCutRows, blockRows);
-    int64_t wanted = omp_get_max_threads() * kTasksPerThread;
+    int64_t threads = omp_get_max_threads(), wanted = threads == 1 ? 1 : threads * kTasksPerThread;
     partBlocks = ceilDivide(blocks, ceilDivide(blocks, most));
-    groupUnits = smaller(larger(units / wanted, 1), kMostGroup);
-    groups = larger(ceilDivide(units, groupUnits), 1);
-    parts = smaller(ceilDivide(wanted, groups), ceilDivide(blocks, partBlocks));
+    parts = smaller(ceilDivide(wanted, larger(units, 1)), ceilDivide(blocks, partBlocks));
   }
 
   int64_t bandBlocks() const { return parts * partBlocks; }
@@ -50,9 +51,10 @@ struct BandDivision {
   int64_t panelsOf(int64_t unit) const { return smaller(unitPanels, panels - unit * unitPanels); }
 };
 
-/// Which of the blocks that pass by a unit of weights one is: each may bring a part of the next unit nearer.
+/// Which of the blocks that pass by a unit of weights one is: each may bring a part of the thread's next unit nearer, `panelsAhead`
+/// panels after this one, or before.
 struct BlockShare {
-  int64_t index, count;
+  int64_t index, count, panelsAhead;
 };
 
 /// What else a product asks memory for: nothing.
@@ -154,10 +156,10 @@ template <typename Engine> struct BandBlocks {
 };
 
 /// Multiplies blocks with a slice of a unit's inputs; `sink` takes the sums after the last slice. So many inputs at a time that their
-/// weights stay in the first-level cache while all blocks pass by.
+/// weights stay in the first-level cache while all blocks pass by. The thread's next unit is `next`.
 template <typename Engine, typename Sink>
 void multiplyUnit(const Engine &engine, typename Engine::Worker &worker, const BandDivision &division, int64_t unit,
-                  int64_t step, int64_t steps, const BandBlocks<Engine> &blocks, const Sink &sink) {
+                  int64_t next, int64_t step, int64_t steps, const BandBlocks<Engine> &blocks, const Sink &sink) {
   int64_t panel = unit * division.unitPanels, panels = division.panelsOf(unit);
   int64_t pieces = blocks.count == 1 ? 1 : larger(ceilDivide(steps, Engine::kNearSteps), 1);
   int64_t some = roundUpTo(larger(ceilDivide(steps, pieces), 1), division.chunkSteps); // without inputs sums are zeros
@@ -168,12 +170,12 @@ void multiplyUnit(const Engine &engine, typename Engine::Worker &worker, const B
     for (int64_t i = 0; i < blocks.count; ++i) {
       int64_t row = (blocks.first + i) * division.blockRows, rows = division.rowsOf(blocks.first + i);
       const uint8_t *x = blocks.x + i * blocks.blockBytes + engine.blockBytes(division.blockRows, near);
+      BlockShare share = {i, blocks.count, (next - unit) * division.unitPanels};
       if (!isLast) {
-        worker.multiply(x, rows, {i, blocks.count}, step + near != 0, blocks.sums[i], NothingAhead());
+        worker.multiply(x, rows, share, step + near != 0, blocks.sums[i], NothingAhead());
         continue;
       }
-      worker.multiply(x, rows, {i, blocks.count}, step + near != 0, blocks.sums[i],
-                      sink.ahead(row, rows, panel, panels));
+      worker.multiply(x, rows, share, step + near != 0, blocks.sums[i], sink.ahead(row, rows, panel, panels));
       sink.write(row, rows, panel, panels, blocks.sums[i]);
     }
   }
@@ -205,23 +207,21 @@ private:
   /// All outputs of a band of rows from a slice of inputs; by all threads together.
   void runSlice(int64_t band, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker &worker) const {
     int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
-    int64_t blocks = smaller(division.bandBlocks(), division.blocks - band);
-    int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.groups;
+    int64_t blocks = smaller(division.bandBlocks(), division.blocks - band), threads = omp_get_num_threads();
 #pragma omp for schedule(static)
     for (int64_t block = 0; block < blocks; ++block)
       engine.convert(x, (band + block) * division.blockRows, division.rowsOf(band + block), step, steps,
                      converted.data() + block * blockBytes);
+    int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.units;
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < tasks; ++task) {
-      int64_t first = task / division.groups * division.partBlocks, unit = task % division.groups * division.groupUnits;
-      int64_t end = smaller(unit + division.groupUnits, division.units);
-      for (; unit < end; ++unit) {
-        typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + unit * division.bandBlocks() + first;
-        multiplyUnit<Engine>(engine, worker, division, unit, step, steps,
-                             {band + first, smaller(division.partBlocks, blocks - first),
-                              converted.data() + first * blockBytes, blockBytes, sums},
-                             outputs);
-      }
+      int64_t first = task / division.units * division.partBlocks, unit = task % division.units;
+      typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + unit * division.bandBlocks() + first;
+      int64_t next = (unit + threads) % division.units; // if threads take turns
+      multiplyUnit<Engine>(engine, worker, division, unit, next, step, steps,
+                           {band + first, smaller(division.partBlocks, blocks - first),
+                            converted.data() + first * blockBytes, blockBytes, sums},
+                           outputs);
     }
   }
 

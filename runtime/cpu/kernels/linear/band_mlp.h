@@ -29,21 +29,21 @@ public:
         sliceUnits(roundUpTo(ceilDivide(upRows.units, slices),
                              ceilDivide(upRows.chunkSteps * Engine::kStepInputs, kUnitInputs))),
         xBytes(up.blockBytes(upRows.blockRows, up.steps)),
-        hiddenBytes(down.betweenBytes(upRows.blockRows, mostSteps())), partBlocks(choosePart()), width(width),
-        epilogues(epilogues), outputs(target, epilogues.output) {}
+        hiddenBytes(down.betweenBytes(upRows.blockRows, mostSteps())), parts(chooseParts()),
+        partBlocks(ceilDivide(upRows.blocks, parts)), width(width), epilogues(epilogues),
+        outputs(target, epilogues.output) {}
 
   /// False where threads would be idle, or take weights through the cache for too few rows.
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
 
   void run() const {
-    int64_t parts = ceilDivide(upRows.blocks, partBlocks);
 #pragma omp parallel
     {
       typename Engine::Worker gateWorker(gate ? *gate : up, upRows), upWorker(up, upRows), downWorker(down, downRows);
       Part part(*this);
 #pragma omp for schedule(dynamic)
       for (int64_t index = 0; index < parts; ++index) {
-        part.begin(index * partBlocks);
+        part.begin(firstBlock(index), firstBlock(index + 1));
         for (int64_t slice = 0; slice < slices; ++slice)
           runSlice(part, slice, gateWorker, upWorker, downWorker);
       }
@@ -72,12 +72,14 @@ private:
   /// Steps of a slice: the last one has those that fill up weights as well.
   int64_t mostSteps() const { return larger(stepOf(sliceUnits), down.steps - stepOf((slices - 1) * sliceUnits)); }
 
-  int64_t choosePart() const {
+  /// As many for each thread, which waits for the others at the end.
+  int64_t chooseParts() const {
     int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
-    int64_t wanted =
-        smaller(larger(Engine::kPartBytes / blockBytes, 1), ceilDivide(upRows.blocks, omp_get_max_threads()));
-    return ceilDivide(upRows.blocks, ceilDivide(upRows.blocks, wanted));
+    int64_t least = ceilDivide(upRows.blocks, larger(Engine::kPartBytes / blockBytes, 1));
+    return smaller(roundUpTo(least, omp_get_max_threads()), upRows.blocks);
   }
+
+  int64_t firstBlock(int64_t part) const { return part * upRows.blocks / parts; }
 
   /// The rows that a thread works on: converted inputs of x and of what is between, sums of a unit of the gate and of the first, and of all units of
   /// the last.
@@ -87,9 +89,9 @@ private:
           gateSums(mlp.gate ? mlp.partBlocks : 0), upSums(mlp.partBlocks),
           downSums(mlp.partBlocks * mlp.downRows.units) {}
 
-    void begin(int64_t block) {
+    void begin(int64_t block, int64_t end) {
       first = block;
-      count = smaller(mlp.partBlocks, mlp.upRows.blocks - first);
+      count = end - block;
       for (int64_t i = 0; i < count; ++i)
         mlp.up.convert(mlp.x, (first + i) * mlp.upRows.blockRows, mlp.upRows.rowsOf(first + i), 0, mlp.up.steps,
                        x.data() + i * mlp.xBytes);
@@ -111,12 +113,12 @@ private:
     Hidden sink = {*this, part, firstUnit * Engine::kPanels, smaller(endUnit * Engine::kPanels, upRows.panels), steps};
     for (int64_t unit = firstUnit; unit < endUnit; ++unit) {
       if (gate)
-        multiplyUnit(*gate, gateWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.gateSums.data()),
-                     KeptSums());
-      multiplyUnit(up, upWorker, upRows, unit, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
+        multiplyUnit(*gate, gateWorker, upRows, unit, unit + 1, 0, up.steps,
+                     blocks(part.x, xBytes, part.gateSums.data()), KeptSums());
+      multiplyUnit(up, upWorker, upRows, unit, unit + 1, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
     }
     for (int64_t unit = 0; unit < downRows.units; ++unit)
-      multiplyUnit(down, downWorker, downRows, unit, step, steps,
+      multiplyUnit(down, downWorker, downRows, unit, unit + 1, step, steps,
                    blocks(part.hidden, hiddenBytes, part.downSums.data() + unit * partBlocks), outputs);
   }
 
@@ -169,7 +171,7 @@ private:
   const Engine *gate;
   const Engine &up, &down;
   BandDivision upRows, downRows;
-  int64_t slices, sliceUnits, xBytes, hiddenBytes, partBlocks, width;
+  int64_t slices, sliceUnits, xBytes, hiddenBytes, parts, partBlocks, width;
   const MlpEpilogues &epilogues;
   BandOutputs outputs;
 };

@@ -80,9 +80,8 @@ void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
     return Weight(planes + before, HAS_OUTLIERS ? Outliers(planes) : Outliers());
   };
   // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
-  constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % Weight::kStepInputs == 0;
   auto withEngines = [&](const auto &body) {
-    if constexpr (areSteps)
+    if constexpr (VectorEngine<Weight>::kTakesUnits)
       withEngine<Weight>(countRows(call.y),
                          [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
   };

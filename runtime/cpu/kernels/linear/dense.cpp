@@ -38,10 +38,12 @@ public:
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       int64_t panelBytes = kernel.steps * Format::kBytes;
-      DenseOperands operands = {kernel.weight + slice.panel * panelBytes,
+      const uint8_t *weight = kernel.weight + slice.panel * panelBytes;
+      DenseOperands operands = {weight,
                                 slice.apart * panelBytes,
                                 slice.apart * kLanes,
                                 slice.steps,
+                                {weight + kWeightPrefetch, Format::kBytes},
                                 kernel.activations.data(),
                                 y,
                                 yStride,

@@ -11,10 +11,17 @@
 
 namespace {
 
+/// What the steps of a block ask memory for: each a line from `from` on in every panel, `stepBytes` after that of the step before.
+struct WeightsAhead {
+  const uint8_t *from;
+  int64_t stepBytes;
+};
+
 /// Operands of a block; panelBytes and panelColumns are the distance of two panels, x has the words of all rows of the block.
 struct DenseOperands {
   const uint8_t *weight;
   int64_t panelBytes, panelColumns, steps;
+  WeightsAhead ahead;
   const float *x;
   float *y;
   int64_t yStride, columns;
@@ -29,18 +36,19 @@ template <typename Format> struct DenseBlock {
       for (int p = 0; p < PANELS; ++p)
         sums[r][p] =
             o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
-    const uint8_t *weight = o.weight;
+    const uint8_t *weight = o.weight, *ahead = o.ahead.from;
     const float *x = o.x;
     for (int64_t step = 0; step < o.steps; ++step) {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
         weights[p] = Format::load(weight + p * o.panelBytes);
-        prefetchAhead<kFloatLocality>(weight + p * o.panelBytes, kWeightPrefetch);
+        prefetchAhead<kFloatLocality>(ahead + p * o.panelBytes, 0);
       }
       for (int r = 0; r < ROWS; ++r)
         for (int p = 0; p < PANELS; ++p)
           Format::template add<ROWS>(sums[r][p], weights[p], x + r);
       weight += Format::kBytes;
+      ahead += o.ahead.stepBytes;
       x += ROWS * Format::kStepWords;
     }
     for (int r = 0; r < ROWS; ++r)

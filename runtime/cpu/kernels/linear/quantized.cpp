@@ -111,7 +111,7 @@ void runQuantizedMlp(const hone_tensor *operands, const int64_t *ints) {
     withEngine<Levels>(operandOf(call.up), countRows(call.y), [&](auto make) {
       using Engine = decltype(make(operandOf(call.up).weight));
       // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
-      if constexpr (Engine::kPanels * kLanes % Engine::kStepInputs == 0)
+      if constexpr (Engine::kTakesUnits)
         body([&](const hone_tensor *planes) { return make(operandOf(planes).weight); });
     });
   };

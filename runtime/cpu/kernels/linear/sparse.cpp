@@ -73,9 +73,8 @@ template <typename Format> void runSparseMlp(const hone_tensor *operands, const 
   MlpCall call(operands, ints, /*planes=*/2);
   auto weightOf = [](const hone_tensor *planes) { return Weight(planes[0], planes[1]); };
   // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
-  constexpr bool areSteps = VectorEngine<Weight>::kPanels * kLanes % VectorEngine<Weight>::kStepInputs == 0;
   auto withEngines = [&](const auto &body) {
-    if constexpr (areSteps)
+    if constexpr (VectorEngine<Weight>::kTakesUnits)
       withEngine<Format>(countRows(call.y),
                          [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
   };

@@ -66,6 +66,7 @@ public:
   static constexpr int64_t kNearSteps = ByteTiles::kChunkSteps;
   static constexpr int64_t kSliceInputs = ByteTiles::kChunkInputs;
   static constexpr int64_t kPartBytes = 3 << 20;
+  static constexpr bool kTakesUnits = true;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
@@ -169,8 +170,9 @@ public:
       if (share.count == 1)
         return {from + (step + 2) * kTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {from + (kPanels * engine.steps + step) * kTileBytes + share.index * steps * lines * kTileRowBytes, lines,
-              false};
+      return {from + (share.panelsAhead * engine.steps + step) * kTileBytes +
+                  share.index * steps * lines * kTileRowBytes,
+              lines, false};
     }
 
     void addScaled(const float *ofRows, bool begins, bool ends, Sums &sums) const {

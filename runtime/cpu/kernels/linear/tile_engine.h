@@ -90,6 +90,7 @@ public:
   /// Of a feed-forward block. More than a second-level cache of 2 MiB: tiles multiply so fast that weights, which pass by once for
   /// each part, cost more to read again than sums that leave the cache.
   static constexpr int64_t kPartBytes = 4 << 20;
+  static constexpr bool kTakesUnits = true;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
@@ -150,7 +151,8 @@ public:
       if (share.count == 1)
         return {tiles.from + 2 * kWeightTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {tiles.from + kPanels * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines, false};
+      return {tiles.from + share.panelsAhead * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines,
+              false};
     }
 
     const TileEngine &engine;

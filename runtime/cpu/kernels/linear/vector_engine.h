@@ -46,9 +46,11 @@ public:
   using Target = typename Weights::Target;
   static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
   static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
-  static constexpr int64_t kNearSteps = INT64_MAX; // products wait for arithmetic
-  static constexpr int64_t kSliceInputs = 1024;    // of what is between two layers
-  static constexpr int64_t kPartBytes = 3 << 19;   // of a second-level cache of 2 MiB
+  static constexpr int64_t kNearSteps = INT64_MAX / 2; // all: products wait for arithmetic
+  static constexpr int64_t kSliceInputs = 1024;        // of what is between two layers
+  static constexpr int64_t kPartBytes = 13 << 17;      // of a second-level cache of 2 MiB
+  /// Whether what a layer finishes at a time is whole steps of the next.
+  static constexpr bool kTakesUnits = kPanels * kLanes % kStepInputs == 0;
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
@@ -115,12 +117,14 @@ public:
     }
 
     template <typename Ahead>
-    void multiply(const uint8_t *x, int64_t rows, BlockShare, bool accumulates, Sums &sums, const Ahead &ahead) const {
+    void multiply(const uint8_t *x, int64_t rows, BlockShare share, bool accumulates, Sums &sums,
+                  const Ahead &ahead) const {
       ahead.ask(0, 1);
       DenseOperands operands = {from,
                                 panelBytes,
                                 kLanes,
                                 steps * Weights::kTargetSteps,
+                                weightsAhead(share),
                                 reinterpret_cast<const float *>(x),
                                 sums.lanes[0][0],
                                 kPanels * kLanes,
@@ -131,6 +135,17 @@ public:
 
   private:
     static constexpr int64_t kStepBytes = Weights::kTargetSteps * Target::kBytes;
+
+    /// The first block asks for its own weights. While the others pass by, the next unit comes nearer, as many bytes at each step: one
+    /// block alone takes weights faster than memory delivers them.
+    WeightsAhead weightsAhead(BlockShare share) const {
+      if (Weights::kIsUnpacked)
+        return {from, 0};
+      if (share.index == 0)
+        return {from + kWeightPrefetch, kStepBytes};
+      int64_t stepBytes = ceilDivide(kStepBytes, share.count - 1);
+      return {from + share.panelsAhead * panelBytes + (share.index - 1) * steps * stepBytes, stepBytes};
+    }
 
     void unpack(int64_t panel, int64_t step) {
       panelBytes = steps * kStepBytes;
