@@ -109,7 +109,10 @@ private:
       weigh(first, r);
     }
     constexpr int most = vectorsOf<ROWS>();
+    constexpr int64_t linesAtOnce = most / Cache::kPerByte * kLanes;
     int64_t column = 0;
+    if (ahead != 0)
+      ahead = larger(ahead, linesAtOnce * kLineBytes); // behind what is read at once
     if constexpr (most > 1)
       for (; column + most <= columns; column += most)
         multiplyValues<ROWS, most>(step, column, first, ahead);
