@@ -57,7 +57,7 @@ commands
   eval      perplexity of an artefact on tokens
   bench     speed of an artefact
 
-'hone COMMAND --help' lists a command's options; hone-run has the last three where LLVM is absent.
+'hone COMMAND --help' lists a command's options, 'hone --version' says the version; hone-run has the last three where LLVM is absent.
 )";
 
 struct ImportFlags {
@@ -462,7 +462,7 @@ int runDriver(int argc, char **argv) {
   InspectFlags inspectFlags;
   hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand,
                       &calibrateCommand, &reportCommand, &inspectCommand});
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
+  setVersionPrinter("hone");
   if (words[0] != "--version" && failed(checkOptions(words, getCommand(words[0]))))
     return 1;
   std::string errors;
