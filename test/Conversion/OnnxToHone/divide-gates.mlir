@@ -5,8 +5,8 @@
 // REMARK: [Passed] Gate
 // REMARK: [Passed] Gate
 
-// CHECK-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense_resource<[[GATE:.*]]>
-// CHECK-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense_resource<[[UP:.*]]>
+// CHECK-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}1.000000e+00, 2.000000e+00], [5.000000e+00, 6.000000e+00], [9.000000e+00, 1.000000e+01]]>
+// CHECK-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}3.000000e+00, 4.000000e+00], [7.000000e+00, 8.000000e+00], [1.100000e+01, 1.200000e+01]]>
 // CHECK-NOT: hone.param @both :
 // CHECK-LABEL: @packed
 // CHECK-DAG: %[[GATE:.*]] = hone.get_param @both.0
