@@ -12,10 +12,11 @@ namespace hone {
 
 void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createInferOnnxShapes());
+  // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the
+  // state, and are recognised as that.
+  manager.addPass(createRaiseState());
   manager.addPass(createRaiseNorms());
   manager.addPass(createRaiseRope());
-  // Before attention: the masks of @forward are computed from the state, and are recognised as that.
-  manager.addPass(createRaiseState());
   manager.addPass(createRaiseAttention());
   manager.addPass(createRaiseLinear());
   manager.addPass(createRaiseMlp());
