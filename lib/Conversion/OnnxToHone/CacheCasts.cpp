@@ -82,7 +82,8 @@ static void widenGroupQuery(Operation *op) {
                                                         : operand);
   SmallVector<Type> types;
   for (Value result : op->getResults())
-    types.push_back(isFloat(result) ? Type(cast<TensorType>(result.getType()).clone(b.getF32Type())) : result.getType());
+    types.push_back(isFloat(result) ? Type(cast<TensorType>(result.getType()).clone(b.getF32Type()))
+                                    : result.getType());
   OperationState state(op->getLoc(), op->getName(), operands, types, op->getAttrs());
   Operation *wide = b.create(state);
   for (auto [from, to] : llvm::zip_equal(op->getResults(), wide->getResults()))

@@ -195,8 +195,7 @@ bool RopeRaiser::hasEqualHalves(Value value) {
 /// `[B, 1, S, D / 2]` as `[B, S, D / 2]`.
 Value RopeRaiser::dropHeads(OnnxBuilder &onnx, Value table) {
   auto type = cast<RankedTensorType>(table.getType());
-  auto cut =
-      RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), type.getDimSize(3)}, type.getElementType());
+  auto cut = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), type.getDimSize(3)}, type.getElementType());
   int64_t opset = onnxir::getOpsetVersion(function, "");
   return opset != 0 && opset < 13
              ? onnx.create("Squeeze", table, cut, onnx.b.getNamedAttr("axes", onnx.b.getDenseI64ArrayAttr({1})))
@@ -283,9 +282,9 @@ bool RopeRaiser::raiseParts(Operation *op) {
   Operation *real = getDefiningOp(op->getOperand(0), "Sub"), *imaginary = getDefiningOp(op->getOperand(1), "Add");
   if ((axis != -1 && axis != 3) || !real || !imaginary)
     return false;
-  Operation *products[] = {
-      getDefiningOp(real->getOperand(0), "Mul"), getDefiningOp(real->getOperand(1), "Mul"),
-      getDefiningOp(imaginary->getOperand(0), "Mul"), getDefiningOp(imaginary->getOperand(1), "Mul")};
+  Operation *products[] = {getDefiningOp(real->getOperand(0), "Mul"), getDefiningOp(real->getOperand(1), "Mul"),
+                           getDefiningOp(imaginary->getOperand(0), "Mul"),
+                           getDefiningOp(imaginary->getOperand(1), "Mul")};
   if (llvm::is_contained(products, nullptr))
     return false;
   for (unsigned which = 0; which < 8; ++which) {
