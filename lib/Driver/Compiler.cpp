@@ -44,6 +44,7 @@ static void buildRaisePhase(OpPassManager &pm) {
 }
 
 static void buildLowerPhase(OpPassManager &pm) {
+  pm.addPass(createBoundLookups());
   pm.addPass(createDivideGates());
   pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());

@@ -130,13 +130,15 @@ struct CompileFlags {
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
   cl::opt<std::string> startFrom{"start-from", cl::desc("Begin with PHASE: the input is IR from the phase before"),
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
-                               cl::value_desc("TYPE"), cl::sub(compileCommand)};
+  cl::opt<std::string> weights{
+      "weights",
+      cl::desc("Type to store weight matrices in: f32 (default), f16 or bf16; f32 leaves a model "
+               "of 16 bits as it is"),
+      cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> cache{
       "kv-cache",
-      cl::desc("Type to keep keys and values of sessions in: f16, bf16, int8, int4, or model for the model's own "
-               "(default: that of --weights; bf16 with --quantize; else the model's)"),
+      cl::desc("Type to keep keys and values of sessions in: f32, f16, bf16, int8, int4, or model for the model's own "
+               "(default: that of --weights; bf16 with --quantize; else the model's, which f32 leaves as it is too)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
   FormFlags forms{compileCommand};
@@ -285,7 +287,7 @@ static std::string checkTarget(const CompileFlags &flags) {
   if (isCuda && flags.chip.empty())
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
-    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f32, f16, bf16, model";
   return "";
 }
 

@@ -6,6 +6,7 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 
 namespace hone {
@@ -26,6 +27,7 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
 }
 
 void registerRaisingPipeline() {
+  mlir::registerPass(createBoundLookups);
   static mlir::PassPipelineRegistration<> pipeline("hone-raise",
                                                    "Raise onnx operations to the hone dialect: norms, rotary "
                                                    "embedding, state, attention, products, feed-forward blocks",
