@@ -117,7 +117,7 @@ static bool mayRoundActivations(ModuleOp module) {
 /// The options of a model that came quantized: where nobody named a type of keys and values, those of bf16, which change less than
 /// activations do that are rounded to 8 bits.
 static CompileOptions withCacheOf(ModuleOp module, CompileOptions options) {
-  if (options.cache.empty() && options.weights.empty() && mayRoundActivations(module))
+  if (options.cache.empty() && (options.weights.empty() || options.weights == "f32") && mayRoundActivations(module))
     options.cache = "bf16";
   return options;
 }
