@@ -9,16 +9,13 @@
 
 #include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_sparse.h"
+#include "cpu/packing/panel_record.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 namespace hone::bench {
 
 using cpu::PackedFormat;
-
-static int64_t elementsOf(const std::array<int64_t, 4> &sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
 
 LayerOutliers::LayerOutliers(const LayerSize &size, double share, std::mt19937 &random) {
   constexpr size_t rows = cpu::kPanelOutputs;
@@ -44,59 +41,59 @@ std::array<hone_tensor, 3> LayerOutliers::views() {
           viewOf(columns.data(), HONE_I16, {slots, rows}), viewOf(values.data(), HONE_F16, {slots, rows})};
 }
 
-namespace {
-/// Sizes of the planes of a weight; those that it lacks have none. All but scales are bytes, whatever their elements are.
-struct Planes {
-  using Sizes = std::vector<int64_t>;
-
-  Sizes weight, second, scales;
-  int64_t weightBytes;
-
-  static int64_t countOf(const Sizes &sizes) {
-    return sizes.empty() ? 0 : std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-  }
-  int64_t secondBytes() const { return countOf(second); }
-  int64_t scaleBytes() const { return 2 * countOf(scales); }
-};
-} // namespace
-
-static Planes planesOf(const LinearCase &test, const cpu::LinearShape &shape) {
-  auto list = [](const auto &sizes) { return Planes::Sizes(sizes.begin(), sizes.end()); };
+/// The planes of a weight by their sizes, of f16 or of bytes, whatever their elements are.
+static std::vector<hone_tensor> planesOf(const LinearCase &test, const cpu::LinearShape &shape) {
+  std::vector<hone_tensor> planes;
+  auto add = [&](hone_dtype dtype, const auto &sizes) {
+    planes.push_back(viewOf(nullptr, dtype, std::vector<int64_t>(sizes.begin(), sizes.end())));
+  };
   if (test.codebook > 0) {
-    auto indices = cpu::packedIndexPlane(test.codebook, shape);
-    return {list(indices), list(cpu::packedTablePlane(test.codebook, shape)), {}, elementsOf(indices)};
+    add(HONE_U8, cpu::packedIndexPlane(test.codebook, shape));
+    add(HONE_U8, cpu::packedTablePlane(test.codebook, shape));
+    return planes;
   }
-  Planes planes;
-  if (isQuantized(test.format))
-    planes.scales = list(packedScaleShape(test.format, shape));
   auto sizes = test.isSparse ? packedSparseShape(test.format, shape) : packedLinearShape(test.format, shape);
   int64_t elementBytes = test.format == PackedFormat::F32 ? 4 : isQuantized(test.format) ? 1 : 2;
-  planes.weight = list(sizes);
-  planes.weightBytes = elementsOf(sizes) * elementBytes;
+  sizes[3] *= elementBytes;
+  add(HONE_U8, sizes);
   if (test.isSparse)
-    planes.second = list(packedIndexShape(test.format, shape));
+    add(HONE_U8, packedIndexShape(test.format, shape));
+  if (isQuantized(test.format))
+    add(HONE_F16, packedScaleShape(test.format, shape));
   return planes;
+}
+
+static int64_t elementBytesOf(const hone_tensor &plane) { return plane.dtype == HONE_F16 ? 2 : 1; }
+
+/// What `planes` have of a panel.
+static cpu::PanelRecord recordOf(std::span<const hone_tensor> planes) {
+  std::vector<int64_t> bytes;
+  for (const hone_tensor &plane : planes)
+    bytes.push_back(plane.strides[0] * elementBytesOf(plane));
+  return cpu::PanelRecord(bytes);
 }
 
 PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_t rows, int64_t most,
                            std::span<uint8_t> pool)
     : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
-  Planes planes = planesOf(test, {size.outputs, size.inputs, test.group});
-  layerBytes = planes.weightBytes + planes.secondBytes() + planes.scaleBytes();
+  std::vector<hone_tensor> planes = planesOf(test, {size.outputs, size.inputs, test.group});
+  cpu::PanelRecord record = recordOf(planes);
+  bool isRecord = planes.size() > 1;
+  layerBytes = planes[0].sizes[0] * (isRecord ? record.bytes : planes[0].strides[0]);
   count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
   for (int64_t i = 0; i < count; ++i) {
-    uint8_t *at = pool.data() + i * layerBytes;
     std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs})};
     if (test.outliers > 0)
       for (const hone_tensor &plane : outliers.emplace_back(size, test.outliers, random).views())
         operands.push_back(plane);
-    operands.push_back(viewOf(at, HONE_U8, planes.weight));
-    if (!planes.second.empty())
-      operands.push_back(viewOf(at + planes.weightBytes, HONE_U8, planes.second));
-    if (!planes.scales.empty()) {
-      operands.push_back(viewOf(at + planes.weightBytes + planes.secondBytes(), HONE_F16, planes.scales));
-      operands.push_back(viewOf(nullptr, HONE_U8, {0}));
+    for (size_t p = 0; p < planes.size(); ++p) {
+      hone_tensor &plane = operands.emplace_back(planes[p]);
+      plane.data = pool.data() + i * layerBytes + record.offsets[p];
+      if (isRecord)
+        plane.strides[0] = record.bytes / elementBytesOf(plane);
     }
+    if (isQuantized(test.format) && test.codebook == 0)
+      operands.push_back(viewOf(nullptr, HONE_U8, {0})); // zeros
     for (int absent = 0; absent < 3; ++absent)
       operands.push_back(absentOperand());
     operands.push_back(viewOf(y.data(), HONE_F32, {rows, size.outputs}));

@@ -27,9 +27,15 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
   }];
   let methods = [
     InterfaceMethod<[{
-      The planes in the order in which kernels take them. Names are words, unique within the encoding.
+      The planes as they are stored. Names are words, unique within the encoding.
       }], "::llvm::SmallVector<::hone::EncodingPlane>", "getPlanes",
       (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType)>,
+    InterfaceMethod<[{
+      What operations read of the planes, in the order in which kernels take it: each plane as it is, unless the encoding lays
+      parts of several arrays beside each other.
+      }], "::llvm::SmallVector<::hone::PlaneView>", "getViews",
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType), [{}],
+      [{ return ::hone::viewWhole($_attr.getPlanes(shape, elementType)); }]>,
     InterfaceMethod<[{
       Packs the dense row-major elements at `dense` (host byte order) into `planes`, one buffer a plane of exactly its size.
       Fails where the elements are not in the encoding's range, with a reason through `emitError`.
@@ -52,11 +58,11 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
       How a product with the tensor rounds its other operand.
       }], "::hone::ActivationRounding", "getActivationRounding", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<[{
-      Builds IR that reads the element of the tensor at `indices` from values of its planes, as `elementType`; bit-equal to
+      Builds IR that reads the element of the tensor at `indices` from values of its views, as `elementType`; bit-equal to
       what `unpack` writes there.
       }], "::mlir::Value", "buildElement",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$elementType,
-           "::mlir::ValueRange":$planes, "::mlir::ValueRange":$indices)>,
+           "::mlir::ValueRange":$views, "::mlir::ValueRange":$indices)>,
     InterfaceMethod<[{
       The word for this storage in a kernel's name (`linear_f32_<suffix>_avx512`). Kernels that differ in a parameter of the
       encoding take it as an attribute; kernels that differ in code have another suffix.

@@ -76,8 +76,8 @@ def Hone_GetParamOp : Hone_Op<"get_param", [Pure, DeclareOpInterfaceMethods<Symb
 def Hone_PlanesOp : Hone_Op<"planes", [Pure, InferTypeOpAdaptor]> {
   let summary = "the stored form of an encoded tensor";
   let description = [{
-    *Meaning.* The planes of the encoding of `tensor`, as plain tensors in the encoding's order. This is where a value meets
-    its storage: for a parameter it costs nothing.
+    *Meaning.* What operations read of the encoding of `tensor`, its views, as plain tensors in the encoding's order. This is where
+    a value meets its storage: for a parameter it costs nothing.
 
     *Constraints.*
 

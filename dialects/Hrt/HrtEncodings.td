@@ -11,7 +11,7 @@ include "Hrt/HrtDialect.td"
 
 def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
-    DeclareAttrInterfaceMethods<Hone_EncodingInterface, ["repack", "getActivationRounding"]>]> {
+    DeclareAttrInterfaceMethods<Hone_EncodingInterface, ["getViews", "repack", "getActivationRounding"]>]> {
   let mnemonic = "panels";
   let summary = "a weight `[N, K]` in panels of 16 outputs";
   let description = [{
@@ -20,14 +20,16 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
 
     - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`
       `[panels, lines, 16, elements]`.
-    - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; planes `values`
+    - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; views `values`
       `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
     - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;
-      planes `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
-    - `#hrt.panels<#hone.codebook<…>>`: the layout of runtime/cpu/packing/pack_codebook.h; planes `indices` `[panels, lines, 4, 16]`
+      views `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
+    - `#hrt.panels<#hone.codebook<…>>`: the layout of runtime/cpu/packing/pack_codebook.h; views `indices` `[panels, lines, 4, 16]`
       and `tables` `[panels, registers, 4, 16]` of bytes.
     - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
+
+    Several views are a plane `panels` `[panels, bytes]` of bytes, a record of runtime/cpu/packing/panel_record.h each.
 
     *Constraints.*
 

@@ -52,8 +52,8 @@ def Hrt_OutputOp : Hrt_Op<"output", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Hrt_WeightOp : Hrt_Op<"weight", [Pure]> {
   let summary = "the mapped bytes of a parameter";
   let description = [{
-    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors: one plane of a parameter, on the host or on the
-    device.
+    *Meaning.* Memory at `offset` bytes into the tensor data of weights.safetensors: a view of a parameter's planes, on the host or on
+    the device. Its first axis may be strided.
 
     *Example.* `%0 = hrt.weight %call[4096] : memref<8x4xf32>`
   }];

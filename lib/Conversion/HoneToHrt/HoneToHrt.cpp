@@ -46,8 +46,20 @@ static MemRefType getMemRef(Type tensor) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-static Value readPlane(OpBuilder &b, Location loc, RankedTensorType plane, Value call, int64_t offset) {
-  return hrt::WeightOp::create(b, loc, getMemRef(plane), call, b.getI64IntegerAttr(offset));
+/// The memory of a view, strided where it shares the rows of its plane.
+static MemRefType getMemRef(const PlaneView &view) {
+  MemRefType dense = getMemRef(view.type);
+  if (view.stride == 0)
+    return dense;
+  auto [strides, offset] = dense.getStridesAndOffset();
+  strides.front() = view.stride / getElementBytes(dense.getElementType());
+  return MemRefType::get(dense.getShape(), dense.getElementType(),
+                         StridedLayoutAttr::get(dense.getContext(), offset, strides));
+}
+
+/// `view` of a parameter whose planes begin at `offsets`.
+static Value readView(OpBuilder &b, Location loc, const PlaneView &view, Value call, ArrayRef<int64_t> offsets) {
+  return hrt::WeightOp::create(b, loc, getMemRef(view), call, b.getI64IntegerAttr(offsets[view.plane] + view.offset));
 }
 
 static ArrayRef<int64_t> getOffsets(GetParamOp get, SymbolTable &symbols) {
@@ -60,9 +72,9 @@ static bool isReadInPlace(RankedTensorType type) {
   return !type.getEncoding() || (stored && stored.getType() == type.getElementType());
 }
 
-static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, int64_t offset) {
+static Value viewParameter(OpBuilder &b, GetParamOp get, Value call, ArrayRef<int64_t> offsets) {
   auto type = cast<RankedTensorType>(get.getType());
-  Value memory = readPlane(b, get.getLoc(), getPlanes(type)[0].type, call, offset);
+  Value memory = readView(b, get.getLoc(), getViews(type)[0], call, offsets);
   auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
   if (!stored || !stored.getTransposed())
     return memory;
@@ -78,7 +90,7 @@ static void replacePlainParameters(func::FuncOp function, Value call, SymbolTabl
     if (!isReadInPlace(cast<RankedTensorType>(get.getType())))
       return;
     OpBuilder b(get);
-    Value view = viewParameter(b, get, call, getOffsets(get, symbols)[0]);
+    Value view = viewParameter(b, get, call, getOffsets(get, symbols));
     get.replaceAllUsesWith(readMemory(b, get.getLoc(), view));
     get.erase();
   });
@@ -99,9 +111,10 @@ static LogicalResult replacePlanes(func::FuncOp function, Value call, SymbolTabl
       return WalkResult::interrupt();
     }
     OpBuilder b(planes);
-    for (auto [plane, offset] : llvm::zip_equal(planes.getPlanes(), getOffsets(get, symbols))) {
-      auto type = cast<RankedTensorType>(plane.getType());
-      plane.replaceAllUsesWith(readMemory(b, planes.getLoc(), readPlane(b, planes.getLoc(), type, call, offset)));
+    SmallVector<PlaneView> views = getViews(planes.getTensor().getType());
+    for (auto [plane, view] : llvm::zip_equal(planes.getPlanes(), views)) {
+      Value memory = readView(b, planes.getLoc(), view, call, getOffsets(get, symbols));
+      plane.replaceAllUsesWith(readMemory(b, planes.getLoc(), memory));
     }
     planes.erase();
     return WalkResult::advance();

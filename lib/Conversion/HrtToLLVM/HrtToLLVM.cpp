@@ -94,13 +94,10 @@ struct WeightPattern : ServicePattern<hrt::WeightOp> {
   using ServicePattern::ServicePattern;
   SmallVector<Value> lower(hrt::WeightOp op, OpAdaptor adaptor, Abi &abi) const override {
     auto type = cast<MemRefType>(op.getType());
-    SmallVector<Value> sizes;
-    for (int64_t size : type.getShape())
-      sizes.push_back(abi.integer(size));
     Value weights = hrt::isOnDevice(type) ? call(abi, op, "hone_rt_device_weights", abi.pointer, {adaptor.getCall()})
                                           : abi.load(abi.pointer, adaptor.getCall(), offsetof(hone_call, weights));
     Value data = abi.atDynamic(weights, abi.integer(op.getOffset()));
-    return {describe(abi, type, data, sizes)};
+    return {MemRefDescriptor::fromStaticShape(abi.b, abi.loc, *getTypeConverter(), type, data)};
   }
 };
 

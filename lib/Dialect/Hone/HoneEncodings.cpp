@@ -32,6 +32,19 @@ SmallVector<EncodingPlane> hone::getPlanes(RankedTensorType type) {
   return {{"values", type}};
 }
 
+SmallVector<PlaneView> hone::viewWhole(ArrayRef<EncodingPlane> planes) {
+  SmallVector<PlaneView> views;
+  for (auto [i, plane] : llvm::enumerate(planes))
+    views.push_back({plane.type, i});
+  return views;
+}
+
+SmallVector<PlaneView> hone::getViews(RankedTensorType type) {
+  if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
+    return encoding.getViews(type.getShape(), type.getElementType());
+  return viewWhole(getPlanes(type));
+}
+
 //===- #hone.rounded ----------------------------------------------------------------------------------------------===//
 
 LogicalResult RoundedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {

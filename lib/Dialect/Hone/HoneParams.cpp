@@ -260,8 +260,8 @@ LogicalResult PlanesOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   auto type = cast<RankedTensorType>(adaptor.getTensor().getType());
   if (!isa_and_nonnull<EncodingInterface>(type.getEncoding())) // planes C1
     return emitOptionalError(location, "'hone.planes' op expected a tensor with a weight encoding, but got ", type);
-  for (const EncodingPlane &plane : hone::getPlanes(type))
-    types.push_back(plane.type);
+  for (const PlaneView &view : hone::getViews(type))
+    types.push_back(view.type);
   return success();
 }
 

@@ -145,38 +145,6 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   return verifyBlocks("values", getBits(), shape, elementType, emitError);
 }
 
-SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
-  AffineAttr affine = panels.getAffine();
-  if (!affine)
-    return {};
-  std::array<int64_t, 3> groups = cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape));
-  SmallVector<EncodingPlane> planes{{"scales", RankedTensorType::get(groups, affine.getScales())}};
-  if (affine.getHasZeros())
-    planes.push_back({"zeros", RankedTensorType::get(groups, IntegerType::get(panels.getContext(), 8))});
-  return planes;
-}
-
-/// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
-static PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(Attribute(panels.getSparse().getBase())); }
-
-SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
-  if (getNm())
-    return getSparsePlanes(*this, shape);
-  if (DenseSparseAttr sparse = getSparse()) {
-    SmallVector<EncodingPlane> planes = sparse.getPlanes(shape, elementType);
-    planes.resize(DenseSparseAttr::kSparsePlanes);
-    llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
-    return planes;
-  }
-  if (getCodebook())
-    return getCodebookPlanes(getCodebook(), shape);
-  Type element = getAffine() ? Type(IntegerType::get(getContext(), 8)) : Type(getFloat(*this));
-  std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(*this), getLinearShape(*this, shape));
-  SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(values, element)}};
-  llvm::append_range(planes, getGroupPlanes(*this, shape));
-  return planes;
-}
-
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
@@ -217,10 +185,34 @@ void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<ch
     cpu::packLinearScales(format, linear, 1, zeros.data(), asSpan(to[2]));
 }
 
+/// PanelsAttr::repack without outliers, to the arrays.
+static bool repackArrays(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
+                         ArrayRef<MutableArrayRef<char>> arrays) {
+  if (panels.getNm())
+    return repackSparse(panels, shape, source, from, arrays);
+  if (CodebookAttr codebook = panels.getCodebook()) {
+    if (source != codebook)
+      return false;
+    repackCodebook(codebook, shape, from, arrays);
+    return true;
+  }
+  if (AffineAttr affine = panels.getAffine()) {
+    if (source != affine)
+      return false;
+    packLevels(panels, shape, from[0], arrays[0]);
+    packGroups(panels, shape, from, arrays);
+    return true;
+  }
+  auto stored = dyn_cast_or_null<StoredAttr>(source);
+  if (!stored || stored.getType() != getFloat(panels))
+    return false;
+  cpu::WeightView view{from[0].data(), stored.getTransposed() ? 1 : shape[1], stored.getTransposed() ? shape[0] : 1};
+  cpu::packLinearWeight(getFormat(panels), getLinearShape(panels, shape), view, asSpan(arrays[0]));
+  return true;
+}
+
 bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
                         ArrayRef<MutableArrayRef<char>> planes) const {
-  if (getNm())
-    return repackSparse(*this, shape, source, from, planes);
   if (DenseSparseAttr sparse = getSparse()) {
     constexpr int64_t count = DenseSparseAttr::kSparsePlanes;
     if (source != sparse)
@@ -229,24 +221,13 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
       llvm::copy(bytes, plane.begin());
     return getBase(*this).repack(shape, sparse.getBase(), from.drop_front(count), planes.drop_front(count));
   }
-  if (getCodebook()) {
-    if (source != getCodebook())
-      return false;
-    repackCodebook(getCodebook(), shape, from, planes);
-    return true;
-  }
-  if (getAffine()) {
-    if (source != getAffine())
-      return false;
-    packLevels(*this, shape, from[0], planes[0]);
-    packGroups(*this, shape, from, planes);
-    return true;
-  }
-  auto stored = dyn_cast_or_null<StoredAttr>(source);
-  if (!stored || stored.getType() != getFloat(*this))
+  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  if (arrays.size() == 1)
+    return repackArrays(*this, shape, source, from, planes);
+  PanelRecords records(arrays);
+  if (!repackArrays(*this, shape, source, from, records.allocate()))
     return false;
-  cpu::WeightView view{from[0].data(), stored.getTransposed() ? 1 : shape[1], stored.getTransposed() ? shape[0] : 1};
-  cpu::packLinearWeight(getFormat(*this), getLinearShape(*this, shape), view, asSpan(planes[0]));
+  records.join(planes[0]);
   return true;
 }
 
@@ -331,16 +312,20 @@ private:
 
 void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
-  if (getNm())
-    return unpackSparse(*this, shape, elementType, planes, dense);
   if (DenseSparseAttr sparse = getSparse()) {
     getBase(*this).unpack(shape, elementType, planes.drop_front(DenseSparseAttr::kSparsePlanes), dense);
     return sparse.placeOutliers(shape, elementType, planes, dense);
   }
+  SmallVector<EncodingPlane> types = getArrays(*this, shape);
+  PanelRecords records(types);
+  SmallVector<ArrayRef<char>> arrays(planes);
+  if (types.size() > 1)
+    arrays = records.divide(planes[0]);
+  if (getNm())
+    return unpackSparse(*this, shape, elementType, arrays, dense);
   if (getCodebook())
-    return unpackCodebook(getCodebook(), shape, elementType, planes, dense);
-  SmallVector<EncodingPlane> types = getPlanes(shape, elementType);
-  PanelReader from(*this, shape, types, planes);
+    return unpackCodebook(getCodebook(), shape, elementType, arrays, dense);
+  PanelReader from(*this, shape, types, arrays);
   PlainElements to(elementType);
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t k = 0; k < shape[1]; ++k)

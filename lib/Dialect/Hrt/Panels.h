@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "cpu/packing/pack_linear.h"
+#include "cpu/packing/panel_record.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,10 +29,41 @@ inline std::span<uint8_t> asSpan(llvm::MutableArrayRef<char> plane) {
   return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
 }
 
-/// Planes of scales and zero points; none where elements are floats.
+/// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
+PanelsAttr getBase(PanelsAttr panels);
+
+/// The arrays of a weight in panels without outliers.
+llvm::SmallVector<EncodingPlane> getArrays(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
+
+/// Several arrays as one plane, a record for each panel.
+class PanelRecords {
+public:
+  /// `arrays` outlives this.
+  explicit PanelRecords(llvm::ArrayRef<EncodingPlane> arrays);
+
+  mlir::RankedTensorType getPlane() const;
+  llvm::SmallVector<PlaneView> getViews() const;
+
+  /// Memory for the arrays, one behind the other.
+  llvm::SmallVector<llvm::MutableArrayRef<char>> allocate();
+  /// Writes what that memory holds to the plane.
+  void join(llvm::MutableArrayRef<char> plane) const;
+  /// The arrays of a plane, in that memory.
+  llvm::SmallVector<llvm::ArrayRef<char>> divide(llvm::ArrayRef<char> plane);
+
+private:
+  int64_t getCount() const;
+
+  llvm::ArrayRef<EncodingPlane> arrays;
+  llvm::SmallVector<int64_t> panelBytes;
+  cpu::PanelRecord record;
+  llvm::SmallVector<llvm::SmallVector<char, 0>> memory;
+};
+
+/// Arrays of scales and zero points; none where elements are floats.
 llvm::SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
-/// Packs such planes of a `#hone.affine`, the second and third of `from`, into the second and third of `to`.
+/// Packs the planes of scales and zero points of a `#hone.affine`, the second and third of `from`, into the second and third of `to`.
 void packGroups(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
                 llvm::ArrayRef<llvm::MutableArrayRef<char>> to);
 

@@ -16,6 +16,12 @@ namespace {
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/// The bytes from one panel of a packed weight to the next, in one of its planes (packing/panel_record.h).
+inline int64_t panelBytesOf(const hone_tensor &plane) {
+  int64_t bytes = plane.dtype == HONE_F32 ? 4 : plane.dtype == HONE_F16 || plane.dtype == HONE_BF16 ? 2 : 1;
+  return plane.strides[0] * bytes;
+}
+
 /// True for a tensor without elements; an operand of rank 0 is absent too, as no kernel takes scalars.
 inline bool isAbsent(const hone_tensor &tensor) {
   if (tensor.rank == 0)

@@ -123,13 +123,16 @@ func.func @narrow(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 
 // -----
 
-// A weight of integers: its planes, each at a line of the cache, and the group and bits as attributes. Zero points that are not
-// stored are absent.
-// CHECK: hone.param @levels {{.*}}hrt.offsets = array<i64: 0, 2048>
-// CHECK: hone.param @zeros {{.*}}hrt.offsets = array<i64: 2112, 2624, 2752>
+// A weight of integers: its plane of records, at a line of the cache, of which levels, scales and zero points are views, and the group
+// and bits as attributes. Zero points that are not stored are absent.
+// CHECK: hone.param @levels {{.*}}hrt.offsets = array<i64: 0>
+// CHECK: hone.param @zeros {{.*}}hrt.offsets = array<i64: 2176>
 // CHECK-LABEL: @quantized
-// CHECK-DAG: hrt.weight %{{.*}}[0] : memref<2x16x16x4xi8>
-// CHECK-DAG: hrt.weight %{{.*}}[2048] : memref<2x1x16xf16>
+// CHECK-DAG: hrt.weight %{{.*}}[64] : memref<2x16x16x4xi8, strided<[1088, 64, 4, 1]>>
+// CHECK-DAG: hrt.weight %{{.*}}[0] : memref<2x1x16xf16, strided<[544, 16, 1]>>
+// CHECK-DAG: hrt.weight %{{.*}}[2368] : memref<1x8x16x4xi8, strided<[704, 64, 4, 1]>>
+// CHECK-DAG: hrt.weight %{{.*}}[2240] : memref<1x2x16xf32, strided<[176, 16, 1]>>
+// CHECK-DAG: hrt.weight %{{.*}}[2176] : memref<1x2x16xi8, strided<[704, 16, 1]>>
 // CHECK: hrt.kernel "hone.packed_linear.u8" %{{.*}} ints [0, 0, 8, 0] ins({{.*}} : tensor<?x3xf32>, tensor<2x16x16x4xi8>, tensor<2x1x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.u4" %{{.*}} ints [0, 32, 16, 0] ins({{.*}} : tensor<?x20xf32>, tensor<1x8x16x4xi8>, tensor<1x2x16xf32>, tensor<1x2x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
 hone.param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>> = #hone.converted<tensor<20x3xf32> = dense<0.0> : tensor<20x3xf32>>

@@ -4,6 +4,7 @@
 // Packed weights lie as cpu/packing/layout.h says.
 
 #include "cpu/packing/pack_linear.h"
+#include "cpu/packing/panel_record.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -108,6 +109,29 @@ TEST(PackLinear, AScaleForSixtyFourInputsTakesAQuarterOfABit) {
     int64_t bytes = packedLinearBytes(format, shape) + sizes[0] * sizes[1] * sizes[2] * 2;
     EXPECT_EQ(static_cast<double>(bytes) * 8 / (896 * 896), levelsOf(format)->bits + 0.25);
   }
+}
+
+TEST(PanelRecord, ScalesLieBeforeTheirLevels) {
+  // Levels of 14336 bytes a panel, and their scales: 225 lines.
+  PanelRecord record(std::array<int64_t, 2>{14336, 32});
+  EXPECT_EQ(record.offsets[1], 0);
+  EXPECT_EQ(record.offsets[0], 64);
+  EXPECT_EQ(record.bytes, 225 * 64);
+}
+
+TEST(PanelRecord, ArraysOfALineAndMoreBeginAtLines) {
+  // Levels, scales of 17 groups and their zero points.
+  PanelRecord record(std::array<int64_t, 3>{8704, 544, 272});
+  EXPECT_EQ(record.offsets, (std::array<int64_t, kMostPlanes>{896, 320, 0, 0}));
+  // Levels, scales and zero points for an output each.
+  PanelRecord small(std::array<int64_t, 3>{1024, 32, 16});
+  EXPECT_EQ(small.offsets, (std::array<int64_t, kMostPlanes>{64, 16, 0, 0}));
+}
+
+TEST(PanelRecord, LinesAreOdd) {
+  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{192, 64}).bytes, 5 * 64);
+  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{128, 64}).bytes, 3 * 64);
+  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{0, 0}).bytes, 0);
 }
 
 } // namespace

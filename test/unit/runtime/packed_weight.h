@@ -9,6 +9,7 @@
 #include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_linear.h"
 #include "cpu/packing/pack_sparse.h"
+#include "cpu/packing/panel_record.h"
 #include "hone/io/array.h"
 
 #include <algorithm>
@@ -76,19 +77,20 @@ public:
     return magnitudes.empty() ? std::abs(at(n, k)) : magnitudes[static_cast<size_t>(n * shape.inputs + k)];
   }
 
-  /// The planes as kernels take them.
+  /// The planes as kernels take them: of a weight that has several, lying in records as artefacts have them.
   std::vector<hone_tensor> views() {
-    std::vector<hone_tensor> planes;
-    if (kind.outliers > 0)
-      for (const hone_tensor &plane : outlierViews())
-        planes.push_back(plane);
-    planes.push_back(weightView());
+    std::vector<hone_tensor> planes{weightView()};
     if (kind.codebook > 0)
       planes.push_back(tablesView());
     if (kind.isSparse)
       planes.push_back(indicesView());
     if (isQuantized(kind.format))
       planes.insert(planes.end(), {scalesView(), zerosView()});
+    if (planes.size() > 1)
+      placeInRecords(planes);
+    if (kind.outliers > 0)
+      for (size_t at = 0; const hone_tensor &plane : outlierViews())
+        planes.insert(planes.begin() + static_cast<int64_t>(at++), plane);
     return planes;
   }
 
@@ -115,6 +117,28 @@ public:
   cpu::LinearShape shape;
 
 private:
+  /// Copies each plane that is there to where its record has it; what is between them are odd bytes.
+  void placeInRecords(std::vector<hone_tensor> &planes) {
+    auto bytesOf = [](const hone_tensor &plane) {
+      return plane.data ? plane.strides[0] * io::dtypeBytes(static_cast<hone_dtype>(plane.dtype)) : 0;
+    };
+    std::vector<int64_t> bytes;
+    std::ranges::transform(planes, std::back_inserter(bytes), bytesOf);
+    cpu::PanelRecord record(bytes);
+    records.assign(static_cast<size_t>(planes[0].sizes[0] * record.bytes), 0xa5);
+    for (size_t i = 0; i < planes.size(); ++i) {
+      hone_tensor &plane = planes[i];
+      const auto *from = static_cast<const uint8_t *>(plane.data);
+      for (int64_t panel = 0; from && panel < plane.sizes[0]; ++panel)
+        std::memcpy(records.data() + panel * record.bytes + record.offsets[i], from + panel * bytes[i],
+                    static_cast<size_t>(bytes[i]));
+      if (!from)
+        continue;
+      plane.strides[0] = record.bytes / io::dtypeBytes(static_cast<hone_dtype>(plane.dtype));
+      plane.data = records.data() + record.offsets[i];
+    }
+  }
+
   void build(std::mt19937 &random) {
     if (kind.codebook > 0)
       return lookUp(random);
@@ -301,7 +325,7 @@ private:
   }
 
   std::vector<float> values, magnitudes;
-  std::vector<uint8_t> packed, indices, tables, scales, zeros;
+  std::vector<uint8_t> packed, indices, tables, scales, zeros, records;
   std::vector<int32_t> starts;
   std::vector<uint16_t> columns;
   std::vector<_Float16> outliers;

@@ -24,6 +24,18 @@ struct EncodingPlane {
   mlir::RankedTensorType type;
 };
 
+/// An array that operations read of an encoded tensor's bytes: a plane, or of a plane whose rows have several arrays' parts one of
+/// these.
+struct PlaneView {
+  mlir::RankedTensorType type;
+  size_t plane;       // which plane it is in
+  int64_t offset = 0; // of its first byte there
+  int64_t stride = 0; // bytes from an index of the first axis to the next; 0 where the array is dense
+};
+
+/// Each of `planes` as it is.
+llvm::SmallVector<PlaneView> viewWhole(llvm::ArrayRef<EncodingPlane> planes);
+
 /// Activations as integers of `bits` bits under one scale a row and `group` inputs, the largest magnitude divided by
 /// 2^(bits-1) - 1; as they are where `bits` is 0.
 struct ActivationRounding {

@@ -23,6 +23,9 @@ bool isWeightEncoding(mlir::Attribute encoding);
 /// The planes that `type` is stored as: those of its encoding, or one named "values" of the type itself.
 llvm::SmallVector<EncodingPlane> getPlanes(mlir::RankedTensorType type);
 
+/// What operations read of the planes of `type`.
+llvm::SmallVector<PlaneView> getViews(mlir::RankedTensorType type);
+
 /// `type` without its encoding.
 mlir::RankedTensorType getPlainType(mlir::RankedTensorType type);
 

@@ -93,16 +93,18 @@ template <typename Indices> struct CodebookWeight {
   static constexpr int64_t kTableBytes = kQuarters * QuarterTable<Indices>::kBytes;
 
   const uint8_t *indices, *tables;
+  int64_t indexBytes, tableBytes; // from panel to panel
   int64_t panels, steps;
   Outliers outliers;
 
   /// `planes`: indices and tables.
   explicit CodebookWeight(const hone_tensor *planes, const Outliers &outliers = {})
       : indices(static_cast<const uint8_t *>(planes[0].data)), tables(static_cast<const uint8_t *>(planes[1].data)),
-        panels(planes[0].sizes[0]), steps(planes[0].sizes[1] * kLineBytes / kStepBytes), outliers(outliers) {}
+        indexBytes(panelBytesOf(planes[0])), tableBytes(panelBytesOf(planes[1])), panels(planes[0].sizes[0]),
+        steps(planes[0].sizes[1] * kLineBytes / kStepBytes), outliers(outliers) {}
 
-  const uint8_t *at(int64_t panel, int64_t step) const { return indices + (panel * steps + step) * kStepBytes; }
-  const uint8_t *tablesOf(int64_t panel) const { return tables + panel * kTableBytes; }
+  const uint8_t *at(int64_t panel, int64_t step) const { return indices + panel * indexBytes + step * kStepBytes; }
+  const uint8_t *tablesOf(int64_t panel) const { return tables + panel * tableBytes; }
 
   /// The pairs of sixteen `number` of the step at `from`.
   static void look(const uint8_t *from, const uint8_t *tables, int number, Words (&pairs)[2]) {

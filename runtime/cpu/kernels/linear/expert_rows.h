@@ -15,8 +15,7 @@ namespace {
 inline hone_tensor panelsOf(hone_tensor plane, int64_t panel, int64_t panels) {
   if (plane.rank == 0 || isAbsent(plane))
     return plane;
-  int64_t bytes = plane.dtype == HONE_F32 ? 4 : plane.dtype == HONE_F16 || plane.dtype == HONE_BF16 ? 2 : 1;
-  plane.data = static_cast<uint8_t *>(plane.data) + panel * plane.strides[0] * bytes;
+  plane.data = static_cast<uint8_t *>(plane.data) + panel * panelBytesOf(plane);
   plane.sizes[0] = panels;
   return plane;
 }

@@ -46,7 +46,7 @@ private:
     int64_t group = weight.group > 0 ? step * Levels::kInputs / weight.group : 0;
     WeightScales scales = weight.scales.from(group, panel, 0);
     Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
-    const uint8_t *from = weight.data + (panel * steps + step) * Levels::kStepBytes;
+    const uint8_t *from = weight.data + panel * weight.panelBytes + step * Levels::kStepBytes;
     Levels::prefetch(from);
 #pragma unroll
     for (int q = 0; q < Levels::kQuads; ++q) {

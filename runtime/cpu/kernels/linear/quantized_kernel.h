@@ -41,9 +41,8 @@ public:
         from = unpacked;
         panelBytes = kPanelBytes;
       } else {
-        int64_t bytes = kernel.steps * Levels::kStepBytes;
-        from = kernel.weight.data + slice.panel * bytes + slice.step * Levels::kStepBytes;
-        panelBytes = slice.apart * bytes;
+        from = kernel.weight.data + slice.panel * kernel.weight.panelBytes + slice.step * Levels::kStepBytes;
+        panelBytes = slice.apart * kernel.weight.panelBytes;
       }
     }
 

@@ -14,30 +14,36 @@
 
 namespace {
 
-/// Scales and zero points of weights, from the first chunk on; steps count chunks and panels, 0 where a group has all.
+/// Scales and zero points of weights, from the first chunk of a panel on; chunks are 0 apart where a group has all.
 struct WeightScales {
   const uint8_t *scales, *zeros; // zeros may be null
   bool isHalf;
-  int64_t chunkStep, panelStep; // elements
+  int64_t chunkStep;             // elements
+  int64_t scalePanel, zeroPanel; // bytes from panel to panel
 
   Vector scale(int64_t chunk, int64_t panel) const {
-    int64_t at = chunk * chunkStep + panel * panelStep;
+    const uint8_t *from = scales + panel * scalePanel;
     if (!isHalf)
-      return load(reinterpret_cast<const float *>(scales) + at);
-    return loadHalves(scales + at * 2);
+      return load(reinterpret_cast<const float *>(from) + chunk * chunkStep);
+    return loadHalves(from + chunk * chunkStep * 2);
   }
 
   Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
     if (!zeros)
       return static_cast<float>(otherwise);
     typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
-    return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * panelStep), Vector);
+    return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * zeroPanel), Vector);
   }
 
   /// The same from another chunk and panel on, of panels that are `apart` panels from each other.
   WeightScales from(int64_t chunk, int64_t panel, int64_t apart) const {
-    int64_t at = chunk * chunkStep + panel * panelStep;
-    return {scales + at * (isHalf ? 2 : 4), zeros ? zeros + at : nullptr, isHalf, chunkStep, apart * panelStep};
+    int64_t at = chunk * chunkStep;
+    return {scales + panel * scalePanel + at * (isHalf ? 2 : 4),
+            zeros ? zeros + panel * zeroPanel + at : nullptr,
+            isHalf,
+            chunkStep,
+            apart * scalePanel,
+            apart * zeroPanel};
   }
 };
 
@@ -51,16 +57,20 @@ struct QuantizedWeight {
   static constexpr bool kIsUnpacked = false;
 
   const uint8_t *data;
-  int64_t panels, lines, group;
+  int64_t panels, lines, panelBytes, group;
   WeightScales scales;
   Outliers outliers;
 
   QuantizedWeight(const hone_tensor &weight, const hone_tensor &scales, const hone_tensor &zeros, int64_t group,
                   const Outliers &outliers = {})
-      : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), lines(weight.sizes[1]), group(group),
+      : data(static_cast<const uint8_t *>(weight.data)), panels(weight.sizes[0]), lines(weight.sizes[1]),
+        panelBytes(panelBytesOf(weight)), group(group),
         scales{static_cast<const uint8_t *>(scales.data),
-               isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data), scales.dtype == HONE_F16,
-               group > 0 ? hone::cpu::kPanelOutputs : 0, scales.sizes[1] * hone::cpu::kPanelOutputs},
+               isAbsent(zeros) ? nullptr : static_cast<const uint8_t *>(zeros.data),
+               scales.dtype == HONE_F16,
+               group > 0 ? hone::cpu::kPanelOutputs : 0,
+               panelBytesOf(scales),
+               isAbsent(zeros) ? 0 : panelBytesOf(zeros)},
         outliers(outliers) {}
 };
 

@@ -12,10 +12,10 @@
 
 namespace {
 
-/// Operands of a block; panelSteps, panelColumns are the distance of two panels, x is [step][row][words of a chunk].
+/// Operands of a block; panels are `apart` from each other, x is [step][row][words of a chunk].
 template <typename Format> struct SparseOperands {
   const SparseWeight<Format> &weight;
-  int64_t panel, panelSteps, panelColumns, steps;
+  int64_t panel, apart, steps;
   const float *x;
   float *y;
   int64_t yStride, columns;
@@ -31,7 +31,7 @@ template <typename Format> struct SparseBlock {
     for (int64_t step = 0; step < o.steps; ++step) {
       Words words[PANELS];
       for (int p = 0; p < PANELS; ++p) {
-        const uint8_t *from = indices + p * o.panelSteps * Weight::kLineBytes;
+        const uint8_t *from = indices + p * o.apart * o.weight.indexBytes;
         words[p] = loadAs<Words>(from);
         askForWeights<kLinesOfIndices>(from, p);
       }
@@ -48,7 +48,7 @@ template <typename Format> struct SparseBlock {
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        storeColumns(o.y + r * o.yStride + p * o.panelColumns, sums[r][p], o.columns - p * o.panelColumns);
+        storeColumns(o.y + r * o.yStride + p * o.apart * kLanes, sums[r][p], o.columns - p * o.apart * kLanes);
   }
 
 private:
@@ -60,7 +60,7 @@ private:
                                                      Vector (&sums)[ROWS][PANELS]) {
     typename Format::Weights weights[PANELS];
     for (int p = 0; p < PANELS; ++p) {
-      const uint8_t *from = values + p * o.panelSteps * SparseWeight<Format>::kValueBytes;
+      const uint8_t *from = values + p * o.apart * o.weight.valueBytes;
       weights[p] = Format::load(from, words[p]);
       for (int line = 0; line < Format::kBytes; line += 64)
         askForWeights(from + line, p);
@@ -126,15 +126,8 @@ public:
     void select(const Slice &next) { slice = next; }
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      SparseOperands<Format> operands = {kernel.weight,
-                                         slice.panel,
-                                         slice.apart * kernel.steps,
-                                         slice.apart * kLanes,
-                                         slice.steps,
-                                         kernel.activations.data(),
-                                         y,
-                                         yStride,
-                                         columns};
+      SparseOperands<Format> operands = {
+          kernel.weight, slice.panel, slice.apart, slice.steps, kernel.activations.data(), y, yStride, columns};
       runPanels<SparseBlock<Format>, kSparseSums, kSparseRows>(slice.width, rows, operands);
     }
 

@@ -143,16 +143,22 @@ template <typename Format> struct SparseWeight {
   static constexpr bool kIsUnpacked = true;
 
   const uint8_t *values, *indices;
+  int64_t valueBytes, indexBytes; // from panel to panel
   int64_t panels, steps;
 
   SparseWeight(const hone_tensor &values, const hone_tensor &indices)
       : values(static_cast<const uint8_t *>(values.data)), indices(static_cast<const uint8_t *>(indices.data)),
-        panels(indices.sizes[0]), steps(indices.sizes[1]) {}
+        valueBytes(panelBytesOf(values)), indexBytes(panelBytesOf(indices)), panels(indices.sizes[0]),
+        steps(indices.sizes[1]) {}
 
   static constexpr int64_t kLineBytes = 64, kValueBytes = kChunkSteps * Format::kBytes;
 
-  const uint8_t *valuesAt(int64_t panel, int64_t step) const { return values + (panel * steps + step) * kValueBytes; }
-  const uint8_t *indicesAt(int64_t panel, int64_t step) const { return indices + (panel * steps + step) * kLineBytes; }
+  const uint8_t *valuesAt(int64_t panel, int64_t step) const {
+    return values + panel * valueBytes + step * kValueBytes;
+  }
+  const uint8_t *indicesAt(int64_t panel, int64_t step) const {
+    return indices + panel * indexBytes + step * kLineBytes;
+  }
 
   /// Writes `count` chunks from `step` on as `Format::Target` has them.
   void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {

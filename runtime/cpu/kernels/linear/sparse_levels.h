@@ -78,6 +78,7 @@ template <typename Levels> struct SparseLevelWeight {
   static constexpr int64_t kIndexSteps = kIndexInputs / 4;
 
   const uint8_t *values, *indices;
+  int64_t valueBytes, indexBytes;           // from panel to panel
   int64_t panels, indexLines, lines, group; // lines as unpacked
   WeightScales scales;
   Outliers outliers; // none
@@ -85,14 +86,15 @@ template <typename Levels> struct SparseLevelWeight {
   /// `operands` are values, indices, scales and zeros.
   SparseLevelWeight(const hone_tensor *operands, int64_t group)
       : values(static_cast<const uint8_t *>(operands[0].data)), indices(static_cast<const uint8_t *>(operands[1].data)),
-        panels(operands[1].sizes[0]), indexLines(operands[1].sizes[1]), lines(indexLines * kIndexSteps), group(group),
+        valueBytes(panelBytesOf(operands[0])), indexBytes(panelBytesOf(operands[1])), panels(operands[1].sizes[0]),
+        indexLines(operands[1].sizes[1]), lines(indexLines * kIndexSteps), group(group),
         scales(QuantizedWeight(operands[0], operands[2], operands[3], group).scales) {}
 
   const uint8_t *valuesAt(int64_t panel, int64_t line) const {
-    return values + (panel * indexLines + line) * kLines * kLineBytes;
+    return values + panel * valueBytes + line * kLines * kLineBytes;
   }
   const uint8_t *indicesAt(int64_t panel, int64_t line) const {
-    return indices + (panel * indexLines + line) * kLineBytes;
+    return indices + panel * indexBytes + line * kLineBytes;
   }
   int64_t groupOf(int64_t line) const { return group > 0 ? line * kIndexInputs / group : 0; }
 

@@ -95,17 +95,17 @@ private:
           Integers (&sums)[ROWS][PANELS][DIGITS], Integers (&excess)[PANELS]) {
     using Weight = SparseLevelWeight<Levels>;
     const uint8_t *values = o.weight.valuesAt(o.panel, line), *indices = o.weight.indicesAt(o.panel, line);
-    int64_t lines = o.apart * o.weight.indexLines;
+    int64_t valueBytes = o.apart * o.weight.valueBytes, indexBytes = o.apart * o.weight.indexBytes;
     Words index[PANELS];
     for (int p = 0; p < PANELS; ++p) {
-      index[p] = loadAs<Words>(indices + p * lines * kLineBytes);
-      askForWeights<Weight::kLines>(indices + p * lines * kLineBytes, p);
+      index[p] = loadAs<Words>(indices + p * indexBytes);
+      askForWeights<Weight::kLines>(indices + p * indexBytes, p);
     }
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < Weight::kLines; ++i, values += kLineBytes) {
       Words eights[PANELS][Levels::kEights];
       for (int p = 0; p < PANELS; ++p) {
-        const uint8_t *from = values + p * lines * Weight::kLines * kLineBytes;
+        const uint8_t *from = values + p * valueBytes;
         Levels::load(from, eights[p]);
         askForWeights(from, p);
       }

@@ -129,7 +129,7 @@ public:
     Worker(const ByteTileEngine &engine, const BandDivision &) : engine(engine), registers(kTileRows, kTileRowBytes) {}
 
     void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
-      from = engine.weight.data + (panel * engine.steps + step) * kTileBytes;
+      from = engine.weight.data + panel * engine.weight.panelBytes + step * kTileBytes;
       width = count;
       steps = some;
       isLast = step + some == engine.steps;
@@ -153,7 +153,7 @@ public:
                                  ByteTiles::kStepBytes,
                                  kTileRowBytes,
                                  from + step * kTileBytes,
-                                 engine.steps * kTileBytes,
+                                 engine.weight.panelBytes,
                                  some,
                                  tilesAhead(share, step)};
         multiplyTiles<ByteProducts>(operands, 2, width, integers, ahead);
@@ -170,7 +170,7 @@ public:
       if (share.count == 1)
         return {from + (step + 2) * kTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {from + (share.panelsAhead * engine.steps + step) * kTileBytes +
+      return {from + share.panelsAhead * engine.weight.panelBytes + step * kTileBytes +
                   share.index * steps * lines * kTileRowBytes,
               lines, false};
     }

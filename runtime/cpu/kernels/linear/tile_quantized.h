@@ -48,12 +48,12 @@ public:
     void select(const Slice &next) {
       slice = next;
       askForOutliers(kernel, slice);
-      int64_t panelBytes = kernel.steps * Levels::kStepBytes;
       bytes = unpacked;
       bytesOfPanel = kSliceInputs * kPanelOutputs;
       if constexpr (Weight::kIsUnpacked) {
         kernel.weight.unpack(slice, unpacked, bytesOfPanel);
       } else {
+        int64_t panelBytes = kernel.weight.panelBytes;
         const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes;
         if constexpr (kIsInPlace) {
           bytes = from;

@@ -65,7 +65,7 @@ private:
     int64_t group = weight.group > 0 ? step * kTileStepInputs / weight.group : 0;
     WeightScales scales = weight.scales.from(group, panel, 0);
     Vector scale = scales.scale(0, 0), offset = -scale * scales.zero(0, 0, Levels::kZero);
-    const uint8_t *from = weight.data + (panel * packedSteps + step * kStepsOfTile) * Levels::kStepBytes;
+    const uint8_t *from = weight.data + panel * weight.panelBytes + step * kStepsOfTile * Levels::kStepBytes;
     int64_t count = smaller(kStepsOfTile, packedSteps - step * kStepsOfTile);
     for (int64_t i = 0; i < count; ++i, from += Levels::kStepBytes) {
       Levels::prefetch(from);

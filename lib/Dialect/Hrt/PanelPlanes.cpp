@@ -1,0 +1,125 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The planes of #hrt.panels, and what they have of each array: runtime/cpu/packing/panel_record.h.
+
+#include "Panels.h"
+
+#include "hone/Dialect/Hone/HoneStorage.h"
+
+#include "llvm/Support/Parallel.h"
+
+using namespace mlir;
+
+namespace hone::hrt {
+
+//===----------------------------------------------------------------------===//
+// Records
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> getPanelBytes(ArrayRef<EncodingPlane> arrays) {
+  return llvm::map_to_vector(arrays, [](const EncodingPlane &array) {
+    RankedTensorType type = array.type;
+    return ShapedType::getNumElements(type.getShape().drop_front()) * getElementBytes(type.getElementType());
+  });
+}
+
+PanelRecords::PanelRecords(ArrayRef<EncodingPlane> arrays)
+    : arrays(arrays), panelBytes(getPanelBytes(arrays)), record(std::span<const int64_t>(panelBytes)) {}
+
+int64_t PanelRecords::getCount() const { return arrays[0].type.getDimSize(0); }
+
+RankedTensorType PanelRecords::getPlane() const {
+  return RankedTensorType::get({getCount(), record.bytes}, IntegerType::get(arrays[0].type.getContext(), 8));
+}
+
+SmallVector<PlaneView> PanelRecords::getViews() const {
+  SmallVector<PlaneView> views;
+  for (auto [array, offset] : llvm::zip_first(arrays, record.offsets))
+    views.push_back({array.type, 0, offset, record.bytes});
+  return views;
+}
+
+SmallVector<MutableArrayRef<char>> PanelRecords::allocate() {
+  memory.clear();
+  for (int64_t bytes : panelBytes)
+    memory.emplace_back().resize_for_overwrite(getCount() * bytes);
+  return SmallVector<MutableArrayRef<char>>(memory.begin(), memory.end());
+}
+
+void PanelRecords::join(MutableArrayRef<char> plane) const {
+  llvm::parallelFor(0, getCount(), [&](int64_t panel) {
+    MutableArrayRef<char> to = plane.slice(panel * record.bytes, record.bytes);
+    llvm::fill(to, 0);
+    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, record.offsets))
+      std::memcpy(to.data() + offset, array.data() + panel * bytes, bytes);
+  });
+}
+
+SmallVector<ArrayRef<char>> PanelRecords::divide(ArrayRef<char> plane) {
+  allocate();
+  llvm::parallelFor(0, getCount(), [&](int64_t panel) {
+    ArrayRef<char> from = plane.slice(panel * record.bytes, record.bytes);
+    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, record.offsets))
+      std::memcpy(array.data() + panel * bytes, from.data() + offset, bytes);
+  });
+  return SmallVector<ArrayRef<char>>(memory.begin(), memory.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Planes
+//===----------------------------------------------------------------------===//
+
+SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
+  AffineAttr affine = panels.getAffine();
+  if (!affine)
+    return {};
+  std::array<int64_t, 3> groups = cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape));
+  SmallVector<EncodingPlane> planes{{"scales", RankedTensorType::get(groups, affine.getScales())}};
+  if (affine.getHasZeros())
+    planes.push_back({"zeros", RankedTensorType::get(groups, IntegerType::get(panels.getContext(), 8))});
+  return planes;
+}
+
+PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(Attribute(panels.getSparse().getBase())); }
+
+SmallVector<EncodingPlane> getArrays(PanelsAttr panels, ArrayRef<int64_t> shape) {
+  if (panels.getNm())
+    return getSparsePlanes(panels, shape);
+  if (panels.getCodebook())
+    return getCodebookPlanes(panels.getCodebook(), shape);
+  Type element = panels.getAffine() ? Type(IntegerType::get(panels.getContext(), 8)) : Type(getFloat(panels));
+  std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(panels), getLinearShape(panels, shape));
+  SmallVector<EncodingPlane> arrays{{"values", RankedTensorType::get(values, element)}};
+  llvm::append_range(arrays, getGroupPlanes(panels, shape));
+  return arrays;
+}
+
+SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
+  if (DenseSparseAttr sparse = getSparse()) {
+    SmallVector<EncodingPlane> planes = sparse.getPlanes(shape, elementType);
+    planes.resize(DenseSparseAttr::kSparsePlanes);
+    llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
+    return planes;
+  }
+  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  if (arrays.size() == 1)
+    return arrays;
+  return {{"panels", PanelRecords(arrays).getPlane()}};
+}
+
+SmallVector<PlaneView> PanelsAttr::getViews(ArrayRef<int64_t> shape, Type elementType) const {
+  if (DenseSparseAttr sparse = getSparse()) {
+    SmallVector<PlaneView> views = sparse.getViews(shape, elementType);
+    views.resize(DenseSparseAttr::kSparsePlanes);
+    for (PlaneView view : getBase(*this).getViews(shape, elementType)) {
+      view.plane += DenseSparseAttr::kSparsePlanes;
+      views.push_back(view);
+    }
+    return views;
+  }
+  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  return arrays.size() == 1 ? viewWhole(arrays) : PanelRecords(arrays).getViews();
+}
+
+} // namespace hone::hrt
