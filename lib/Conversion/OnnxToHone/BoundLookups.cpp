@@ -6,12 +6,16 @@
 
 #include "OnnxMatch.h"
 
-#include "hone/Conversion/Raising.h"
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/Lookups.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Pass/Pass.h"
+
+namespace hone {
+#define GEN_PASS_DEF_BOUNDLOOKUPS
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
 
 using namespace mlir;
 
@@ -234,26 +238,13 @@ unsigned LookupBounder::run() {
 }
 
 namespace {
-struct BoundLookups : PassWrapper<BoundLookups, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BoundLookups)
-
-  BoundLookups() = default;
-  BoundLookups(const BoundLookups &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "hone-bound-lookups"; }
-  StringRef getDescription() const override {
-    return "Say which rows tables have for the elements of inputs, and for how many positions";
-  }
+struct BoundLookups : impl::BoundLookupsBase<BoundLookups> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && !function.isPrivate())
         numBounded += LookupBounder(function).run();
   }
-
-  Statistic numBounded{this, "num-tables-bounded", "Number of lookups whose bounds are known"};
 };
 } // namespace
 
 } // namespace hone::raising
-
-std::unique_ptr<Pass> hone::createBoundLookups() { return std::make_unique<raising::BoundLookups>(); }
