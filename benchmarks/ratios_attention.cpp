@@ -96,20 +96,22 @@ void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn
   std::fflush(stdout);
 }
 
-void prefill(const Options &options, Pool &pool, const Case &test, cpu::Level level, const std::string &name) {
-  constexpr int64_t tokens = 8192;
+/// A prompt of `tokens` through several layers, whose keys and values do not stay in the nearest caches.
+void prefill(const Options &options, Pool &pool, const Case &test, cpu::Level level, int64_t tokens,
+             const std::string &name) {
+  int64_t layers = std::clamp<int64_t>(8192 / tokens, 1, 24);
   hone_kernel_fn kernel = findKernel(test.kernel, level);
   Arithmetic arithmetic = level == cpu::Level::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
-  Layers layers(test, tokens, tokens, 1, pool.all());
-  double operations = 4.0 * kSize * kHeads * tokens * (tokens + 1) / 2;
+  Layers prompt(test, tokens, tokens, layers, pool.all());
+  double operations = 4.0 * kSize * kHeads * static_cast<double>(layers * tokens * (tokens + 1) / 2);
   Measurement measurement;
   takeTurns(options, [&](bool counts) {
-    double limit = peak(arithmetic, options.threads), time = layers.run(kernel, options.threads);
+    double limit = peak(arithmetic, options.threads), time = prompt.run(kernel, options.threads);
     if (counts)
       measurement.add(operations / time, limit);
   });
-  std::printf("%-34s 8k tokens %5.0f GFLOP/s, %4.0f %% of the f32 peak\n", name.c_str(),
-              median(measurement.rates) * 1e-9, median(measurement.ratios) * 100);
+  std::printf("%-34s %4lld tokens %5.0f GFLOP/s, %4.0f %% of the f32 peak\n", name.c_str(),
+              static_cast<long long>(tokens), median(measurement.rates) * 1e-9, median(measurement.ratios) * 100);
   std::fflush(stdout);
 }
 
@@ -121,7 +123,8 @@ void reportAttention(const Options &options, Pool &pool, cpu::Level level) {
     if (!isWanted(options, name))
       continue;
     decode(options, pool, test, findKernel(test.kernel, level), name);
-    prefill(options, pool, test, level, name);
+    for (int64_t tokens : {128, 512, 1024, 8192})
+      prefill(options, pool, test, level, tokens, name);
   }
 }
 

@@ -155,7 +155,13 @@ private:
         check({.heads = 2, .queries = queries, .keys = keys});
         check({.heads = 2, .keyHeads = 1, .queries = queries, .keys = keys, .window = 3000, .hasSinks = true});
       }
-    for (int64_t queries : {1, 20}) {
+    // Many rows: groups that heads share, keys beyond what all rows pass by at once, columns and steps that have no second one.
+    for (int64_t size : {64, 96})
+      for (int64_t valueSize : {16, 48, 70}) {
+        check({.heads = 3, .keyHeads = 1, .queries = 50, .keys = 1100, .size = size, .valueSize = valueSize});
+        check({.queries = 600, .keys = 610, .size = size, .valueSize = valueSize, .window = 530});
+      }
+    for (int64_t queries : {1, 20, 90}) {
       check({.queries = queries, .keys = 150, .softcap = 2});
       check({.queries = queries, .keys = 150, .hasAlibi = true, .hasSinks = true});
       check({.queries = queries, .keys = 150, .hasBias = true});

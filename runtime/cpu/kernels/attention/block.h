@@ -79,8 +79,8 @@ public:
   }
 
 private:
-  int64_t headOf(int64_t index) const { return head * attention.group() + index / attention.queries(); }
-  int64_t queryOf(int64_t index) const { return index % attention.queries(); }
+  int64_t headOf(int64_t index) const { return head * attention.group() + index % attention.group(); }
+  int64_t queryOf(int64_t index) const { return index / attention.group(); }
 
   /// Where row `index` of the sequence and key head lies in a tensor of queries or outputs.
   Row rowAt(const hone_tensor &tensor, int64_t index) const {
