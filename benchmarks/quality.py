@@ -5,8 +5,9 @@
 
 Calibrates the model, compresses it in every way of FORMS, and measures the perplexity of each on text that neither training nor
 calibration saw. Writes a report of every weight (NAME.json), all of them beside each other (frontier.html) and the table (table.md) to
---output, and ends with an error where one of ORDERS does not hold. The model is that of the shared folder where there is one, and
-otherwise the example of the checkout on the checkout's own source.
+--output, and ends with an error where one of ORDERS does not hold. --llama-cpp adds llama.cpp's forms of the same model, each of which
+must be beaten by a form of Hone in no more bytes. The model is that of the shared folder where there is one, and otherwise the example
+of the checkout on the checkout's own source.
 """
 
 import argparse
@@ -19,6 +20,10 @@ import sys
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PEERS = ROOT / "benchmarks" / "peers"
+sys.path.insert(0, str(PEERS))
+from environments import WORK, environment  # noqa: E402
+
 WINDOW = 512
 CALIBRATION_TOKENS, COST_TOKENS = 65536, 2048
 CALIBRATED = "--calibration"  # becomes the file of statistics
@@ -27,6 +32,7 @@ FORMS = {
     "int8": ["--quantize=int8", CALIBRATED],
     "int4": ["--quantize=int4", CALIBRATED],
     "int4 groups of 32": ["--quantize=int4", "--group=32", CALIBRATED],
+    "int4 groups of 32, outputs of 8 bits": ["--quantize=int4", "--group=32", "--quantize-outputs=int8", CALIBRATED],
     "int4 by rtn": ["--quantize=int4", "--quantize-method=rtn"],
     "int4 by awq": ["--quantize=int4", "--quantize-method=awq", CALIBRATED],
     "int4 codebooks": ["--quantize=int4", "--quantize-method=squeezellm-gptq", CALIBRATED],
@@ -37,6 +43,7 @@ FORMS = {
     "int3 codebooks": ["--quantize=int3", "--quantize-method=squeezellm-gptq", CALIBRATED],
     "3.25 bits": ["--target-bits-per-weight=3.25", CALIBRATED],
     "3.5 bits": ["--target-bits-per-weight=3.5", CALIBRATED],
+    "4.2 bits": ["--target-bits-per-weight=4.2", CALIBRATED],
     "2:4 by magnitude": ["--prune=2:4"],
     "2:4 by wanda": ["--prune=2:4", "--prune-method=wanda", CALIBRATED],
     "2:4 by sparsegpt": ["--prune=2:4", CALIBRATED],
@@ -47,6 +54,7 @@ FORMS = {
 ORDERS = [("int4", "int4 by rtn"), ("3.5 bits", "int3"), ("2:4 by sparsegpt", "2:4 by wanda"), ("2:4 by wanda", "2:4 by magnitude")]
 # What half a percent of outliers gains is less than what a model as small as the example moves with the text that is measured on.
 ORDERS_OF_SHARED = [("int3, outliers", "int3")]
+LLAMA_FORMS = ("Q3_K_S", "Q3_K_M", "Q4_0", "Q4_K_S")
 MOST_OF_INT4 = 1.01  # of the perplexity of f32, with groups of 32
 
 
@@ -92,13 +100,28 @@ def measure(tools, model, form, statistics, tokens, output):
     return said
 
 
-def write_table(reports, path):
-    plain = reports["f32"]["after"]["perplexity"]
+def measure_llama(tokens, output, work):
+    """(form, bytes, bits a weight, perplexity) of llama.cpp's forms of the shared model."""
+    folder = shared_model() / "target" / "hf"
+    python, source, rows = environment(work, "llama") / "python", output / "model.gguf", []
+    run(python, PEERS / "models.py", "gguf", folder, source)
+    for form in LLAMA_FORMS:
+        said = json.loads(run(python, PEERS / "perplexity.py", form, source, tokens, WINDOW, output / f"model-{form}.gguf"))
+        rows.append((f"llama.cpp {form}", said["bytes"], 8 * said["bytes"] / said["elements"], said["perplexity"]))
+    return rows
+
+
+def rows_of(reports):
+    """(form, bytes, bits a weight, perplexity) of Hone's forms."""
+    return [(form, report["totals"]["bytes"], report["totals"]["bits_per_weight"], report["after"]["perplexity"])
+            for form, report in reports.items()]
+
+
+def write_table(rows, path):
+    plain = rows[0][3]
     lines = ["| form | MB | bits a weight | perplexity | |", "| --- | --- | --- | --- | --- |"]
-    for form, report in reports.items():
-        totals, perplexity = report["totals"], report["after"]["perplexity"]
-        lines.append(f"| {form} | {totals['bytes'] / 1e6:.2f} | {totals['bits_per_weight']:.2f} | {perplexity:.3f} "
-                     f"| {100 * (perplexity / plain - 1):+.1f} % |")
+    for form, size, bits, perplexity in rows:
+        lines.append(f"| {form} | {size / 1e6:.2f} | {bits:.2f} | {perplexity:.3f} | {100 * (perplexity / plain - 1):+.1f} % |")
     path.write_text("\n".join(lines) + "\n")
     print(path.read_text(), end="")
 
@@ -112,13 +135,22 @@ def check_orders(reports, orders):
     return wrong
 
 
+def check_peers(rows, peers):
+    return [f"no form in {size / 1e6:.2f} MB is better than {form}" for form, size, _, perplexity in peers
+            if not any(ours <= size and predicts < perplexity for _, ours, _, predicts in rows)]
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
     options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("quality"), help="where files go; rows that are there are kept")
     options.add_argument("--tokens", type=int, default=65536, help="how many tokens to measure on")
     options.add_argument("--only", default="", help="forms whose name contains this, and f32")
+    options.add_argument("--llama-cpp", action="store_true", help="llama.cpp's forms too; the first time installs it")
+    options.add_argument("--work", type=pathlib.Path, default=WORK, help="where llama.cpp is installed")
     options = options.parse_args()
+    if options.llama_cpp and not shared_model():
+        sys.exit("--llama-cpp needs the model of the shared folder: the example is an ONNX file alone")
     tools, output = options.build.resolve() / "bin", options.output
     output.mkdir(parents=True, exist_ok=True)
     model, train, test = choose_model(output)
@@ -133,8 +165,10 @@ def main():
         reports[form]["before"] = reports["f32"]["after"]
         (output / f"{form.replace(' ', '-')}.json").write_text(json.dumps(reports[form]))
     run(tools / "hone", "report", *(output / f"{form.replace(' ', '-')}.json" for form in reports), "-o", output / "frontier.html")
-    write_table(reports, output / "table.md")
-    wrong = check_orders(reports, ORDERS + (ORDERS_OF_SHARED if shared_model() else []))
+    rows = rows_of(reports)
+    peers = measure_llama(tokens, output, options.work.resolve()) if options.llama_cpp else []
+    write_table(rows + peers, output / "table.md")
+    wrong = check_orders(reports, ORDERS + (ORDERS_OF_SHARED if shared_model() else [])) + check_peers(rows, peers)
     if wrong:
         sys.exit("; ".join(wrong))
 

@@ -20,6 +20,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "llvm/Support/CommandLine.h"
 
 void hone::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -35,4 +36,8 @@ void hone::registerAllPasses() {
   registerHoneConversionPasses();
   registerRaisingPipeline();
   registerHoneTransformsPasses();
+}
+
+void hone::setVersionPrinter(const char *program) {
+  llvm::cl::SetVersionPrinter([program](llvm::raw_ostream &os) { os << program << ' ' << HONE_VERSION << '\n'; });
 }

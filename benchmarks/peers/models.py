@@ -77,12 +77,12 @@ def write_tokenizer(out, size):
 
 
 # Names of tensors within a layer, and the rest, as llama.cpp's files have them.
-QWEN = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
-        "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm",
-        "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+LLAMA = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+         "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm",
+         "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
 GPT2 = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
         "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "transformer.wte": "token_embd",
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "transformer.wte": "token_embd",
          "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
 
 
@@ -91,7 +91,13 @@ def gguf_name(name):
     if path in WHOLE:
         return f"{WHOLE[path]}.{leaf}"
     prefix, layer, part = path.split(".", 3)[1:] if path.startswith(("model.", "transformer.")) else (None,) * 3
-    return f"blk.{layer}.{(GPT2 if prefix == 'h' else QWEN)[part]}.{leaf}"
+    return f"blk.{layer}.{(GPT2 if prefix == 'h' else LLAMA)[part]}.{leaf}"
+
+
+def pair_neighbours(weight, heads):
+    """Rows of queries or keys in the order of llama.cpp's Llama, which rotates neighbours instead of halves of a head."""
+    outputs, inputs = weight.shape
+    return weight.reshape(heads, 2, outputs // heads // 2, inputs).swapaxes(1, 2).reshape(outputs, inputs)
 
 
 def make_gguf(folder, out):
@@ -102,12 +108,16 @@ def make_gguf(folder, out):
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
     writer = gguf.GGUFWriter(out, config["model_type"])
-    if config["model_type"] == "qwen2":
+    if config["model_type"] in ("qwen2", "llama"):
         width, feed, layers = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
         heads, kv_heads, context = (config[key] for key in (
             "num_attention_heads", "num_key_value_heads", "max_position_embeddings"))
         writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
         writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
+        size = config.get("head_dim") or width // heads
+        writer.add_rope_dimension_count(size)
+        writer.add_key_length(size)
+        writer.add_value_length(size)
     else:
         width, layers, context = config["n_embd"], config["n_layer"], config["n_positions"]
         feed, heads, kv_heads = 4 * width, config["n_head"], config["n_head"]
@@ -124,6 +134,8 @@ def make_gguf(folder, out):
     for name, array in load_file(os.path.join(folder, "model.safetensors")).items():
         if config["model_type"] == "gpt2" and array.ndim == 2 and ".h." in name:
             array = np.ascontiguousarray(array.T)  # GPT-2 stores them input-major
+        elif config["model_type"] == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
+            array = np.ascontiguousarray(pair_neighbours(array, heads if "q_proj" in name else kv_heads))
         writer.add_tensor(gguf_name(name), array)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -26,18 +26,13 @@ import sys
 import time
 
 import table
+from environments import HERE, WORK, environment, say
 from models import MODELS
 from plan import PRECISIONS, all_rows, model_files
 
-HERE = pathlib.Path(__file__).resolve().parent
-BASES = {"engines": None, "optimum": "engines", "llama": None}  # environments, and the one whose packages each sees
 ENGINES = ("hone", "onnxruntime", "onnxruntime-genai", "llama.cpp", "openvino", "pytorch")
 QUIET = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error",
          "PYTHONWARNINGS": "ignore"}
-
-
-def say(*words):
-    print(time.strftime("%H:%M:%S"), *words, file=sys.stderr, flush=True)
 
 
 def last_line(text):
@@ -80,24 +75,7 @@ class Suite:
         with open(self.results, "a", encoding="utf-8") as file:
             file.write(json.dumps(values) + "\n")
 
-    # Environments and files
-
-    def environment(self, name):
-        """The bin folder of a virtual environment, which is made from requirements-NAME.txt the first time."""
-        root = self.work / "venv" / name
-        if not (root / "complete").exists():
-            base = BASES[name] and self.environment(BASES[name]).parent
-            say("installing the environment", name)
-            subprocess.run([sys.executable, "-m", "venv", root], check=True)
-            packages = next((root / "lib").glob("python*/site-packages"))
-            if base:
-                (packages / "base.pth").write_text(str(base / packages.relative_to(root)) + "\n", encoding="utf-8")
-            settings = {"CMAKE_ARGS": "-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF",
-                        "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-            subprocess.run([root / "bin/python", "-m", "pip", "install", "-q", "-r", HERE / f"requirements-{name}.txt"],
-                           check=True, env={**os.environ, **settings})
-            (root / "complete").touch()
-        return root / "bin"
+    # Files
 
     def run(self, command, measures=False, timeout=None):
         """Runs a command of the plan; its status and its output."""
@@ -105,7 +83,7 @@ class Suite:
         for word in command:
             if word.startswith("@"):
                 name, tool = word[1:].split("/", 1)
-                word = str(self.environment(name) / tool)
+                word = str(environment(self.work, name) / tool)
             words.append(word.replace("{work}", str(self.work)).replace("{peers}", str(HERE))
                          .replace("{build}", str(self.args.build)))
         first = raise_priority if measures and self.args.priority else None
@@ -225,8 +203,7 @@ def main():
     parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3, help="turns that every row takes (default 3)")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build", help="build folder of Hone")
-    parser.add_argument("--work", default=os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
-                                                       "hone/peers"))
+    parser.add_argument("--work", default=WORK)
     parser.add_argument("--timeout", type=int, default=300, help="seconds that one measurement may take (default 300)")
     parser.add_argument("--priority", action="store_true", help="measure at the highest ordinary priority")
     parser.add_argument("--redo", action="store_true", help="measure again what was measured")

@@ -22,6 +22,9 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// Registers Hone's passes and pipelines and every upstream pass, by name, in the process.
 void registerAllPasses();
 
+/// Makes LLVM's option --version print "`program` VERSION", Hone's, as all of its programs do.
+void setVersionPrinter(const char *program);
+
 } // namespace hone
 
 #endif // HONE_INITALL_H

@@ -5,9 +5,11 @@
 
 #include "Artefact.h"
 
+#include "hone/Analysis/SymbolicAnalysis.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/Lookups.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -98,18 +100,28 @@ static FailureOr<io::TensorInfo> describe(func::FuncOp function, RankedTensorTyp
   return info;
 }
 
-/// Rows of the smallest table that every call looks the elements of `argument` up in, as they come; 0 where there is none.
-static int64_t countLookedUpRows(BlockArgument argument) {
-  int64_t rows = 0;
-  for (Operation *user : argument.getUsers()) {
-    auto embedding = dyn_cast<EmbeddingOp>(user);
-    if (!embedding || embedding.getIds() != argument || embedding->getBlock() != argument.getOwner())
-      continue;
-    int64_t count = cast<RankedTensorType>(embedding.getTable().getType()).getDimSize(0);
-    if (!ShapedType::isDynamic(count))
-      rows = rows == 0 ? count : std::min(rows, count);
+/// What is known of the rows that the elements of `argument` number.
+static void describeLookups(BlockArgument argument, func::FuncOp function, io::TensorInfo &info) {
+  Attribute attribute = function.getArgAttr(argument.getArgNumber(), kLookupRowsAttrName);
+  LookupRows rows = LookupRows::get(attribute).value_or(LookupRows());
+  info.rows = rows.rows;
+  info.rowOffset = rows.offset;
+}
+
+static std::vector<io::LimitInfo> describeLimits(func::FuncOp function) {
+  std::vector<io::LimitInfo> infos;
+  for (PositionLimit &limit :
+       getPositionLimits(function->getAttr(kPositionLimitsAttrName)).value_or(SmallVector<PositionLimit>())) {
+    io::LimitInfo &info = infos.emplace_back();
+    for (std::string &size : limit.sizes)
+      if (size == analysis::kHeldLengthName)
+        info.countsHeld = true;
+      else
+        info.sizes.push_back(std::move(size));
+    info.most = limit.most;
+    info.table = std::move(limit.table);
   }
-  return rows;
+  return infos;
 }
 
 /// The number of sequences of a call: the leading size of the tokens, which are the first input. Gets a name if it has none.
@@ -174,11 +186,12 @@ static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
     if (failed(add(argument.getType(), function.getArgAttrDict(i), "input" + std::to_string(i), entry.inputs)))
       return failure();
     if (entry.inputs.size() > count)
-      entry.inputs.back().rows = countLookedUpRows(argument);
+      describeLookups(argument, function, entry.inputs.back());
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
       return failure();
+  entry.limits = describeLimits(function);
   if (!stateful)
     return entry;
   // @forward(tokens, context..., state)
@@ -316,6 +329,15 @@ LogicalResult ArtefactWriter::commit(io::Manifest manifest) {
     if ((error = llvm::sys::fs::file_size(it->path(), size)))
       break;
     manifest.fileBytes[llvm::sys::path::filename(it->path()).str()] = size;
+  }
+  // Code that was damaged would do anything. Weights are mapped, and read as they are needed.
+  for (const std::string &code : {std::string("program.so"), manifest.device ? manifest.device->file : std::string()}) {
+    if (code.empty())
+      continue;
+    auto content = io::MappedFile::open(getFile(code));
+    if (!content.ok())
+      return report(loc, content.status());
+    manifest.fileChecksums[code] = io::crcOf(content->text());
   }
   if (error)
     return emitError(loc) << "cannot read '" << folder.path() << "': " << error.message();

@@ -44,6 +44,8 @@ static void buildRaisePhase(OpPassManager &pm) {
 }
 
 static void buildLowerPhase(OpPassManager &pm) {
+  pm.addPass(createBoundLookups());
+  pm.addPass(createDivideGates());
   pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());
   pm.addPass(createCanonicalizerPass());
@@ -104,9 +106,25 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   return success();
 }
 
+/// Whether a product with a parameter of the module may round what it multiplies it with.
+static bool mayRoundActivations(ModuleOp module) {
+  return llvm::any_of(module.getOps<ParamOp>(), [](ParamOp param) {
+    auto encoding = dyn_cast_or_null<EncodingInterface>(param.getTensorType().getEncoding());
+    return encoding && encoding.getActivationRounding().bits != 0;
+  });
+}
+
+/// The options of a model that came quantized: where nobody named a type of keys and values, those of bf16, which change less than
+/// activations do that are rounded to 8 bits.
+static CompileOptions withCacheOf(ModuleOp module, CompileOptions options) {
+  if (options.cache.empty() && (options.weights.empty() || options.weights == "f32") && mayRoundActivations(module))
+    options.cache = "bf16";
+  return options;
+}
+
 static LogicalResult runPhase(const Phase &phase, const CompileOptions &options, ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-  if (failed(buildPhase(phase, options, pm, module.getLoc())))
+  if (failed(buildPhase(phase, withCacheOf(module, options), pm, module.getLoc())))
     return failure();
   if (phase.name != "rewrite")
     return pm.run(module);

@@ -57,7 +57,7 @@ commands
   eval      perplexity of an artefact on tokens
   bench     speed of an artefact
 
-'hone COMMAND --help' lists a command's options; hone-run has the last three where LLVM is absent.
+'hone COMMAND --help' lists a command's options, 'hone --version' says the version; hone-run has the last three where LLVM is absent.
 )";
 
 struct ImportFlags {
@@ -130,13 +130,15 @@ struct CompileFlags {
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
   cl::opt<std::string> startFrom{"start-from", cl::desc("Begin with PHASE: the input is IR from the phase before"),
                                  cl::value_desc("PHASE"), cl::sub(compileCommand)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Type to store weight matrices in: f16 or bf16 (default: the model's)"),
-                               cl::value_desc("TYPE"), cl::sub(compileCommand)};
+  cl::opt<std::string> weights{
+      "weights",
+      cl::desc("Type to store weight matrices in: f32 (default), f16 or bf16; f32 leaves a model "
+               "of 16 bits as it is"),
+      cl::value_desc("TYPE"), cl::sub(compileCommand)};
   cl::opt<std::string> cache{
       "kv-cache",
-      cl::desc("Type to keep keys and values of sessions in: f16, bf16, int8, int4, or model for the model's own "
-               "(default: that of --weights; bf16 with --quantize; else the model's)"),
+      cl::desc("Type to keep keys and values of sessions in: f32, f16, bf16, int8, int4, or model for the model's own "
+               "(default: that of --weights; bf16 with --quantize; else the model's, which f32 leaves as it is too)"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
   FormFlags forms{compileCommand};
@@ -285,7 +287,7 @@ static std::string checkTarget(const CompileFlags &flags) {
   if (isCuda && flags.chip.empty())
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
-    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f16, bf16, model";
+    return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f32, f16, bf16, model";
   return "";
 }
 
@@ -462,7 +464,7 @@ int runDriver(int argc, char **argv) {
   InspectFlags inspectFlags;
   hideForeignOptions({&cl::SubCommand::getTopLevel(), &importCommand, &exportCommand, &compileCommand,
                       &calibrateCommand, &reportCommand, &inspectCommand});
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "hone " << HONE_VERSION << '\n'; });
+  setVersionPrinter("hone");
   if (words[0] != "--version" && failed(checkOptions(words, getCommand(words[0]))))
     return 1;
   std::string errors;

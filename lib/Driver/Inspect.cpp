@@ -6,15 +6,19 @@
 #include "Inspect.h"
 
 #include "Compiler.h"
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 namespace json = llvm::json;
@@ -171,9 +175,20 @@ static void print(llvm::raw_ostream &os, const json::Object &model) {
     os << "  " << *slot.getAsString() << '\n';
 }
 
+/// Blocks whose gate lies in the weight of what it scales are recognised when that is divided, which copies parts of it.
+static LogicalResult divideGates(ModuleOp module) {
+  SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  llvm::sys::path::append(folder, "weights");
+  ScratchBytes::get(module.getContext()).lieBeside(folder.str().str());
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  pm.addPass(createDivideGates());
+  return pm.run(module);
+}
+
 LogicalResult inspectModel(StringRef path, bool asJson, MLIRContext *context) {
   OwningOpRef<ModuleOp> module = readModel(path, context);
-  if (!module || failed(runPhases(*module, "raise")))
+  if (!module || failed(runPhases(*module, "raise")) || failed(divideGates(*module)))
     return failure();
   json::Object model = describe(*module);
   if (asJson)

@@ -11,6 +11,7 @@
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -38,11 +39,53 @@ static bool endsInString(StringRef text) {
   return state == String;
 }
 
+//===----------------------------------------------------------------------===//
+// Bytecode
+//===----------------------------------------------------------------------===//
+
+/// MLIR's reader believes what it reads: of damaged bytecode it may take any time and memory, or crash. What we write has the
+/// CRC-32 of everything behind the header in the header's name of the producer.
+static constexpr llvm::StringLiteral kProducer = "hone " HONE_VERSION, kSumName = " crc32 ";
+static constexpr size_t kSumDigits = 8, kMagicBytes = 4;
+
+/// Where the producer of bytecode is; nothing for what is none, or has another header.
+static std::optional<StringRef> findProducer(StringRef bytes) {
+  constexpr size_t begin = kMagicBytes + 1; // behind a version of one byte
+  constexpr size_t most = 256;
+  size_t end = bytes.take_front(most).find('\0', begin);
+  return bytes.starts_with("ML\xEFR") && end != StringRef::npos ? std::optional(bytes.slice(begin, end)) : std::nullopt;
+}
+
+/// Whether the bytes are those that were written, as far as their producer says.
+static bool isWhole(StringRef bytes) {
+  std::optional<StringRef> producer = findProducer(bytes);
+  if (!producer || !producer->starts_with("hone ") || !producer->contains(kSumName))
+    return true;
+  uint32_t sum = 0;
+  StringRef digits = producer->rsplit(kSumName).second, rest = bytes.drop_front(producer->end() + 1 - bytes.begin());
+  return digits.size() == kSumDigits && !digits.getAsInteger(16, sum) && io::crcOf({rest.data(), rest.size()}) == sum;
+}
+
+/// The module, or null after its first error, which `message` then has: others follow from it. The driver prints that of text.
+static OwningOpRef<ModuleOp> parse(const std::shared_ptr<llvm::SourceMgr> &sources, bool isText, MLIRContext *context,
+                                   std::string &message) {
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    bool isFirst = diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty();
+    if (isFirst)
+      message = diagnostic.str();
+    return success(!isFirst || !isText);
+  });
+  return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+}
+
 OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
   if (!path.ends_with(".mlir") && !path.ends_with(".mlirbc"))
     return importOnnx(path, context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  auto file = llvm::MemoryBuffer::getFile(path);
+  // Bytecode has sections at multiples of what its weights ask for, and is read where it lies.
+  constexpr size_t alignment = 4096;
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true,
+                                          /*IsVolatile=*/false, llvm::Align(alignment));
   if (!file) {
     emitError(loc) << "cannot read '" << path << "': " << file.getError().message();
     return nullptr;
@@ -51,16 +94,20 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
     emitError(loc) << "cannot read '" << path << "': it ends inside of a string; it may be cut short";
     return nullptr;
   }
+  if (!isWhole((*file)->getBuffer())) {
+    emitError(loc) << "cannot read '" << path
+                   << "': it is damaged or cut short: its CRC-32 is not the one in its header";
+    return nullptr;
+  }
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-  bool reported = false;
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    reported |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    return failure(); // the driver prints it
-  });
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  if (!module && !reported)
-    emitError(loc) << "cannot read '" << path << "': it is not a module, or damaged";
+  bool isText = path.ends_with(".mlir");
+  std::string message;
+  OwningOpRef<ModuleOp> module = parse(sources, isText, context, message);
+  // Errors of bytecode have no place in the file.
+  if (!module && (!isText || message.empty()))
+    emitError(loc) << "cannot read '" << path
+                   << "': " << (message.empty() ? "it is not a module, or damaged" : message);
   return module;
 }
 
@@ -73,23 +120,37 @@ public:
   ~FileStream() override { flush(); }
   absl::Status status;
 
+  /// After bytecode whose producer has room for it: puts the sum of everything behind the header there.
+  void writeSum() {
+    flush();
+    if (status.ok())
+      status = writer.overwrite(headerBytes - 1 - kSumDigits, llvm::utohexstr(sum, /*LowerCase=*/true, kSumDigits));
+  }
+
 private:
   void write_impl(const char *bytes, size_t size) override {
     if (status.ok())
       status = writer.write({bytes, size});
+    StringRef rest(bytes, size);
+    if (std::optional<StringRef> producer = written == 0 ? findProducer(rest) : std::nullopt)
+      headerBytes = producer->end() + 1 - bytes;
+    rest = rest.drop_front(written == 0 ? headerBytes : 0);
+    sum = io::crcOf({rest.data(), rest.size()}, sum);
     written += size;
   }
   uint64_t current_pos() const override { return written; }
 
   io::FileWriter &writer;
   uint64_t written = 0;
+  size_t headerBytes = 0; // of bytecode
+  uint32_t sum = 0;
 };
 
 } // namespace
 
-static LogicalResult print(ModuleOp module, bool asBytecode, llvm::raw_ostream &os) {
+static LogicalResult print(ModuleOp module, bool asBytecode, StringRef producer, llvm::raw_ostream &os) {
   if (asBytecode)
-    return writeBytecodeToFile(module, os);
+    return writeBytecodeToFile(module, os, BytecodeWriterConfig(producer));
   OpPrintingFlags flags;
   flags.enableDebugInfo(true, /*prettyForm=*/false);
   module->print(os, flags);
@@ -100,14 +161,18 @@ static LogicalResult print(ModuleOp module, bool asBytecode, llvm::raw_ostream &
 LogicalResult writeModule(ModuleOp module, StringRef path) {
   bool asBytecode = path.ends_with(".mlirbc");
   if (path == "-") // the driver looks whether standard output took it
-    return print(module, asBytecode, llvm::outs());
+    return print(module, asBytecode, kProducer, llvm::outs());
   auto writer = io::FileWriter::create(path.str());
   absl::Status status = writer.status();
   if (status.ok()) {
     FileStream stream(*writer);
-    if (failed(print(module, asBytecode, stream)))
+    bool hasSum = asBytecode && writer->canOverwrite();
+    std::string producer = kProducer.str() + (hasSum ? kSumName.str() + std::string(kSumDigits, '0') : "");
+    if (failed(print(module, asBytecode, producer, stream)))
       return module.emitError() << "cannot write '" << path << "' as bytecode";
     stream.flush();
+    if (hasSum)
+      stream.writeSum();
     status = stream.status.ok() ? writer->commit() : stream.status;
   }
   if (!status.ok())

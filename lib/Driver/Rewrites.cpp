@@ -179,7 +179,8 @@ static bool isQuantizing(const CompileOptions &options) {
 static StringRef getCacheType(const CompileOptions &options) {
   if (!options.cache.empty())
     return options.cache;
-  return options.weights.empty() && isQuantizing(options) ? StringRef("bf16") : StringRef(options.weights);
+  bool areHalves = !options.weights.empty() && options.weights != "f32";
+  return !areHalves && isQuantizing(options) ? StringRef("bf16") : StringRef(options.weights);
 }
 
 /// Options that do nothing without another one.
@@ -219,14 +220,14 @@ LogicalResult addRewrites(const CompileOptions &options, OpPassManager &pm, Loca
     return failure();
   if (options.weights == "f16" || options.weights == "bf16")
     pm.addPass(createConvertWeights({options.weights}));
-  else if (!options.weights.empty())
-    return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16";
+  else if (!options.weights.empty() && options.weights != "f32")
+    return emitError(loc) << "unsupported type '" << options.weights << "' of weights; supported: bf16, f16, f32";
   StringRef cache = getCacheType(options);
   if (llvm::is_contained({"f16", "bf16", "int8", "int4"}, cache))
     pm.addPass(createConvertState({cache.str()}));
-  else if (!cache.empty() && cache != "model")
+  else if (!llvm::is_contained({"", "f32", "model"}, cache))
     return emitError(loc) << "unsupported type '" << cache
-                          << "' of keys and values; supported: bf16, f16, int8, int4, model";
+                          << "' of keys and values; supported: bf16, f16, f32, int8, int4, model";
   std::string error;
   llvm::raw_string_ostream errors(error);
   if (!options.passPipeline.empty() && failed(parsePassPipeline(options.passPipeline, pm, errors)))

@@ -158,6 +158,7 @@ absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, 
                      int threads, Measurement &measured) {
   const rt::Module &module = model.session().module();
   Measurement warmUp;
+  HONE_RETURN_IF_ERROR(model.checkRoom(options.promptLength + options.newTokens));
   model.reserve(options.promptLength, options.newTokens);
   HONE_RETURN_IF_ERROR(
       measureOnce(model, prompt, options.newTokens, warmUp, [&] { measured.firstTokenSeconds = secondsSinceStart(); }));

@@ -66,13 +66,15 @@ public:
         print(piece);
       return true;
     };
-    HONE_ASSIGN_OR_RETURN(rt::GenerationStatistics statistics, writeWithProgress(prompt, receive));
-    if (printsText())
+    absl::StatusOr<rt::GenerationStatistics> statistics = writeWithProgress(prompt, receive);
+    bool hasOutput = statistics.ok() || !written.empty(); // what was written before a failure too
+    if (hasOutput && printsText())
       print("\n");
-    else if (!options.outputTokens)
+    else if (hasOutput && !options.outputTokens)
       printTokens(written);
+    HONE_RETURN_IF_ERROR(statistics.status());
     if (options.statistics && rt::isFirstRank())
-      printStatistics(statistics);
+      printStatistics(*statistics);
     return written;
   }
 

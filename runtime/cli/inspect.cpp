@@ -50,6 +50,16 @@ void printTensors(const char *title, const std::vector<io::TensorInfo> &tensors)
   }
 }
 
+void printLimits(const io::EntryInfo &entry) {
+  for (const io::LimitInfo &limit : entry.limits) {
+    std::string sum = limit.countsHeld ? "positions of a session" : "";
+    for (size_t i = 0; !limit.countsHeld && i < limit.sizes.size(); ++i)
+      sum += (i == 0 ? "" : " + ") + limit.sizes[i];
+    std::printf("  limit   %s: at most %lld, by the rows of '%s'\n", sum.c_str(), static_cast<long long>(limit.most),
+                limit.table.c_str());
+  }
+}
+
 void printManifest(const io::Manifest &manifest) {
   std::printf("source: %s\nbuilt by: hone %s for %s, %s (%s)\n", manifest.sourceName.c_str(),
               manifest.honeVersion.c_str(), manifest.target.c_str(), manifest.cpuName.c_str(),
@@ -65,6 +75,7 @@ void printManifest(const io::Manifest &manifest) {
     printTensors("input", entry.inputs);
     printTensors("output", entry.outputs);
     printTensors("state", entry.state);
+    printLimits(entry);
   }
   std::printf("kernels: %s\n", joined(manifest.kernels).c_str());
   bool hasLayers =

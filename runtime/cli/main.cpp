@@ -29,7 +29,7 @@ commands
   bench     speed of a language model
   inspect   what is in an artefact
 
-'{program} COMMAND --help' lists a command's options.
+'{program} COMMAND --help' lists a command's options, '{program} --version' says the version.
 )";
 
 const Command *findCommand(const std::string &name) {
@@ -87,6 +87,10 @@ int leaveRanks(int status) {
 bool isRunCommand(const std::string &command) { return findCommand(command) != nullptr; }
 
 int runMain(const std::string &program, const std::vector<std::string> &arguments) {
+  if (arguments == std::vector<std::string>{"--version"}) {
+    std::printf("%s %s\n", program.c_str(), HONE_VERSION);
+    return closeOutput(program, 0);
+  }
   const Command *command = arguments.empty() ? nullptr : findCommand(arguments[0]);
   if (!command) {
     bool helps = asksForHelp(arguments);

@@ -68,19 +68,20 @@ absl::Status checkShape(const io::TensorInfo &input, const hone_tensor &tensor, 
   return absl::OkStatus();
 }
 
-/// Whether the elements of a dense tensor number rows of a table that has `input.rows`.
+/// Whether the elements of a dense tensor, plus `input.rowOffset`, number rows of a table that has `input.rows`.
 template <typename Element>
 absl::Status checkRows(const io::TensorInfo &input, const hone_tensor &tensor) {
   std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
   std::span ids(static_cast<const Element *>(tensor.data), static_cast<size_t>(*io::elementCount(sizes)));
-  auto wrong = std::ranges::find_if(ids, [&](Element id) { return id < -input.rows || id >= input.rows; });
+  int64_t first = -input.rows - input.rowOffset, end = input.rows - input.rowOffset;
+  auto wrong = std::ranges::find_if(ids, [&](Element id) { return id < first || id >= end; });
   if (wrong == ids.end())
     return absl::OkStatus();
   std::vector<int64_t> position(sizes.size());
   for (int64_t axis = tensor.rank - 1, left = wrong - ids.begin(); axis >= 0; left /= sizes[axis--])
     position[axis] = left % sizes[axis];
-  return invalid("expected the elements of input '", input.name, "' to be at least ", -input.rows, " and less than ",
-                 input.rows, ", but got ", *wrong, " at ", io::shapeText(position));
+  return invalid("expected the elements of input '", input.name, "' to be at least ", first, " and less than ", end,
+                 ", but got ", *wrong, " at ", io::shapeText(position));
 }
 
 bool isAligned(const hone_tensor &tensor) {
@@ -114,8 +115,30 @@ absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, 
   return checkShape(input, tensor, symbols);
 }
 
-absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
-                                       Symbols symbols) {
+absl::Status checkLimits(const io::EntryInfo &entry, const Symbols &symbols, int64_t held) {
+  for (const io::LimitInfo &limit : entry.limits) {
+    int64_t fresh = 0;
+    std::string sum;
+    for (const std::string &size : limit.sizes) {
+      auto known = symbols.find(size);
+      if (known != symbols.end() && __builtin_add_overflow(fresh, known->second.size, &fresh))
+        fresh = INT64_MAX;
+      sum += cat(sum.empty() ? "" : " + ", size);
+    }
+    int64_t before = limit.countsHeld ? held : 0;
+    if (before <= limit.most && fresh <= limit.most - before)
+      continue;
+    if (!limit.countsHeld)
+      return invalid("expected ", sum, " to be at most ", limit.most, ", for which '", limit.table,
+                     "' has rows, but got ", fresh);
+    return invalid("expected at most ", limit.most, " positions in a session, for which '", limit.table,
+                   "' has rows, but got ", before, " and ", fresh, " more");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs, Symbols symbols,
+                                       int64_t held) {
   HONE_RETURN_IF_ERROR(checkNames(entry, inputs));
   BoundInputs bound;
   bound.symbols = std::move(symbols);
@@ -130,6 +153,7 @@ absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<con
                                                    : checkRows<int64_t>(input, bound.tensors.back()));
     bound.versions.push_back(given->version);
   }
+  HONE_RETURN_IF_ERROR(checkLimits(entry, bound.symbols, held));
   return bound;
 }
 

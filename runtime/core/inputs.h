@@ -38,10 +38,14 @@ struct BoundInputs {
 /// Checks type, rank and fixed sizes of an input, and that equal symbols are equal sizes.
 absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols);
 
-/// Checks names, types, ranks, fixed sizes, that equal symbols are equal sizes, and that row numbers are those of rows. `symbols` holds those fixed before
-/// the call (by a session).
+/// Checks that there are rows for all positions of a call with these sizes, of a session that held so many before. Sizes that are
+/// not among the symbols count as 0.
+absl::Status checkLimits(const io::EntryInfo &entry, const Symbols &symbols, int64_t held);
+
+/// Checks names, types, ranks, fixed sizes, that equal symbols are equal sizes, that row numbers are those of rows, and limits.
+/// `symbols` holds those fixed before the call by a session, which held so many positions.
 absl::StatusOr<BoundInputs> bindInputs(const io::EntryInfo &entry, std::span<const NamedTensor> inputs,
-                                       Symbols symbols = {});
+                                       Symbols symbols = {}, int64_t held = 0);
 
 } // namespace hone::rt
 

@@ -98,6 +98,14 @@ absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> 
   return array;
 }
 
+absl::Status LanguageModel::checkRoom(int64_t tokens) const {
+  const io::Dim &positions = memory->entry().inputs[0].shape[1];
+  Symbols symbols;
+  if (!positions.isFixed())
+    symbols[positions.symbol] = {tokens, "the tokens"};
+  return checkLimits(memory->entry(), symbols, length());
+}
+
 void LanguageModel::reserve(int64_t promptTokens, int64_t newTokens) {
   constexpr int64_t mostNew = 1024; // an end token may come long before a large limit
   memory->state().reserve(length() + promptTokens + std::clamp<int64_t>(newTokens, 0, mostNew));
@@ -140,6 +148,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   GenerationStatistics statistics;
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
+  HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
   model.reserve(statistics.promptTokens, options.maximalNewTokens);
   HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, choose));
   while (true) {

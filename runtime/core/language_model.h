@@ -25,6 +25,9 @@ public:
   /// Size of the vocabulary, or nothing where the manifest does not fix it.
   std::optional<int64_t> vocabulary() const;
 
+  /// Fails where the model has no rows for the positions of so many more tokens.
+  absl::Status checkRoom(int64_t tokens) const;
+
   /// Makes room for tokens that are going to be fed, so that the state is not copied as it grows.
   void reserve(int64_t promptTokens, int64_t newTokens);
 

@@ -156,6 +156,13 @@ absl::Status Module::checkFile(const std::string &name) const {
   if (bytes != expected)
     return invalid(file(name), ": expected ", expected, " bytes, but got ", bytes,
                    "; the artefact is cut short or mixed from two");
+  auto sum = description.fileChecksums.find(name);
+  if (sum == description.fileChecksums.end())
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(io::MappedFile content, io::MappedFile::open(file(name)));
+  if (uint32_t found = io::crcOf(content.text()); found != sum->second)
+    return invalid(file(name), ": expected the CRC-32 ", sum->second, ", but got ", found,
+                   "; the artefact is damaged or mixed from two");
   return absl::OkStatus();
 }
 
@@ -334,7 +341,7 @@ absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor>
   for (auto &[name, array] : context)
     if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
       all.push_back({name, array.view(), contextVersion});
-  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols()));
+  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols(), memory.length()));
   ThreadCount threadCount(threads);
   Followers followers = {owner->profile, observer ? &observer : nullptr, choice};
   return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, followers).run(target.function);

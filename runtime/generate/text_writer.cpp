@@ -69,15 +69,21 @@ absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text:
                                                const PieceReceiver &receive) {
   HONE_ASSIGN_OR_RETURN(Decoder decoder, Decoder::create(tokenizer, options.stop));
   HONE_ASSIGN_OR_RETURN(TokenChooser choose, createChooser(model, options.sampling, prompt));
+  bool isReceived = true;
   auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
     HONE_ASSIGN_OR_RETURN(std::string piece, decoder.push(token));
-    HONE_ASSIGN_OR_RETURN(bool goOn, receive(token, piece));
-    return goOn && !decoder.stopped();
+    absl::StatusOr<bool> goOn = receive(token, piece);
+    isReceived = goOn.ok();
+    HONE_RETURN_IF_ERROR(goOn.status());
+    return *goOn && !decoder.stopped();
   };
-  HONE_ASSIGN_OR_RETURN(GenerationStatistics statistics, generate(model, prompt, options.generation, choose, pass));
-  HONE_ASSIGN_OR_RETURN(std::string rest, decoder.finish());
-  if (!rest.empty())
-    HONE_RETURN_IF_ERROR(receive(kNoToken, rest).status());
+  absl::StatusOr<GenerationStatistics> statistics = generate(model, prompt, options.generation, choose, pass);
+  // What was written before a failure is delivered to its end.
+  absl::StatusOr<std::string> rest = decoder.finish();
+  if (isReceived && rest.ok() && !rest->empty())
+    HONE_RETURN_IF_ERROR(receive(kNoToken, *rest).status());
+  if (statistics.ok())
+    HONE_RETURN_IF_ERROR(rest.status());
   return statistics;
 }
 

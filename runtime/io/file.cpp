@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
+#include <zlib.h>
 
 namespace hone::io {
 namespace {
@@ -33,6 +34,12 @@ std::string temporaryName(const std::string &path) {
 }
 
 } // namespace
+
+uint32_t crcOf(std::string_view bytes, uint32_t crc) {
+  if (bytes.empty()) // zlib takes a null buffer as "start anew"
+    return crc;
+  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
+}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(bytes, other.bytes);
@@ -190,6 +197,20 @@ absl::Status FileWriter::flush() {
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   pending.clear();
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::overwrite(uint64_t position, std::string_view bytes) {
+  HONE_RETURN_IF_ERROR(flush());
+  while (!bytes.empty()) {
+    ssize_t count = pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(position));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return systemError("write", path);
+    bytes.remove_prefix(static_cast<size_t>(count));
+    position += static_cast<uint64_t>(count);
+  }
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@ namespace hone::io {
 namespace {
 
 constexpr std::string_view kSchema = "hone-artefact";
+constexpr int64_t kMostRows = int64_t(1) << 60;
 
 struct LayoutName {
   std::string_view word;
@@ -103,6 +104,12 @@ private:
       if (!bytes || *bytes < 0)
         return complain(cat("files.", file, ".bytes"), "a size");
       manifest.fileBytes[file] = static_cast<uint64_t>(*bytes);
+      const Json *crc = member(entry, "crc32");
+      std::optional<int64_t> sum = asInteger(crc);
+      if (crc && (!sum || *sum < 0 || *sum > UINT32_MAX))
+        return complain(cat("files.", file, ".crc32"), "a sum of 32 bits");
+      if (crc)
+        manifest.fileChecksums[file] = static_cast<uint32_t>(*sum);
     }
   }
 
@@ -122,6 +129,9 @@ private:
     if (member(entry, "state"))
       for (const Json &slot : list(entry, "state", info.name))
         info.state.push_back(parseSlot(slot, info.name));
+    if (member(entry, "limits"))
+      for (const Json &limit : list(entry, "limits", info.name))
+        parseLimit(limit, info);
     return info;
   }
 
@@ -148,6 +158,32 @@ private:
     info.rows = asInteger(rows).value_or(0);
     if (info.rows <= 0 || (info.dtype != HONE_I32 && info.dtype != HONE_I64))
       complain(cat(entry, ".", info.name, ".rows"), "a number of rows, of an input of i32 or i64");
+    const Json *offset = member(input, "row_offset");
+    info.rowOffset = asInteger(offset).value_or(0);
+    // So that no sum of a number of rows and an offset overflows.
+    bool isBounded = std::abs(info.rows) <= kMostRows && std::abs(info.rowOffset) <= kMostRows;
+    if ((offset && !asInteger(offset)) || !isBounded)
+      complain(cat(entry, ".", info.name, ".row_offset"), cat("a number, and it and that of rows at most ", kMostRows));
+  }
+
+  void parseLimit(const Json &limit, EntryInfo &entry) {
+    LimitInfo info;
+    std::string where = cat(entry.name, ".limits");
+    info.sizes = strings(limit, "sizes", where);
+    info.table = text(limit, "table", where);
+    const Json *held = member(limit, "held");
+    info.countsHeld = held && held->is_boolean() && held->get<bool>();
+    std::optional<int64_t> most = asInteger(member(limit, "most"));
+    if (!most || *most < 0 || (held && !held->is_boolean()))
+      complain(where, "a list of {sizes, held, most, table}");
+    info.most = most.value_or(0);
+    for (const std::string &size : info.sizes) {
+      auto isSize = [&](const Dim &dim) { return !dim.isFixed() && dim.symbol == size; };
+      auto hasSize = [&](const TensorInfo &input) { return std::ranges::any_of(input.shape, isSize); };
+      if (size.empty() || std::ranges::none_of(entry.inputs, hasSize))
+        complain(where, "of sizes of its inputs");
+    }
+    entry.limits.push_back(std::move(info));
   }
 
   TensorInfo parseSlot(const Json &slot, const std::string &entry) {
@@ -271,6 +307,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
       entry["context"] = true;
     if (tensor.rows != 0)
       entry["rows"] = tensor.rows;
+    if (tensor.rowOffset != 0)
+      entry["row_offset"] = tensor.rowOffset;
     list.push_back(std::move(entry));
   }
   return list;
@@ -282,6 +320,9 @@ Json entryJson(const EntryInfo &entry) {
                {"outputs", tensorsJson(entry.outputs, false)}};
   if (!entry.state.empty())
     json["state"] = tensorsJson(entry.state, true);
+  for (const LimitInfo &limit : entry.limits)
+    json["limits"].push_back(
+        {{"sizes", limit.sizes}, {"held", limit.countsHeld}, {"most", limit.most}, {"table", limit.table}});
   return json;
 }
 
@@ -340,6 +381,8 @@ std::string manifestText(const Manifest &manifest) {
   document["files"] = Json::object();
   for (const auto &[file, bytes] : manifest.fileBytes)
     document["files"][file]["bytes"] = bytes;
+  for (const auto &[file, sum] : manifest.fileChecksums)
+    document["files"][file]["crc32"] = sum;
   document["entries"] = Json::array();
   for (const EntryInfo &entry : manifest.entries)
     document["entries"].push_back(entryJson(entry));

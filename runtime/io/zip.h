@@ -21,12 +21,6 @@ inline constexpr uint16_t kStored = 0, kDeflated = 8, kZip64Extra = 1;
 inline constexpr uint32_t kInZip64 = 0xffffffff; // "look in the zip64 extra field"
 inline constexpr uint64_t kBestRatio = 1032;     // deflate cannot shrink further, so a larger claim is a lie
 
-inline uint32_t crcOf(std::string_view bytes, uint32_t crc = 0) {
-  if (bytes.empty()) // zlib takes a null buffer as "start anew"
-    return crc;
-  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
-}
-
 } // namespace hone::io::zip
 
 #endif // HONE_RUNTIME_IO_ZIP_H

@@ -3,8 +3,8 @@
 """Files that are cut short or damaged: every tool says so in one line and exits 1, or does its work; none is ended by a
 signal, none calls it a bug of its own, and none leaves anything behind.
 
-What is cut and damaged comes from fixed seeds: models, artefacts file by file, manifests value by value, arrays, IR and
-tokenizers. (The code of program.so is not damaged: a program that was changed may do anything.)
+What is cut and damaged comes from fixed seeds: models, artefacts file by file, manifests value by value, arrays, IR of a file and
+of compressed models, statistics and tokenizers.
 """
 
 import json
@@ -17,6 +17,7 @@ import tempfile
 
 import numpy as np
 
+import small_model
 import suite
 
 TIMEOUT_SECONDS = 120
@@ -138,6 +139,80 @@ def ir_cases(path, tools, folder):
             yield f"{form} {what}", {ir.name: damaged}, ["hone", "export", ir.name, "-o", "out"], False
 
 
+def changed(data, count, name):
+    """(what, bytes) of files in which a few bytes are others, missing, or those of another place."""
+    source = seeded(name + "changed")
+    damaged = []
+    for _ in range(count):
+        copy, place, size = bytearray(data), source.randrange(len(data)), source.randint(1, 16)
+        kind = source.choice(["set", "left out", "moved"])
+        if kind == "set":
+            copy[place] = source.choice([0, 1, 127, 128, 254, 255])
+        elif kind == "left out":
+            del copy[place : place + size]
+        else:
+            begin = source.randrange(len(data))
+            copy[place : place + size] = copy[begin : begin + size]
+        damaged.append((f"{kind} at {place}", bytes(copy)))
+    return damaged
+
+
+def rewritten_cases(tools, folder):
+    """The IR of a small model behind rewrites, as text and as bytecode with a sum in its header, which notices every change."""
+    (folder / "small.mlir").write_text(small_model.text())
+    forms = {"int4": ["--quantize=int4", "--group=32", "--outliers=1%"], "nm": ["--prune=2:4", "--force", "--weights=bf16"],
+             "int8": ["--quantize=int8"]}
+    for form, flags in forms.items():
+        for ending in "mlir", "mlirbc":
+            ir = folder / f"{form}.{ending}"
+            suite.run_tool([tools / "hone", "compile", folder / "small.mlir", "--start-from=rewrite", *flags, "--quiet",
+                            "--stop-after=rewrite", "-o", ir])
+            data, name = ir.read_bytes(), f"rewritten {ir.name}"
+            code = data[: data.find(b"{-#")] if ending == "mlir" else data
+            commands = [["hone", "compile", ir.name, "--start-from=lower", "-o", "out", "--quiet"], ["hone", "inspect", ir.name]]
+            yield f"{name} whole", {ir.name: data}, commands[0], False
+            for command in commands:
+                for what, damaged in cut(data, CUTS, name) + changed(code, FLIPS, name) + flip(data, FLIPS, name, len(code)):
+                    # The name of the producer alone is not summed: who changes it has a file of another producer.
+                    is_noticed = ending == "mlirbc" and damaged[:64] == data[:64] and damaged != data
+                    yield f"{name} {command[1]} {what}", {ir.name: damaged}, command, is_noticed
+
+
+def foreign_cases(tools, folder):
+    """What is no model of ours: other dialects, and bytecode of another version or of nothing."""
+    modules = {"empty": "module {}", "nothing": "", "data": "data " * 100,
+               "other": "func.func @main(%x: memref<4xf32>) { return }", "unknown": '"their.op"() : () -> ()',
+               "device": "gpu.module @k { gpu.func @f() kernel { gpu.return } }",
+               "llvm": "llvm.func @main() { llvm.return }", "spirv": "spirv.module Logical GLSL450 {}",
+               "private": "func.func private @main(tensor<f32>) -> tensor<f32>"}
+    files = {f"{name}.mlir": text.encode() for name, text in modules.items()}
+    (folder / "small.mlir").write_text(small_model.text())
+    suite.run_tool([tools / "hone", "compile", folder / "small.mlir", "--start-from=rewrite", "--stop-after=rewrite", "--quiet",
+                    "-o", folder / "small.mlirbc"])
+    whole = (folder / "small.mlirbc").read_bytes()
+    files |= {"version.mlirbc": whole[:4] + b"\xff" + whole[5:], "magic.mlirbc": whole[:8], "text.mlirbc": b"module {",
+              "none.mlirbc": b"", "code.mlir": whole}
+    for name, data in files.items():
+        yield f"foreign compile {name}", {name: data}, ["hone", "compile", name, "-o", "out"], True
+        yield f"foreign late compile {name}", {name: data}, ["hone", "compile", name, "--start-from=tensor", "-o", "out"], True
+        yield f"foreign calibrate {name}", {name: data}, ["hone", "calibrate", name, "--tokens", name, "-o", "out"], True
+        yield f"foreign inspect {name}", {name: data}, ["hone", "inspect", name], False
+        yield f"foreign export {name}", {name: data}, ["hone", "export", name, "-o", "out"], False
+
+
+def statistics_cases(path, tools, folder):
+    np.save(folder / "tokens.npy", np.arange(64) % 251)
+    statistics = folder / "s.safetensors"
+    suite.run_tool([tools / "hone", "calibrate", path, "--tokens", folder / "tokens.npy", "--window", 16, "-o", statistics, "--quiet"])
+    data, model = statistics.read_bytes(), path.read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    command = ["hone", "compile", "m.onnx", "--quantize=int4", "--calibration=s.safetensors", "--stop-after=rewrite", "-o", "out", "--quiet"]
+    for what, damaged in cut(data, CUTS, "statistics"):
+        yield f"statistics {what}", {"m.onnx": model, "s.safetensors": damaged}, command, True
+    for what, damaged in flip(data, FLIPS * 2, "statistics", header) + flip(data, FLIPS, "statistics data") + changed(data, FLIPS, "statistics"):
+        yield f"statistics {what}", {"m.onnx": model, "s.safetensors": damaged}, command, False
+
+
 def artefact_cases(path, tools, folder):
     artefact = folder / "m.hone"
     subprocess.run([tools / "hone", "compile", path, "-o", artefact, "--tokenizer", TOKENIZER], check=True)
@@ -150,6 +225,9 @@ def artefact_cases(path, tools, folder):
         for what, damaged in [("missing", None)] + cut(data, CUTS, file.name):
             lost = damaged is None or damaged.rstrip() != data.rstrip()  # a line's end at the end is nothing
             yield f"{file.name} {what}", {"in.npz": inputs, f"m.hone/{file.name}": damaged}, call, lost, artefact
+    program = (artefact / "program.so").read_bytes()
+    for what, damaged in flip(program, FLIPS, "program"):
+        yield f"program {what}", {"in.npz": inputs, "m.hone/program.so": damaged}, call, True, artefact
     weights = (artefact / "weights.safetensors").read_bytes()
     for what, damaged in flip(weights, FLIPS * 2, "weights", 3000):
         yield f"weights {what}", {"in.npz": inputs, "m.hone/weights.safetensors": damaged}, call, False, artefact
@@ -181,6 +259,7 @@ def main():
         small = suite.ROOT / "test" / "models" / "gpt2.optimum" / "model.onnx"
         cases = [case for path in models for case in model_cases(path, bench)]
         cases += [*ir_cases(small, tools, folder), *artefact_cases(small, tools, folder), *tokenizer_cases()]
+        cases += [*rewritten_cases(tools, folder), *foreign_cases(tools, folder), *statistics_cases(small, tools, folder)]
         named = [(case[0], case) for case in cases if options.only in case[0]]
         passed = failed = 0
         for _, reason in suite.run_cases(named, lambda case: bench.check(*case), options.jobs):

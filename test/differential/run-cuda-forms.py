@@ -64,7 +64,7 @@ def compile_both(path, flags, build, folder):
 def answers_of(artefact, path, build, folder):
     """The stored cases, with the answers of the artefact in place of those that are stored."""
     arrays = {}
-    for label, case in sessions.stored_cases(path).items():
+    for label, case in suite.stored_cases(path).items():
         inputs, outputs = folder / "inputs.npz", folder / "outputs.npz"
         np.savez(inputs, **case["in"])
         suite.run_tool([build / "bin" / "hone-run", "run", artefact, "--inputs", inputs, "--outputs", outputs])

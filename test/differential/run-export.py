@@ -15,10 +15,10 @@ import tempfile
 
 import numpy as np
 import onnx
-import onnxruntime
 
 import export_cases
 import onnx_difference
+import onnx_reference
 import suite
 
 
@@ -38,17 +38,6 @@ def read_cases(path):
     return list(cases.values())
 
 
-def open_session(path):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise suite.Failure(f"onnxruntime refuses {path.name}: {suite.one_line(str(error))}") from None
-
-
 def same_bits(a, b):
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(same_bits, a, b))
@@ -57,7 +46,7 @@ def same_bits(a, b):
 
 
 def check_outputs(original, exported, cases):
-    before, after = open_session(original), open_session(exported)
+    before, after = onnx_reference.open_session(original), onnx_reference.open_session(exported)
     names = [output.name for output in before.get_outputs()]
     for inputs in cases:
         for name, a, b in zip(names, before.run(names, inputs), after.run(names, inputs)):
@@ -77,25 +66,6 @@ def check(original, cases, form, tools):
             check_outputs(original, exported, cases)
 
 
-def all_nodes(graph):
-    """The nodes of a graph and of the graphs inside them."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from all_nodes(inner)
-
-
-def keep_activations(model):
-    """Products in groups round activations to 8 bits, where a float that is summed in another order may fall to the other
-    side of a tie: one level of one element, which later layers enlarge. Levels, scales and products are compared without
-    that; the kernels that round have a suite of their own."""
-    for node in all_nodes(model.graph):
-        for attribute in node.attribute:
-            if node.op_type == "MatMulNBits" and attribute.name == "accuracy_level":
-                attribute.i = 0
-
-
 def check_quantized(original, cases, form, tools):
     """`form`: a key of QUANTIZED."""
     with tempfile.TemporaryDirectory() as folder:
@@ -103,17 +73,12 @@ def check_quantized(original, cases, form, tools):
         exported, artefact, stored = folder / "exported.onnx", folder / "model.hone", folder / "cases.npz"
         suite.run_tool([tools / "hone", "export", original, *QUANTIZED[form], "-o", exported])
         model = onnx.load(exported)
-        if not {node.op_type for node in all_nodes(model.graph)} & {"DequantizeLinear", "MatMulNBits"}:
+        if not {node.op_type for node in onnx_reference.all_nodes(model.graph)} & {"DequantizeLinear", "MatMulNBits"}:
             raise suite.Failure("no weight of the exported model is quantized")
-        open_session(exported)
-        keep_activations(model)
+        onnx_reference.open_session(exported)
+        onnx_reference.keep_activations(model)  # a tie that falls to the other side is one level of one activation, which layers enlarge
         onnx.save(model, exported)
-        session = open_session(exported)
-        names = [output.name for output in session.get_outputs()]
-        arrays = {}
-        for case, inputs in enumerate(cases):
-            arrays |= {f"case{case}/in/{name}": array for name, array in inputs.items()}
-            arrays |= {f"case{case}/out/{name}": array for name, array in zip(names, session.run(names, inputs))}
+        arrays = onnx_reference.answer(onnx_reference.open_session(exported), {f"case{i}": inputs for i, inputs in enumerate(cases)})
         suite.clear_rows_not_held(arrays, suite.windowed_caches(exported))
         np.savez(stored, **arrays)
         suite.run_tool([tools / "hone", "compile", exported, "-o", artefact])

@@ -93,7 +93,7 @@ def masked_cases(smaller, path, parts, names):
     weights = [(name, axis) for name, axis in products(smaller.model.graph) if name in smaller.kept]
     sizes = {tensor.name: tensor.dims for tensor in smaller.model.graph.initializer}
     arrays = {}
-    for label, case in sessions.stored_cases(path).items():
+    for label, case in suite.stored_cases(path).items():
         got = dict(zip(outputs, session.run(None, case["in"])))
         for direction, tensors in (("in", case["in"]), ("out", got)):
             for name, array in tensors.items():

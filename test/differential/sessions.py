@@ -14,15 +14,6 @@ TOLERANCE = 1e-4  # as in run-models.py
 CHUNKS = {"at once": 1 << 20, "in chunks": 3, "one by one": 1}
 
 
-def stored_cases(path):
-    """Inputs and outputs of the cases whose past is empty and that onnxruntime ran, by name."""
-    cases = {}
-    for key, array in np.load(path.with_suffix(".npz")).items():
-        case, direction, name = key.split("/", 2)
-        cases.setdefault(case, {"in": {}, "out": {}})[direction][name] = array
-    return {name: case for name, case in cases.items() if case["out"]}
-
-
 def has_empty_past(case):
     return any("past" in name and array.size == 0 for name, array in case["in"].items())
 
@@ -61,7 +52,7 @@ def compare(module, case, label, tolerance):
 
 def check(path, artefact, library, tolerance=TOLERANCE):
     """Compares all cases of a model that have an empty past; those of models without a past are not meant."""
-    cases = {label: case for label, case in stored_cases(path).items() if has_empty_past(case)}
+    cases = {label: case for label, case in suite.stored_cases(path).items() if has_empty_past(case)}
     if not cases:
         return
     module = runtime.Module(library, artefact)

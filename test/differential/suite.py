@@ -136,6 +136,15 @@ def cases_of(path, folder):
     return folder / "cases.npz"
 
 
+def stored_cases(path):
+    """Inputs and outputs of a model's cases that onnxruntime ran, by name."""
+    cases = {}
+    for key, array in np.load(path.with_suffix(".npz")).items():
+        case, direction, name = key.split("/", 2)
+        cases.setdefault(case, {"in": {}, "out": {}})[direction][name] = array
+    return {name: case for name, case in cases.items() if case["out"]}
+
+
 def read_known(path):
     """Cases that are known to fail, with the reason of each: lines `case: reason`."""
     known = {}

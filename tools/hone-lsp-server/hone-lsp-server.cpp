@@ -13,6 +13,7 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
+  hone::setVersionPrinter("hone-lsp-server");
   mlir::DialectRegistry registry;
   hone::registerAllDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -13,6 +13,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  hone::setVersionPrinter("hone-opt");
   hone::registerAllPasses();
   mlir::DialectRegistry registry;
   hone::registerAllDialects(registry);

@@ -14,6 +14,7 @@
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
 int main(int argc, char **argv) {
+  hone::setVersionPrinter("hone-reduce");
   hone::registerAllPasses();
   mlir::DialectRegistry registry;
   hone::registerAllDialects(registry);

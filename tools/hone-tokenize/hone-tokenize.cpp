@@ -17,7 +17,8 @@ constexpr const char *kUsage = "usage: hone-tokenize TOKENIZER.json [--decode] [
                                "  Reads documents separated by NUL and prints the ids of each on a line.\n"
                                "  --decode      reads lines of ids and prints their texts, separated by NUL\n"
                                "  --no-special  adds no special tokens; with --decode, leaves them out\n"
-                               "  --stats       prints documents, bytes, tokens and processor time on standard error\n";
+                               "  --stats       prints documents, bytes, tokens and processor time on standard error\n"
+                               "  --version     prints the version\n";
 
 struct Options {
   std::string file;
@@ -110,9 +111,10 @@ int run(const Options &options, const std::string &input) {
 
 int main(int argc, char **argv) {
   Options options;
-  if (argc == 2 && std::string_view(argv[1]) == "--help") {
-    std::cout << kUsage;
-    return 0;
+  std::string_view only = argc == 2 ? argv[1] : "";
+  if (only == "--help" || only == "-h" || only == "--version") {
+    std::cout << (only == "--version" ? "hone-tokenize " HONE_VERSION "\n" : kUsage);
+    return std::cout.flush() ? 0 : fail(absl::DataLossError("cannot write standard output"));
   }
   if (absl::Status status = parseOptions(argc, argv, options); !status.ok())
     return fail(status);

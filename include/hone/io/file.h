@@ -60,6 +60,9 @@ private:
   uint64_t length = 0;
 };
 
+/// CRC-32 as zip has it (polynomial 0x04C11DB7, reflected) of bytes that follow those with the sum `crc`.
+uint32_t crcOf(std::string_view bytes, uint32_t crc = 0);
+
 /// All bytes of a small file.
 absl::StatusOr<std::string> readFile(const std::string &path);
 
@@ -78,6 +81,10 @@ public:
   /// Bytes may reach the file only with later ones, or with commit().
   absl::Status write(std::string_view bytes);
   uint64_t position() const { return taken; }
+  /// Whether bytes that were written can be changed: not where they go to something other than a file.
+  bool canOverwrite() const { return !temporary.path().empty(); }
+  /// Puts other bytes in place of some that were written.
+  absl::Status overwrite(uint64_t position, std::string_view bytes);
   absl::Status commit();
 
 private:

@@ -48,16 +48,26 @@ struct TensorInfo {
   std::optional<int64_t> appendAxis;
   /// Input of an entry with state only: the same in all calls of a session, which is given it once.
   bool isContext = false;
-  /// Input of integers only: of the smallest table that they are row numbers of, so that each has to be in [-rows, rows); or 0.
-  int64_t rows = 0;
+  /// Input of integers only: of the smallest table that they are row numbers of; or 0. Each plus `rowOffset` has to be in
+  /// [-rows, rows).
+  int64_t rows = 0, rowOffset = 0;
   StateLayout layout = StateLayout::Rows; // state only
   /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/rounded_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;
 };
 
+/// A sum of sizes is at most `most`: for more positions a table has no rows.
+struct LimitInfo {
+  std::vector<std::string> sizes; // symbols of the entry's inputs
+  bool countsHeld = false;        // the positions that the session held before the call count too
+  int64_t most = 0;
+  std::string table;
+};
+
 struct EntryInfo {
   std::string name;
   std::vector<TensorInfo> inputs, outputs, state;
+  std::vector<LimitInfo> limits;
 };
 
 /// The device that an artefact's generated kernels were made for, and where they are.
@@ -76,6 +86,7 @@ struct Manifest {
   std::optional<DeviceInfo> device; // of targets that run elsewhere than on the CPU
   int64_t ranks = 1;                // processes that run it together, each with weights of its own
   std::map<std::string, uint64_t> fileBytes;
+  std::map<std::string, uint32_t> fileChecksums; // CRC-32 of those that have code
   std::vector<EntryInfo> entries;
   std::vector<std::string> kernels;
   /// Tensors of the weights file that a call looks rows of its first axis up in, and reads no more of.

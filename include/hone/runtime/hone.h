@@ -130,6 +130,7 @@ HONE_API hone_status hone_session_set_context(hone_session *session, const hone_
                                               size_t input_count);
 
 /// Appends to the state and returns outputs. Context need not be among the inputs. After a failure the state is as it was before.
+/// HONE_INVALID, before anything is computed, where the session would have more positions than the model has rows for.
 HONE_API hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
                                           hone_outputs **outputs);
 
@@ -172,7 +173,8 @@ HONE_API void hone_generation_options_init(hone_generation_options *options);
 typedef int (*hone_token_callback)(void *user, int64_t token, const char *text, size_t bytes);
 
 /// Feeds the tokens of `prompt` to the session (one sequence) and writes on. `options` and `callback` may be null. `text`
-/// is "" for an artefact without a tokenizer.
+/// is "" for an artefact without a tokenizer. Where the model has no more positions the tokens until there have been received, and
+/// HONE_INVALID is returned; nothing is computed for a prompt that is too long.
 HONE_API hone_status hone_session_generate(hone_session *session, const int64_t *prompt, size_t prompt_count,
                                            const hone_generation_options *options, hone_token_callback callback,
                                            void *user);

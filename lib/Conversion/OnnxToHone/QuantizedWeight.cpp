@@ -100,26 +100,43 @@ std::optional<QuantizedWeight> QuantizedMatcher::makeRows(Value levels, Value sc
 // MatMulNBits
 //===----------------------------------------------------------------------===//
 
-/// True if the file allows x in 8 bits and onnxruntime has a product of such an x with this weight.
-static bool roundsActivations(Operation *op, int64_t block) {
-  constexpr int64_t int8Activations = 4, leastBlock = 16;
-  return getInteger(op, "accuracy_level", 0) == int8Activations && block >= leastBlock &&
-         getRankedType(op->getOperand(0)).getElementType().isF32();
+/// The least number of bits that x may be rounded to, or 0 where it is to stay as it is: accuracy_level is the minimum accuracy of
+/// x inside the product, from 1, f32, to 4, 8 bits in blocks as those of the weight (onnxruntime, docs/ContribOperators.md).
+static int64_t getLeastActivations(Operation *op) {
+  constexpr int64_t int8Activations = 4;
+  return getInteger(op, "accuracy_level", 0) == int8Activations ? 8 : 0;
+}
+
+/// Why no encoding says what a MatMulNBits has beside its levels, or an empty string.
+static StringRef getObstacleOfBlocks(Operation *op) {
+  Value scales = op->getOperand(2), zeros = getOperand(op, 3);
+  if (getOperand(op, 4))
+    return "its columns choose their scales by g_idx";
+  if (!isFloat(scales) || getRankedType(scales).getElementType().isBF16())
+    return "its scales are no f32 or f16";
+  if (zeros && !(getRankedType(zeros) && isByte(getRankedType(zeros).getElementType())))
+    return "its zero points are no levels of as many bits as those of the weight";
+  return "";
 }
 
 std::optional<QuantizedProduct> QuantizedMatcher::matchBlocks(Operation *op, std::string &reason) {
   int64_t bits = getInteger(op, "bits", 4), block = getInteger(op, "block_size", 32);
   int64_t outputs = getInteger(op, "N", 0), inputs = getInteger(op, "K", 0);
   Value x = op->getOperand(0), scales = op->getOperand(2), zeros = getOperand(op, 3);
-  reason = "its weight is no parameter of 2, 4 or 8 bits with zero points of as many";
-  if (!isFloat(x) || !isFloat(scales) || getOperand(op, 4) || block < 1 || outputs < 1 || inputs < 1)
+  reason = getObstacleOfBlocks(op);
+  if (!reason.empty())
     return std::nullopt;
-  if (zeros && !(getRankedType(zeros) && isByte(getRankedType(zeros).getElementType())))
+  reason = "its weight is no parameter of 2, 4 or 8 bits with a scale and a zero point for each block";
+  if (!isFloat(x) || block < 1 || outputs < 1 || inputs < 1)
     return std::nullopt;
-  int64_t activations = roundsActivations(op, block) ? 8 : 0;
-  auto encoding =
-      getValid(op->getContext(), bits, block, cast<FloatType>(getRankedType(scales).getElementType()), zeros != nullptr,
-               /*isSigned=*/false, /*transposed=*/false, activations, /*atLeast=*/false);
+  auto encode = [&](int64_t activations) {
+    return getValid(op->getContext(), bits, block, cast<FloatType>(getRankedType(scales).getElementType()),
+                    zeros != nullptr, /*isSigned=*/false, /*transposed=*/false, activations,
+                    /*atLeast=*/activations != 0);
+  };
+  AffineAttr encoding = encode(getLeastActivations(op));
+  if (!encoding) // of groups in which nothing may be rounded
+    encoding = encode(0);
   if (!encoding || (getLastSize(x) != inputs && !ShapedType::isDynamic(getLastSize(x))) || getRank(x) < 1)
     return std::nullopt;
   auto weight = make({op->getOperand(1), scales, zeros}, encoding, outputs, inputs, getRankedType(x).getElementType());
@@ -143,8 +160,7 @@ std::optional<QuantizedWeight> QuantizedMatcher::makeBytes(Planes planes, bool i
     planes.zeros = nullptr;
   auto encoding =
       getValid(type.getContext(), int64_t(8), group, cast<FloatType>(getRankedType(planes.scales).getElementType()),
-               planes.zeros != nullptr, isSigned, isTransposed, activations,
-               /*atLeast=*/false);
+               planes.zeros != nullptr, isSigned, isTransposed, activations, /*atLeast=*/activations != 0);
   if (!encoding)
     return std::nullopt;
   int64_t outputAxis = isTransposed ? 1 : 0;

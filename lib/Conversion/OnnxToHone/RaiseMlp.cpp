@@ -4,6 +4,7 @@
 // Feed-forward blocks: two products with an activation between them, or three with a gate. Those of experts are RaiseMoe's.
 
 #include "Activation.h"
+#include "Mlp.h"
 #include "Moe.h"
 
 #include "hone/Conversion/Passes.h"
@@ -114,12 +115,14 @@ unsigned MlpRaiser::run() {
   return raised;
 }
 
+unsigned raiseMlps(func::FuncOp function) { return MlpRaiser(function).run(); }
+
 namespace {
 struct RaiseMlp : impl::RaiseMlpBase<RaiseMlp> {
   void runOnOperation() override {
     ExpertWeights experts(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      numMlps += MlpRaiser(function).run() + raiseMoes(function, experts);
+      numMlps += raiseMlps(function) + raiseMoes(function, experts);
     experts.finish();
   }
 };

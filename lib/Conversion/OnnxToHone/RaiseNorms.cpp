@@ -182,7 +182,7 @@ void NormRaiser::emit(Operation *op, Value result, const Normalized &norm, Value
 /// LayerNormalization, RMSNormalization and SimplifiedLayerNormalization: (x, weight, bias).
 bool NormRaiser::raiseOperator(Operation *op) {
   bool isLayerNorm = isOp(op, "LayerNormalization");
-  if (!isLayerNorm && !isOp(op, "RMSNormalization") && !isOp(op, "SimplifiedLayerNormalization"))
+  if (!isLayerNorm && !isOp(op, "RMSNormalization") && !isOp(op, "SimplifiedLayerNormalization", kMicrosoft))
     return false;
   Value x = op->getOperand(0), weight = op->getOperand(1), bias = getOperand(op, 2);
   bool onlyFirst = llvm::all_of(op->getResults().drop_front(), [](Value result) { return result.use_empty(); });

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rotary position embedding: the operators RotaryEmbedding, and x * cos + rotate_half(x) * sin.
+// Rotary position embedding: the operators RotaryEmbedding, x * cos + rotate_half(x) * sin, and both parts of a complex product.
 
 #include "OnnxMatch.h"
 
@@ -35,7 +35,10 @@ private:
   bool isRotatedHalf(Value value, Value x);
   bool hasEqualHalves(Value value);
   bool isLastSlice(Value value, Value x, int64_t begin, int64_t end);
+  bool raiseParts(Operation *op);
   Value getTable(Value table, const Shape &shape);
+  Value getHalfTable(Value table, const Shape &shape);
+  Value dropHeads(OnnxBuilder &onnx, Value table);
   Value rotate(OpBuilder &b, Location loc, Value x, Value cos, Value sin, bool interleaved);
   Value gatherTable(OnnxBuilder &onnx, Value table, Value positions);
 
@@ -189,6 +192,16 @@ bool RopeRaiser::hasEqualHalves(Value value) {
   return false;
 }
 
+/// `[B, 1, S, D / 2]` as `[B, S, D / 2]`.
+Value RopeRaiser::dropHeads(OnnxBuilder &onnx, Value table) {
+  auto type = cast<RankedTensorType>(table.getType());
+  auto cut = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), type.getDimSize(3)}, type.getElementType());
+  int64_t opset = onnxir::getOpsetVersion(function, "");
+  return opset != 0 && opset < 13
+             ? onnx.create("Squeeze", table, cut, onnx.b.getNamedAttr("axes", onnx.b.getDenseI64ArrayAttr({1})))
+             : onnx.create("Squeeze", {table, onnx.integers(1)}, cut);
+}
+
 /// The first half of a table that broadcasts to `[B, H, S, D]`, as `[B or 1, S, D / 2]`; null where it has other sizes.
 Value RopeRaiser::getTable(Value table, const Shape &shape) {
   if (auto it = tables.find(table); it != tables.end())
@@ -202,14 +215,7 @@ Value RopeRaiser::getTable(Value table, const Shape &shape) {
   OpBuilder b(table.getContext());
   b.setInsertionPointAfterValue(table);
   OnnxBuilder onnx(b, table.getLoc());
-  auto type = cast<RankedTensorType>(table.getType());
-  Value half = onnx.slice(table, 3, 0, *width / 2);
-  auto cut = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), *width / 2}, type.getElementType());
-  int64_t opset = onnxir::getOpsetVersion(function, "");
-  Value rows = opset != 0 && opset < 13
-                   ? onnx.create("Squeeze", half, cut, b.getNamedAttr("axes", b.getDenseI64ArrayAttr({1})))
-                   : onnx.create("Squeeze", {half, onnx.integers(1)}, cut);
-  return tables[table] = rows;
+  return tables[table] = dropHeads(onnx, onnx.slice(table, 3, 0, *width / 2));
 }
 
 bool RopeRaiser::raiseSpelledOut(Operation *op) {
@@ -240,13 +246,75 @@ bool RopeRaiser::raiseSpelledOut(Operation *op) {
   return false;
 }
 
+//===----------------------------------------------------------------------===//
+// (a + ib) (cos + i sin)
+//===----------------------------------------------------------------------===//
+
+/// A table that broadcasts to parts `[B, H, S, D / 2]` of rows, as `[B or 1, S, D / 2]`; null where it has other sizes.
+Value RopeRaiser::getHalfTable(Value table, const Shape &shape) {
+  if (auto it = tables.find(table); it != tables.end())
+    return it->second;
+  auto own = analysis.getShape(table);
+  bool fits = own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] &&
+              ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
+  if (!fits)
+    return {};
+  OpBuilder b(table.getContext());
+  b.setInsertionPointAfterValue(table);
+  OnnxBuilder onnx(b, table.getLoc());
+  return tables[table] = dropHeads(onnx, table);
+}
+
+/// The other factor of `product`, a Mul of `factor`; null if it is none.
+static Value getOtherFactor(Operation *product, Value factor) {
+  for (unsigned side : {0u, 1u})
+    if (product->getOperand(side) == factor)
+      return product->getOperand(1 - side);
+  return {};
+}
+
+/// Concat(a * cos - b * sin, b * cos + a * sin) on the last dimension: the pairs are those of the halves of Concat(a, b),
+/// wherever a and b are from.
+bool RopeRaiser::raiseParts(Operation *op) {
+  if (!isOp(op, "Concat") || op->getNumOperands() != 2 || getRank(op->getResult(0)) != 4)
+    return false;
+  int64_t axis = getInteger(op, "axis", 0);
+  Operation *real = getDefiningOp(op->getOperand(0), "Sub"), *imaginary = getDefiningOp(op->getOperand(1), "Add");
+  if ((axis != -1 && axis != 3) || !real || !imaginary)
+    return false;
+  Operation *products[] = {getDefiningOp(real->getOperand(0), "Mul"), getDefiningOp(real->getOperand(1), "Mul"),
+                           getDefiningOp(imaginary->getOperand(0), "Mul"),
+                           getDefiningOp(imaginary->getOperand(1), "Mul")};
+  if (llvm::is_contained(products, nullptr))
+    return false;
+  for (unsigned which = 0; which < 8; ++which) {
+    Value a = products[0]->getOperand(which & 1), cos = products[0]->getOperand(1 - (which & 1));
+    Value b = products[1]->getOperand((which >> 1) & 1), sin = products[1]->getOperand(1 - ((which >> 1) & 1));
+    Operation *ofCos = products[2 + (which >> 2)], *ofSin = products[3 - (which >> 2)];
+    if (getOtherFactor(ofCos, cos) != b || getOtherFactor(ofSin, sin) != a)
+      continue;
+    auto shape = analysis.getShape(a), other = analysis.getShape(b);
+    if (getRank(a) != 4 || !isFloat(a) || !shape || !other || *shape != *other)
+      continue;
+    Value cosTable = getHalfTable(cos, *shape), sinTable = getHalfTable(sin, *shape);
+    if (!cosTable || !sinTable)
+      continue;
+    OpBuilder builder(op);
+    OnnxBuilder onnx(builder, op->getLoc());
+    Value rows = onnx.create("Concat", {a, b}, op->getResult(0).getType(), onnx.integerAttr("axis", 3));
+    replace(op->getResult(0), rotate(builder, op->getLoc(), rows, cosTable, sinTable, false));
+    return true;
+  }
+  return false;
+}
+
 unsigned RopeRaiser::run() {
   SmallVector<Operation *> ops;
   unsigned raised = 0;
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops)
     if (onnxir::isOnnxOp(op))
-      raised += raiseOperator(op) || raiseMicrosoft(op) || raiseSpelledOut(op);
+      raised += raiseOperator(op) || raiseMicrosoft(op) || raiseSpelledOut(op) || raiseParts(op);
   eraseDead(function);
   return raised;
 }

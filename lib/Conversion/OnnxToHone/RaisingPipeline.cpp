@@ -6,16 +6,18 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 
 namespace hone {
 
 void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createInferOnnxShapes());
+  // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the
+  // state, and are recognised as that.
+  manager.addPass(createRaiseState());
   manager.addPass(createRaiseNorms());
   manager.addPass(createRaiseRope());
-  // Before attention: the masks of @forward are computed from the state, and are recognised as that.
-  manager.addPass(createRaiseState());
   manager.addPass(createRaiseAttention());
   manager.addPass(createRaiseLinear());
   manager.addPass(createRaiseMlp());
@@ -25,6 +27,7 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
 }
 
 void registerRaisingPipeline() {
+  mlir::registerPass(createBoundLookups);
   static mlir::PassPipelineRegistration<> pipeline("hone-raise",
                                                    "Raise onnx operations to the hone dialect: norms, rotary "
                                                    "embedding, state, attention, products, feed-forward blocks",

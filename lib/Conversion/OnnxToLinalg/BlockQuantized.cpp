@@ -126,51 +126,15 @@ static FailureOr<BlockedWeight> getBlockedWeight(Node &node) {
   return weight;
 }
 
-/// True if the file allows A in 8 bits (accuracy_level 4) and onnxruntime has a product of such an A with this weight.
-static bool roundsActivations(Node &node, const BlockedWeight &weight) {
-  constexpr int64_t kInt8Activations = 4;
-  bool hasFloatZeros = node.has(3) && isa<FloatType>(node.element(3));
-  return node.integer("accuracy_level", 0) == kInt8Activations && node.element(0).isF32() && weight.block >= 16 &&
-         !weight.groups && !hasFloatZeros;
-}
-
-/// `x` with each block of a row rounded to 8 bits, symmetric, by its largest magnitude.
-static Value roundBlocks(Node &node, Value x, const BlockedWeight &weight) {
-  constexpr double kMost = 127;
-  Type single = node.b.getF32Type();
-  SmallVector<Size> sizes = node.sizes(x), blocked(ArrayRef(sizes).drop_back());
-  SmallVector<Size> low(sizes.size(), node.b.getIndexAttr(0)), high = low;
-  high.back() = node.b.getIndexAttr(weight.blocks() * weight.block - weight.columns);
-  Value filled = surround(node, x, low, high, node.zero(single));
-  SmallVector<Size> filledSizes = node.sizes(filled);
-  blocked.append({node.b.getIndexAttr(weight.blocks()), node.b.getIndexAttr(weight.block)});
-  Value blocks = node.reshape(filled, blocked);
-  int64_t last = blocked.size() - 1;
-  Value largest =
-      node.reduce(blocks, {last}, /*keep=*/true, node.zero(single), [](Builder &b, Value element, Value so) {
-        return arith::MaximumFOp::create(b, math::AbsFOp::create(b, element), so);
-      });
-  Value rounded = node.elementwiseOver(blocked, {blocks, largest}, single, [&](Builder &b, ValueRange v) -> Value {
-    Value most = arith::ConstantOp::create(b, b.getF32FloatAttr(kMost)), zero = node.zero(single);
-    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v[1], zero);
-    Value steps = arith::SelectOp::create(b, isZero, zero, arith::DivFOp::create(b, most, v[1]));
-    Value step = math::RoundEvenOp::create(b, arith::MulFOp::create(b, v[0], steps));
-    return arith::MulFOp::create(b, step, arith::DivFOp::create(b, v[1], most));
-  });
-  return node.slice(node.reshape(rounded, filledSizes), low, sizes,
-                    SmallVector<Size>(sizes.size(), node.b.getIndexAttr(1)));
-}
-
-/// A times the transpose of the dequantized weight, plus bias.
+/// A times the transpose of the dequantized weight, plus bias. accuracy_level is the least accuracy of A, which stays as it is.
 static LogicalResult lowerMatMulNBits(Node &node) {
   auto weight = getBlockedWeight(node);
   if (failed(weight))
     return failure();
-  Value x = roundsActivations(node, *weight) ? roundBlocks(node, node.in(0), *weight) : node.in(0);
   Value dense = node.generate({node.b.getIndexAttr(weight->rows), node.b.getIndexAttr(weight->columns)},
                               cast<RankedTensorType>(weight->scales.getType()).getElementType(),
                               [&](Builder &b, ValueRange at) { return weight->read(b, at[0], at[1]); });
-  auto product = applyLinear(node, x, convertFloats(node, dense, node.element(0)), node.in(5));
+  auto product = applyLinear(node, node.in(0), convertFloats(node, dense, node.element(0)), node.in(5));
   if (failed(product))
     return failure();
   node.set(0, *product);

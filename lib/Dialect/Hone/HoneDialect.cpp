@@ -14,6 +14,7 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/InputRotation.h"
+#include "hone/Dialect/Hone/Lookups.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Hone/Shards.h"
 
@@ -133,8 +134,13 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.shards' to be what each rank stores, as an array on a hone.param";
     return success();
   }
+  if (attribute.getName() == kPositionLimitsAttrName) {
+    if (!isa<FunctionOpInterface>(op) || !getPositionLimits(attribute.getValue()))
+      return op->emitOpError() << "expected 'hone.limits' to be an array of {most, sizes, table} on a function";
+    return success();
+  }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
                            << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
-                              "hone.input_rotation, hone.inputs, hone.model, "
+                              "hone.input_rotation, hone.inputs, hone.limits, hone.model, "
                               "hone.shards, hone.slots";
 }

@@ -196,13 +196,29 @@ FailureOr<Attribute> ParamSlices::take(ArrayRef<int64_t> indices) const {
   return taken.size() == 1 ? taken[0].getValue() : Attribute(DictionaryAttr::get(param.getContext(), taken));
 }
 
-void ParamSlices::assign(ArrayRef<Attribute> shards) const {
-  if (auto converted = dyn_cast<ConvertedAttr>(param.getStorage()))
-    param.setStorageAttr(ConvertedAttr::get(param.getContext(), cut(converted.getType()), shards[0]));
-  param.setType(cut(param.getTensorType()));
+/// Makes `part`, which is the parameter or a copy of it, one of the part whose bytes are `storage`.
+void ParamSlices::cut(ParamOp part, Attribute storage) const {
+  auto converted = dyn_cast<ConvertedAttr>(part.getStorage());
+  part.setStorageAttr(converted ? ConvertedAttr::get(part.getContext(), cut(converted.getType()), storage) : storage);
+  part.setType(cut(part.getTensorType()));
   if (axis == 1)
     for (StringRef name : {StringRef(kChannelScalesName), StringRef(kInputsAttrName), StringRef(kInputRotationName)})
-      param->removeAttr(name);
+      part->removeAttr(name);
+}
+
+FailureOr<ParamOp> ParamSlices::create(SymbolTable &symbols, const Twine &name, ArrayRef<int64_t> indices) const {
+  FailureOr<Attribute> storage = take(indices);
+  if (failed(storage))
+    return failure();
+  auto part = cast<ParamOp>(param->clone());
+  part.setSymName(name.str());
+  cut(part, *storage);
+  symbols.insert(part, std::next(param->getIterator()));
+  return part;
+}
+
+void ParamSlices::assign(ArrayRef<Attribute> shards) const {
+  cut(param, shards[0]);
   param->setAttr(kShardsAttrName, ArrayAttr::get(param.getContext(), shards));
   selectRank(param, 0);
 }

@@ -38,6 +38,39 @@ module {
 
 // -----
 
+// Of 16 bits between casts that keep the file's f32: the caches are extended as they are, and attention is of f32.
+
+// CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
+module {
+  // CHECK: func.func @main
+  // CHECK: onnx.com.microsoft.GroupQueryAttention{{.*}}(tensor<?x?x128xf32>, none, none, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>
+  // CHECK: func.func @forward
+  // CHECK: hone.kv_append %{{.*}}[0], %{{.*}} : tensor<?x2x?x16xf32>
+  // CHECK: hone.kv_append %{{.*}}[1], %{{.*}} : tensor<?x2x?x16xf32>
+  // CHECK: hone.attention {{.*}} -> tensor<?x4x?x16xf32>
+  // CHECK: "onnx.Cast"(%{{.*}}) {to = 10 : i64} : (tensor<?x?x64xf32>) -> tensor<?x?x64xf16>
+  func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},
+                  %pk: tensor<?x2x?x16xf32> {onnx.name = "past.key", onnx.dims = ["batch", "", "past", ""]},
+                  %pv: tensor<?x2x?x16xf32> {onnx.name = "past.value", onnx.dims = ["batch", "", "past", ""]})
+      -> (tensor<?x?x64xf16>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>) {
+    %none = "onnx.NoValue"() : () -> none
+    %table = "onnx.Constant"() {value = dense<1.0> : tensor<10x128xf16>} : () -> tensor<10x128xf16>
+    %last = "onnx.Constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
+    %total = "onnx.Constant"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
+    %x = "onnx.Gather"(%table, %ids) : (tensor<10x128xf16>, tensor<?x?xi64>) -> tensor<?x?x128xf16>
+    %k = "onnx.Cast"(%pk) {to = 10 : i64} : (tensor<?x2x?x16xf32>) -> tensor<?x2x?x16xf16>
+    %v = "onnx.Cast"(%pv) {to = 10 : i64} : (tensor<?x2x?x16xf32>) -> tensor<?x2x?x16xf16>
+    %r:3 = "onnx.com.microsoft.GroupQueryAttention"(%x, %none, %none, %k, %v, %last, %total) {num_heads = 4 : i64, kv_num_heads = 2 : i64}
+        : (tensor<?x?x128xf16>, none, none, tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>, tensor<1xi32>, tensor<i32>)
+        -> (tensor<?x?x64xf16>, tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>)
+    %pkn = "onnx.Cast"(%r#1) {to = 1 : i64} : (tensor<?x2x?x16xf16>) -> tensor<?x2x?x16xf32>
+    %pvn = "onnx.Cast"(%r#2) {to = 1 : i64} : (tensor<?x2x?x16xf16>) -> tensor<?x2x?x16xf32>
+    return %r#0, %pkn, %pvn : tensor<?x?x64xf16>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>
+  }
+}
+
+// -----
+
 // Without a cache there is nothing to hold. A bias whose sizes are not proven is expanded; a smooth softmax is a sink of 0.
 // CHECK-LABEL: @without_cache
 // CHECK: %[[SINKS:.*]] = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>}

@@ -77,6 +77,15 @@ func.func @skip(%x: tensor<?x?x8xf32>, %y: tensor<?x?x8xf32>, %w: tensor<8xf32>)
 
 // -----
 
+// CHECK-LABEL: @simplified
+// CHECK: hone.rms_norm %arg0, %arg1 epsilon(9.99999997E-7)
+func.func @simplified(%x: tensor<?x?x8xf32>, %w: tensor<8xf32>) -> tensor<?x?x8xf32> {
+  %0 = "onnx.com.microsoft.SimplifiedLayerNormalization"(%x, %w) {axis = -1 : i64, epsilon = 1.0e-6 : f32} : (tensor<?x?x8xf32>, tensor<8xf32>) -> tensor<?x?x8xf32>
+  return %0 : tensor<?x?x8xf32>
+}
+
+// -----
+
 // A mean over another dimension is no norm of rows.
 // CHECK-LABEL: @other_axis
 // CHECK-NOT: hone.

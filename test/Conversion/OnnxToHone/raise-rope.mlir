@@ -63,3 +63,47 @@ func.func @microsoft(%x: tensor<?x?x16xf32>, %positions: tensor<?x?xi64>, %cos: 
     : (tensor<?x?x16xf32>, tensor<?x?xi64>, tensor<64x4xf32>, tensor<64x4xf32>) -> tensor<?x?x16xf32>
   return %0 : tensor<?x?x16xf32>
 }
+
+// -----
+
+// Both parts of a complex product, of pairs of neighbours, behind one another.
+// CHECK-LABEL: @parts
+// CHECK: %[[EVEN:.*]] = "onnx.Slice"(%arg0
+// CHECK: %[[ODD:.*]] = "onnx.Slice"(%arg0
+// CHECK: %[[ROWS:.*]] = "onnx.Concat"(%[[EVEN]], %[[ODD]]) {axis = 3 : i64}
+// CHECK: hone.rope %[[ROWS]], %{{.*}}, %{{.*}} : (tensor<?x2x?x8xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32>
+// CHECK-NOT: onnx.Sub
+func.func @parts(%x: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]}, %cos: tensor<?x1x?x4xf32> {onnx.dims = ["b", "", "s", ""]},
+                 %sin: tensor<?x1x?x4xf32> {onnx.dims = ["b", "", "s", ""]}) -> tensor<?x2x?x8xf32> {
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %end = "onnx.Constant"() {value = dense<9223372036854775807> : tensor<1xi64>} : () -> tensor<1xi64>
+  %axis = "onnx.Constant"() {value = dense<3> : tensor<1xi64>} : () -> tensor<1xi64>
+  %a = "onnx.Slice"(%x, %zero, %end, %axis, %two) : (tensor<?x2x?x8xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2x?x4xf32>
+  %b = "onnx.Slice"(%x, %one, %end, %axis, %two) : (tensor<?x2x?x8xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2x?x4xf32>
+  %ac = "onnx.Mul"(%a, %cos) : (tensor<?x2x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %bs = "onnx.Mul"(%sin, %b) : (tensor<?x1x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %real = "onnx.Sub"(%ac, %bs) : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %as = "onnx.Mul"(%a, %sin) : (tensor<?x2x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %bc = "onnx.Mul"(%b, %cos) : (tensor<?x2x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %imaginary = "onnx.Add"(%as, %bc) : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %0 = "onnx.Concat"(%real, %imaginary) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
+  return %0 : tensor<?x2x?x8xf32>
+}
+
+// -----
+
+// The second part turns the other way: no rotation.
+// CHECK-LABEL: @other_parts
+// CHECK-NOT: hone.rope
+// CHECK: onnx.Sub
+func.func @other_parts(%a: tensor<?x2x?x4xf32> {onnx.dims = ["b", "", "s", ""]}, %b: tensor<?x2x?x4xf32> {onnx.dims = ["b", "", "s", ""]},
+                       %cos: tensor<?x1x?x4xf32> {onnx.dims = ["b", "", "s", ""]}, %sin: tensor<?x1x?x4xf32> {onnx.dims = ["b", "", "s", ""]}) -> tensor<?x2x?x8xf32> {
+  %ac = "onnx.Mul"(%a, %cos) : (tensor<?x2x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %bs = "onnx.Mul"(%b, %sin) : (tensor<?x2x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %real = "onnx.Sub"(%ac, %bs) : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %imaginary = "onnx.Add"(%ac, %bs) : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %0 = "onnx.Concat"(%real, %imaginary) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
+  return %0 : tensor<?x2x?x8xf32>
+}

@@ -60,25 +60,13 @@ func.func @gemm(%a: tensor<4x?xf32>, %b: tensor<4x2xf32>, %c: tensor<?x1xf32>) -
 
 // -----
 
-// Activations are rounded to 8 bits where the file allows it, in blocks as the weight has, of which the last is filled up.
+// accuracy_level is the least accuracy of activations, which stay as they are.
 module attributes {onnx.opsets = {ai.onnx = 23 : i64, com.microsoft = 1 : i64}} {
-// CHECK-LABEL: @rounded
-// CHECK: tensor.expand_shape {{.*}} into tensor<?x2x32xf32>
-// CHECK: math.absf
-// CHECK: arith.maximumf
-// CHECK: math.roundeven
-// CHECK: %[[X:.*]] = tensor.extract_slice {{.*}} to tensor<?x48xf32>
-// CHECK: hone.linear %[[X]]
-func.func @rounded(%a: tensor<?x48xf32>, %b: tensor<8x2x16xui8>, %s: tensor<16xf32>) -> tensor<?x8xf32> {
-  %0 = "onnx.com.microsoft.MatMulNBits"(%a, %b, %s) {K = 48 : i64, N = 8 : i64, accuracy_level = 4 : i64} : (tensor<?x48xf32>, tensor<8x2x16xui8>, tensor<16xf32>) -> tensor<?x8xf32>
-  return %0 : tensor<?x8xf32>
-}
-
-// CHECK-LABEL: @exact
+// CHECK-LABEL: @blocks
 // CHECK-NOT: math.roundeven
 // CHECK: hone.linear %arg0
-func.func @exact(%a: tensor<?x48xf32>, %b: tensor<8x2x16xui8>, %s: tensor<16xf32>) -> tensor<?x8xf32> {
-  %0 = "onnx.com.microsoft.MatMulNBits"(%a, %b, %s) {K = 48 : i64, N = 8 : i64} : (tensor<?x48xf32>, tensor<8x2x16xui8>, tensor<16xf32>) -> tensor<?x8xf32>
+func.func @blocks(%a: tensor<?x48xf32>, %b: tensor<8x2x16xui8>, %s: tensor<16xf32>) -> tensor<?x8xf32> {
+  %0 = "onnx.com.microsoft.MatMulNBits"(%a, %b, %s) {K = 48 : i64, N = 8 : i64, accuracy_level = 4 : i64} : (tensor<?x48xf32>, tensor<8x2x16xui8>, tensor<16xf32>) -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
 }

@@ -83,7 +83,12 @@ hone.param @w : tensor<1xf32> = dense<1.0> : tensor<1xf32> {hone.encoding = "few
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.model, hone.shards, hone.slots}}
+// expected-error @below {{expected 'hone.limits' to be an array of {most, sizes, table} on a function}}
+func.func private @f() attributes {hone.limits = [{most = 3 : i64, table = "t"}]}
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards, hone.slots}}
 func.func private @f() attributes {hone.other}
 
 // -----

@@ -61,6 +61,37 @@ TEST_F(CApi, HasVersions) {
   EXPECT_EQ(hone_api_version(), HONE_API_VERSION);
 }
 
+TEST_F(CApi, EndsWhereAModelHasNoMorePositions) {
+  io::Manifest manifest = toyManifest();
+  manifest.entries[1].limits = {{{"sequence"}, true, 4, "places"}};
+  std::string limited = temporary.file("limited.hone");
+  writeArtefact(limited, HONE_TEST_PROGRAM, manifest);
+  hone_module *few = nullptr;
+  hone_session *target = nullptr;
+  ASSERT_EQ(hone_module_open(limited.c_str(), &few), HONE_OK) << hone_last_error();
+  ASSERT_EQ(hone_session_open(few, nullptr, &target), HONE_OK) << hone_last_error();
+  std::vector<int64_t> received, prompt = {1, 2, 3}, longer = {1, 2, 3, 4, 5};
+  auto collect = [](void *user, int64_t token, const char *, size_t) {
+    static_cast<std::vector<int64_t> *>(user)->push_back(token);
+    return 0;
+  };
+  hone_generation_options options;
+  hone_generation_options_init(&options);
+  options.ignore_end = 1;
+  options.prefill_chunk = 2;
+  EXPECT_EQ(hone_session_generate(target, longer.data(), longer.size(), &options, collect, &received), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(),
+               "expected at most 4 positions in a session, for which 'places' has rows, but got 0 and 5 more");
+  EXPECT_EQ(hone_session_length(target), 0);
+  EXPECT_TRUE(received.empty());
+  EXPECT_EQ(hone_session_generate(target, prompt.data(), prompt.size(), &options, collect, &received), HONE_INVALID);
+  EXPECT_THAT(hone_last_error(), HasSubstr("but got 4 and 1 more"));
+  EXPECT_EQ(received.size(), 2u) << "one after the prompt, and one after the last position";
+  EXPECT_EQ(hone_session_length(target), 4);
+  hone_session_close(target);
+  hone_module_close(few);
+}
+
 TEST_F(CApi, DescribesEntries) {
   ASSERT_EQ(hone_module_entry_count(module), 3u);
   EXPECT_STREQ(hone_module_entry_name(module, 1), "forward");

@@ -247,10 +247,18 @@ TEST(Manifests, RoundTrip) {
   EXPECT_EQ(back->entry("forward")->inputs[0].rows, 0);
   manifest.entries[1].inputs[0].dtype = HONE_I32;
   manifest.entries[1].inputs[0].rows = 7;
+  manifest.entries[1].inputs[0].rowOffset = 2;
+  manifest.entries[1].limits = {{{"sequence"}, true, 9, "table"}};
+  manifest.fileChecksums = {{"program.so", 0xdeadbeef}};
   manifest.entries[1].state[0].layout = io::StateLayout::ValueBlocks;
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(back->entry("forward")->inputs[0].rows, 7);
+  EXPECT_EQ(back->entry("forward")->inputs[0].rowOffset, 2);
+  EXPECT_EQ(back->fileChecksums, manifest.fileChecksums);
+  ASSERT_EQ(back->entry("forward")->limits.size(), 1u);
+  EXPECT_EQ(back->entry("main")->limits.size(), 0u);
+  EXPECT_EQ(io::manifestText(*back), io::manifestText(manifest));
   EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::ValueBlocks);
   EXPECT_EQ(back->entry("forward")->state[0].bits, 0);
   manifest.entries[1].state[0].bits = 8;
@@ -293,6 +301,13 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"dtype\": \"f32\"", "\"dtype\": \"f32\", \"rows\": 7",
        "main.x.rows to be a number of rows, of an input of i32"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": 0", "main.x.rows to be a number of rows"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": 7, \"row_offset\": 9223372036854775807",
+       "main.x.row_offset to be a number"},
+      {"\"name\": \"main\"", "\"name\": \"main\", \"limits\": 3", "main.limits to be a list"},
+      {"\"name\": \"main\"", "\"name\": \"main\", \"limits\": [{\"sizes\": [\"batch\"], \"table\": \"t\"}]",
+       "main.limits to be a list of {sizes, held, most, table}"},
+      {"\"name\": \"main\"", "\"name\": \"main\", \"limits\": [{\"sizes\": [\"none\"], \"table\": \"t\", \"most\": 2}]",
+       "main.limits to be of sizes of its inputs"},
       {"\"entries\": [", "\"entries\": 1, \"e\": [", "manifest.entries to be a list"},
       {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"tiles\"", "layout to be 'key_blocks' or"},
@@ -301,6 +316,7 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"key_blocks\", \"bits\": \"8\"", "bits to be 4 or 8"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"bits\": 8", "bits to be those of a slot in blocks"},
       {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": -1}}", "files.program.so.bytes"},
+      {"\"files\": {}", "\"files\": {\"program.so\": {\"bytes\": 1, \"crc32\": 4294967296}}", "files.program.so.crc32"},
       {"\"chip\"", "\"ship\"", "device.chip to be a string"},
       {"\"kernels\": [\n   \"main", "\"kernels\": [\n   1, \"main", "device.kernels to be a list of strings"},
       {"\"services\": 1", "\"services\": []", "device.services to be a version"},

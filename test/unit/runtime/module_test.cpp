@@ -135,6 +135,34 @@ TEST_F(Modules, CutFilesAreNamed) {
   EXPECT_THAT(messageOf(Module::load(temporary.file("none"))), HasSubstr("not a folder"));
 }
 
+TEST_F(Modules, DamagedCodeIsNotLoaded) {
+  io::Manifest manifest = toyManifest();
+  write(manifest);
+  std::string program = *io::readFile(folder + "/program.so");
+  manifest.fileChecksums["program.so"] = io::crcOf(program);
+  write(manifest);
+  EXPECT_EQ(loadMessage(), "OK");
+  program[program.size() / 2] ^= 1;
+  ASSERT_EQ(messageOf(io::writeFile(folder + "/program.so", program)), "OK");
+  EXPECT_THAT(loadMessage(),
+              AllOf(HasSubstr("program.so: expected the CRC-32 "), HasSubstr("the artefact is damaged")));
+}
+
+TEST_F(Modules, SizesBeyondATableAreRefused) {
+  io::Manifest manifest = toyManifest();
+  manifest.entries[0].limits = {{{"batch"}, false, 2, "places"}};
+  write(manifest);
+  auto module = Module::load(folder);
+  ASSERT_TRUE(module.ok()) << messageOf(module);
+  auto call = [&](int64_t batch) {
+    Array x = makeArray<float>(HONE_F32, {batch, 3}, std::vector<float>(static_cast<size_t>(batch) * 3, 1));
+    NamedTensor inputs[] = {{"x", x.view()}, {"y", x.view()}};
+    return messageOf((*module)->call("main", inputs));
+  };
+  EXPECT_EQ(call(2), "OK");
+  EXPECT_EQ(call(3), "expected batch to be at most 2, for which 'places' has rows, but got 3");
+}
+
 TEST_F(Modules, AnotherTargetIsRefused) {
   io::Manifest manifest = toyManifest();
   manifest.target = "tpu";

@@ -14,6 +14,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
 
 #include <string>
 
@@ -47,12 +48,18 @@ public:
   /// parameter cannot be read. Rows of a file stay in it.
   llvm::FailureOr<mlir::Attribute> take(llvm::ArrayRef<int64_t> indices) const;
 
+  /// A parameter beside the one it is a part of, with the part `indices`, of which there is no obstacle; it has another name where
+  /// `name` is taken. Fails as `take` does.
+  llvm::FailureOr<ParamOp> create(mlir::SymbolTable &symbols, const llvm::Twine &name,
+                                  llvm::ArrayRef<int64_t> indices) const;
+
   /// Gives the parameter `shards`, one for each rank, and the type of one of them. What was measured of its inputs is forgotten
   /// where it loses some.
   void assign(llvm::ArrayRef<mlir::Attribute> shards) const;
 
 private:
   mlir::RankedTensorType cut(mlir::RankedTensorType type) const;
+  void cut(ParamOp part, mlir::Attribute storage) const;
 
   mutable ParamOp param;
   int64_t axis, size;

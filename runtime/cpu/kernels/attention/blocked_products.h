@@ -50,10 +50,9 @@ private:
   using Factor = typename Products::Factor;
   using Numbers = typename Products::Numbers;
   static constexpr int kFactors = Products::kFactors, kWord = Keys::kWord, kPieces = Keys::kPieces;
-  // Elements between what is read and what is asked for, into the second-level cache: a step's keys and values of four units
-  // would push each other out of the first. Memory needs what a few KiB of keys take to be multiplied; of values, the next columns.
-  static constexpr int64_t kKeysAhead = 4096 / sizeof(typename Cache::Element);
-  static constexpr int64_t kValuesAhead = kBlockedVectors * kLanes * Keys::kWordsElements;
+  // Elements between what is read and what is asked for, as measured: memory needs what a few KiB of keys take to be multiplied.
+  static constexpr int64_t kKeysAhead = 3072 / sizeof(typename Cache::Element);
+  static constexpr int64_t kValuesAhead = 2048 / sizeof(typename Cache::Element);
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
@@ -86,7 +85,7 @@ private:
       Numbers numbers[kBlockedVectors][kFactors];
       for (int v = 0; v < kBlockedVectors; ++v) {
         Products::read(step.keys[unit + v] + offset, numbers[v]);
-        __builtin_prefetch(step.keys[unit + v] + offset + ahead, 0, 2);
+        __builtin_prefetch(step.keys[unit + v] + offset + ahead, 0, 3);
       }
       for (int e = 0; e < kFactors; ++e)
         for (int r = 0; r < ROWS; ++r)
@@ -130,7 +129,7 @@ private:
         for (int v = 0; v < VECTORS; ++v) {
           const auto *from = step.values[unit] + ((column + v) * kLanes + i) * Keys::kWordsElements;
           Products::read(from, numbers[v]);
-          __builtin_prefetch(from + ahead, 0, 2);
+          __builtin_prefetch(from + ahead, 0, 3);
         }
         for (int e = 0; e < kFactors; ++e)
           for (int r = 0; r < ROWS; ++r)

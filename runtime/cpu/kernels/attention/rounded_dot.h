@@ -16,6 +16,17 @@ namespace {
 /// The largest integer that a query is rounded to: two signed digits of 8 bits.
 constexpr int32_t kMostQuery = 127 * 256 + 127;
 
+/// Lanes of a dot: those of a register.
+#ifdef __AVX512BW__
+constexpr int kDotLanes = 16;
+#else
+constexpr int kDotLanes = 8;
+#endif
+
+typedef int32_t DotIntegers __attribute__((ext_vector_type(kDotLanes)));
+typedef uint32_t DotWords __attribute__((ext_vector_type(kDotLanes)));
+typedef float DotFloats __attribute__((ext_vector_type(kDotLanes)));
+
 /// Two words that four integers are multiplied as, in sixteen lanes.
 struct FactorWords {
   Words first, second;
@@ -24,9 +35,8 @@ struct FactorWords {
 inline Vector toFloats(Integers integers) { return __builtin_convertvector(integers, Vector); }
 inline Words wordsOf(Integers integers) { return loadAs<Words>(&integers); }
 
-/// Four levels of sixteen lanes, each in a byte: part `half` of a line of a cache.
-template <typename Cache> Words levelsOf(const uint8_t *line, int half) {
-  auto words = loadAs<Words>(line);
+/// Four levels a lane, each in a byte: part `half` of words of a line of a cache.
+template <typename Cache, typename Lanes> Lanes levelsOf(Lanes words, int half) {
   if constexpr (Cache::kPerByte == 1)
     return words;
   return (half == 0 ? words : words >> 4) & 0x0f0f0f0fu;
@@ -49,7 +59,7 @@ inline Vector joinDigits(Integers upper, Integers lower) { return toFloats((uppe
 
 #ifdef __AVX512VNNI__
 
-constexpr int kRoundedSums = 12; // dots in registers
+constexpr int kRoundedSums = 14, kRoundedRows = 12; // dots in registers, and rows that they may be of
 
 /// The largest integer that a weight is rounded to, which leaves 16 bits without a sign room for rounding, and 256 products 32 bits.
 constexpr float kMostWeight = 64000, kMostWeightLog2 = 15.9657843f;
@@ -73,11 +83,20 @@ inline FactorWords weightWords(const Words (&four)[4]) { return splitHalves(pair
 /// Products take one factor without a sign: levels of keys are counted from the least, and a dot begins with what that adds.
 template <typename Cache> class KeyLevels {
 public:
-  explicit KeyLevels(Words levels) : bytes((__m512i)(Cache::kIsSigned ? levels ^ 0x80808080u : levels)) {}
+  KeyLevels() = default;
+  KeyLevels(DotWords line, int half) {
+    DotWords levels = levelsOf<Cache>(line, half);
+    bytes = (__m512i)(Cache::kIsSigned ? levels ^ 0x80808080u : levels);
+  }
 
-  void add(Dot &dot, int32_t upper, int32_t lower) const {
-    dot.upper = (Integers)_mm512_dpbusd_epi32((__m512i)dot.upper, bytes, _mm512_set1_epi32(upper));
-    dot.lower = (Integers)_mm512_dpbusd_epi32((__m512i)dot.lower, bytes, _mm512_set1_epi32(lower));
+  template <int COUNT>
+  static void add(Dot (&dots)[COUNT], const KeyLevels (&levels)[COUNT], int32_t upper, int32_t lower) {
+    __m512i factor = _mm512_set1_epi32(upper);
+    for (int i = 0; i < COUNT; ++i)
+      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, levels[i].bytes, factor);
+    factor = _mm512_set1_epi32(lower);
+    for (int i = 0; i < COUNT; ++i)
+      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, levels[i].bytes, factor);
   }
 
   /// What a dot with integers whose digits are `words` begins with.
@@ -98,11 +117,17 @@ private:
 
 template <typename Cache> class ValueLevels {
 public:
-  explicit ValueLevels(Words levels) : bytes((__m512i)levels) {}
+  ValueLevels() = default;
+  ValueLevels(DotWords line, int half) : bytes((__m512i)levelsOf<Cache>(line, half)) {}
 
-  void add(Dot &dot, int32_t upper, int32_t lower) const {
-    dot.upper = (Integers)_mm512_dpbusd_epi32((__m512i)dot.upper, _mm512_set1_epi32(upper), bytes);
-    dot.lower = (Integers)_mm512_dpbusd_epi32((__m512i)dot.lower, _mm512_set1_epi32(lower), bytes);
+  template <int COUNT>
+  static void add(Dot (&dots)[COUNT], const ValueLevels (&levels)[COUNT], int32_t upper, int32_t lower) {
+    __m512i factor = _mm512_set1_epi32(upper);
+    for (int i = 0; i < COUNT; ++i)
+      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, factor, levels[i].bytes);
+    factor = _mm512_set1_epi32(lower);
+    for (int i = 0; i < COUNT; ++i)
+      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, factor, levels[i].bytes);
   }
 
 private:
@@ -115,9 +140,9 @@ private:
 constexpr float kMostWeight = 32000, kMostWeightLog2 = 14.9657843f;
 
 struct Dot {
-  Integers all;
+  DotIntegers all;
 
-  Vector sum() const { return toFloats(all); }
+  DotFloats sum() const { return __builtin_convertvector(all, DotFloats); }
 };
 
 inline FactorWords queryWords(const Integers (&four)[4]) {
@@ -127,31 +152,38 @@ inline FactorWords weightWords(const Words (&four)[4]) { return pairHalves(four)
 
 template <typename Cache> class KeyLevels {
 public:
-  explicit KeyLevels(Words levels) : odd(loadAs<Pairs>(&levels) >> 8) {
-    auto pairs = loadAs<Pairs>(&levels);
-    even = Cache::kIsSigned ? (pairs << 8) >> 8 : pairs & 0xff;
+  KeyLevels() = default;
+  KeyLevels(DotWords line, int half) {
+    if constexpr (Cache::kIsSigned) {
+      auto pairs = loadAs<Pairs>(&line);
+      even = (pairs << 8) >> 8;
+      odd = pairs >> 8;
+    } else {
+      auto pairs = loadAs<UnsignedPairs>(&line);
+      even = (Pairs)((half == 0 ? pairs : pairs >> 4) & 0xf);
+      odd = (Pairs)(half == 0 ? pairs >> 8 & 0xf : pairs >> 12);
+    }
   }
 
-  void add(Dot &dot, int32_t first, int32_t second) const { dot.all += multiply(even, first) + multiply(odd, second); }
+  template <int COUNT>
+  static void add(Dot (&dots)[COUNT], const KeyLevels (&levels)[COUNT], int32_t first, int32_t second) {
+    for (int i = 0; i < COUNT; ++i)
+      dots[i].all += multiply(levels[i].even, first) + multiply(levels[i].odd, second);
+  }
 
   static void begin(Dot &, int32_t, int32_t) {}
 
 private:
-  typedef int16_t Pairs __attribute__((ext_vector_type(32)));
+  typedef int16_t Pairs __attribute__((ext_vector_type(2 * kDotLanes)));
+  typedef uint16_t UnsignedPairs __attribute__((ext_vector_type(2 * kDotLanes)));
 
+  static DotIntegers multiply(Pairs pairs, int32_t word) {
 #ifdef __AVX512BW__
-  static Integers multiply(Pairs pairs, int32_t word) {
-    return (Integers)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi32(word));
-  }
+    return (DotIntegers)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi32(word));
 #else
-  static Integers multiply(Pairs pairs, int32_t word) {
-    typedef int32_t Eight __attribute__((ext_vector_type(8)));
-    __m256i factor = _mm256_set1_epi32(word);
-    auto low = (Eight)_mm256_madd_epi16((__m256i)pairs.lo, factor);
-    auto high = (Eight)_mm256_madd_epi16((__m256i)pairs.hi, factor);
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  }
+    return (DotIntegers)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(word));
 #endif
+  }
 
   Pairs even, odd; // levels 0 and 2, and 1 and 3, sixteen bits each
 };
@@ -159,9 +191,9 @@ private:
 template <typename Cache> using ValueLevels = KeyLevels<Cache>;
 
 #ifdef __AVX512BW__
-constexpr int kRoundedSums = 20;
+constexpr int kRoundedSums = 16, kRoundedRows = 12;
 #else
-constexpr int kRoundedSums = 4;
+constexpr int kRoundedSums = 8, kRoundedRows = 8;
 #endif
 
 #endif // __AVX512VNNI__

@@ -17,23 +17,26 @@ public:
   RoundedProducts(const Attention &attention, int64_t mostRows)
       : attention(attention), keyLayout(Cache::kBits, attention.size()),
         valueLayout(Cache::kBits, attention.valueSize()), lines(keyLayout.bytes.width / keyLayout.kWord),
-        runs(valueLayout.bytes.width / kLanes), columns(toLanes(attention.valueSize()) / kLanes),
-        groupWords(lines * Cache::kPerByte * kRows * 2), queries(mostRows), starts(mostRows), totals(mostRows),
-        words((mostRows + kRows - 1) / kRows * groupWords) {}
+        columns(toLanes(attention.valueSize()) / kLanes), groupWords(lines * Cache::kPerByte * kRows * 2),
+        queries(mostRows), starts(mostRows), totals(mostRows), words((mostRows + kRows - 1) / kRows * groupWords) {}
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     block = &of;
+    int64_t groups = larger((of.count + kRows - 1) / kRows, 1);
+    height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
       beginRow(r);
     BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
     for (int64_t i = 0; i < steps.count(); ++i) {
       Step step = steps[i];
+      if (of.count < kFewRows && i + 1 < steps.count())
+        askForNumbers(steps[i + 1]);
       numbers.keys.take(step.keys, keyLayout.kUnit * keyLayout.bytes.width);
       numbers.values.take(step.values, valueLayout.kUnit * valueLayout.bytes.width);
       numbers.largest = numbers.values.normalize();
-      for (int64_t first = 0; first < of.count; first += kRows)
-        addRows<kRows>(step, first, smaller(kRows, of.count - first));
+      for (int64_t first = 0; first < of.count; first += height)
+        addRows<kRows>(step, first, smaller(height, of.count - first));
     }
     for (int64_t r = 0; r < of.count; ++r)
       finishRow<Cache>(of, r, totals.data()[r], columns);
@@ -41,17 +44,29 @@ public:
 
 private:
   using Step = RoundedStep<Cache, kStepUnits>;
-  static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kRoundedSums / Cache::kPerByte;
-  static constexpr int64_t kLineBytes = 64, kAhead = 1024; // bytes between what is read and what is asked for
+  static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kRoundedRows;
+  static constexpr int64_t kLineBytes = 64, kWordBytes = 4;
+  static constexpr int64_t kAhead =
+      2048 * Cache::kPerByte; // bytes between what is read and what is asked for, as measured
 
   /// How many vectors a loop over ROWS rows takes at once.
-  template <int ROWS, int DOTS> static constexpr int vectorsOf() {
-    constexpr int most = kRoundedSums / (ROWS * DOTS);
+  template <int ROWS> static constexpr int vectorsOf() {
+    constexpr int most = kRoundedSums / ROWS;
     return most >= 4 ? 4 : most >= 2 ? 2 : 1;
   }
 
+  /// Asks for the steps and bases of a step to come, which are read before its levels.
+  void askForNumbers(const Step &step) const {
+    constexpr int64_t numberBytes = 2 * hone::cpu::kCacheBlockPositions * Cache::kPerByte;
+    for (int unit = 0; unit < kStepUnits; ++unit)
+      for (int64_t at = 0; at < numberBytes; at += kLineBytes) {
+        __builtin_prefetch(step.keys[unit] + keyLayout.kUnit * keyLayout.bytes.width + at, 0, 2);
+        __builtin_prefetch(step.values[unit] + valueLayout.kUnit * valueLayout.bytes.width + at, 0, 2);
+      }
+  }
+
   /// The words of quad 0 of a row: those of the next quad lie 2 · kRows behind.
-  int32_t *wordsOf(int64_t r) const { return words.data() + r / kRows * groupWords + r % kRows * 2; }
+  int32_t *wordsOf(int64_t r) const { return words.data() + r / height * groupWords + r % height * 2; }
 
   void beginRow(int64_t r) {
     const float *query = block->queries + r * block->queryStride;
@@ -81,7 +96,7 @@ private:
     if (!block->sees(first, ROWS, step.begin, step.end))
       return;
     int64_t ahead = first == 0 && block->count < kFewRows ? kAhead : 0;
-    constexpr int units = vectorsOf<ROWS, 1>();
+    constexpr int units = vectorsOf<ROWS>();
     for (int unit = 0; unit < kStepUnits; unit += units)
       for (int part = 0; part < Cache::kBlockWord; ++part)
         multiplyKeys<ROWS, units>(step, unit, part, first, ahead);
@@ -93,37 +108,49 @@ private:
       asked.ask(kPieces / 2);
       weigh(first, r);
     }
-    constexpr int most = vectorsOf<ROWS, Cache::kPerByte>();
-    int64_t run = 0;
-    for (; run + most <= runs; run += most)
-      multiplyValues<ROWS, most>(step, run, first, ahead);
-    for (; run < runs; ++run)
-      multiplyValues<ROWS, 1>(step, run, first, ahead);
+    constexpr int most = vectorsOf<ROWS>();
+    constexpr int64_t linesAtOnce = most / Cache::kPerByte * kLanes;
+    int64_t column = 0;
+    if (ahead != 0)
+      ahead = larger(ahead, linesAtOnce * kLineBytes); // behind what is read at once
+    if constexpr (most > 1)
+      for (; column + most <= columns; column += most)
+        multiplyValues<ROWS, most>(step, column, first, ahead);
+    for (; column < columns; ++column)
+      if (column % Cache::kPerByte == 0)
+        multiplyValues<ROWS, 1>(step, column, first, ahead);
+      else
+        multiplyValues<ROWS, 1, 1>(step, column, first, 0);
   }
 
   /// Scores of the pieces `part` of UNITS units.
   template <int ROWS, int UNITS>
   void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t ahead) {
-    Dot dots[ROWS][UNITS];
-    for (int r = 0; r < ROWS; ++r)
-      for (int u = 0; u < UNITS; ++u)
-        dots[r][u] = starts.data()[first + r];
-    const int32_t *word = wordsOf(first);
-    int64_t offset = part * lines * kLineBytes;
-    for (int64_t line = 0; line < lines; ++line, offset += kLineBytes) {
-      for (int u = 0; u < UNITS; ++u)
-        __builtin_prefetch(step.keys[unit + u] + offset + ahead, 0, 3);
-      for (int half = 0; half < Cache::kPerByte; ++half, word += 2 * kRows)
-        for (int u = 0; u < UNITS; ++u) {
-          KeyLevels<Cache> levels(levelsOf<Cache>(step.keys[unit + u] + offset, half));
+    for (int lane = 0; lane < kLanes; lane += kDotLanes) {
+      Dot dots[ROWS][UNITS];
+      for (int r = 0; r < ROWS; ++r)
+        for (int u = 0; u < UNITS; ++u)
+          dots[r][u] = starts.data()[first + r];
+      const int32_t *word = wordsOf(first);
+      int64_t offset = part * lines * kLineBytes + lane * kWordBytes;
+      for (int64_t line = 0; line < lines; ++line, offset += kLineBytes) {
+        for (int u = 0; u < UNITS; ++u)
+          __builtin_prefetch(step.keys[unit + u] + offset + ahead, 0, 3);
+        for (int half = 0; half < Cache::kPerByte; ++half, word += 2 * kRows) {
+          KeyLevels<Cache> levels[UNITS];
+          for (int u = 0; u < UNITS; ++u)
+            levels[u] = {loadAs<DotWords>(step.keys[unit + u] + offset), half};
           for (int r = 0; r < ROWS; ++r)
-            levels.add(dots[r][u], word[2 * r], word[2 * r + 1]);
+            KeyLevels<Cache>::add(dots[r], levels, word[2 * r], word[2 * r + 1]);
         }
+      }
+      for (int r = 0; r < ROWS; ++r)
+        for (int u = 0; u < UNITS; ++u)
+          storeLanes(scores[r][(unit + u) * Cache::kBlockWord + part] + lane, dots[r][u].sum());
     }
-    for (int r = 0; r < ROWS; ++r)
-      for (int u = 0; u < UNITS; ++u)
-        store(scores[r][(unit + u) * Cache::kBlockWord + part], dots[r][u].sum());
   }
+
+  static void storeLanes(float *to, DotFloats floats) { __builtin_memcpy(to, &floats, sizeof floats); }
 
   void scale(const Step &step, int64_t first, int64_t r) {
     Vector logits[kPieces];
@@ -152,39 +179,43 @@ private:
       store(sums, load(sums) * result.correction);
   }
 
-  /// sums += weights · values, for the elements of lines from sixteen times `run` on and of the next RUNS - 1 runs of sixteen
-  template <int ROWS, int RUNS> void multiplyValues(const Step &step, int64_t run, int64_t first, int64_t ahead) const {
-    constexpr int dotsOfRow = RUNS * Cache::kPerByte;
-    Dot dots[ROWS][dotsOfRow] = {};
-    for (int unit = 0; unit < kStepUnits; ++unit) {
-      const uint8_t *from = step.values[unit] + run * kLanes * kLineBytes;
-      for (int64_t i = 0; i < kLanes; ++i, from += kLineBytes)
-        for (int d = 0; d < dotsOfRow; ++d) {
-          const uint8_t *line = from + d / Cache::kPerByte * kLanes * kLineBytes;
-          __builtin_prefetch(line + ahead, 0, 3);
-          ValueLevels<Cache> levels(levelsOf<Cache>(line, d % Cache::kPerByte));
+  /// sums += weights · values, for the elements of `column`, which are part HALF of their lines, and of the next COLUMNS - 1 columns
+  template <int ROWS, int COLUMNS, int HALF = 0>
+  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t ahead) const {
+    constexpr int lines = (COLUMNS + Cache::kPerByte - 1) / Cache::kPerByte;
+    for (int lane = 0; lane < kLanes; lane += kDotLanes) {
+      Dot dots[ROWS][COLUMNS] = {};
+      for (int unit = 0; unit < kStepUnits; ++unit) {
+        const uint8_t *from = step.values[unit] + column / Cache::kPerByte * kLanes * kLineBytes + lane * kWordBytes;
+        for (int64_t i = 0; i < kLanes; ++i, from += kLineBytes) {
+          for (int line = 0; line < lines; ++line)
+            __builtin_prefetch(from + line * kLanes * kLineBytes + ahead, 0, 3);
+          ValueLevels<Cache> levels[COLUMNS];
+          for (int c = 0; c < COLUMNS; ++c)
+            levels[c] = {loadAs<DotWords>(from + c / Cache::kPerByte * kLanes * kLineBytes),
+                         HALF + c % Cache::kPerByte};
           for (int r = 0; r < ROWS; ++r)
-            levels.add(dots[r][d], weights[r][unit][0][i], weights[r][unit][1][i]);
+            ValueLevels<Cache>::add(dots[r], levels, weights[r][unit][0][i], weights[r][unit][1][i]);
+        }
+      }
+      for (int r = 0; r < ROWS; ++r)
+        for (int c = 0; c < COLUMNS; ++c) {
+          float *to = block->sums + (first + r) * block->sumStride + (column + c) * kLanes + lane;
+          storeLanes(to, loadAs<DotFloats>(to) + dots[r][c].sum() * weightSteps[r]);
         }
     }
-    for (int r = 0; r < ROWS; ++r)
-      for (int d = 0; d < dotsOfRow; ++d) {
-        int64_t column = run * Cache::kPerByte + d;
-        float *to = block->sums + (first + r) * block->sumStride + column * kLanes;
-        if (column < columns)
-          store(to, load(to) + dots[r][d].sum() * weightSteps[r]);
-      }
   }
 
   const Attention &attention;
   hone::cpu::RoundedKeyLayout keyLayout;
   hone::cpu::RoundedValueLayout valueLayout;
-  int64_t lines, runs, columns, groupWords; // lines of sixteen keys, runs of sixteen lines of values
+  int64_t lines, columns, groupWords; // lines of sixteen keys, sixteens of elements of a value
   Scratch<RoundedQuery> queries;
   Scratch<Dot> starts;
   Scratch<RowTotals> totals;
   Scratch<int32_t> words; // [group of rows][quad][row][first and second]
   const RowBlock *block = nullptr;
+  int64_t height = 1; // rows of a group
   CacheNumbers<Cache, kStepUnits> numbers;
   RoundedRows softmax;
   alignas(64) float scores[kRows][kPieces][kLanes];

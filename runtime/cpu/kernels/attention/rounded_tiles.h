@@ -71,7 +71,7 @@ private:
     for (; tiles > 0; tiles -= 2, to += 2 * kTileOfBytes)
       for (int64_t line = 0; line < kTileRows; ++line, from += kTileRowBytes) {
         for (int half = 0; half < 2; ++half) {
-          Words levels = levelsOf<U4Cache>(from, half);
+          Words levels = levelsOf<U4Cache>(loadAs<Words>(from), half);
           __builtin_memcpy(to + line * step + half * apart, &levels, sizeof levels);
         }
       }

@@ -120,7 +120,7 @@ private:
                                                      const float *x, Vector (&sums)[ROWS][PANELS][kQuarters]) {
     int64_t panel = o.panel + p * o.apart;
     const uint8_t *from = o.weight.at(panel, step), *tables = o.weight.tablesOf(panel);
-    Weight::prefetch(from);
+    Weight::prefetch(from, p);
 #pragma unroll
     for (int number = 0; number < kQuarters * kHalves; ++number) {
       Words pairs[2];

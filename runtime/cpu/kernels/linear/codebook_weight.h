@@ -111,9 +111,9 @@ template <typename Indices> struct CodebookWeight {
   }
 
   /// Asks for the lines that are needed later.
-  static void prefetch(const uint8_t *from) {
+  static void prefetch(const uint8_t *from, int64_t panel = 0) {
     for (int64_t line = 0; line < kStepBytes; line += kLineBytes)
-      prefetchAhead(from + line, kWeightPrefetch);
+      askForWeights(from + line, panel);
   }
 
   /// Writes `count` steps from `step` on as `Target` has them, outliers included. Of pairs of bf16 each is a tile.

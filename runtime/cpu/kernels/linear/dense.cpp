@@ -43,7 +43,7 @@ public:
                                 slice.apart * panelBytes,
                                 slice.apart * kLanes,
                                 slice.steps,
-                                {weight + kWeightPrefetch, Format::kBytes},
+                                {weight + kWeightsFar, Format::kBytes, kWeightsSkew},
                                 kernel.activations.data(),
                                 y,
                                 yStride,

@@ -11,10 +11,11 @@
 
 namespace {
 
-/// What the steps of a block ask memory for: each a line from `from` on in every panel, `stepBytes` after that of the step before.
+/// What the steps of a block ask memory for: each a line from `from` on in every panel, `stepBytes` after that of the step before, and
+/// `skew` farther in each panel.
 struct WeightsAhead {
   const uint8_t *from;
-  int64_t stepBytes;
+  int64_t stepBytes, skew;
 };
 
 /// Operands of a block; panelBytes and panelColumns are the distance of two panels, x has the words of all rows of the block.
@@ -42,7 +43,8 @@ template <typename Format> struct DenseBlock {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
         weights[p] = Format::load(weight + p * o.panelBytes);
-        prefetchAhead<kFloatLocality>(ahead + p * o.panelBytes, 0);
+        askFar(ahead + p * (o.panelBytes + o.ahead.skew));
+        askNear(weight + p * o.panelBytes + kWeightsNear);
       }
       for (int r = 0; r < ROWS; ++r)
         for (int p = 0; p < PANELS; ++p)

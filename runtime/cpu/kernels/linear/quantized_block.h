@@ -59,7 +59,7 @@ private:
                                                       int64_t steps, Integers (&sums)[ROWS][PANELS][DIGITS]) {
     for (int64_t step = 0; step < steps; ++step) {
       for (int p = 0; p < PANELS; ++p)
-        Levels::prefetch(weight + p * o.panelBytes);
+        Levels::prefetch(weight + p * o.panelBytes, p);
 #pragma unroll
       for (int q = 0; q < Levels::kQuads; ++q)
         addQuad<ROWS, PANELS>(o, weight, x, q, sums);

@@ -93,9 +93,9 @@ template <const hone::cpu::LevelLayout &LAYOUT> struct Levels {
     return levels;
   }
 
-  static void prefetch(const uint8_t *from) {
+  static void prefetch(const uint8_t *from, int64_t panel = 0) {
     for (int line = 0; line < kLines; ++line)
-      prefetchAhead(from + line * kLineBytes, kWeightPrefetch);
+      askForWeights(from + line * kLineBytes, panel);
   }
 
 private:

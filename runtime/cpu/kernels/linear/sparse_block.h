@@ -33,7 +33,7 @@ template <typename Format> struct SparseBlock {
       for (int p = 0; p < PANELS; ++p) {
         const uint8_t *from = indices + p * o.panelSteps * Weight::kLineBytes;
         words[p] = loadAs<Words>(from);
-        prefetchAhead(from, kIndexPrefetch);
+        askForWeights<kLinesOfIndices>(from, p);
       }
       // Unrolled, the steps would be mixed until sums no longer fit the registers.
 #pragma clang loop unroll(disable)
@@ -63,7 +63,7 @@ private:
       const uint8_t *from = values + p * o.panelSteps * SparseWeight<Format>::kValueBytes;
       weights[p] = Format::load(from, words[p]);
       for (int line = 0; line < Format::kBytes; line += 64)
-        prefetchAhead(from + line, kWeightPrefetch);
+        askForWeights(from + line, p);
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kChunkInputs = 32, kChunkSteps = 8;
 constexpr uint32_t kNextStep = 2;
 
-/// As far ahead of indices as kWeightPrefetch is of values of 16 bits.
-constexpr int64_t kIndexPrefetch = 512;
+/// Lines of values of 16 bits for a line of indices.
+constexpr int64_t kLinesOfIndices = 8;
 
 // Sums in registers beside the weights of four panels, or of one.
 #ifdef __AVX512F__
@@ -166,9 +166,9 @@ private:
     auto words = loadAs<Words>(indicesAt(panel, step));
     for (int i = 0; i < kChunkSteps; ++i, from += Format::kBytes, words >>= kNextStep) {
       Format::unpack(Format::load(from, words), to + i * Format::kStepWords * kLanes);
-      prefetchAhead(from, kWeightPrefetch);
+      askForWeights(from);
     }
-    prefetchAhead(indicesAt(panel, step), kIndexPrefetch);
+    askForWeights<kLinesOfIndices>(indicesAt(panel, step));
   }
 };
 

@@ -76,7 +76,6 @@ template <typename Levels> struct SparseLevelWeight {
   static constexpr bool kIsUnpacked = true;
   static constexpr int64_t kLines = kIndexEights / Levels::kEights; // of values for a line of indices
   static constexpr int64_t kIndexSteps = kIndexInputs / 4;
-  static constexpr int64_t kIndexPrefetch = kWeightPrefetch / kLines;
 
   const uint8_t *values, *indices;
   int64_t panels, indexLines, lines, group; // lines as unpacked
@@ -105,11 +104,11 @@ template <typename Levels> struct SparseLevelWeight {
     for (int64_t i = 0; i < kLines; ++i, from += kLineBytes) {
       Words eights[Levels::kEights];
       Levels::load(from, eights);
-      prefetchAhead(from, kWeightPrefetch);
+      askForWeights(from);
       for (int e = 0; e < Levels::kEights; ++e, index >>= 2, quads += 2)
         spread(eights[e] ^ dropped, index & 0x03030303u, dropped, quads);
     }
-    prefetchAhead(indicesAt(panel, line), kIndexPrefetch);
+    askForWeights<kLines>(indicesAt(panel, line));
   }
 
   /// Writes the steps of a slice, whose first and count are multiples of those of a line of indices; panels `panelBytes` apart.

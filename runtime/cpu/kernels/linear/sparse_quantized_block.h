@@ -99,7 +99,7 @@ private:
     Words index[PANELS];
     for (int p = 0; p < PANELS; ++p) {
       index[p] = loadAs<Words>(indices + p * lines * kLineBytes);
-      prefetchAhead(indices + p * lines * kLineBytes, Weight::kIndexPrefetch);
+      askForWeights<Weight::kLines>(indices + p * lines * kLineBytes, p);
     }
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < Weight::kLines; ++i, values += kLineBytes) {
@@ -107,7 +107,7 @@ private:
       for (int p = 0; p < PANELS; ++p) {
         const uint8_t *from = values + p * lines * Weight::kLines * kLineBytes;
         Levels::load(from, eights[p]);
-        prefetchAhead(from, kWeightPrefetch);
+        askForWeights(from, p);
       }
       for (int e = 0; e < Levels::kEights; ++e, x += kEightInputs)
         for (int p = 0; p < PANELS; ++p) {

@@ -29,7 +29,7 @@ public:
   void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {
     for (int64_t end = step + count; step < end; ++step, to += kTargetSteps * Target::kStepWords * kLanes) {
       Format::unpack(at(panel, step), to);
-      prefetchAhead(at(panel, step), kWeightPrefetch);
+      askForWeights(at(panel, step));
     }
   }
 
@@ -140,11 +140,11 @@ public:
     /// block alone takes weights faster than memory delivers them.
     WeightsAhead weightsAhead(BlockShare share) const {
       if (Weights::kIsUnpacked)
-        return {from, 0};
+        return {from, 0, 0};
       if (share.index == 0)
-        return {from + kWeightPrefetch, kStepBytes};
+        return {from + kWeightsFar, kStepBytes, kWeightsSkew};
       int64_t stepBytes = ceilDivide(kStepBytes, share.count - 1);
-      return {from + share.panelsAhead * panelBytes + (share.index - 1) * steps * stepBytes, stepBytes};
+      return {from + share.panelsAhead * panelBytes + (share.index - 1) * steps * stepBytes, stepBytes, 0};
     }
 
     void unpack(int64_t panel, int64_t step) {

@@ -1,0 +1,287 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-divide-gates: a gate and what it scales, which files pack into one product, are two. A weight is divided for
+// all that read it or for nobody: its bytes are never kept twice.
+
+#include "Activation.h"
+#include "Mlp.h"
+
+#include "hone/Conversion/Passes.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/Shards.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <array>
+#include <numeric>
+
+namespace hone {
+#define GEN_PASS_DEF_DIVIDEGATES
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::raising {
+
+static constexpr llvm::StringLiteral kPass = "hone-divide-gates";
+
+namespace {
+
+/// A product and the halves of its result, of which one is the gate of the other.
+struct PackedGate {
+  LinearOp linear;
+  std::array<Value, 2> halves;
+};
+
+class GateDivider {
+public:
+  explicit GateDivider(ModuleOp module) : module(module), symbols(module) {}
+  /// Divides what it can; fails after an error.
+  LogicalResult run();
+  unsigned divided = 0, mlps = 0;
+
+private:
+  std::optional<SmallVector<PackedGate>> findProducts(ArrayRef<GetParamOp> reads, bool &isGate);
+  std::string findObstacle(ParamOp param, ArrayRef<PackedGate> products);
+  FailureOr<std::array<ParamOp, 2>> getHalves(ParamOp param);
+  LogicalResult divide(const PackedGate &product, ArrayRef<ParamOp> weights);
+  FailureOr<Value> getBias(OpBuilder &b, Value bias, unsigned half);
+  SymbolicAnalysis &getAnalysis(func::FuncOp function);
+  void finish();
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::DenseMap<Operation *, std::unique_ptr<SymbolicAnalysis>> analyses;
+  llvm::SetVector<func::FuncOp> changed;
+  llvm::MapVector<ParamOp, std::array<ParamOp, 2>> halves; // of what was divided
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which products are packed
+//===----------------------------------------------------------------------===//
+
+/// Which half of the last dimension of `rows`, of `size`, the slice is, or nothing.
+static std::optional<unsigned> matchHalf(Operation *slice, Value rows, int64_t size, SymbolicAnalysis &analysis) {
+  if (!isOp(slice, "Slice") || slice->getOperand(0) != rows)
+    return std::nullopt;
+  SmallVector<int64_t> bounds; // start, end, axis, step
+  for (unsigned i : {1u, 2u, 3u, 4u}) {
+    Value operand = getOperand(slice, i);
+    auto known = operand ? analysis.getConstants(operand) : std::optional(SmallVector<int64_t>{1});
+    if (!known || known->size() != 1 || (i == 3 && !operand))
+      return std::nullopt;
+    bounds.push_back(known->front());
+  }
+  auto wrap = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size); };
+  int64_t begin = wrap(bounds[0]), end = wrap(bounds[1]);
+  bool isLast = bounds[2] == -1 || bounds[2] == getRank(rows) - 1;
+  if (!isLast || bounds[3] != 1 || end - begin != size / 2 || (begin != 0 && end != size))
+    return std::nullopt;
+  return begin == 0 ? 0 : 1;
+}
+
+/// The halves of the last dimension of `rows`, where nothing else of them is read.
+static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnalysis &analysis) {
+  int64_t size = getLastSize(rows);
+  std::array<Value, 2> halves;
+  if (ShapedType::isDynamic(size) || size % 2 != 0)
+    return std::nullopt;
+  for (Operation *user : rows.getUsers()) {
+    if (isOp(user, "Split") && rows.hasOneUse()) {
+      int64_t axis = getInteger(user, "axis", 0);
+      bool isHalved = user->getNumResults() == 2 && (axis == -1 || axis == getRank(rows) - 1) &&
+                      getLastSize(user->getResult(0)) == size / 2;
+      return isHalved ? std::optional(std::array<Value, 2>{user->getResult(0), user->getResult(1)}) : std::nullopt;
+    }
+    auto half = matchHalf(user, rows, size, analysis);
+    if (!half || halves[*half])
+      return std::nullopt;
+    halves[*half] = user->getResult(0);
+  }
+  return halves[0] && halves[1] ? std::optional(halves) : std::nullopt;
+}
+
+/// Whether a product multiplies with `up`, scaled by an activation of `gate`.
+static bool isGatedBy(Value up, Value gate, SymbolicAnalysis &analysis) {
+  return llvm::any_of(up.getUsers(), [&](Operation *user) {
+    if (!isOp(user, "Mul"))
+      return false;
+    auto activation = matchActivation(user->getOperand(user->getOperand(0) == up ? 1 : 0), analysis);
+    return activation && activation->source == gate &&
+           llvm::any_of(user->getUsers(), [](Operation *down) { return isa<LinearOp>(down); });
+  });
+}
+
+static std::optional<PackedGate> matchPackedGate(LinearOp linear, SymbolicAnalysis &analysis) {
+  auto halves = matchHalves(linear.getResult(), analysis);
+  if (!halves || (!isGatedBy((*halves)[0], (*halves)[1], analysis) && !isGatedBy((*halves)[1], (*halves)[0], analysis)))
+    return std::nullopt;
+  return PackedGate{linear, *halves};
+}
+
+SymbolicAnalysis &GateDivider::getAnalysis(func::FuncOp function) {
+  auto &analysis = analyses[function];
+  if (!analysis)
+    analysis = std::make_unique<SymbolicAnalysis>(function);
+  return *analysis;
+}
+
+/// The products with the weight that `reads` read, or nothing where something else reads it; whether any has a gate in it.
+std::optional<SmallVector<PackedGate>> GateDivider::findProducts(ArrayRef<GetParamOp> reads, bool &isGate) {
+  SmallVector<PackedGate> products;
+  bool isWhole = false;
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses()) {
+      auto linear = dyn_cast<LinearOp>(use.getOwner());
+      auto product = linear && takesEncoding(use)
+                         ? matchPackedGate(linear, getAnalysis(read->getParentOfType<func::FuncOp>()))
+                         : std::nullopt;
+      isGate |= product.has_value();
+      isWhole |= !product;
+      if (product)
+        products.push_back(*product);
+    }
+  return isWhole ? std::nullopt : std::optional(std::move(products));
+}
+
+static SmallVector<int64_t, 0> listHalf(int64_t outputs, unsigned half) {
+  SmallVector<int64_t, 0> indices(outputs / 2);
+  std::iota(indices.begin(), indices.end(), half * outputs / 2);
+  return indices;
+}
+
+/// Whether the bias of `linear` can be divided: it is absent, a constant or a parameter.
+static bool hasPlainBias(LinearOp linear, const SymbolTable &symbols) {
+  Value bias = linear.getBias();
+  if (!bias)
+    return true;
+  if (Operation *constant = getDefiningOp(bias, "Constant"))
+    return isa<DenseElementsAttr>(constant->getAttr("value"));
+  auto read = bias.getDefiningOp<GetParamOp>();
+  auto param = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();
+  return param && !param.getTensorType().getEncoding() && !param->hasAttr(kShardsAttrName);
+}
+
+/// Why `param` cannot be divided for `products`, or an empty string.
+std::string GateDivider::findObstacle(ParamOp param, ArrayRef<PackedGate> products) {
+  if (!llvm::all_of(products, [&](const PackedGate &product) { return hasPlainBias(product.linear, symbols); }))
+    return "its bias is no parameter";
+  if (param->hasAttr(kShardsAttrName))
+    return "each rank has another part of it";
+  int64_t outputs = param.getTensorType().getDimSize(0);
+  for (unsigned half : {0u, 1u})
+    if (std::string obstacle = ParamSlices(param, 0, outputs / 2).getObstacle(listHalf(outputs, half));
+        !obstacle.empty())
+      return obstacle;
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Dividing
+//===----------------------------------------------------------------------===//
+
+/// The halves of a matrix or row as parameters of their own.
+FailureOr<std::array<ParamOp, 2>> GateDivider::getHalves(ParamOp param) {
+  if (auto *it = halves.find(param); it != halves.end())
+    return it->second;
+  int64_t outputs = param.getTensorType().getDimSize(0);
+  std::array<ParamOp, 2> made;
+  for (unsigned half : {0u, 1u}) {
+    auto one = ParamSlices(param, 0, outputs / 2)
+                   .create(symbols, param.getSymName() + "." + Twine(half), listHalf(outputs, half));
+    if (failed(one))
+      return failure();
+    made[half] = *one;
+  }
+  return halves[param] = made;
+}
+
+FailureOr<Value> GateDivider::getBias(OpBuilder &b, Value bias, unsigned half) {
+  if (!bias)
+    return Value();
+  if (Operation *constant = getDefiningOp(bias, "Constant")) {
+    auto elements = cast<DenseElementsAttr>(constant->getAttr("value"));
+    SmallVector<Attribute> values(elements.getValues<Attribute>());
+    auto taken = ArrayRef(values).slice(half * values.size() / 2, values.size() / 2);
+    auto type = elements.getType().clone({static_cast<int64_t>(taken.size())});
+    return OnnxBuilder(b, bias.getLoc()).constant(DenseElementsAttr::get(type, taken));
+  }
+  auto made = getHalves(symbols.lookup<ParamOp>(bias.getDefiningOp<GetParamOp>().getName()));
+  if (failed(made))
+    return failure();
+  return GetParamOp::create(b, bias.getLoc(), (*made)[half].getTensorType(), (*made)[half].getSymName()).getResult();
+}
+
+LogicalResult GateDivider::divide(const PackedGate &product, ArrayRef<ParamOp> weights) {
+  LinearOp linear = product.linear;
+  OpBuilder b(linear);
+  for (unsigned half : {0u, 1u}) {
+    ParamOp weight = weights[half];
+    FailureOr<Value> bias = getBias(b, linear.getBias(), half);
+    if (failed(bias))
+      return failure();
+    Value rows = GetParamOp::create(b, linear.getLoc(), weight.getTensorType(), weight.getSymName());
+    SmallVector<int64_t> shape(linear.getType().getShape());
+    shape.back() = weight.getTensorType().getDimSize(0);
+    replace(product.halves[half],
+            LinearOp::create(b, linear.getLoc(), linear.getType().clone(shape), linear.getX(), rows, *bias));
+  }
+  remarkRaised(linear.getLoc(), kPass, "Gate") << "is a product of its own";
+  changed.insert(linear->getParentOfType<func::FuncOp>());
+  return success();
+}
+
+LogicalResult GateDivider::run() {
+  for (auto &[op, reads] : findReads(module)) {
+    auto param = cast<ParamOp>(op);
+    bool isGate = false;
+    auto products = findProducts(reads, isGate);
+    if (!isGate)
+      continue;
+    std::string obstacle = products ? findObstacle(param, *products) : "something reads both halves as one";
+    if (!obstacle.empty()) {
+      remarkMissed(reads.front().getLoc(), kPass, "Gate") << ("stays in one product: " + obstacle);
+      continue;
+    }
+    auto weights = getHalves(param);
+    if (failed(weights))
+      return failure();
+    for (const PackedGate &product : *products)
+      if (failed(divide(product, *weights)))
+        return failure();
+    ++divided;
+  }
+  finish();
+  return success();
+}
+
+void GateDivider::finish() {
+  analyses.clear();
+  for (func::FuncOp function : changed) {
+    eraseDead(function);
+    mlps += raiseMlps(function);
+  }
+  for (auto &[param, made] : halves)
+    if (SymbolTable::symbolKnownUseEmpty(param, module))
+      symbols.erase(param);
+}
+
+namespace {
+struct DivideGates : impl::DivideGatesBase<DivideGates> {
+  void runOnOperation() override {
+    GateDivider divider(getOperation());
+    if (failed(divider.run()))
+      return signalPassFailure();
+    numDivided += divider.divided;
+    numMlps += divider.mlps;
+  }
+};
+} // namespace
+
+} // namespace hone::raising
