@@ -305,7 +305,8 @@ private:
 template <> class BlockedTiles<Bf16Cache> : public AmxBlocks<Bf16Cache> {
 public:
   BlockedTiles(const Attention &attention, int64_t mostRows)
-      : AmxBlocks(attention, mostRows), pairs(attention, isTaken ? mostRows : 0) {}
+      : AmxBlocks(attention, mostRows), pairs(attention, isTaken && PairedTiles::takes(mostRows, 0, 0) ? mostRows : 0) {
+  }
 
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     if (PairedTiles::takes(of.count, begin, end))

@@ -23,10 +23,10 @@ constexpr int64_t kTileElements = kTileRows * kTileDepth, kTileFloats = kTileRow
 constexpr float kLog2E = 1.44269504f;
 
 /// 2^x for x < 128 to a relative error of 7.5e-5, which is little beside rounding to bf16: a least-squares fit of the relative error over
-/// [0, 1], reweighted until the error is even, times a power of 2. 0 for minus infinity, NaN for NaN.
-inline Vector roughPowerOf2(Vector x) {
-  constexpr int toRest = 1; // x less the whole number below
-  Vector r = (Vector)_mm512_reduce_ps((__m512)x, toRest);
+/// [0, 1], reweighted until the error is even, times a power of 2. 0 for -infinity, NaN for NaN.
+inline Vector roughPowerOfTwo(Vector x) {
+  constexpr int towardsLeast = 9; // without exceptions
+  Vector r = (Vector)_mm512_reduce_ps((__m512)x, towardsLeast);
   Vector p = 7.8024594e-2f;
   p = p * r + 2.2606737e-1f;
   p = p * r + 6.9583328e-1f;
@@ -73,8 +73,7 @@ public:
 private:
   static constexpr int64_t kGroupRows = 2 * kTileRows, kUnitKeys = 2 * kLanes, kUnits = 2; // most units of an item
   static constexpr int64_t kMostGroups = kBlockQueries / kGroupRows, kManyRows = 64;
-  static constexpr int64_t kNearUnits =
-      16; // all groups pass by so many, of 64 KiB of keys and as much of values at most
+  static constexpr int64_t kNearUnits = 16; // that all groups pass by: up to 64 KiB of keys, and as much of values
 
   /// Where an item is: `units` units of a group, in a stretch of units that all groups pass by; none where there is nothing.
   struct Place {
@@ -151,6 +150,7 @@ private:
   /// The item behind `before`: all of a group in a stretch, then those of the next group.
   void findAfter(const Place &before, Item &item) const {
     Place place = before;
+    item.corrected = 0;
     place.unit += place.units;
     place.units = 0;
     for (; place.stretch * kNearUnits < endUnit; ++place.stretch, place.group = 0)
@@ -160,7 +160,6 @@ private:
         place.units = larger(smaller(kUnits, smaller(group.endUnit, first + kNearUnits) - place.unit), 0);
         if (place.units > 0) {
           item.place = place;
-          item.corrected = 0;
           return;
         }
       }
@@ -238,13 +237,19 @@ private:
       for (int piece = 0; piece < pieces; ++piece)
         logits[piece] = load(scores + piece * kTileFloats);
       if constexpr (!IS_PLAIN)
-        adjust(logits, block->rows[row], step, attention.softcap);
+        adjustPieces(block->rows[row], step, attention.softcap, logits);
       Vector most = largestOf(logits);
       if (__builtin_expect(isAnyAbove(most, limits[row]), false))
         follow(item, r, row, most);
       Vector offset = offsets[row], added = load(totals[row]);
+      if constexpr (!IS_PLAIN) { // a bias may be the least float, of which no multiple is one
+        Vector reference = block->rows[row].reference();
+        for (Vector &some : logits)
+          some -= reference;
+        offset = 0;
+      }
       for (int piece = 0; piece < pieces; ++piece) {
-        logits[piece] = roughPowerOf2(logits[piece] * kLog2E - offset);
+        logits[piece] = roughPowerOfTwo(logits[piece] * kLog2E - offset);
         added += logits[piece];
       }
       store(totals[row], added);
@@ -252,15 +257,6 @@ private:
       for (int64_t unit = 0; unit < UNITS; ++unit)
         storeRounded(logits[2 * unit], logits[2 * unit + 1], weights + 2 * unit * kTileElements);
     }
-  }
-
-  /// Besides what adjustPieces does, keeps masks of the least floats within what powers of 2 can be counted from.
-  template <int PIECES>
-  [[gnu::noinline]] static void adjust(Vector (&logits)[PIECES], const QueryRow &row, const Step &step, float softcap) {
-    constexpr float least = -1e38f;
-    adjustPieces(row, step, softcap, logits);
-    for (Vector &some : logits)
-      some = some < least ? (some == -__builtin_inff() ? some : (Vector)least) : some;
   }
 
   /// Words of the bf16 that are nearest to `low` and `high`.

@@ -56,20 +56,13 @@ inline Vector loadSome(Row row, int64_t d, int64_t size) {
   return load(some);
 }
 
-/// The rows of a head, and the memory of its blocks. What the next task reads and writes lies `readAhead` and `writeAhead` elements behind
-/// what this one does, and is asked for on the way: rows of a head lie so far apart that the hardware does not foresee them.
+/// The rows of a head, and the memory of its blocks.
 template <typename Elements> struct Head {
   float *data;
   int64_t positionStride, elementStride, size;
   typename Elements::Bits *memory;
-  int64_t readAhead = 0, writeAhead = 0;
 
-  Vector at(int64_t s, int64_t d) const {
-    float *row = data + s * positionStride;
-    __builtin_prefetch(row + d + readAhead, 0, 3);
-    return loadSome({row, elementStride}, d, size);
-  }
-  void askToWrite(const typename Elements::Bits *to) const { __builtin_prefetch(to + writeAhead, 1, 3); }
+  Vector at(int64_t s, int64_t d) const { return loadSome({data + s * positionStride, elementStride}, d, size); }
 };
 
 template <typename Elements> struct KeyWriter {
@@ -84,11 +77,8 @@ template <typename Elements> struct KeyWriter {
       for (int64_t i = 0; i < kLanes; ++i)
         rows[i] = wordsOf(head, s + i, d);
       transpose(rows);
-      for (int64_t i = 0; i < kLanes && d + i * Elements::word < layout.width; ++i) {
-        auto *words = to + layout.ofElement(d + i * Elements::word);
-        storeWords(words, rows[i]);
-        head.askToWrite(words);
-      }
+      for (int64_t i = 0; i < kLanes && d + i * Elements::word < layout.width; ++i)
+        storeWords(to + layout.ofElement(d + i * Elements::word), rows[i]);
     }
   }
 
@@ -120,10 +110,8 @@ template <typename Elements> struct ValueWriter {
   static void writeBlock(const Head<Elements> &head, const Layout &layout, int64_t s, int64_t position) {
     for (int64_t i = 0; i < kCacheLanes; ++i) {
       auto *to = head.memory + layout.ofPosition(position + i);
-      for (int64_t d = 0; d < layout.width; d += kLanes) {
+      for (int64_t d = 0; d < layout.width; d += kLanes)
         storeWords(to + layout.ofElement(d), head, s + i, d);
-        head.askToWrite(to + layout.ofElement(d));
-      }
     }
   }
 
@@ -175,12 +163,8 @@ void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
 #pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
   for (int64_t task = 0; task < tasks; ++task) {
     int64_t row = task % rows, run = firstRun + task / rows;
-    auto head = headOf<Elements>(fresh, cache, row), next = headOf<Elements>(fresh, cache, (row + 1) % rows);
-    int64_t position = larger(first, run * kRunPositions), ahead = row + 1 < rows ? 0 : kRunPositions;
-    if (task + 1 < tasks) {
-      head.readAhead = next.data - head.data + ahead * head.positionStride;
-      head.writeAhead = next.memory - head.memory + layout.ofPosition(ahead);
-    }
+    auto head = headOf<Elements>(fresh, cache, row);
+    int64_t position = larger(first, run * kRunPositions);
     int64_t end = smaller(first + count, (run + 1) * kRunPositions);
     while (position < end)
       if (position % Blocks::positions == 0 && position + Blocks::positions <= end) {
