@@ -333,4 +333,16 @@ def RaiseEmbedding : RaisingPass<"hone-raise-embedding"> {
   let statistics = [Statistic<"numEmbeddings", "num-embeddings-raised", "Number of table reads raised">];
 }
 
+def BoundLookups : RaisingPass<"hone-bound-lookups"> {
+  let summary = "Say which rows tables have for the elements of inputs, and for how many positions";
+  let description = [{
+    Changes nothing but attributes of functions (hone/Dialect/Hone/Lookups.h), from which the runtime refuses a call that would
+    look up what no table has. Where `hone.embedding` or a Gather looks the elements of an input up, perhaps with a constant
+    added, the argument gets `hone.rows`. Where the numbers of rows are positions, the function gets `hone.limits`, and so it does
+    where a Slice cuts as many rows out as there are positions, and the result is broadcast with something that has that many. It is
+    silent on numbers of rows that it does not understand.
+  }];
+  let statistics = [Statistic<"numBounded", "num-tables-bounded", "Number of lookups whose bounds are known">];
+}
+
 #endif // HONE_CONVERSION_PASSES_TD
