@@ -324,6 +324,8 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
 
     This comes behind the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];
+  let options = [Option<"describes", "describes", "bool", "false",
+                        "Give the halves types and no bytes: of a module that is described and not compiled">];
   let statistics = [Statistic<"numDivided", "num-weights-divided", "Number of weights divided">,
                     Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
 }

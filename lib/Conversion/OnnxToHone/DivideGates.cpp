@@ -39,7 +39,7 @@ struct PackedGate {
 
 class GateDivider {
 public:
-  explicit GateDivider(ModuleOp module) : module(module), symbols(module) {}
+  GateDivider(ModuleOp module, bool describes) : module(module), symbols(module), describes(describes) {}
   /// Divides what it can; fails after an error.
   LogicalResult run();
   unsigned divided = 0, mlps = 0;
@@ -55,6 +55,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  bool describes;
   llvm::DenseMap<Operation *, std::unique_ptr<SymbolicAnalysis>> analyses;
   llvm::SetVector<func::FuncOp> changed;
   llvm::MapVector<ParamOp, std::array<ParamOp, 2>> halves; // of what was divided
@@ -194,7 +195,7 @@ FailureOr<std::array<ParamOp, 2>> GateDivider::getHalves(ParamOp param) {
   std::array<ParamOp, 2> made;
   for (unsigned half : {0u, 1u}) {
     auto one = ParamSlices(param, 0, outputs / 2)
-                   .create(symbols, param.getSymName() + "." + Twine(half), listHalf(outputs, half));
+                   .create(symbols, param.getSymName() + "." + Twine(half), listHalf(outputs, half), !describes);
     if (failed(one))
       return failure();
     made[half] = *one;
@@ -274,8 +275,10 @@ void GateDivider::finish() {
 
 namespace {
 struct DivideGates : impl::DivideGatesBase<DivideGates> {
+  using DivideGatesBase::DivideGatesBase;
+
   void runOnOperation() override {
-    GateDivider divider(getOperation());
+    GateDivider divider(getOperation(), describes);
     if (failed(divider.run()))
       return signalPassFailure();
     numDivided += divider.divided;

@@ -1,5 +1,6 @@
 // RUN: hone-opt %s --hone-divide-gates --split-input-file --remarks-filter="hone-divide-gates" 2>%t | FileCheck %s -enable-var-scope
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t
+// RUN: hone-opt %s --hone-divide-gates=describes=true --split-input-file | FileCheck %s --check-prefix=DESCRIBED
 
 // Halves of one product that gate each other are two products; a weight that lies as [K, N] is cut by its columns, a bias too.
 // REMARK: [Passed] Gate
@@ -8,6 +9,10 @@
 // CHECK-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}1.000000e+00, 2.000000e+00], [5.000000e+00, 6.000000e+00], [9.000000e+00, 1.000000e+01]]>
 // CHECK-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}3.000000e+00, 4.000000e+00], [7.000000e+00, 8.000000e+00], [1.100000e+01, 1.200000e+01]]>
 // CHECK-NOT: hone.param @both :
+// DESCRIBED-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
+// DESCRIBED-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
+// DESCRIBED-LABEL: @packed
+// DESCRIBED: hone.gated_mlp silu
 // CHECK-LABEL: @packed
 // CHECK-DAG: %[[GATE:.*]] = hone.get_param @both.0
 // CHECK-DAG: %[[UP:.*]] = hone.get_param @both.1
