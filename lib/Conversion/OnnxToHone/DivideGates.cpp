@@ -87,7 +87,14 @@ static std::optional<unsigned> matchHalf(Operation *slice, Value rows, int64_t s
   return begin == 0 ? 0 : 1;
 }
 
-/// The halves of the last dimension of `rows`, where nothing else of them is read.
+/// Whether nothing is computed of `op` but where slices of `rows` begin and end.
+static bool bounds(Operation *op, Value rows) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return onnxir::isOnnxOp(user) && ((isOp(user, "Slice") && user->getOperand(0) == rows) || bounds(user, rows));
+  });
+}
+
+/// The halves of the last dimension of `rows`, where no other elements of them are read.
 static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnalysis &analysis) {
   int64_t size = getLastSize(rows);
   std::array<Value, 2> halves;
@@ -100,6 +107,8 @@ static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnaly
                       getLastSize(user->getResult(0)) == size / 2;
       return isHalved ? std::optional(std::array<Value, 2>{user->getResult(0), user->getResult(1)}) : std::nullopt;
     }
+    if (isOp(user, "Shape") && bounds(user, rows))
+      continue;
     auto half = matchHalf(user, rows, size, analysis);
     if (!half || halves[*half])
       return std::nullopt;

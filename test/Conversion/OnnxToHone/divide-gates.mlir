@@ -58,6 +58,55 @@ func.func @slices(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32
 
 // -----
 
+// Slices whose bounds are computed of the size of what they cut.
+// CHECK-LABEL: @computed_bounds
+// CHECK: hone.gated_mlp relu %arg0, gate(%{{.*}}), up(%{{.*}}), down(%arg1)
+// CHECK-NOT: hone.linear
+hone.param @both : tensor<4x3xf32> = dense<1.0> : tensor<4x3xf32>
+func.func @computed_bounds(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32> {
+  %w = hone.get_param @both : tensor<4x3xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %0 = hone.linear %x, %w : (tensor<?x3xf32>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  %shape = "onnx.Shape"(%0) : (tensor<?x4xf32>) -> tensor<2xi64>
+  %size = "onnx.Gather"(%shape, %one) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %middle = "onnx.Div"(%size, %two) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %up = "onnx.Slice"(%0, %zero, %middle, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %gate = "onnx.Slice"(%0, %middle, %size, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %1 = "onnx.Relu"(%gate) : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %2 = "onnx.Mul"(%1, %up) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %3 = hone.linear %2, %down : (tensor<?x2xf32>, tensor<3x2xf32>) -> tensor<?x3xf32>
+  return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// Something else has to know the size: the product stays, and so it stays whole.
+// CHECK-LABEL: @size_returned
+// CHECK: hone.get_param @both :
+// CHECK-NOT: hone.gated_mlp
+// CHECK: return
+hone.param @both : tensor<4x3xf32> = dense<1.0> : tensor<4x3xf32>
+func.func @size_returned(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> (tensor<?x3xf32>, tensor<1xi64>) {
+  %w = hone.get_param @both : tensor<4x3xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %0 = hone.linear %x, %w : (tensor<?x3xf32>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  %shape = "onnx.Shape"(%0) : (tensor<?x4xf32>) -> tensor<2xi64>
+  %size = "onnx.Gather"(%shape, %one) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %middle = "onnx.Div"(%size, %two) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %up = "onnx.Slice"(%0, %zero, %middle, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %gate = "onnx.Slice"(%0, %middle, %size, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %1 = "onnx.Relu"(%gate) : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %2 = "onnx.Mul"(%1, %up) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %3 = hone.linear %2, %down : (tensor<?x2xf32>, tensor<3x2xf32>) -> tensor<?x3xf32>
+  return %3, %size : tensor<?x3xf32>, tensor<1xi64>
+}
+
+// -----
+
 // Parts that do not gate each other stay in one product.
 // CHECK-LABEL: @no_gate
 // CHECK: hone.get_param @both :
