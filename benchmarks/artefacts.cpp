@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -27,7 +28,15 @@ struct Options {
   std::vector<const char *> folders;
 };
 
-bool parse(int argc, char **argv, Options &options) {
+constexpr const char *kUsage =
+    "usage: hone-artefact-ratios [--threads=N] [--tokens=N] [--seconds=N] MODEL.hone...\n"
+    "  Prints tokens a second of each artefact, and ratios to the first, with their quartiles.\n"
+    "  --threads=N  threads of each session (default: as many as the machine has)\n"
+    "  --tokens=N   tokens of a call: 1 decodes behind others, more are a prompt (default: 1)\n"
+    "  --seconds=N  how long to take turns (default: 20)\n";
+
+/// What is wrong with the arguments; nothing where nothing is.
+std::string parse(int argc, char **argv, Options &options) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     const char *value = argv[i] + std::min(argument.size(), argument.find('=') + 1);
@@ -37,12 +46,14 @@ bool parse(int argc, char **argv, Options &options) {
       options.tokens = std::atoll(value);
     else if (argument.starts_with("--seconds="))
       options.seconds = std::atof(value);
-    else if (argument.starts_with("--"))
-      return false;
+    else if (argument.starts_with("-"))
+      return "unknown option '" + argument + "'; --help lists the options";
     else
       options.folders.push_back(argv[i]);
   }
-  return !options.folders.empty() && options.tokens > 0;
+  if (options.tokens <= 0)
+    return "expected --tokens to be positive, but got " + std::to_string(options.tokens);
+  return options.folders.empty() ? "expected MODEL.hone, but got none" : "";
 }
 
 double secondsNow() {
@@ -144,8 +155,12 @@ void print(const std::vector<Runner *> &runners, const Options &options) {
 
 int main(int argc, char **argv) {
   Options options;
-  if (!parse(argc, argv, options)) {
-    std::fputs("usage: hone-artefact-ratios [--threads=N] [--tokens=N] [--seconds=N] MODEL.hone...\n", stderr);
+  if (std::find(argv + 1, argv + argc, std::string_view("--help")) != argv + argc) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  if (std::string error = parse(argc, argv, options); !error.empty()) {
+    std::fprintf(stderr, "hone-artefact-ratios: error: %s\n", error.c_str());
     return 1;
   }
   std::vector<std::unique_ptr<Runner>> owned;

@@ -15,11 +15,24 @@
 #include <cstdlib>
 #include <cstring>
 #include <omp.h>
+#include <string_view>
 
 namespace hone::bench {
 namespace {
 
-bool parse(int argc, char **argv, Options &options) {
+constexpr const char *kUsage =
+    "usage: hone-kernel-ratios [OPTIONS]\n"
+    "  Prints what kernels reach of what the machine can read and multiply: the median of the ratios of turns.\n"
+    "  --threads=N    threads (default: 1)\n"
+    "  --repeats=N    turns of each kernel (default: 7)\n"
+    "  --filter=TEXT  only kernels whose names have TEXT in them\n"
+    "  --small-pages  no huge pages for weights\n"
+    "  --all-levels   at every level of the CPU's instructions, not at the best alone\n"
+    "  --limits       print what the machine can do as JSON, and nothing else\n"
+    "  --costs        print the times of weights' formats as a table of C++, and nothing else\n";
+
+/// What is wrong with the arguments; nothing where nothing is.
+std::string parse(int argc, char **argv, Options &options) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     auto value = [&](const char *name) -> const char * {
@@ -41,9 +54,9 @@ bool parse(int argc, char **argv, Options &options) {
     else if (argument == "--all-levels")
       options.allLevels = true;
     else
-      return false;
+      return "unknown option '" + argument + "'; --help lists the options";
   }
-  return true;
+  return "";
 }
 
 /// What the machine can do at most, as a JSON object: the best of the repeats, by wall time, and the peaks of one thread.
@@ -63,10 +76,12 @@ void printLimits(const Options &options, const Pool &pool) {
 int main(int argc, char **argv) {
   using namespace hone;
   bench::Options options;
-  if (!bench::parse(argc, argv, options)) {
-    std::fputs("usage: hone-kernel-ratios [--threads=N] [--repeats=N] [--filter=TEXT] [--small-pages] [--all-levels] "
-               "[--limits] [--costs]\n",
-               stderr);
+  if (std::find(argv + 1, argv + argc, std::string_view("--help")) != argv + argc) {
+    std::fputs(bench::kUsage, stdout);
+    return 0;
+  }
+  if (std::string error = bench::parse(argc, argv, options); !error.empty()) {
+    std::fprintf(stderr, "hone-kernel-ratios: error: %s\n", error.c_str());
     return 1;
   }
   if (cpu::supportedLevels().empty()) {

@@ -319,11 +319,13 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
     Files pack the gate of a feed-forward block and what it scales into one product, as halves of its outputs. Where only a
     `hone.gated_mlp` would read the halves, each becomes a product with its rows of the weight, `NAME.0` and `NAME.1`, and the
     block is recognised. All products with a weight are divided, or none. Weights are divided as they are stored, also quantized
-    ones; a remark says which are not, and why. Queries, keys and values in one product stay so: rows are multiplied faster with one
-    weight than with three.
+    ones; a remark says which are not, and why. Queries, keys and values in one product stay so: nothing has to see
+    them apart.
 
     This comes behind the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];
+  let options = [Option<"describes", "describes", "bool", "false",
+                        "Give the halves types and no bytes: of a module that is described and not compiled">];
   let statistics = [Statistic<"numDivided", "num-weights-divided", "Number of weights divided">,
                     Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
 }
@@ -331,6 +333,18 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
 def RaiseEmbedding : RaisingPass<"hone-raise-embedding"> {
   let summary = "Recognise tables that are read by row";
   let statistics = [Statistic<"numEmbeddings", "num-embeddings-raised", "Number of table reads raised">];
+}
+
+def BoundLookups : RaisingPass<"hone-bound-lookups"> {
+  let summary = "Say which rows tables have for the elements of inputs, and for how many positions";
+  let description = [{
+    Changes nothing but attributes of functions (hone/Dialect/Hone/Lookups.h), from which the runtime refuses a call that would
+    look up what no table has. Where `hone.embedding` or a Gather looks the elements of an input up, perhaps with a constant
+    added, the argument gets `hone.rows`. Where the numbers of rows are positions, the function gets `hone.limits`, and so it does
+    where a Slice cuts as many rows out as there are positions, and the result is broadcast with something that has that many. It is
+    silent on numbers of rows that it does not understand.
+  }];
+  let statistics = [Statistic<"numBounded", "num-tables-bounded", "Number of lookups whose bounds are known">];
 }
 
 #endif // HONE_CONVERSION_PASSES_TD

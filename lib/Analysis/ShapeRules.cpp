@@ -208,33 +208,38 @@ OptionalShape ShapeRules::other() {
   return shape;
 }
 
+bool isBroadcast(Operation *op) {
+  static const llvm::StringSet<> broadcast = {"Add",
+                                              "Sub",
+                                              "Mul",
+                                              "Div",
+                                              "Pow",
+                                              "Mod",
+                                              "And",
+                                              "Or",
+                                              "Xor",
+                                              "Max",
+                                              "Min",
+                                              "Mean",
+                                              "Sum",
+                                              "Equal",
+                                              "Greater",
+                                              "Less",
+                                              "GreaterOrEqual",
+                                              "LessOrEqual",
+                                              "Where",
+                                              "PRelu",
+                                              "BitShift",
+                                              "Expand"};
+  return onnxir::isOnnxOp(op) && onnxir::getDomain(op).empty() && broadcast.contains(onnxir::getOpType(op));
+}
+
 OptionalShape ShapeRules::compute() {
   if (!onnxir::isOnnxOp(op))
     return other();
   StringRef name = onnxir::getOpType(op);
   if (onnxir::getDomain(op) == "com.microsoft")
     return microsoft(name);
-  static const llvm::StringSet<> elementwise = {"Add",
-                                                "Sub",
-                                                "Mul",
-                                                "Div",
-                                                "Pow",
-                                                "Mod",
-                                                "And",
-                                                "Or",
-                                                "Xor",
-                                                "Max",
-                                                "Min",
-                                                "Mean",
-                                                "Sum",
-                                                "Equal",
-                                                "Greater",
-                                                "Less",
-                                                "GreaterOrEqual",
-                                                "LessOrEqual",
-                                                "Where",
-                                                "PRelu",
-                                                "BitShift"};
   static const llvm::StringSet<> sameAsInput = {"Identity",
                                                 "Cast",
                                                 "CastLike",
@@ -279,19 +284,19 @@ OptionalShape ShapeRules::compute() {
                                                 "Elu",
                                                 "LeakyRelu",
                                                 "Mish"};
-  if (elementwise.contains(name))
-    return broadcastAll();
+  if (isBroadcast(op))
+    return name == "Expand" ? expand() : broadcastAll();
   if (sameAsInput.contains(name))
     return result == 0 ? in(0) : std::nullopt;
   if (name.starts_with("Reduce"))
     return reduce();
   using Rule = OptionalShape (ShapeRules::*)();
   static const llvm::StringMap<Rule> rules = {
-      {"Reshape", &ShapeRules::reshape},     {"Expand", &ShapeRules::expand},     {"Gather", &ShapeRules::gather},
-      {"Concat", &ShapeRules::concat},       {"Slice", &ShapeRules::slice},       {"Range", &ShapeRules::range},
-      {"Unsqueeze", &ShapeRules::unsqueeze}, {"Squeeze", &ShapeRules::squeeze},   {"Split", &ShapeRules::split},
-      {"Transpose", &ShapeRules::transpose}, {"GatherND", &ShapeRules::gatherNd}, {"Flatten", &ShapeRules::flatten},
-      {"Attention", &ShapeRules::attention}, {"Tile", &ShapeRules::tile}};
+      {"Reshape", &ShapeRules::reshape},   {"Gather", &ShapeRules::gather},   {"Concat", &ShapeRules::concat},
+      {"Slice", &ShapeRules::slice},       {"Range", &ShapeRules::range},     {"Unsqueeze", &ShapeRules::unsqueeze},
+      {"Squeeze", &ShapeRules::squeeze},   {"Split", &ShapeRules::split},     {"Transpose", &ShapeRules::transpose},
+      {"GatherND", &ShapeRules::gatherNd}, {"Flatten", &ShapeRules::flatten}, {"Attention", &ShapeRules::attention},
+      {"Tile", &ShapeRules::tile}};
   if (auto it = rules.find(name); it != rules.end())
     return (this->*it->second)();
   if (name == "MatMul" || name == "MatMulInteger")

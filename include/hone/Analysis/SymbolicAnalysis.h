@@ -69,6 +69,9 @@ private:
   unsigned depth = 0;
 };
 
+/// Whether the operands of an ONNX operation are broadcast to one shape, which is that of its result: Add, Where, Expand, …
+bool isBroadcast(mlir::Operation *op);
+
 /// Parses a dimension's name such as "past_sequence + sequence" or "4*batch" as a polynomial over names.
 Polynomial parseSizeName(llvm::StringRef name, Expressions &expressions);
 

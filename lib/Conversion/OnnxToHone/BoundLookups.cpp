@@ -6,12 +6,16 @@
 
 #include "OnnxMatch.h"
 
-#include "hone/Conversion/Raising.h"
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/Lookups.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Pass/Pass.h"
+
+namespace hone {
+#define GEN_PASS_DEF_BOUNDLOOKUPS
+#include "hone/Conversion/Passes.h.inc"
+} // namespace hone
 
 using namespace mlir;
 
@@ -30,6 +34,13 @@ struct Lookup {
   std::string table;
 };
 
+/// Rows of a table from `start` on, as many as sizes say, or all that there are if those are fewer.
+struct Cut {
+  Polynomial wanted;
+  int64_t start = 0, rows = 0;
+  std::string table;
+};
+
 class LookupBounder {
 public:
   explicit LookupBounder(func::FuncOp function) : function(function), analysis(function) { nameSizes(); }
@@ -40,6 +51,9 @@ private:
   void nameSizes();
   bool boundElements(const Lookup &lookup);
   bool boundPositions(const Lookup &lookup);
+  void findCuts(Operation &slice);
+  unsigned boundCuts();
+  bool addLimit(const Polynomial &positions, int64_t rows, StringRef table);
   std::optional<Polynomial> getUpperBound(const Polynomial &number);
   std::optional<Polynomial> getUpperBound(Atom atom);
 
@@ -48,9 +62,16 @@ private:
   llvm::DenseMap<Atom, StringRef> sizes; // that the caller decides, by the names of inputs' dimensions
   llvm::MapVector<BlockArgument, LookupRows> inputs;
   SmallVector<PositionLimit> limits;
+  llvm::DenseMap<Atom, Cut> cuts; // by how many rows there are in them
 };
 
 } // namespace
+
+static std::string nameTable(Value table, Operation &reader) {
+  auto param = table.getDefiningOp<GetParamOp>();
+  auto node = dyn_cast<NameLoc>(reader.getLoc());
+  return param ? param.getName().str() : node ? node.getName().str() : "a table";
+}
 
 static std::optional<Lookup> matchLookup(Operation &op) {
   Value table;
@@ -71,9 +92,7 @@ static std::optional<Lookup> matchLookup(Operation &op) {
   if (axis < 0 || axis >= type.getRank() || type.isDynamicDim(axis) || type.getDimSize(axis) == 0)
     return std::nullopt;
   lookup.rows = type.getDimSize(axis);
-  auto param = table.getDefiningOp<GetParamOp>();
-  auto node = dyn_cast<NameLoc>(op.getLoc());
-  lookup.table = param ? param.getName().str() : node ? node.getName().str() : "a table";
+  lookup.table = nameTable(table, op);
   return lookup;
 }
 
@@ -200,8 +219,13 @@ bool LookupBounder::boundPositions(const Lookup &lookup) {
   std::optional<Polynomial> last = getUpperBound(number->polynomial);
   if (!last)
     return false;
-  PositionLimit limit = {{}, lookup.rows - 1, lookup.table};
-  for (const Polynomial::Term &term : last->getTerms()) {
+  return addLimit(*last + 1, lookup.rows, lookup.table);
+}
+
+/// Says that `positions` are at most `rows`; false if they are no sum of sizes that the caller decides and of a constant.
+bool LookupBounder::addLimit(const Polynomial &positions, int64_t rows, StringRef table) {
+  PositionLimit limit = {{}, rows, table.str()};
+  for (const Polynomial::Term &term : positions.getTerms()) {
     auto size = term.atoms.size() == 1 ? sizes.find(term.atoms.front()) : sizes.end();
     if (!term.atoms.empty() && (size == sizes.end() || term.coefficient != 1))
       return false;
@@ -221,11 +245,71 @@ bool LookupBounder::boundPositions(const Lookup &lookup) {
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// Tables that are cut
+//===----------------------------------------------------------------------===//
+
+void LookupBounder::findCuts(Operation &slice) {
+  Value table = slice.getOperand(0), result = slice.getResult(0);
+  auto from = analysis.getShape(table), to = analysis.getShape(result);
+  auto starts = slice.getNumOperands() > 1 ? analysis.getContents(slice.getOperand(1)) : std::nullopt;
+  Value given = getOperand(&slice, 3);
+  auto axes = given ? analysis.getConstants(given) : std::nullopt;
+  if (!from || !to || !starts || (given && (!axes || axes->size() != starts->size())))
+    return;
+  for (auto [i, start] : llvm::enumerate(*starts)) {
+    int64_t axis = axes ? (*axes)[i] : i, rank = from->size();
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis < 0 || axis >= rank)
+      continue;
+    std::optional<int64_t> rows = (*from)[axis].getConstant(), first = start.getConstant();
+    std::optional<Atom> size = (*to)[axis].getAtom();
+    std::optional<Polynomial> wanted = size ? analysis.expressions.info(*size).upper : std::nullopt;
+    // One row that is left over could be broadcast.
+    if (!rows || !first || !wanted || *first < 0 || *first > *rows - 2)
+      continue;
+    Cut cut = {*wanted, *first, *rows, nameTable(table, slice)};
+    for (Operation *user : result.getUsers()) // what cut numbers are rows of
+      if (std::optional<Lookup> lookup = matchLookup(*user); lookup && lookup->numbers == result)
+        cut.table = lookup->table;
+    cuts[*size] = std::move(cut);
+  }
+}
+
+/// Bounds the cuts that are broadcast to as many rows as were wanted: with fewer, there is no common shape.
+unsigned LookupBounder::boundCuts() {
+  Block &body = function.getBody().front();
+  for (Operation &op : body)
+    if (isOp(&op, "Slice"))
+      findCuts(op);
+  unsigned count = 0;
+  for (Operation &op : body) {
+    if (cuts.empty() || !analysis::isBroadcast(&op))
+      continue;
+    auto whole = analysis.getShape(op.getResult(0));
+    for (Value operand : op.getOperands()) {
+      auto part = analysis.getShape(operand);
+      if (!whole || !part)
+        continue;
+      for (auto [there, wanted] : llvm::zip(llvm::reverse(*part), llvm::reverse(*whole))) {
+        std::optional<Atom> size = there.getAtom();
+        auto cut = size ? cuts.find(*size) : cuts.end();
+        if (cut == cuts.end() || cut->second.wanted != wanted)
+          continue;
+        count += addLimit(wanted + cut->second.start, cut->second.rows, cut->second.table);
+        cuts.erase(cut);
+      }
+    }
+  }
+  return count;
+}
+
 unsigned LookupBounder::run() {
   unsigned count = 0;
   for (Operation &op : function.getBody().front())
     if (std::optional<Lookup> lookup = matchLookup(op))
       count += boundElements(*lookup) || boundPositions(*lookup);
+  count += boundCuts();
   for (auto &[input, rows] : inputs)
     function.setArgAttr(input.getArgNumber(), kLookupRowsAttrName, rows.toAttribute(function.getContext()));
   if (!limits.empty())
@@ -234,26 +318,13 @@ unsigned LookupBounder::run() {
 }
 
 namespace {
-struct BoundLookups : PassWrapper<BoundLookups, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BoundLookups)
-
-  BoundLookups() = default;
-  BoundLookups(const BoundLookups &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "hone-bound-lookups"; }
-  StringRef getDescription() const override {
-    return "Say which rows tables have for the elements of inputs, and for how many positions";
-  }
+struct BoundLookups : impl::BoundLookupsBase<BoundLookups> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && !function.isPrivate())
         numBounded += LookupBounder(function).run();
   }
-
-  Statistic numBounded{this, "num-tables-bounded", "Number of lookups whose bounds are known"};
 };
 } // namespace
 
 } // namespace hone::raising
-
-std::unique_ptr<Pass> hone::createBoundLookups() { return std::make_unique<raising::BoundLookups>(); }

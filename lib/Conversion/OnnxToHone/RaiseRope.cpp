@@ -38,14 +38,15 @@ private:
   bool raiseParts(Operation *op);
   Value getTable(Value table, const Shape &shape);
   Value getHalfTable(Value table, const Shape &shape);
-  Value dropHeads(OnnxBuilder &onnx, Value table);
+  bool fitsRows(Value table, const Shape &shape);
+  Value getColumns(Value table, int64_t columns);
   Value rotate(OpBuilder &b, Location loc, Value x, Value cos, Value sin, bool interleaved);
   Value gatherTable(OnnxBuilder &onnx, Value table, Value positions);
 
   func::FuncOp function;
   SymbolicAnalysis analysis;
-  /// Halves of tables that were cut once, by the whole.
-  llvm::DenseMap<Value, Value> tables;
+  /// What tables became once, by the table and by how many columns of it are kept.
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> tables;
 };
 
 } // namespace
@@ -192,30 +193,36 @@ bool RopeRaiser::hasEqualHalves(Value value) {
   return false;
 }
 
-/// `[B, 1, S, D / 2]` as `[B, S, D / 2]`.
-Value RopeRaiser::dropHeads(OnnxBuilder &onnx, Value table) {
-  auto type = cast<RankedTensorType>(table.getType());
-  auto cut = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), type.getDimSize(3)}, type.getElementType());
+/// Whether a table is `[B or 1, 1, S, D]` for rows `[B, H, S, D]`.
+bool RopeRaiser::fitsRows(Value table, const Shape &shape) {
+  auto own = analysis.getShape(table);
+  return own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] &&
+         ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
+}
+
+/// The first columns of a table `[B, 1, S, all]` as `[B, S, columns]`.
+Value RopeRaiser::getColumns(Value table, int64_t columns) {
+  Value &known = tables[{table, columns}];
+  if (known)
+    return known;
+  OpBuilder b(table.getContext());
+  b.setInsertionPointAfterValue(table);
+  OnnxBuilder onnx(b, table.getLoc());
+  Value cut = getLastSize(table) == columns ? table : onnx.slice(table, 3, 0, columns);
+  auto type = cast<RankedTensorType>(cut.getType());
+  auto rows =
+      RankedTensorType::get({type.getDimSize(0), type.getDimSize(2), type.getDimSize(3)}, type.getElementType());
   int64_t opset = onnxir::getOpsetVersion(function, "");
-  return opset != 0 && opset < 13
-             ? onnx.create("Squeeze", table, cut, onnx.b.getNamedAttr("axes", onnx.b.getDenseI64ArrayAttr({1})))
-             : onnx.create("Squeeze", {table, onnx.integers(1)}, cut);
+  known = opset != 0 && opset < 13
+              ? onnx.create("Squeeze", cut, rows, b.getNamedAttr("axes", b.getDenseI64ArrayAttr({1})))
+              : onnx.create("Squeeze", {cut, onnx.integers(1)}, rows);
+  return known;
 }
 
 /// The first half of a table that broadcasts to `[B, H, S, D]`, as `[B or 1, S, D / 2]`; null where it has other sizes.
 Value RopeRaiser::getTable(Value table, const Shape &shape) {
-  if (auto it = tables.find(table); it != tables.end())
-    return it->second;
-  auto own = analysis.getShape(table);
   auto width = shape.back().getConstant();
-  bool fits = own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] &&
-              width && ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
-  if (!fits || !hasEqualHalves(table))
-    return {};
-  OpBuilder b(table.getContext());
-  b.setInsertionPointAfterValue(table);
-  OnnxBuilder onnx(b, table.getLoc());
-  return tables[table] = dropHeads(onnx, onnx.slice(table, 3, 0, *width / 2));
+  return fitsRows(table, shape) && width && hasEqualHalves(table) ? getColumns(table, *width / 2) : Value();
 }
 
 bool RopeRaiser::raiseSpelledOut(Operation *op) {
@@ -252,17 +259,8 @@ bool RopeRaiser::raiseSpelledOut(Operation *op) {
 
 /// A table that broadcasts to parts `[B, H, S, D / 2]` of rows, as `[B or 1, S, D / 2]`; null where it has other sizes.
 Value RopeRaiser::getHalfTable(Value table, const Shape &shape) {
-  if (auto it = tables.find(table); it != tables.end())
-    return it->second;
-  auto own = analysis.getShape(table);
-  bool fits = own && own->size() == 4 && (*own)[1].isConstant(1) && (*own)[2] == shape[2] && (*own)[3] == shape[3] &&
-              ((*own)[0].isConstant(1) || (*own)[0] == shape[0]);
-  if (!fits)
-    return {};
-  OpBuilder b(table.getContext());
-  b.setInsertionPointAfterValue(table);
-  OnnxBuilder onnx(b, table.getLoc());
-  return tables[table] = dropHeads(onnx, table);
+  auto width = shape.back().getConstant();
+  return fitsRows(table, shape) && width ? getColumns(table, *width) : Value();
 }
 
 /// The other factor of `product`, a Mul of `factor`; null if it is none.

@@ -27,7 +27,6 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
 }
 
 void registerRaisingPipeline() {
-  mlir::registerPass(createBoundLookups);
   static mlir::PassPipelineRegistration<> pipeline("hone-raise",
                                                    "Raise onnx operations to the hone dialect: norms, rotary "
                                                    "embedding, state, attention, products, feed-forward blocks",

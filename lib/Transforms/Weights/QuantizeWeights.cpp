@@ -231,10 +231,12 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &m
   FailureOr<std::vector<float>> importance = std::vector<float>();
   if (scales == "mse")
     importance = getImportance(measured, isTable, inputs);
+  if (failed(importance))
+    return failure();
   std::vector<float> others(weight.elements.begin(), weight.elements.end());
   compress::Weight rest{others, weight.rows, weight.columns};
   FailureOr<compress::SparseWeight> apart = detach(param, rest, marks);
-  if (failed(importance) || failed(apart))
+  if (failed(apart))
     return failure();
   auto rounded = compress::roundToNearest(rest, cast<AffineAttr>(getBase(param)).getFormat(), *importance);
   if (!rounded.ok())
@@ -248,8 +250,10 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
                                                             MeasuredInputs &inputs) const {
   ParamOp param = measured.param;
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
+  if (failed(factor))
+    return failure();
   FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-  if (failed(factor) || failed(moment))
+  if (failed(moment))
     return failure();
   compress::AffineFormat format = cast<AffineAttr>(getBase(param)).getFormat();
   std::vector<float> settled(weight.elements.begin(), weight.elements.end());

@@ -83,3 +83,57 @@ func.func @sizes(%ids: tensor<?xi64> {onnx.dims = ["sequence"]}, %past: tensor<?
   %y = "onnx.Gather"(%table, %2) {axis = 0 : i64} : (tensor<9x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
   return %x, %y : tensor<?x4xf32>, tensor<?x4xf32>
 }
+
+// -----
+
+// Numbers of rows that are cut to as many as an input has, and a table that is: their sums have no shape with fewer.
+// CHECK-LABEL: func.func @cut_numbers
+// CHECK-SAME: hone.limits = [{most = 9 : i64, sizes = ["sequence"], table = "table"}]
+hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
+hone.param @numbers : tensor<1x9xi64> = dense<1> : tensor<1x9xi64>
+func.func @cut_numbers(%x: tensor<?x?x4xf32> {onnx.dims = ["batch", "sequence", ""]}) -> tensor<?x?x4xf32> {
+  %table = hone.get_param @table : tensor<9x4xf32>
+  %numbers = hone.get_param @numbers : tensor<1x9xi64>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %end = "onnx.Shape"(%x) {start = 1 : i64, end = 2 : i64} : (tensor<?x?x4xf32>) -> tensor<1xi64>
+  %cut = "onnx.Slice"(%numbers, %zero, %end, %one, %one) : (tensor<1x9xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+  %rows = hone.embedding %cut, %table : (tensor<1x?xi64>, tensor<9x4xf32>) -> tensor<1x?x4xf32>
+  %sum = "onnx.Add"(%x, %rows) : (tensor<?x?x4xf32>, tensor<1x?x4xf32>) -> tensor<?x?x4xf32>
+  return %sum : tensor<?x?x4xf32>
+}
+
+// -----
+
+// The first 2 rows are for nothing.
+// CHECK-LABEL: func.func @cut_table
+// CHECK-SAME: hone.limits = [{most = 7 : i64, sizes = ["sequence"], table = "table"}]
+hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
+func.func @cut_table(%x: tensor<?x?x4xf32> {onnx.dims = ["batch", "sequence", ""]}) -> tensor<?x?x4xf32> {
+  %table = hone.get_param @table : tensor<9x4xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %size = "onnx.Shape"(%x) {start = 1 : i64, end = 2 : i64} : (tensor<?x?x4xf32>) -> tensor<1xi64>
+  %end = "onnx.Add"(%size, %two) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %rows = "onnx.Slice"(%table, %two, %end, %zero) : (tensor<9x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x4xf32>
+  %sum = "onnx.Add"(%x, %rows) : (tensor<?x?x4xf32>, tensor<?x4xf32>) -> tensor<?x?x4xf32>
+  return %sum : tensor<?x?x4xf32>
+}
+
+// -----
+
+// What is cut short has a meaning where nothing else of that size meets it, and where one row is left.
+// CHECK-LABEL: func.func @cut_short
+// CHECK-NOT: hone.limits
+func.func @cut_short(%x: tensor<?x4xf32> {onnx.dims = ["sequence", ""]}, %table: tensor<9x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1.0> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
+  %eight = "onnx.Constant"() {value = dense<8> : tensor<1xi64>} : () -> tensor<1xi64>
+  %size = "onnx.Shape"(%x) {start = 0 : i64, end = 1 : i64} : (tensor<?x4xf32>) -> tensor<1xi64>
+  %rows = "onnx.Slice"(%table, %zero, %size, %zero) : (tensor<9x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x4xf32>
+  %alone = "onnx.Add"(%rows, %one) : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x4xf32>
+  %end = "onnx.Add"(%size, %eight) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %last = "onnx.Slice"(%table, %eight, %end, %zero) : (tensor<9x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x4xf32>
+  %sum = "onnx.Add"(%x, %last) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %alone, %sum : tensor<?x4xf32>, tensor<?x4xf32>
+}

@@ -107,3 +107,33 @@ func.func @other_parts(%a: tensor<?x2x?x4xf32> {onnx.dims = ["b", "", "s", ""]},
   %0 = "onnx.Concat"(%real, %imaginary) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
   return %0 : tensor<?x2x?x8xf32>
 }
+
+// -----
+
+// One table in both ways: as two equal halves for heads of 8, and as a half for heads of 16.
+// CHECK-LABEL: @both_uses
+// CHECK-DAG: hone.rope %arg0, %{{.*}}, %{{.*}} : (tensor<?x2x?x8xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x2x?x8xf32>
+// CHECK-DAG: hone.rope %{{.*}}, %{{.*}}, %{{.*}} : (tensor<?x2x?x16xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>) -> tensor<?x2x?x16xf32>
+func.func @both_uses(%x: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]}, %y: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]},
+                     %angles: tensor<?x?x4xf32> {onnx.dims = ["b", "s", ""]}) -> (tensor<?x2x?x8xf32>, tensor<?x2x?x16xf32>) {
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %both = "onnx.Concat"(%angles, %angles) {axis = -1 : i64} : (tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x8xf32>
+  %c = "onnx.Cos"(%both) : (tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+  %s = "onnx.Sin"(%both) : (tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+  %cos = "onnx.Unsqueeze"(%c, %one) : (tensor<?x?x8xf32>, tensor<1xi64>) -> tensor<?x1x?x8xf32>
+  %sin = "onnx.Unsqueeze"(%s, %one) : (tensor<?x?x8xf32>, tensor<1xi64>) -> tensor<?x1x?x8xf32>
+  %split:2 = "onnx.Split"(%x) {axis = 3 : i64, num_outputs = 2 : i64} : (tensor<?x2x?x8xf32>) -> (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>)
+  %0 = "onnx.Neg"(%split#1) : (tensor<?x2x?x4xf32>) -> tensor<?x2x?x4xf32>
+  %1 = "onnx.Concat"(%0, %split#0) {axis = -1 : i64} : (tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>) -> tensor<?x2x?x8xf32>
+  %2 = "onnx.Mul"(%x, %cos) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %3 = "onnx.Mul"(%1, %sin) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %halves = "onnx.Add"(%2, %3) : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %xc = "onnx.Mul"(%x, %cos) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %ys = "onnx.Mul"(%y, %sin) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %real = "onnx.Sub"(%xc, %ys) : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %xs = "onnx.Mul"(%x, %sin) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %yc = "onnx.Mul"(%y, %cos) : (tensor<?x2x?x8xf32>, tensor<?x1x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %imaginary = "onnx.Add"(%xs, %yc) : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %parts = "onnx.Concat"(%real, %imaginary) {axis = -1 : i64} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x16xf32>
+  return %halves, %parts : tensor<?x2x?x8xf32>, tensor<?x2x?x16xf32>
+}

@@ -115,11 +115,13 @@ class AttentionBlocksKernel : public KernelTest {
 protected:
   template <typename Element, typename Encode, typename Decode>
   void checkFloats(const char *kernel, hone_dtype dtype, Encode encode, Decode decode) {
-    checkAll([&](const Case &test) {
+    auto check = [&](const Case &test) {
       BlockedTensor<Element, cpu::BlockedKeyLayout> key(keyShape(test), dtype, random, encode, decode);
       BlockedTensor<Element, cpu::BlockedValueLayout> value(valueShape(test), dtype, random, encode, decode);
       compare(kernel, test, key, value, dtype == HONE_BF16 && hasPairs() ? kPairsTolerance : kTolerance);
-    });
+    };
+    checkAll(check);
+    checkPrompts(check);
   }
 
   void checkRounded(const char *kernel, int64_t bits) {
@@ -155,7 +157,7 @@ private:
         check({.heads = 2, .queries = queries, .keys = keys});
         check({.heads = 2, .keyHeads = 1, .queries = queries, .keys = keys, .window = 3000, .hasSinks = true});
       }
-    for (int64_t queries : {1, 20}) {
+    for (int64_t queries : {1, 20, 90}) {
       check({.queries = queries, .keys = 150, .softcap = 2});
       check({.queries = queries, .keys = 150, .hasAlibi = true, .hasSinks = true});
       check({.queries = queries, .keys = 150, .hasBias = true});
@@ -174,6 +176,24 @@ private:
     check({.keys = 9000, .keyBegin = {4090, 8999}});
     check({.queries = 3, .keys = 0});
     check({.queries = 0, .keys = 5});
+  }
+
+  /// So many rows that pairs of tiles meet: groups that heads share, more keys than all rows pass by at once, columns and steps that
+  /// have no second one, and rows of a tile that see other keys or none. Weights of integers err by as much however small they are,
+  /// which of so many outputs a few show by more than their tolerance, and no path of theirs depends on so many rows.
+  template <typename Check> void checkPrompts(Check check) {
+    for (int64_t size : {64, 96})
+      for (int64_t valueSize : {16, 48, 70})
+        check({.heads = 3, .keyHeads = 1, .queries = 50, .keys = 1100, .size = size, .valueSize = valueSize});
+    for (int64_t valueSize : {64, 128})
+      check({.heads = 2, .queries = 600, .keys = 610, .size = 128, .valueSize = valueSize, .window = 530});
+    check({.heads = 7, .keyHeads = 1, .queries = 75, .keys = 300, .size = 64, .valueSize = 64, .hasSinks = true});
+    check({.heads = 2, .queries = 200, .keys = 200, .size = 80, .valueSize = 80});
+    for (bool causal : {false, true})
+      check({.queries = 130, .keys = 700, .causal = causal, .keyBegin = {600, 33}, .keyEnd = {690, 640}});
+    check({.queries = 130, .keys = 130, .keyBegin = {0, 129}, .keyEnd = {7, 130}, .prefix = {40, 100}});
+    check(
+        {.queries = 130, .keys = 600, .window = 20, .softcap = 3, .hasBias = true, .hasAlibi = true, .hasSinks = true});
   }
 
   template <typename Key, typename Value>

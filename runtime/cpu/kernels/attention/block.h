@@ -24,8 +24,9 @@ template <typename Keys> class Block {
 public:
   explicit Block(const Attention &attention)
       : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
-        memory(kBlockQueries * (paddedSize + paddedValue)), queries(memory.data()),
-        sums(queries + kBlockQueries * paddedSize), keys(attention, kBlockQueries) {}
+        mostRows(smaller(kBlockQueries, attention.group() * attention.queries())),
+        memory(mostRows * (paddedSize + paddedValue)), queries(memory.data()), sums(queries + mostRows * paddedSize),
+        keys(attention, mostRows) {}
 
   /// Adds up keys [firstKey, endKey) as far as they are visible. Sinks count with key 0.
   void run(int64_t b, int64_t keyHead, int64_t first, int64_t rowCount, int64_t firstKey, int64_t endKey) {
@@ -79,8 +80,8 @@ public:
   }
 
 private:
-  int64_t headOf(int64_t index) const { return head * attention.group() + index / attention.queries(); }
-  int64_t queryOf(int64_t index) const { return index % attention.queries(); }
+  int64_t headOf(int64_t index) const { return head * attention.group() + index % attention.group(); }
+  int64_t queryOf(int64_t index) const { return index / attention.group(); }
 
   /// Where row `index` of the sequence and key head lies in a tensor of queries or outputs.
   Row rowAt(const hone_tensor &tensor, int64_t index) const {
@@ -135,7 +136,7 @@ private:
   }
 
   const Attention &attention;
-  int64_t paddedSize, paddedValue;
+  int64_t paddedSize, paddedValue, mostRows;
   Scratch<float> memory;
   float *queries, *sums;
   Keys keys;

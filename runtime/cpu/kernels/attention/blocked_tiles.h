@@ -12,13 +12,11 @@
 
 #ifdef __AMX_BF16__
 
-#include "cache_tiles.h"
+#include "paired_tiles.h"
 #include "row_tile.h"
 #include "tile_items.h"
 
 namespace {
-
-constexpr int64_t kTileElements = kTileRows * kTileDepth, kTileFloats = kTileRows * kLanes;
 
 /// Right operands of products: sixteen words of keys by sixteen keys, sixteen pairs of positions by sixteen elements of values.
 template <typename Cache> class BlockedOperands;
@@ -94,7 +92,7 @@ private:
 template <typename Cache> class AmxBlocks {
 public:
   AmxBlocks(const Attention &attention, int64_t mostRows)
-      : attention(attention), isTaken(attention.size() % kTileDepth == 0), steps(attention.size() / kTileDepth),
+      : isTaken(attention.size() % kTileDepth == 0), attention(attention), steps(attention.size() / kTileDepth),
         columns(toLanes(attention.valueSize()) / kLanes),
         operands(isTaken ? attention.size() : 0, isTaken ? columns : 0),
         queries(isTaken ? tilesOf(mostRows) * steps * kTileElements : 0),
@@ -114,6 +112,9 @@ public:
     for (int64_t r = 0; r < of.count; ++r)
       writeRow(r);
   }
+
+protected:
+  bool isTaken;
 
 private:
   using Operands = BlockedOperands<Cache>;
@@ -294,7 +295,6 @@ private:
   }
 
   const Attention &attention;
-  bool isTaken;
   int64_t steps, columns; // tiles of a query, of a value
   Operands operands;
   Scratch<uint16_t> queries;   // [tile of rows][step][row and digit][element]
@@ -303,7 +303,20 @@ private:
 };
 
 template <> class BlockedTiles<Bf16Cache> : public AmxBlocks<Bf16Cache> {
-  using AmxBlocks::AmxBlocks;
+public:
+  BlockedTiles(const Attention &attention, int64_t mostRows)
+      : AmxBlocks(attention, mostRows), pairs(attention, isTaken && PairedTiles::takes(mostRows, 0, 0) ? mostRows : 0) {
+  }
+
+  void run(const RowBlock &of, int64_t begin, int64_t end) {
+    if (PairedTiles::takes(of.count, begin, end))
+      pairs.run(of, begin, end);
+    else
+      AmxBlocks::run(of, begin, end);
+  }
+
+private:
+  PairedTiles pairs;
 };
 template <> class BlockedTiles<F16Cache> : public AmxBlocks<F16Cache> {
   using AmxBlocks::AmxBlocks;
