@@ -8,8 +8,6 @@ import shutil
 for name in ("HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "OMP_NUM_THREADS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-# Tests run beside each other: a thread that waits gives its processor to one that works.
-config.environment["OMP_WAIT_POLICY"] = "passive"
 config.environment["HONE_SOURCE_DIR"] = config.hone_source_dir
 # The loader finds libhone_rt.so of this build, whatever is installed.
 config.environment["LD_LIBRARY_PATH"] = os.path.join(config.hone_binary_dir, "lib")

@@ -319,11 +319,13 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
     Files pack the gate of a feed-forward block and what it scales into one product, as halves of its outputs. Where only a
     `hone.gated_mlp` would read the halves, each becomes a product with its rows of the weight, `NAME.0` and `NAME.1`, and the
     block is recognised. All products with a weight are divided, or none. Weights are divided as they are stored, also quantized
-    ones; a remark says which are not, and why. Queries, keys and values in one product stay so: rows are multiplied faster with one
-    weight than with three.
+    ones; a remark says which are not, and why. Queries, keys and values in one product stay so: nothing has to see
+    them apart.
 
     This comes behind the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];
+  let options = [Option<"describes", "describes", "bool", "false",
+                        "Give the halves types and no bytes: of a module that is described and not compiled">];
   let statistics = [Statistic<"numDivided", "num-weights-divided", "Number of weights divided">,
                     Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
 }

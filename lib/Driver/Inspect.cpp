@@ -10,7 +10,6 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
-#include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +17,6 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 namespace json = llvm::json;
@@ -175,14 +173,10 @@ static void print(llvm::raw_ostream &os, const json::Object &model) {
     os << "  " << *slot.getAsString() << '\n';
 }
 
-/// Blocks whose gate lies in the weight of what it scales are recognised when that is divided, which copies parts of it.
+/// Blocks whose gate lies in the weight of what it scales are recognised when that is divided.
 static LogicalResult divideGates(ModuleOp module) {
-  SmallString<128> folder;
-  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
-  llvm::sys::path::append(folder, "weights");
-  ScratchBytes::get(module.getContext()).lieBeside(folder.str().str());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  pm.addPass(createDivideGates());
+  pm.addPass(createDivideGates({.describes = true}));
   return pm.run(module);
 }
 

@@ -39,7 +39,7 @@ struct PackedGate {
 
 class GateDivider {
 public:
-  explicit GateDivider(ModuleOp module) : module(module), symbols(module) {}
+  GateDivider(ModuleOp module, bool describes) : module(module), symbols(module), describes(describes) {}
   /// Divides what it can; fails after an error.
   LogicalResult run();
   unsigned divided = 0, mlps = 0;
@@ -55,6 +55,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  bool describes;
   llvm::DenseMap<Operation *, std::unique_ptr<SymbolicAnalysis>> analyses;
   llvm::SetVector<func::FuncOp> changed;
   llvm::MapVector<ParamOp, std::array<ParamOp, 2>> halves; // of what was divided
@@ -86,7 +87,14 @@ static std::optional<unsigned> matchHalf(Operation *slice, Value rows, int64_t s
   return begin == 0 ? 0 : 1;
 }
 
-/// The halves of the last dimension of `rows`, where nothing else of them is read.
+/// Whether nothing is computed of `op` but where slices of `rows` begin and end.
+static bool bounds(Operation *op, Value rows) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return onnxir::isOnnxOp(user) && ((isOp(user, "Slice") && user->getOperand(0) == rows) || bounds(user, rows));
+  });
+}
+
+/// The halves of the last dimension of `rows`, where no other elements of them are read.
 static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnalysis &analysis) {
   int64_t size = getLastSize(rows);
   std::array<Value, 2> halves;
@@ -99,6 +107,8 @@ static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnaly
                       getLastSize(user->getResult(0)) == size / 2;
       return isHalved ? std::optional(std::array<Value, 2>{user->getResult(0), user->getResult(1)}) : std::nullopt;
     }
+    if (isOp(user, "Shape") && bounds(user, rows))
+      continue;
     auto half = matchHalf(user, rows, size, analysis);
     if (!half || halves[*half])
       return std::nullopt;
@@ -194,7 +204,7 @@ FailureOr<std::array<ParamOp, 2>> GateDivider::getHalves(ParamOp param) {
   std::array<ParamOp, 2> made;
   for (unsigned half : {0u, 1u}) {
     auto one = ParamSlices(param, 0, outputs / 2)
-                   .create(symbols, param.getSymName() + "." + Twine(half), listHalf(outputs, half));
+                   .create(symbols, param.getSymName() + "." + Twine(half), listHalf(outputs, half), !describes);
     if (failed(one))
       return failure();
     made[half] = *one;
@@ -274,8 +284,10 @@ void GateDivider::finish() {
 
 namespace {
 struct DivideGates : impl::DivideGatesBase<DivideGates> {
+  using DivideGatesBase::DivideGatesBase;
+
   void runOnOperation() override {
-    GateDivider divider(getOperation());
+    GateDivider divider(getOperation(), describes);
     if (failed(divider.run()))
       return signalPassFailure();
     numDivided += divider.divided;

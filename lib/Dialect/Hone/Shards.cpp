@@ -186,14 +186,31 @@ FailureOr<Attribute> ParamSlices::take(ArrayRef<int64_t> indices) const {
   std::string obstacle;
   RankedTensorType type = param.getStorageType();
   SmallVector<PlanePart> parts = listParts(type, axis, indices, obstacle);
-  SmallVector<NamedAttribute> taken;
+  SmallVector<Attribute> taken;
   for (auto [part, plane, storage] : llvm::zip_equal(parts, getPlanes(type), param.getPlaneStorage())) {
     FailureOr<Attribute> one = takePlane(storage, plane.type, part, param.getLoc());
     if (failed(one))
       return failure();
-    taken.emplace_back(StringAttr::get(param.getContext(), plane.name), *one);
+    taken.push_back(*one);
   }
-  return taken.size() == 1 ? taken[0].getValue() : Attribute(DictionaryAttr::get(param.getContext(), taken));
+  return join(taken);
+}
+
+/// The storage of a part in planes.
+Attribute ParamSlices::join(ArrayRef<Attribute> planes) const {
+  Builder b(param.getContext());
+  SmallVector<NamedAttribute> named;
+  for (auto [plane, storage] : llvm::zip_equal(getPlanes(param.getStorageType()), planes))
+    named.push_back(b.getNamedAttr(plane.name, storage));
+  return planes.size() == 1 ? planes[0] : b.getDictionaryAttr(named);
+}
+
+/// Storage of a part whose bytes nobody reads.
+Attribute ParamSlices::leaveOut() const {
+  SmallVector<Attribute> planes;
+  for (const EncodingPlane &plane : getPlanes(cut(param.getStorageType())))
+    planes.push_back(ExternalAttr::get(param.getContext(), "(none)", 0, getDenseBytes(plane.type).value_or(0)));
+  return join(planes);
 }
 
 /// Makes `part`, which is the parameter or a copy of it, one of the part whose bytes are `storage`.
@@ -206,8 +223,9 @@ void ParamSlices::cut(ParamOp part, Attribute storage) const {
       part->removeAttr(name);
 }
 
-FailureOr<ParamOp> ParamSlices::create(SymbolTable &symbols, const Twine &name, ArrayRef<int64_t> indices) const {
-  FailureOr<Attribute> storage = take(indices);
+FailureOr<ParamOp> ParamSlices::create(SymbolTable &symbols, const Twine &name, ArrayRef<int64_t> indices,
+                                       bool hasBytes) const {
+  FailureOr<Attribute> storage = hasBytes ? take(indices) : leaveOut();
   if (failed(storage))
     return failure();
   auto part = cast<ParamOp>(param->clone());

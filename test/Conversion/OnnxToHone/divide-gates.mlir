@@ -1,5 +1,6 @@
 // RUN: hone-opt %s --hone-divide-gates --split-input-file --remarks-filter="hone-divide-gates" 2>%t | FileCheck %s -enable-var-scope
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t
+// RUN: hone-opt %s --hone-divide-gates=describes=true --split-input-file | FileCheck %s --check-prefix=DESCRIBED
 
 // Halves of one product that gate each other are two products; a weight that lies as [K, N] is cut by its columns, a bias too.
 // REMARK: [Passed] Gate
@@ -8,6 +9,10 @@
 // CHECK-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}1.000000e+00, 2.000000e+00], [5.000000e+00, 6.000000e+00], [9.000000e+00, 1.000000e+01]]>
 // CHECK-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}3.000000e+00, 4.000000e+00], [7.000000e+00, 8.000000e+00], [1.100000e+01, 1.200000e+01]]>
 // CHECK-NOT: hone.param @both :
+// DESCRIBED-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
+// DESCRIBED-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
+// DESCRIBED-LABEL: @packed
+// DESCRIBED: hone.gated_mlp silu
 // CHECK-LABEL: @packed
 // CHECK-DAG: %[[GATE:.*]] = hone.get_param @both.0
 // CHECK-DAG: %[[UP:.*]] = hone.get_param @both.1
@@ -49,6 +54,55 @@ func.func @slices(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32
   %2 = "onnx.Mul"(%1, %up) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
   %3 = hone.linear %2, %down : (tensor<?x2xf32>, tensor<3x2xf32>) -> tensor<?x3xf32>
   return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// Slices whose bounds are computed of the size of what they cut.
+// CHECK-LABEL: @computed_bounds
+// CHECK: hone.gated_mlp relu %arg0, gate(%{{.*}}), up(%{{.*}}), down(%arg1)
+// CHECK-NOT: hone.linear
+hone.param @both : tensor<4x3xf32> = dense<1.0> : tensor<4x3xf32>
+func.func @computed_bounds(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32> {
+  %w = hone.get_param @both : tensor<4x3xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %0 = hone.linear %x, %w : (tensor<?x3xf32>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  %shape = "onnx.Shape"(%0) : (tensor<?x4xf32>) -> tensor<2xi64>
+  %size = "onnx.Gather"(%shape, %one) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %middle = "onnx.Div"(%size, %two) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %up = "onnx.Slice"(%0, %zero, %middle, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %gate = "onnx.Slice"(%0, %middle, %size, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %1 = "onnx.Relu"(%gate) : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %2 = "onnx.Mul"(%1, %up) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %3 = hone.linear %2, %down : (tensor<?x2xf32>, tensor<3x2xf32>) -> tensor<?x3xf32>
+  return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// Something else has to know the size: the product stays, and so it stays whole.
+// CHECK-LABEL: @size_returned
+// CHECK: hone.get_param @both :
+// CHECK-NOT: hone.gated_mlp
+// CHECK: return
+hone.param @both : tensor<4x3xf32> = dense<1.0> : tensor<4x3xf32>
+func.func @size_returned(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> (tensor<?x3xf32>, tensor<1xi64>) {
+  %w = hone.get_param @both : tensor<4x3xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %two = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+  %0 = hone.linear %x, %w : (tensor<?x3xf32>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  %shape = "onnx.Shape"(%0) : (tensor<?x4xf32>) -> tensor<2xi64>
+  %size = "onnx.Gather"(%shape, %one) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %middle = "onnx.Div"(%size, %two) : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %up = "onnx.Slice"(%0, %zero, %middle, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %gate = "onnx.Slice"(%0, %middle, %size, %one) : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf32>
+  %1 = "onnx.Relu"(%gate) : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %2 = "onnx.Mul"(%1, %up) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %3 = hone.linear %2, %down : (tensor<?x2xf32>, tensor<3x2xf32>) -> tensor<?x3xf32>
+  return %3, %size : tensor<?x3xf32>, tensor<1xi64>
 }
 
 // -----

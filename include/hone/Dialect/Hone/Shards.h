@@ -49,15 +49,17 @@ public:
   llvm::FailureOr<mlir::Attribute> take(llvm::ArrayRef<int64_t> indices) const;
 
   /// A parameter beside the one it is a part of, with the part `indices`, of which there is no obstacle; it has another name where
-  /// `name` is taken. Fails as `take` does.
-  llvm::FailureOr<ParamOp> create(mlir::SymbolTable &symbols, const llvm::Twine &name,
-                                  llvm::ArrayRef<int64_t> indices) const;
+  /// `name` is taken. Without bytes, nothing of the parameter is read, and what is made is for nobody to read. Fails as `take` does.
+  llvm::FailureOr<ParamOp> create(mlir::SymbolTable &symbols, const llvm::Twine &name, llvm::ArrayRef<int64_t> indices,
+                                  bool hasBytes = true) const;
 
   /// Gives the parameter `shards`, one for each rank, and the type of one of them. What was measured of its inputs is forgotten
   /// where it loses some.
   void assign(llvm::ArrayRef<mlir::Attribute> shards) const;
 
 private:
+  mlir::Attribute join(llvm::ArrayRef<mlir::Attribute> planes) const;
+  mlir::Attribute leaveOut() const;
   mlir::RankedTensorType cut(mlir::RankedTensorType type) const;
   void cut(ParamOp part, mlir::Attribute storage) const;
 

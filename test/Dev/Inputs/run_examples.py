@@ -1,0 +1,82 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""run_examples.py SOURCE FOLDER PAGE.md...: runs the commands of a page's `sh` examples, one after the other, in FOLDER.
+
+The language model of the checkout is there under the names that the pages use, and for calls by name an encoder with the results that
+are expected of it. LEFT_OUT says which commands are not run, and why; a reason that no command needs is a failure too.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+LEFT_OUT = {
+    "./dev ": "sets up and builds a clone",
+    "export PATH=": "sets up a clone",
+    "hone run decoder.hone ": "the decoder of an encoder-decoder is not among the models of the checkout",
+    "hone-opt --pass-pipeline='…'": "stands for any pass",
+    "mpirun ": "there is no MPI" if not shutil.which("mpirun") else None,
+}
+TIMEOUT_SECONDS = 300
+
+
+def prepare(source, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in ("model.onnx", "tokenizer.json"):
+        shutil.copy(source / "examples" / "python-lm" / name, folder / name)
+    for name, count in (("train.npy", 1024), ("test.npy", 1024)):
+        np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
+    encoder = source / "test" / "models" / "bert.optimum"
+    subprocess.run(["hone", "compile", encoder / "model.onnx", "-o", folder / "encoder.hone", "--quiet"], check=True)
+    with np.load(encoder / "model.npz") as arrays:
+        for file, part in (("in.npz", "case0/in/"), ("expected.npz", "case0/out/")):
+            np.savez(folder / file, **{key.removeprefix(part): arrays[key] for key in arrays if key.startswith(part)})
+
+
+def commands(page):
+    """Of the page's blocks, without the comments behind them."""
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if command := re.sub(r"(^|\s+)#.*", "", line).strip():
+                yield command
+
+
+def run(command, folder):
+    """What went wrong; None where nothing did."""
+    if "--inputs" in command:
+        command = command.replace("model.hone", "encoder.hone")
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env={**os.environ, **allowed}, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=TIMEOUT_SECONDS)
+    return None if done.returncode == 0 else f"exit code {done.returncode}: {done.stderr.strip()}"
+
+
+def main():
+    source, folder = map(pathlib.Path, sys.argv[1:3])
+    prepare(source, folder)
+    used, count, failures = set(), 0, 0
+    for page in map(pathlib.Path, sys.argv[3:]):
+        for command in commands(page):
+            prefix = next((prefix for prefix in LEFT_OUT if command.startswith(prefix)), None)
+            used.add(prefix)
+            if prefix and LEFT_OUT[prefix]:
+                print(f"{page.name}: left out, {LEFT_OUT[prefix]}: {command}")
+                continue
+            reason = run(command, folder)
+            count, failures = count + 1, failures + (reason is not None)
+            print(f"{page.name}: {reason or 'ran'}: {command}", flush=True)
+    for prefix in LEFT_OUT.keys() - used:
+        failures += 1
+        print(f"no command begins with '{prefix}'")
+    print(f"{count} commands, {failures} fail")
+    return 1 if failures else 0
+
+
+sys.exit(main())
