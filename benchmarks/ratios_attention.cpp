@@ -27,6 +27,7 @@ constexpr int64_t roundedBytes(int64_t bits) { return cpu::RoundedKeyLayout(bits
 
 const Case kCases[] = {
     {"f32", "hone.attention.f32", HONE_F32, 4 * kSize},
+    {"pairs/f32", "hone.attention.pairs.f32", HONE_F32, 4 * kSize},
     {"bf16", "hone.attention.bf16", HONE_BF16, 2 * kSize},
     {"f16", "hone.attention.f16", HONE_F16, 2 * kSize},
     {"blocks/f32", "hone.attention.blocks.f32", HONE_F32, 4 * kSize},

@@ -28,7 +28,8 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
 
     Terms of absent operands and attributes are left out. A dimension of `bias` that is known to be 1 is repeated; a dynamic
     one equals the logits' at run time. A logit of minus infinity is a key that is not visible. **A query that sees no key
-    gives 0.** All is computed in f32 and rounded once, to the elements of query. With left padding of `n` positions,
+    gives 0.** All is computed in f32 and rounded once, to the elements of query. With `bf16_products` query, key, weight and value may be
+    rounded to bf16 before they are multiplied; sums stay f32. With left padding of `n` positions,
     `key_begin` is n; with sequences of different lengths in one batch, `key_end` is the length.
 
     *Constraints.*
@@ -59,12 +60,12 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
     Optional<Hone_F32TensorOfRank<1>>:$sinks,
     Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$prefix,
-    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap);
+    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, UnitAttr:$bf16_products);
   let results = (outs Hone_TensorOfRank<4>:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `pattern` `(` $pattern `)` `scale` `(` $scale `)` (`softcap` `(` $softcap^ `)`)?
     (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
-    (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)? (`prefix` `(` $prefix^ `)`)?
+    (`bf16_products` $bf16_products^)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)? (`prefix` `(` $prefix^ `)`)?
     attr-dict `:` functional-type(operands, results)
   }];
   let hasCanonicalizer = 1;

@@ -351,10 +351,14 @@ def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
     A slot of the session's state that holds f32, and that only attention reads as keys or values, holds `type` instead: fresh
     positions are rounded to nearest, ties to even, before they are appended, or to the integers of `#hone.rounded` as they are.
     Attention still computes in f32. A remark says which slots are converted, and why others are not.
+
+    Where `type` is bf16, attention over f32 that is not kept, that of an encoder for one, gets `bf16_products`, and a remark says for how
+    many that is: its products are as exact as those over a state.
   }];
   let options = [Option<"type", "type", "std::string", /*default=*/"\"bf16\"",
                         "the type of the kept elements: bf16, f16, int8 or int4">];
-  let statistics = [Statistic<"numConverted", "num-slots-converted", "Number of slots converted">];
+  let statistics = [Statistic<"numConverted", "num-slots-converted", "Number of slots converted">,
+                    Statistic<"numRounded", "num-attentions-rounded", "Number of attentions that may multiply in bf16">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }

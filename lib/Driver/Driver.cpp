@@ -138,7 +138,8 @@ struct CompileFlags {
   cl::opt<std::string> cache{
       "kv-cache",
       cl::desc("Type to keep keys and values of sessions in: f32, f16, bf16, int8, int4, or model for the model's own "
-               "(default: that of --weights; bf16 with --quantize; else the model's, which f32 leaves as it is too)"),
+               "(default: that of --weights; bf16 with --quantize; else the model's, which f32 leaves as it is too); "
+               "bf16 is also what attention without a state may multiply in"),
       cl::value_desc("TYPE"), cl::sub(compileCommand)};
   CompressFlags compress{compileCommand};
   FormFlags forms{compileCommand};

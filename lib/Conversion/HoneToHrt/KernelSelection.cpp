@@ -99,7 +99,8 @@ static Choice choose(AttentionOp op) {
   auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
   if (layout && layout.getIntegerBits() != 0)
     cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
-  return {(Twine("hone.attention.") + (layout ? "blocks." : "") + cache).str(),
+  StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
+  return {("hone.attention." + form + cache).str(),
           {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
            op.getKeyEnd(), op.getPrefix()},
           *pattern,

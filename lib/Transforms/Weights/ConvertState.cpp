@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-convert-state: slots of the session's state in 16 bits or fewer, where only attention reads them.
+// The pass hone-convert-state: slots of the session's state in 16 bits or fewer, where only attention reads them, and products of as many
+// bits for attention without a state.
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
@@ -62,6 +63,8 @@ struct ConvertState : impl::ConvertStateBase<ConvertState> {
   void runOnOperation() override;
 
 private:
+  void convertSlots();
+  void roundProducts();
   SlotAttr convert(SlotAttr slot, ArrayRef<KvAppendOp> appends);
   RankedTensorType getKept(Type type) const {
     return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), elements, encoding);
@@ -90,7 +93,31 @@ SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
   return SlotAttr::get(&getContext(), slot.getName(), getKept(slot.getType()), slot.getAxis());
 }
 
+void ConvertState::roundProducts() {
+  int64_t count = 0;
+  getOperation().walk([&](AttentionOp op) {
+    auto isComputed = [](TypedValue<RankedTensorType> value) {
+      return value.getType().getElementType().isF32() && !value.getType().getEncoding() &&
+             !value.getDefiningOp<KvAppendOp>() && !value.getDefiningOp<KvViewOp>();
+    };
+    if (!isComputed(op.getQuery()) || !isComputed(op.getKey()) || !isComputed(op.getValue()))
+      return;
+    op.setBf16Products(true);
+    ++count;
+  });
+  numRounded += count;
+  if (count > 0)
+    remark::passed(getOperation().getLoc(), remark::RemarkOpts::name("Rounded").category("hone-convert-state"))
+        << (Twine(count) + " attentions without a state may multiply in bf16").str();
+}
+
 void ConvertState::runOnOperation() {
+  convertSlots();
+  if (elements.isBF16())
+    roundProducts();
+}
+
+void ConvertState::convertSlots() {
   auto slots = getOperation()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   if (!slots)
     return;

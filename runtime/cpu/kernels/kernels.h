@@ -116,6 +116,10 @@ void sparseMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 /// A query that sees no key, or only keys with a logit of -inf, gives 0.
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
+/// hone.attention.pairs.f32: hone.attention.f32, where queries, keys, weights and values may be rounded to bf16 before they are
+/// multiplied. Levels with tiles of bf16 do that for many rows.
+void attentionPairsF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+
 /// hone.attention.f16, .bf16: hone.attention.f32 with key and value of that type; everything else is f32. At levels with
 /// tiles of bf16, queries and weights are sums of two bf16, which is sixteen bits of mantissa.
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
@@ -135,7 +139,7 @@ void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *in
 /// hone.attention.blocks.f32, .f16, .bf16: the same with key as BlockedKeyLayout and value as BlockedValueLayout of
 /// runtime/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
 /// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite. Where there are dot
-/// products of bf16 and no tiles of it, or none of the size, .bf16 rounds queries and weights to bf16.
+/// products of bf16, .bf16 rounds queries and weights to bf16.
 void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -108,3 +108,13 @@ module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.rou
     return %1, %0 : tensor<?x2x?x8xf32>, !hone.kv
   }
 }
+
+// -----
+
+// HRT-LABEL: @encoder
+// HRT: hrt.kernel "hone.attention.pairs.f32"
+func.func @encoder(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32> {
+  %0 = hone.attention %q, %k, %v pattern(#hone.full) scale(0.5) bf16_products
+     : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  return %0 : tensor<?x2x?x8xf32>
+}

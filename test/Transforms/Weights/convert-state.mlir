@@ -33,3 +33,23 @@ module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2
     return %keys, %0 : tensor<?x2x?x8xf32>, !hone.kv
   }
 }
+
+// -----
+
+// Attention of an encoder keeps nothing. What has narrower elements is rounded already.
+// CHECK-LABEL: @encoder
+// CHECK: hone.attention {{.*}} scale({{.*}}) bf16_products :
+// CHECK: hone.attention
+// CHECK-NOT: bf16_products
+// CHECK: return
+// INT8-LABEL: @encoder
+// INT8-NOT: bf16_products
+// REMARK: [Passed] Rounded {{.*}}"1 attentions without a state may multiply in bf16"
+func.func @encoder(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %h: tensor<?x2x?x8xf16>)
+    -> (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) {
+  %0 = hone.attention %q, %k, %v pattern(#hone.full) scale(0.5)
+     : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>) -> tensor<?x2x?x8xf32>
+  %1 = hone.attention %q, %h, %h pattern(#hone.full) scale(0.5)
+     : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf16>, tensor<?x2x?x8xf16>) -> tensor<?x2x?x8xf32>
+  return %0, %1 : tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>
+}

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over keys and values in blocks gives what hone.attention.f32 gives for the same numbers in rows.
+// Attention over keys and values in blocks, or that are rounded into blocks, gives what hone.attention.f32 gives for the same numbers
+// in rows.
 
 #include "kernel_tensor.h"
 
@@ -17,6 +18,8 @@ constexpr float kTolerance = 2e-5f;
 // Queries and weights that are rounded to bf16 err by up to a 512th: scores of normal numbers by 1.1e-3 on the whole and by four times
 // that among thousands, weights by as much, and so do sums of values around 2 with few keys.
 constexpr float kPairsTolerance = 1e-2f;
+// Keys and values that are rounded too err by as much, so that both err by the root of 2 times that.
+constexpr float kAllPairsTolerance = 1.42e-2f;
 // Queries are rounded to a 32639th of their largest element, and each weight by up to a 64000th of the largest of a step of 256 keys,
 // however small the others are: of values around 2, that is 1e-3 in the worst of all cases.
 constexpr float kRoundedTolerance = 2e-3f;
@@ -102,6 +105,14 @@ private:
   std::vector<uint8_t> memory;
 };
 
+/// Numbers in rows.
+struct FloatTensor {
+  Tensor rows;
+
+  FloatTensor(std::vector<int64_t> shape, std::mt19937 &random) : rows(std::move(shape)) { rows.randomize(random); }
+  hone_tensor view() { return rows.view(); }
+};
+
 struct Case {
   int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32;
   bool causal = true;
@@ -119,6 +130,15 @@ protected:
       BlockedTensor<Element, cpu::BlockedKeyLayout> key(keyShape(test), dtype, random, encode, decode);
       BlockedTensor<Element, cpu::BlockedValueLayout> value(valueShape(test), dtype, random, encode, decode);
       compare(kernel, test, key, value, dtype == HONE_BF16 && hasPairs() ? kPairsTolerance : kTolerance);
+    };
+    checkAll(check);
+    checkPrompts(check);
+  }
+
+  void checkPairs() {
+    auto check = [&](const Case &test) {
+      FloatTensor key(keyShape(test), random), value(valueShape(test), random);
+      compare("hone.attention.pairs.f32", test, key, value, GetParam() == cpu::Level::Amx ? kAllPairsTolerance : 0);
     };
     checkAll(check);
     checkPrompts(check);
@@ -191,6 +211,7 @@ private:
     check({.heads = 2, .queries = 200, .keys = 200, .size = 80, .valueSize = 80});
     for (bool causal : {false, true})
       check({.queries = 130, .keys = 700, .causal = causal, .keyBegin = {600, 33}, .keyEnd = {690, 640}});
+    check({.queries = 130, .keys = 130, .causal = false, .hasBias = true});
     check({.queries = 130, .keys = 130, .keyBegin = {0, 129}, .keyEnd = {7, 130}, .prefix = {40, 100}});
     check(
         {.queries = 130, .keys = 600, .window = 20, .softcap = 3, .hasBias = true, .hasAlibi = true, .hasSinks = true});
@@ -234,6 +255,8 @@ TEST_P(AttentionBlocksKernel, Bf16) {
       [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
       [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
 }
+
+TEST_P(AttentionBlocksKernel, PairsOfF32) { checkPairs(); }
 
 TEST_P(AttentionBlocksKernel, I8) { checkRounded("hone.attention.blocks.i8", 8); }
 

@@ -212,6 +212,14 @@ TEST_P(PackedLinearKernel, MoreRowsThanATaskHas) {
     check({{530}, 64, 17, kind});
 }
 
+TEST_P(PackedLinearKernel, ManyRowsByFloats) {
+  for (PackedFormat format : {PackedFormat::F32, PackedFormat::F16})
+    for (int64_t rows : {80, 127, 128, 300})
+      for (int64_t inputs : {1, 31, 33, 600})
+        for (int64_t outputs : {1, 16, 47})
+          check({{rows}, inputs, outputs, {format}, 0, kLayouts[rows % std::size(kLayouts)], rows % 2 == 0, 3});
+}
+
 TEST_P(PackedLinearKernel, MoreOutputsThanACacheHolds) {
   for (bool hasEpilogue : {false, true})
     check({{1100}, 33, 1008, {PackedFormat::Bf16}, 0, Layout::Dense, hasEpilogue});
@@ -254,6 +262,30 @@ TEST_P(PackedLinearKernel, AnOutlierRoundsOnlyItsGroup) {
       far += 0.01 * weight.at(n, k);
     EXPECT_NEAR(y.at({0, n}) - 1e6 * weight.at(n, 0), far, 0.2); // f32 has steps of 0.06 at a million
   }
+}
+
+// Tiles of bf16 multiply floats in parts (split_floats.h), none of which can be left out: without the third, products alone err by 2^-19.
+// A sum of f32 is rounded as often as it has terms, by up to 2^-24 of what it has reached.
+TEST_P(PackedLinearKernel, ManyRowsOfFloatsRoundAsFloats) {
+  for (PackedFormat format : {PackedFormat::F32, PackedFormat::F16})
+    for (int64_t inputs : {1, 300, 4864}) {
+      constexpr int64_t rows = 300, outputs = 32;
+      Tensor x = Tensor({rows, inputs}).randomize(random), y({rows, outputs}), none = Tensor::absent();
+      PackedWeight weight({format}, outputs, inputs, random);
+      run(packedKernelOf("linear", {format}),
+          {x.view(), weight.weightView(), none.view(), none.view(), none.view(), y.view()}, {0});
+      double errors = 0, squares = 0;
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t n = 0; n < outputs; ++n) {
+          double sum = 0;
+          for (int64_t k = 0; k < inputs; ++k)
+            sum += static_cast<double>(x.at({row, k})) * weight.at(n, k);
+          errors += (y.at({row, n}) - sum) * (y.at({row, n}) - sum);
+          squares += sum * sum;
+        }
+      double root = std::sqrt(static_cast<double>(inputs));
+      EXPECT_LT(std::sqrt(errors / squares), (1 + root / 2) / (1 << 24)) << static_cast<int>(format) << " " << inputs;
+    }
 }
 
 HONE_INSTANTIATE_LEVELS(PackedLinearKernel);

@@ -6,13 +6,17 @@
 #include "../kernels.h"
 
 #include "blocked_keys.h"
-#include "row_keys.h"
+#include "paired_keys.h"
 #include "run.h"
 
 namespace hone::cpu::HONE_LEVEL_NAMESPACE {
 
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
   runAttention<RowKeys<F32Cache>>(operands, ints, floats);
+}
+
+void attentionPairsF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
+  runAttention<PairedKeys>(operands, ints, floats);
 }
 
 void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {

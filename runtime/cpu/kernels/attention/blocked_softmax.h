@@ -31,6 +31,11 @@ void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (
     int64_t first = step.firstKey(piece);
     auto from = static_cast<int32_t>(larger(smaller(row.begin - first, kLanes), 0));
     auto to = static_cast<int32_t>(larger(smaller(row.end - first, kLanes), 0));
+    bool isBiasAlone = softcap <= 0 && row.slope == 0 && row.bias.data && row.bias.stride == 1;
+    if (isBiasAlone && from == 0 && to == kLanes) {
+      logits[piece] += load(row.bias.data + first);
+      continue;
+    }
     if (from < to && !hasPlainLogits(row, softcap)) {
       float some[kLanes];
       store(some, logits[piece]);

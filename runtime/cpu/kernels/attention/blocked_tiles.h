@@ -92,7 +92,7 @@ private:
 template <typename Cache> class AmxBlocks {
 public:
   AmxBlocks(const Attention &attention, int64_t mostRows)
-      : isTaken(attention.size() % kTileDepth == 0), attention(attention), steps(attention.size() / kTileDepth),
+      : attention(attention), isTaken(attention.size() % kTileDepth == 0), steps(attention.size() / kTileDepth),
         columns(toLanes(attention.valueSize()) / kLanes),
         operands(isTaken ? attention.size() : 0, isTaken ? columns : 0),
         queries(isTaken ? tilesOf(mostRows) * steps * kTileElements : 0),
@@ -114,7 +114,7 @@ public:
   }
 
 protected:
-  bool isTaken;
+  const Attention &attention;
 
 private:
   using Operands = BlockedOperands<Cache>;
@@ -294,7 +294,7 @@ private:
       store(to, load(to) + sumOfDigits(from));
   }
 
-  const Attention &attention;
+  bool isTaken;
   int64_t steps, columns; // tiles of a query, of a value
   Operands operands;
   Scratch<uint16_t> queries;   // [tile of rows][step][row and digit][element]
@@ -305,17 +305,22 @@ private:
 template <> class BlockedTiles<Bf16Cache> : public AmxBlocks<Bf16Cache> {
 public:
   BlockedTiles(const Attention &attention, int64_t mostRows)
-      : AmxBlocks(attention, mostRows), pairs(attention, isTaken && PairedTiles::takes(mostRows, 0, 0) ? mostRows : 0) {
-  }
+      : AmxBlocks(attention, PairedTiles::takes(attention) ? 0 : mostRows), isPaired(PairedTiles::takes(attention)),
+        pairs(attention, isPaired ? mostRows : 0) {}
 
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    if (PairedTiles::takes(of.count, begin, end))
-      pairs.run(of, begin, end);
+    if (isPaired)
+      pairs.run(of, firstOf(of, attention.key), firstOf(of, attention.value), begin, end);
     else
       AmxBlocks::run(of, begin, end);
   }
 
 private:
+  static const uint16_t *firstOf(const RowBlock &of, const hone_tensor &tensor) {
+    return static_cast<const uint16_t *>(tensor.data) + offsetOf(tensor, of.sequence, of.head, 0);
+  }
+
+  bool isPaired;
   PairedTiles pairs;
 };
 template <> class BlockedTiles<F16Cache> : public AmxBlocks<F16Cache> {

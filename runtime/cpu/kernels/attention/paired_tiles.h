@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention of many rows over a cache of bf16 in blocks by AMX. Two tiles of rows meet two tiles of keys, or two columns of values, so that
+// Attention of many rows over keys and values of bf16 in blocks by AMX. Two tiles of rows meet two tiles of keys, or two columns of values, so that
 // each tile that is loaded is multiplied twice; and an item is no more keys than its rows see, to a unit. While vectors weigh an item, tiles
 // multiply the next keys and the last values.
 
@@ -36,21 +36,26 @@ inline Vector roughPowerOfTwo(Vector x) {
 
 class PairedTiles {
 public:
+  static constexpr int64_t kUnitKeys = 2 * kLanes;
+
   PairedTiles(const Attention &attention, int64_t mostRows)
       : attention(attention), steps(attention.size() / kTileDepth), columns(toLanes(attention.valueSize()) / kLanes),
         queries(groupsOf(mostRows) * 2 * steps * kTileElements), sums(groupsOf(mostRows) * 2 * columns * kTileFloats) {}
 
-  /// Whether keys [begin, end) stay near while all of `rows` rows meet them, or rows are so many that memory keeps up anyway.
-  static bool takes(int64_t rows, int64_t begin, int64_t end) {
-    return rows >= kManyRows || (rows > kTileRows && end - begin <= kNearUnits * kUnitKeys);
+  /// Whether keys stay near while all rows meet them, or rows are so many that memory keeps up anyway. How rows are divided into blocks
+  /// does not matter, as that depends on the number of threads.
+  static bool takes(const Attention &attention) {
+    int64_t rows = attention.group() * attention.queries();
+    return attention.size() % kTileDepth == 0 &&
+           (rows >= kManyRows || (rows > kTileRows && attention.keys() <= kNearUnits * kUnitKeys));
   }
 
-  /// Adds keys [begin, end) to the sums of the rows.
-  void run(const RowBlock &of, int64_t begin, int64_t end) {
+  /// Adds keys [begin, end) to the sums of the rows. Blocks begin with key 0 and reach to the end of the unit of the last.
+  void run(const RowBlock &of, const uint16_t *keyBlocks, const uint16_t *valueBlocks, int64_t begin, int64_t end) {
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
-    keys = firstOf(attention.key);
-    values = firstOf(attention.value);
+    keys = keyBlocks;
+    values = valueBlocks;
     groups = groupsOf(of.count);
     endUnit = (end + kUnitKeys - 1) / kUnitKeys;
     for (int64_t group = 0; group < groups; ++group)
@@ -71,7 +76,7 @@ public:
   }
 
 private:
-  static constexpr int64_t kGroupRows = 2 * kTileRows, kUnitKeys = 2 * kLanes, kUnits = 2; // most units of an item
+  static constexpr int64_t kGroupRows = 2 * kTileRows, kUnits = 2; // most units of an item
   static constexpr int64_t kMostGroups = kBlockQueries / kGroupRows, kManyRows = 64;
   static constexpr int64_t kNearUnits = 16; // that all groups pass by: up to 64 KiB of keys, and as much of values
 
@@ -98,9 +103,6 @@ private:
   };
 
   static int64_t groupsOf(int64_t rows) { return (rows + kGroupRows - 1) / kGroupRows; }
-  const uint16_t *firstOf(const hone_tensor &tensor) const {
-    return static_cast<const uint16_t *>(tensor.data) + offsetOf(tensor, block->sequence, block->head, 0);
-  }
   uint16_t *queriesOf(int64_t tile) const { return queries.data() + tile * steps * kTileElements; }
   float *sumsOf(int64_t tile) const { return sums.data() + tile * columns * kTileFloats; }
 

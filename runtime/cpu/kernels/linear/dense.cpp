@@ -11,6 +11,7 @@
 #include "dense_block.h"
 #include "experts.h"
 #include "layer.h"
+#include "split_engine.h"
 #include "tile_engine.h"
 #include "tile_rows.h"
 #include "vector_engine.h"
@@ -69,6 +70,9 @@ template <typename Format, typename Body> bool withEngine(int64_t rows, const Bo
     if (rows <= kTileRows)
       return false;
     body([rows](const hone_tensor &weight) { return TileEngine<Bf16Weights>(Bf16Weights(weight), rows); });
+    return true;
+  } else if (rows >= SplitEngine<Format>::fewestRows()) {
+    body([rows](const hone_tensor &weight) { return SplitEngine<Format>(weight, rows); });
     return true;
   }
 #endif

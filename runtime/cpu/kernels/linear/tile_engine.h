@@ -9,50 +9,96 @@
 #ifdef __AMX_TILE__
 
 #include "band_layer.h"
+#include "split_floats.h"
 #include "tiles.h"
 
 namespace {
 
 constexpr int64_t kTileStepInputs = hone::cpu::kBf16Inputs, kWeightTileBytes = kTileRows * kTileRowBytes;
 
-/// A block of rows as tiles of bf16: [step][tile][row][input]. It has one or two tiles of up to sixteen rows.
-struct ActivationTiles {
+/// A block of rows as tiles of bf16: [step][plane][tile][row][input]. It has one or two tiles of up to sixteen rows. Inputs are
+/// the sum of PLANES of bf16, or rounded to one.
+template <int PLANES> struct PlaneTiles {
   int64_t tileRows, tiles;
 
-  explicit ActivationTiles(int64_t rows) : tileRows(smaller(rows, kTileRows)), tiles(rows > kTileRows ? 2 : 1) {}
+  explicit PlaneTiles(int64_t rows) : tileRows(smaller(rows, kTileRows)), tiles(rows > kTileRows ? 2 : 1) {}
 
   int64_t rows() const { return tileRows * tiles; }
   int64_t tileBytes() const { return tileRows * kTileRowBytes; }
-  int64_t stepBytes() const { return tiles * tileBytes(); }
+  int64_t planeBytes() const { return tiles * tileBytes(); }
+  int64_t stepBytes() const { return PLANES * planeBytes(); }
 
   /// Converts `count` rows of x from `row` on. Rows that a block has beyond them are zeros, and inputs that x lacks.
   void convert(const hone_tensor &x, int64_t row, int64_t count, int64_t firstStep, int64_t steps, uint8_t *to) const {
-    for (int64_t r = 0; r < rows(); ++r, to += kTileRowBytes)
-      if (r < count)
-        convertRow(rowOf(x, row + r), x.sizes[x.rank - 1], firstStep, steps, to);
-      else
-        for (int64_t step = 0; step < steps; ++step)
-          _mm512_store_si512(to + step * stepBytes(), _mm512_setzero_si512());
+    for (int64_t step = firstStep; step < firstStep + steps; ++step, to += stepBytes())
+      for (int64_t r = 0; r < rows(); ++r)
+        if (r < count)
+          convertRow(rowOf(x, row + r), x.sizes[x.rank - 1], step * kTileStepInputs, to + r * kTileRowBytes);
+        else
+          storeInputs(0, 0, to + r * kTileRowBytes);
   }
 
-  static void storePairs(Vector low, Vector high, uint8_t *to) {
-    _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+  /// A row's inputs of a step.
+  void storeInputs(Vector low, Vector high, uint8_t *to) const {
+    if constexpr (PLANES > 1) {
+      storeSplit<PLANES>(low, high, to, planeBytes(), [](Vector first, Vector second) {
+        return (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+      });
+    } else {
+      _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+    }
   }
 
 private:
-  void convertRow(Row from, int64_t given, int64_t firstStep, int64_t steps, uint8_t *to) const {
-    for (int64_t step = firstStep; step < firstStep + steps; ++step, to += stepBytes()) {
-      int64_t first = step * kTileStepInputs;
-      if (from.stride == 1 && first + kTileStepInputs <= given) {
-        storePairs(load(from.data + first), load(from.data + first + kLanes), to);
-        continue;
-      }
-      float inputs[kTileStepInputs] = {};
-      for (int64_t k = 0; k < smaller(given - first, kTileStepInputs); ++k)
-        inputs[k] = from[first + k];
-      storePairs(load(inputs), load(inputs + kLanes), to);
-    }
+  void convertRow(Row from, int64_t given, int64_t first, uint8_t *to) const {
+    if (from.stride == 1 && first + kTileStepInputs <= given)
+      return storeInputs(load(from.data + first), load(from.data + first + kLanes), to);
+    float inputs[kTileStepInputs] = {};
+    for (int64_t k = 0; k < smaller(given - first, kTileStepInputs); ++k)
+      inputs[k] = from[first + k];
+    storeInputs(load(inputs), load(inputs + kLanes), to);
   }
+};
+
+using ActivationTiles = PlaneTiles<1>;
+
+/// What engines of tiles share: the inputs of blocks of rows, and sums.
+template <int PLANES> class TileInputs {
+public:
+  static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
+  static constexpr int64_t kSliceInputs = 1024; // of what is between two layers
+  static constexpr bool kTakesUnits = true;
+
+  struct Sums : TileSums {
+    Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
+  };
+
+  explicit TileInputs(int64_t rows) : blockTiles(rows) {}
+
+  int64_t blockBytes(int64_t, int64_t steps) const { return steps * blockTiles.stepBytes(); }
+  void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
+    blockTiles.convert(x, row, rows, step, steps, to);
+  }
+  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row and of the p-th
+  /// of them.
+  template <typename Read>
+  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, Read read) const {
+    uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
+    for (int64_t r = 0; r < rows; ++r, to += kTileRowBytes)
+      blockTiles.storeInputs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
+  }
+
+  int64_t betweenBytes(int64_t rows, int64_t steps) const { return blockBytes(rows, steps); }
+
+  /// Zeros for the tiles after those of so many panels: weights may be filled up to groups.
+  void finishInputs(uint8_t *block, int64_t rows, int64_t count, int64_t steps) const {
+    for (int64_t step = ceilDivide(count, kPanels); step < steps; ++step)
+      for (int64_t r = 0; r < rows; ++r)
+        blockTiles.storeInputs(0, 0, block + step * blockTiles.stepBytes() + r * kTileRowBytes);
+  }
+
+protected:
+  PlaneTiles<PLANES> blockTiles;
 };
 
 /// Tiles of weights: those of a panel follow each other, and panels are `panelBytes` apart.
@@ -81,47 +127,19 @@ private:
   const uint8_t *data;
 };
 
-template <typename Weights> class TileEngine {
+template <typename Weights> class TileEngine : public TileInputs<1> {
 public:
-  static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
   /// Steps whose weights, and the activations that pass by, leave a first-level cache of 48 KiB room.
   static constexpr int64_t kNearSteps = 10;
-  static constexpr int64_t kSliceInputs = 1024; // of what is between two layers
   /// Of a feed-forward block. More than a second-level cache of 2 MiB: tiles multiply so fast that weights, which pass by once for
   /// each part, cost more to read again than sums that leave the cache.
   static constexpr int64_t kPartBytes = 4 << 20;
-  static constexpr bool kTakesUnits = true;
-
-  struct Sums : TileSums {
-    Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
-  };
 
   TileEngine(const Weights &weights, int64_t rows)
-      : panels(weights.panels), steps(weights.steps), weights(weights), blockTiles(rows) {}
+      : TileInputs(rows), panels(weights.panels), steps(weights.steps), weights(weights) {}
 
   /// Converted rows of a part fill less than half of a second-level cache of 2 MiB.
   BandLimits limits(int64_t) const { return {blockTiles.rows(), 32, 512, 256}; }
-  int64_t blockBytes(int64_t, int64_t steps) const { return steps * blockTiles.stepBytes(); }
-  void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
-    blockTiles.convert(x, row, rows, step, steps, to);
-  }
-  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row and of the p-th
-  /// of them.
-  template <typename Read>
-  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, Read read) const {
-    uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
-    for (int64_t r = 0; r < rows; ++r, to += kTileRowBytes)
-      ActivationTiles::storePairs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
-  }
-
-  int64_t betweenBytes(int64_t rows, int64_t steps) const { return blockBytes(rows, steps); }
-
-  /// Zeros for the tiles after those of so many panels: weights may be filled up to groups.
-  void finishInputs(uint8_t *block, int64_t rows, int64_t count, int64_t steps) const {
-    for (int64_t step = ceilDivide(count, kPanels); step < steps; ++step)
-      for (int64_t r = 0; r < rows; ++r)
-        _mm512_store_si512(block + step * blockTiles.stepBytes() + r * kTileRowBytes, _mm512_setzero_si512());
-  }
 
   class Worker {
   public:
@@ -166,7 +184,6 @@ public:
 
 private:
   Weights weights;
-  ActivationTiles blockTiles;
 };
 
 } // namespace

@@ -16,15 +16,6 @@
 
 namespace {
 
-struct Bf16Products {
-  template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbf16ps(SUM, X, WEIGHT); }
-};
-
-/// Signed activations, unsigned weights.
-struct ByteProducts {
-  template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbsud(SUM, X, WEIGHT); }
-};
-
 /// Weights that will be needed: at every step the next `lines` lines from here on of each panel are asked for.
 struct TilesAhead {
   const uint8_t *from;
@@ -106,6 +97,22 @@ template <> struct TileBlock<1, 4> {
   }
 };
 
+/// One product of tiles for a tile of rows and one of weights.
+template <typename Products> struct SingleProducts {
+  template <int HEIGHT, int WIDTH> static void addStep(const TileOperands &o, int64_t step, const uint8_t *weight) {
+    TileBlock<HEIGHT, WIDTH>::template addStep<Products>(o, step, weight);
+  }
+};
+
+struct Bf16Products : SingleProducts<Bf16Products> {
+  template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbf16ps(SUM, X, WEIGHT); }
+};
+
+/// Signed activations, unsigned weights.
+struct ByteProducts : SingleProducts<ByteProducts> {
+  template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbsud(SUM, X, WEIGHT); }
+};
+
 template <typename Products, int HEIGHT, int WIDTH, typename Ahead>
 void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
   constexpr bool hasSecond = WIDTH >= 2, hasThird = HEIGHT == 2 || WIDTH == 4;
@@ -118,7 +125,7 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
     beginSum<3>(o, sums);
   int64_t tileBytes = o.inputBytes / 4 * kTileRowBytes;
   for (int64_t step = 0; step < o.steps; ++step) {
-    TileBlock<HEIGHT, WIDTH>::template addStep<Products>(o, step, o.weight + step * tileBytes);
+    Products::template addStep<HEIGHT, WIDTH>(o, step, o.weight + step * tileBytes);
     askFor<WIDTH>(o.ahead, step, o.panelBytes);
     ahead.ask(step, o.steps);
   }
