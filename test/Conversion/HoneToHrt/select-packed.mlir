@@ -130,10 +130,10 @@ func.func @narrow(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 // CHECK-LABEL: @quantized
 // CHECK-DAG: hrt.weight %{{.*}}[64] : memref<2x16x16x4xi8, strided<[1088, 64, 4, 1]>>
 // CHECK-DAG: hrt.weight %{{.*}}[0] : memref<2x1x16xf16, strided<[544, 16, 1]>>
+// CHECK: hrt.kernel "hone.packed_linear.u8" %{{.*}} ints [0, 0, 8, 0] ins({{.*}} : tensor<?x3xf32>, tensor<2x16x16x4xi8>, tensor<2x1x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK-DAG: hrt.weight %{{.*}}[2368] : memref<1x8x16x4xi8, strided<[704, 64, 4, 1]>>
 // CHECK-DAG: hrt.weight %{{.*}}[2240] : memref<1x2x16xf32, strided<[176, 16, 1]>>
 // CHECK-DAG: hrt.weight %{{.*}}[2176] : memref<1x2x16xi8, strided<[704, 16, 1]>>
-// CHECK: hrt.kernel "hone.packed_linear.u8" %{{.*}} ints [0, 0, 8, 0] ins({{.*}} : tensor<?x3xf32>, tensor<2x16x16x4xi8>, tensor<2x1x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.u4" %{{.*}} ints [0, 32, 16, 0] ins({{.*}} : tensor<?x20xf32>, tensor<1x8x16x4xi8>, tensor<1x2x16xf32>, tensor<1x2x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
 hone.param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>> = #hone.converted<tensor<20x3xf32> = dense<0.0> : tensor<20x3xf32>>
 hone.param @zeros : tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>> = #hone.converted<tensor<3x20xf32> = dense<0.0> : tensor<3x20xf32>>
