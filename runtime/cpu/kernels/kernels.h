@@ -29,6 +29,8 @@ void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, co
 ///   activation: 0 none, 1 relu, 2 silu x · σ(x), 3 gelu x · Φ(x), 4 gelu by tanh (Hendrycks and Gimpel, 2016)
 /// y overlaps neither x, factor nor residual. A gated MLP is two calls: act(x · Gᵀ) is the factor of x · Uᵀ.
 /// Weights are multiplied as they are, sums are f32. bf16 rounds x to bf16 at levels with dot products of bf16.
+/// At levels with tiles of bf16, f32 and f16 with many rows are multiplied as sums of bf16 (linear/split_floats.h): sums err no more than
+/// those in f32 do, but infinite elements, and those above 3.39e38, give NaN.
 void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
