@@ -10,6 +10,7 @@
 #include "OnnxRewrites.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
+#include "hone/io/printable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -189,7 +190,7 @@ LogicalResult compareReports(llvm::ArrayRef<std::string> inputs, StringRef outpu
                                 "compression (* on the frontier)");
   for (auto [i, point] : llvm::enumerate(*points))
     llvm::outs() << llvm::formatv("{0,15:F3} {1,12:F3} {2,11:F4}  {3}{4}\n", point.bitsPerWeight,
-                                  static_cast<double>(point.bytes) / 1e6, point.perplexity, point.label,
+                                  static_cast<double>(point.bytes) / 1e6, point.perplexity, io::printable(point.label),
                                   isOn[i] ? " *" : "");
   return success();
 }

@@ -6,6 +6,7 @@
 #include "CompressionReport.h"
 
 #include "hone/io/file.h"
+#include "hone/io/printable.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -124,7 +125,7 @@ static void printWorst(llvm::raw_ostream &os, const CompressionRecord &record) {
   os << llvm::formatv("  {0,10} {1,9}  {2}\n", "of outputs", "of weight", "largest relative errors");
   for (const WeightRecord *weight : llvm::ArrayRef(worst).take_front(5))
     os << llvm::formatv("  {0,10} {1,9}  {2}\n", inDigits(weight->outputError()), inDigits(weight->weightError()),
-                        weight->name);
+                        io::printable(weight->name));
 }
 
 void printSummary(llvm::raw_ostream &os, const CompressionRecord &record) {

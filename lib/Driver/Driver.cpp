@@ -17,6 +17,7 @@
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
 #include "hone/io/manifest.h"
+#include "hone/io/printable.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
@@ -193,7 +194,8 @@ static void printDiagnostic(Diagnostic &diagnostic) {
           file.getLine() ? ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) : "";
       where = file.getFilename().str() + line + ": " + where;
     }
-    llvm::errs() << "hone: " << kinds[static_cast<int>(one.getSeverity())] << ": " << where << one.str() << '\n';
+    llvm::errs() << "hone: " << kinds[static_cast<int>(one.getSeverity())] << ": " << io::printable(where + one.str())
+                 << '\n';
   };
   print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes())

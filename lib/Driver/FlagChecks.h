@@ -6,6 +6,8 @@
 #ifndef HONE_LIB_DRIVER_FLAGCHECKS_H
 #define HONE_LIB_DRIVER_FLAGCHECKS_H
 
+#include "hone/io/printable.h"
+
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,7 +19,7 @@ namespace hone {
 
 /// Says why a command cannot run; the exit code of that.
 inline int fail(const llvm::Twine &reason) {
-  llvm::errs() << "hone: error: " << reason << '\n';
+  llvm::errs() << "hone: error: " << io::printable(reason.str()) << '\n';
   return 1;
 }
 

@@ -11,6 +11,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/io/printable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -128,17 +129,18 @@ static void printCounts(llvm::raw_ostream &os, StringRef title, const json::Obje
   llvm::sort(rows);
   os << "  " << title << '\n';
   for (const auto &[count, name] : rows)
-    os << llvm::formatv("    {0,6} {1}\n", -count, name);
+    os << llvm::formatv("    {0,6} {1}\n", -count, io::printable(name));
 }
 
 static void printValues(llvm::raw_ostream &os, StringRef title, const json::Array &values) {
   os << "  " << title << '\n';
   for (const json::Value &value : values)
-    os << "    " << *value.getAsObject()->getString("name") << " : " << *value.getAsObject()->getString("type") << '\n';
+    os << "    " << io::printable(*value.getAsObject()->getString("name")) << " : "
+       << *value.getAsObject()->getString("type") << '\n';
 }
 
 static void printFunction(llvm::raw_ostream &os, const json::Object &function) {
-  os << '@' << *function.getString("name") << '\n';
+  os << '@' << io::printable(*function.getString("name")) << '\n';
   printValues(os, "inputs", *function.getArray("inputs"));
   printValues(os, "outputs", *function.getArray("outputs"));
   printCounts(os, "recognised", *function.getObject("raised"));
@@ -170,7 +172,7 @@ static void print(llvm::raw_ostream &os, const json::Object &model) {
   if (!state.empty())
     os << "state: " << state.size() << " slots\n";
   for (const json::Value &slot : state)
-    os << "  " << *slot.getAsString() << '\n';
+    os << "  " << io::printable(*slot.getAsString()) << '\n';
 }
 
 /// Blocks whose gate lies in the weight of what it scales are recognised when that is divided.

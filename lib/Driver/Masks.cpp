@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
+#include "hone/io/printable.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -179,8 +180,9 @@ static LogicalResult drawWeight(ParamOp param, const Mask &mask, const MaskFlags
     return failure();
   int64_t kept = mask.countKept(), count = type.getNumElements();
   llvm::raw_ostream &os = llvm::outs();
-  os << llvm::formatv("{0}: {1}\n  {2} of {3} elements kept ({4:F2} %), {5} outliers\n", param.getSymName(),
-                      getForm(type), kept, count, inPercent(kept, count), mask.countOutliers());
+  os << llvm::formatv("{0}: {1}\n  {2} of {3} elements kept ({4:F2} %), {5} outliers\n",
+                      io::printable(param.getSymName()), getForm(type), kept, count, inPercent(kept, count),
+                      mask.countOutliers());
   for (auto [number, groups] : llvm::enumerate(mask.countGroups()))
     if (groups)
       os << llvm::formatv("  {0} groups of {1} keep {2}\n", groups, flags.group.getValue(), number);
@@ -195,7 +197,7 @@ static LogicalResult drawWeight(ParamOp param, const Mask &mask, const MaskFlags
 static void printLine(ParamOp param, const Mask &mask) {
   RankedTensorType type = param.getTensorType();
   llvm::outs() << llvm::formatv("{0,8:F2} {1,8} {2,9}  {3}: {4}\n", inPercent(mask.countKept(), type.getNumElements()),
-                                getPattern(mask.countGroups()), mask.countOutliers(), param.getSymName(),
+                                getPattern(mask.countGroups()), mask.countOutliers(), io::printable(param.getSymName()),
                                 getForm(type));
 }
 

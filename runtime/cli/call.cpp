@@ -5,6 +5,7 @@
 
 #include "cli/call.h"
 
+#include "cli/commands.h"
 #include "cli/progress.h"
 #include "core/communicator.h"
 
@@ -46,7 +47,7 @@ public:
         return invalid(label, "the entry has no output '", name, "', which is expected");
       HONE_ASSIGN_OR_RETURN(Comparison result, compare(name, found->second, reference, options.tolerance));
       std::string line = describe(found->second.shape(), result);
-      std::printf("%s%s: %s\n", label.c_str(), name.c_str(), line.c_str());
+      printLine(label, name, ": ", line);
       if (!result.equal && status.ok())
         status = invalid(label, "output '", name, "' differs: ", line);
     }
@@ -73,8 +74,7 @@ private:
 
 void printShapes(const io::EntryInfo &entry, const NamedArrays &outputs) {
   for (const io::TensorInfo &info : entry.outputs)
-    std::printf("%s: %s %s\n", info.name.c_str(), std::string(io::dtypeName(info.dtype)).c_str(),
-                io::shapeText(outputs.at(info.name).shape()).c_str());
+    printLine(info.name, ": ", io::dtypeName(info.dtype), " ", io::shapeText(outputs.at(info.name).shape()));
 }
 
 absl::Status writeArrays(const std::string &path, const io::EntryInfo &entry, const NamedArrays &arrays) {
@@ -135,10 +135,10 @@ absl::Status callCases(const Caller &caller, const std::string &path) {
     if (ran.status().code() == absl::StatusCode::kInternal)
       return ran.status();
     if (!ran.ok()) {
-      std::printf("%s: failed: %s\n", name.c_str(), std::string(ran.status().message()).c_str());
+      printLine(name, ": failed: ", ran.status().message());
       failures.push_back(name);
     } else if (!*ran) {
-      std::printf("%s: skipped, the file has no outputs for it\n", name.c_str());
+      printLine(name, ": skipped, the file has no outputs for it");
     }
     compared += !ran.ok() || *ran;
     progress.update(compared);
@@ -147,7 +147,7 @@ absl::Status callCases(const Caller &caller, const std::string &path) {
     return invalid(path, ": expected arrays named <case>/in/<input> and <case>/out/<output>, but found no case");
   if (!failures.empty())
     return invalid(failures.size(), " of ", compared, " cases failed, the first is ", failures[0]);
-  std::printf("all %lld cases are as expected\n", static_cast<long long>(compared));
+  printLine("all ", compared, " cases are as expected");
   return absl::OkStatus();
 }
 

@@ -8,6 +8,9 @@
 
 #include "cli/options.h"
 #include "core/language_model.h"
+#include "hone/io/printable.h"
+
+#include <cstdio>
 
 namespace hone::cli {
 
@@ -24,6 +27,11 @@ extern const Command kRunCommand, kEvalCommand, kBenchCommand, kInspectCommand;
 
 /// Loads an artefact as rt::Module::load does. Of several processes that run it together, rank 0 alone prints from then on.
 absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &path, rt::Profile *profile = nullptr);
+
+/// Prints the parts as one line on standard output, escaped as io::printable says: parts may be names out of a file.
+template <typename... Parts> void printLine(const Parts &...parts) {
+  std::puts(io::printable(io::cat(parts...)).c_str());
+}
 
 /// Most threads that --threads takes.
 constexpr int64_t kMostThreads = 4096;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 
 namespace hone::cli {
 namespace {
@@ -94,8 +95,11 @@ private:
   /// Text goes in as text and comes out as text, tokens as tokens.
   bool printsText() const { return !options.tokens; }
 
+  /// What a vocabulary holds must not control a terminal; a file or a pipe gets the text as it is.
   static void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    static const bool isTerminal = isatty(STDOUT_FILENO);
+    std::string shown = isTerminal ? io::printableText(text) : std::string(text);
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
     std::fflush(stdout);
   }
 

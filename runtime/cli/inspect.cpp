@@ -7,7 +7,6 @@
 #include "cli/commands.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -22,6 +21,9 @@ how many bytes its weights take by type.
 options
   --weights           also list every weight: name, type, shape, bytes
 )";
+
+/// Titles are padded to one width.
+constexpr size_t kTitleWidth = 7;
 
 struct InspectOptions {
   bool weights = false;
@@ -45,8 +47,10 @@ void printTensors(const char *title, const std::vector<io::TensorInfo> &tensors)
     std::string growth = tensor.appendAxis ? io::cat(", grows along axis ", *tensor.appendAxis) : "";
     if (std::string_view layout = io::layoutName(tensor.layout); !layout.empty())
       growth += io::cat(", in ", layout, tensor.bits != 0 ? io::cat(" of ", tensor.bits, " bits") : "");
-    std::printf("  %-7s %s: %s %s%s\n", tensor.isContext ? "context" : title, tensor.name.c_str(),
-                std::string(io::dtypeName(tensor.dtype)).c_str(), io::shapeText(tensor.shape).c_str(), growth.c_str());
+    std::string kind = tensor.isContext ? "context" : title;
+    kind.resize(kTitleWidth, ' ');
+    printLine("  ", kind, " ", tensor.name, ": ", io::dtypeName(tensor.dtype), " ", io::shapeText(tensor.shape),
+              growth);
   }
 }
 
@@ -55,33 +59,32 @@ void printLimits(const io::EntryInfo &entry) {
     std::string sum = limit.countsHeld ? "positions of a session" : "";
     for (size_t i = 0; !limit.countsHeld && i < limit.sizes.size(); ++i)
       sum += (i == 0 ? "" : " + ") + limit.sizes[i];
-    std::printf("  limit   %s: at most %lld, by the rows of '%s'\n", sum.c_str(), static_cast<long long>(limit.most),
-                limit.table.c_str());
+    printLine("  limit   ", sum, ": at most ", limit.most, ", by the rows of '", limit.table, "'");
   }
 }
 
 void printManifest(const io::Manifest &manifest) {
-  std::printf("source: %s\nbuilt by: hone %s for %s, %s (%s)\n", manifest.sourceName.c_str(),
-              manifest.honeVersion.c_str(), manifest.target.c_str(), manifest.cpuName.c_str(),
-              joined(manifest.cpuFeatures).c_str());
+  printLine("source: ", manifest.sourceName);
+  printLine("built by: hone ", manifest.honeVersion, " for ", manifest.target, ", ", manifest.cpuName, " (",
+            joined(manifest.cpuFeatures), ")");
   if (const std::optional<io::DeviceInfo> &device = manifest.device)
-    std::printf("device: %s, %zu generated kernels\n", device->chip.c_str(), device->kernels.size());
+    printLine("device: ", device->chip, ", ", device->kernels.size(), " generated kernels");
   if (manifest.ranks > 1)
-    std::printf("ranks: %lld%s; weights are those of rank 0\n", static_cast<long long>(manifest.ranks),
-                manifest.device ? ", each on a GPU of its own" : "");
-  std::printf("tokenizer: %s\n", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer.c_str());
+    printLine("ranks: ", manifest.ranks, manifest.device ? ", each on a GPU of its own" : "",
+              "; weights are those of rank 0");
+  printLine("tokenizer: ", manifest.tokenizer.empty() ? "(none)" : manifest.tokenizer);
   for (const io::EntryInfo &entry : manifest.entries) {
-    std::printf("entry %s\n", entry.name.c_str());
+    printLine("entry ", entry.name);
     printTensors("input", entry.inputs);
     printTensors("output", entry.outputs);
     printTensors("state", entry.state);
     printLimits(entry);
   }
-  std::printf("kernels: %s\n", joined(manifest.kernels).c_str());
+  printLine("kernels: ", joined(manifest.kernels));
   bool hasLayers =
       std::ranges::any_of(manifest.kernels, [](const std::string &name) { return name.starts_with("cuda.linear."); });
   if (hasLayers)
-    std::printf("library: cublasLtMatmul for layers of many rows, where the loader finds cuBLASLt\n");
+    printLine("library: cublasLtMatmul for layers of many rows, where the loader finds cuBLASLt");
 }
 
 void printWeights(const io::SafetensorsReader &weights, bool each) {
@@ -91,13 +94,11 @@ void printWeights(const io::SafetensorsReader &weights, bool each) {
     ++count;
     bytes += tensor.bytes;
     if (each)
-      std::printf("  weight  %s: %s %s, %llu bytes\n", tensor.name.c_str(),
-                  std::string(io::dtypeName(tensor.dtype)).c_str(), io::shapeText(tensor.shape).c_str(),
-                  static_cast<unsigned long long>(tensor.bytes));
+      printLine("  weight  ", tensor.name, ": ", io::dtypeName(tensor.dtype), " ", io::shapeText(tensor.shape), ", ",
+                tensor.bytes, " bytes");
   }
   for (const auto &[type, sum] : byType)
-    std::printf("weights %s: %lld tensors, %llu bytes\n", type.c_str(), static_cast<long long>(sum.first),
-                static_cast<unsigned long long>(sum.second));
+    printLine("weights ", type, ": ", sum.first, " tensors, ", sum.second, " bytes");
 }
 
 absl::Status runInspect(std::span<const std::string> arguments) {

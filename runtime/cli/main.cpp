@@ -65,7 +65,7 @@ int report(const std::string &program, const absl::Status &status) {
   if (ranks && ranks->rank() > 0)
     message = io::cat("rank ", ranks->rank(), ": ", message);
   if (!ranks || ranks->speaks())
-    std::fprintf(stderr, "%s: %s\n", program.c_str(), message.c_str());
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), io::printable(message).c_str());
   if (status.code() != absl::StatusCode::kInternal)
     return kFault;
   std::fprintf(stderr, "%s: this is a bug in Hone; please report it with the command and the model\n", program.c_str());
@@ -96,7 +96,7 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
     bool helps = asksForHelp(arguments);
     if (!arguments.empty() && !helps)
       std::fprintf(stderr, "%s: unknown command '%s'; '%s --help' lists the commands\n", program.c_str(),
-                   arguments[0].c_str(), program.c_str());
+                   io::printable(arguments[0]).c_str(), program.c_str());
     else
       printHelp(helps ? stdout : stderr, kOverview, program);
     return helps ? closeOutput(program, 0) : kFault;

@@ -5,6 +5,8 @@
 
 #include "cli/profile.h"
 
+#include "hone/io/printable.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -63,8 +65,8 @@ std::string line(const char *format, auto... values) {
 
 std::string sectionText(const std::string &title, const Section &section) {
   auto calls = static_cast<double>(section.calls.count), total = static_cast<double>(section.calls.nanoseconds);
-  std::string text =
-      title + line(": %lld calls, %.3f ms a call\n", static_cast<long long>(section.calls.count), total / calls * 1e-6);
+  std::string text = io::printable(title) + line(": %lld calls, %.3f ms a call\n",
+                                                 static_cast<long long>(section.calls.count), total / calls * 1e-6);
   text += "   share   ms/call  times/call  weights GB/s\n";
   std::vector<std::pair<std::string, Sum>> rows(section.rows.begin(), section.rows.end());
   std::ranges::sort(rows, {}, [](const auto &row) { return std::pair(-row.second.nanoseconds, row.first); });
@@ -73,7 +75,7 @@ std::string sectionText(const std::string &title, const Section &section) {
     std::string rate = sum.weightBytes ? line("%.1f", static_cast<double>(sum.weightBytes) / std::max(time, 1.0)) : "-";
     text += line("  %5.1f%%  %8.3f  %10.1f  %12s  ", 100 * time / std::max(total, 1.0), time / calls * 1e-6,
                  static_cast<double>(sum.count) / calls, rate.c_str()) +
-            name + "\n";
+            io::printable(name) + "\n";
   }
   return text;
 }

@@ -5,6 +5,8 @@
 
 #include "cli/progress.h"
 
+#include "hone/io/printable.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -69,7 +71,7 @@ std::string Progress::estimate(int64_t done) const {
 
 void Progress::draw(int64_t done, std::string_view item) const {
   std::string count = std::to_string(done) + " of " + std::to_string(total) + estimate(done);
-  std::string about = item.empty() ? "" : ", " + std::string(item);
+  std::string about = item.empty() ? "" : ", " + io::printable(item);
   if (style == ProgressStyle::Plain) {
     std::fprintf(stderr, "%s: %s%s\n", what.c_str(), count.c_str(), about.c_str());
     return;

@@ -3,6 +3,7 @@
 //
 // hone-tokenize: text on standard input to token ids on standard output, or back.
 
+#include "hone/io/printable.h"
 #include "text/tokenizer.h"
 
 #include <cstdio>
@@ -43,7 +44,7 @@ absl::Status parseOptions(int argc, char **argv, Options &options) {
 }
 
 int fail(const absl::Status &status) {
-  std::cerr << "hone-tokenize: error: " << status.message() << "\n";
+  std::cerr << "hone-tokenize: error: " << hone::io::printable(std::string(status.message())) << "\n";
   return 1;
 }
 
