@@ -3,8 +3,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The two joints of the dialect: a way to store a weight, and a way to say which keys a query sees. Passes and kernels
-// speak to these interfaces only, so that a new encoding or pattern is one attribute.
+// The two joints of the dialect: a way to store a weight, and a way to say which keys a query sees. Raising, decomposition
+// and most passes use these interfaces only; docs/extending.md names the files that know single encodings and patterns.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

@@ -3,10 +3,11 @@
 """site.py WORK OUT: builds the documentation site in OUT from docs/, from what TableGen says of dialects and
 passes, and from the help of the tools.
 
-Written pages are copied to WORK, generated ones are added there, and MkDocs makes the site, where a broken link is an
-error. The order of the pages is FIRST, then the folders by name.
+Written pages are copied to WORK, generated ones are added there, and MkDocs with the theme Material makes the site,
+where a broken link is an error, and a page that no group of GROUPS has. The site needs nothing from elsewhere.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -17,7 +18,15 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLVM = pathlib.Path("/usr/lib/llvm-22")
-FIRST = ["index.md", "guide.md", "commands.md", "architecture.md", "extending.md", "dependencies.md"]
+# Tabs of the site: pages in their order; a folder stands for its pages by title.
+GROUPS = {
+    "Start": ["index.md", "guide.md", "glossary.md"],
+    "Use": ["commands.md", "tokenizers.md", "artefact.md", "runtime-c-api.md", "performance.md"],
+    "Compress": ["calibration.md", "compression.md", "compression/"],
+    "Targets": ["cpu-kernels.md", "cuda.md", "cuda-kernels.md", "emulated-gpu.md", "tensor-parallelism.md"],
+    "Inside": ["architecture.md", "life-of-a-token.md", "dialects/", "extending.md", "dependencies.md"],
+    "Reference": ["operators.md", "Dialects: reference/", "Passes: passes/"],
+}
 
 
 def tablegen(action, source, *arguments):
@@ -82,23 +91,39 @@ def command_page(work):
 
 def title_of(path):
     match = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
-    return match[1].strip() if match else path.stem
+    return match[1].strip().replace("`", "") if match else path.stem
+
+
+def pages_of(work, entry):
+    """Of an entry of GROUPS: a page, the pages of `folder/`, or those of `Title: folder/` under a heading."""
+    title, _, folder = entry.rpartition(": ")
+    if not folder.endswith("/"):
+        return [{title_of(work / folder): folder}]
+    inside = [{title_of(path): str(path.relative_to(work))} for path in (work / folder).rglob("*.md")]
+    inside.sort(key=lambda page: next(iter(page)))
+    return [{title: inside}] if title else inside
 
 
 def navigation(work):
-    pages = [{title_of(work / name): name} for name in FIRST if (work / name).exists()]
-    rest = sorted(path.relative_to(work) for path in work.rglob("*.md"))
-    pages += [{title_of(work / path): str(path)} for path in rest if len(path.parts) == 1 and path.name not in FIRST]
-    for folder in sorted({path.parts[0] for path in rest if len(path.parts) > 1}):
-        inside = [{title_of(work / path): str(path)} for path in rest if path.parts[0] == folder and len(path.parts) > 1]
-        pages.append({folder.replace("-", " ").capitalize(): inside})
-    return pages
+    return [{group: [page for entry in entries for page in pages_of(work, entry)]} for group, entries in GROUPS.items()]
+
+
+def theme():
+    """Material without fonts or icons from other servers."""
+    palette = [{"scheme": scheme, "media": f"(prefers-color-scheme: {name})", "primary": "indigo",
+                "toggle": {"icon": icon, "name": f"Switch to {other}"}}
+               for name, scheme, icon, other in (("light", "default", "material/weather-night", "dark"),
+                                                 ("dark", "slate", "material/weather-sunny", "light"))]
+    features = ["navigation.tabs", "navigation.sections", "navigation.top", "navigation.footer", "toc.follow",
+                "search.highlight", "content.code.copy"]
+    return {"name": "material", "font": False, "palette": palette, "features": features}
 
 
 def main():
     work, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(ROOT / "docs", work / "pages")
+    shutil.copy(ROOT / "scripts/dev/site.css", work / "pages")
     pages = work / "pages"
     dialect_pages(pages)
     pass_pages(pages)
@@ -107,15 +132,19 @@ def main():
         "site_name": "Hone",
         "docs_dir": str(pages),
         "site_dir": str(out),
-        "theme": {"name": "mkdocs", "highlightjs": False, "nav_style": "light"},
+        "theme": theme(),
+        "extra_css": ["site.css"],
         "use_directory_urls": False,
         "plugins": ["search"],
-        "markdown_extensions": ["tables", "fenced_code", "toc"],
+        "markdown_extensions": ["tables", "sane_lists", {"toc": {"permalink": True}}, "pymdownx.highlight",
+                                "pymdownx.superfences"],
         "nav": navigation(pages),
-        "validation": {"links": {"anchors": "warn", "unrecognized_links": "warn"}},
+        "validation": {"nav": {"omitted_files": "warn"}, "links": {"anchors": "warn", "unrecognized_links": "warn"}},
     }
     (work / "mkdocs.yml").write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-    subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", work / "mkdocs.yml"], check=True)
+    # Not --quiet, with which no warning counts for --strict.
+    subprocess.run(["mkdocs", "build", "--strict", "--config-file", work / "mkdocs.yml"], check=True,
+                   capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     print(f"{out}/index.html")
 
 
