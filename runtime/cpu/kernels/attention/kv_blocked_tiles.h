@@ -217,7 +217,7 @@ private:
 
   /// scores[2 · KV micro-block + part][row and limb][key] of two KV micro-blocks
   void multiplyKeys(Item &item, int pair) const {
-    bool prefetches = prefetches(item);
+    bool isPrefetching = prefetches(item);
     int unit = pair / 2 * 2, part = pair % 2;
     const uint16_t *query = queries.data() + item.tile * steps * kTileElements;
     _tile_zero(0);
@@ -226,10 +226,10 @@ private:
       _tile_loadd(4, query + i * kTileElements, kTileRowBytes);
       for (int limb = 0; limb < Operands::kLimbs; ++limb) {
         _tile_loadd(6, operands.key(unit, part, i, limb), kTileRowBytes);
-        prefetchTiles(operands.key(unit, part, i, limb), prefetches);
+        prefetchTiles(operands.key(unit, part, i, limb), isPrefetching);
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, operands.key(unit + 1, part, i, limb), kTileRowBytes);
-        prefetchTiles(operands.key(unit + 1, part, i, limb), prefetches);
+        prefetchTiles(operands.key(unit + 1, part, i, limb), isPrefetching);
         _tile_dpbf16ps(1, 4, 7);
       }
     }
@@ -252,7 +252,7 @@ private:
 
   /// sums += weights · values, of two columns
   void multiplyValues(const Item &item, int64_t column) const {
-    bool prefetches = prefetches(item), hasSecond = column + 1 < columns;
+    bool isPrefetching = prefetches(item), hasSecond = column + 1 < columns;
     float *to = sumsOf(item.tile) + column * kTileFloats;
     _tile_loadd(0, to, kTileRowBytes);
     if (hasSecond)
@@ -261,11 +261,11 @@ private:
       _tile_loadd(4, item.weights[unit], kTileRowBytes);
       for (int limb = 0; limb < Operands::kLimbs; ++limb) {
         _tile_loadd(6, operands.value(unit, column, limb), kTileRowBytes);
-        prefetchTiles(operands.value(unit, column, limb), prefetches);
+        prefetchTiles(operands.value(unit, column, limb), isPrefetching);
         _tile_dpbf16ps(0, 4, 6);
         if (hasSecond) {
           _tile_loadd(7, operands.value(unit, column + 1, limb), kTileRowBytes);
-          prefetchTiles(operands.value(unit, column + 1, limb), prefetches);
+          prefetchTiles(operands.value(unit, column + 1, limb), isPrefetching);
           _tile_dpbf16ps(1, 4, 7);
         }
       }
