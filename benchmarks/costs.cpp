@@ -39,14 +39,14 @@ const char kHeader[] = R"(// Part of the Hone project, under the Apache License 
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What products take without the zeros of 2:4 weights, as a share of what they take with them, as
-// hone-kernel-ratios --costs --all-levels printed it: HONE_SPARSE_ROWS(numbers of rows) and
-// HONE_SPARSE_COSTS(level of the instruction set, elements, outputs, inputs, share for each number of rows).
+// hone-kernel-ratios --costs --all-isas printed it: HONE_SPARSE_ROWS(numbers of rows) and
+// HONE_SPARSE_COSTS(ISA, elements, outputs, inputs, share for each number of rows).
 
 #ifndef HONE_SPARSE_ROWS
 #define HONE_SPARSE_ROWS(...)
 #endif
 #ifndef HONE_SPARSE_COSTS
-#define HONE_SPARSE_COSTS(level, format, outputs, inputs, ...)
+#define HONE_SPARSE_COSTS(isa, format, outputs, inputs, ...)
 #endif
 
 )";
@@ -57,11 +57,11 @@ const char kFooter[] = R"(
 
 /// The time of the layers without zeros, as a share of that with them: the median of turns.
 double ratioOf(const Options &options, Pool &pool, const Pair &pair, const LayerSize &size, int64_t rows,
-               cpu::Level level) {
+               cpu::Isa isa) {
   // A few rows read every layer from memory; many rows wait for arithmetic, and a few layers are enough.
   int64_t most = rows <= 16 ? int64_t{1} << 20 : std::max<int64_t>(1024 / rows, 4);
   PackedLayers dense(pair.dense, size, rows, most, pool.all()), sparse(pair.sparse, size, rows, most, pool.all());
-  hone_kernel_fn whole = findKernel(pair.dense.kernel, level), kept = findKernel(pair.sparse.kernel, level);
+  hone_kernel_fn whole = findKernel(pair.dense.kernel, isa), kept = findKernel(pair.sparse.kernel, isa);
   Measurement measurement;
   takeTurns(options, [&](bool counts) {
     double before = dense.run(whole, options.threads) / dense.layers();
@@ -74,22 +74,22 @@ double ratioOf(const Options &options, Pool &pool, const Pair &pair, const Layer
 
 } // namespace
 
-void printCosts(const Options &options, Pool &pool, std::span<const cpu::Level> levels) {
+void printCosts(const Options &options, Pool &pool, std::span<const cpu::Isa> isas) {
   std::printf("%s", kHeader);
   std::string rows;
   for (int64_t count : kRows)
     rows += (rows.empty() ? "" : ", ") + std::to_string(count);
   std::printf("HONE_SPARSE_ROWS(%s)\n", rows.c_str());
-  for (cpu::Level level : levels)
+  for (cpu::Isa isa : isas)
     for (const Pair &pair : kPairs)
       for (const LayerSize &size : kSizes) {
-        std::string name = std::string(levelName(level)) + ", " + pair.dense.name + ", " +
-                           std::to_string(size.outputs) + ", " + std::to_string(size.inputs);
+        std::string name = std::string(isaName(isa)) + ", " + pair.dense.name + ", " + std::to_string(size.outputs) +
+                           ", " + std::to_string(size.inputs);
         if (!isWanted(options, "costs/" + name))
           continue;
         std::printf("HONE_SPARSE_COSTS(%s", name.c_str());
         for (int64_t count : kRows)
-          std::printf(", %.2f", ratioOf(options, pool, pair, size, count, level));
+          std::printf(", %.2f", ratioOf(options, pool, pair, size, count, isa));
         std::printf(")\n");
         std::fflush(stdout);
       }

@@ -1,4 +1,4 @@
-//===- kernels.cpp - how fast each kernel is at each level of this machine ----------------------------------------===//
+//===- kernels.cpp - how fast each kernel is on each ISA of this machine ----------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -102,9 +102,9 @@ void readMemory(benchmark::State &state) {
 int main(int argc, char **argv) {
   benchmark::RegisterBenchmark("read", readMemory)->UseRealTime();
   for (const Row &row : kRows) {
-    for (hone::cpu::Level level : hone::cpu::supportedLevels()) {
-      std::string name = std::string(row.kernel) + "/" + row.label + "/" + std::string(hone::cpu::levelName(level));
-      hone_kernel_fn kernel = hone::cpu::findKernel(row.kernel, level);
+    for (hone::cpu::Isa isa : hone::cpu::supportedIsas()) {
+      std::string name = std::string(row.kernel) + "/" + row.label + "/" + std::string(hone::cpu::isaName(isa));
+      hone_kernel_fn kernel = hone::cpu::findKernel(row.kernel, isa);
       benchmark::RegisterBenchmark(name.c_str(), [&row, kernel](benchmark::State &state) {
         runKernel(state, row, kernel);
       })->UseRealTime();

@@ -28,7 +28,7 @@ struct Operand {
 };
 
 struct Operands {
-  Operand of[32]; // fill most of a first-level cache
+  Operand of[32]; // fill most of a L1 cache
 
   Operands() {
     uint64_t state = 0;
@@ -183,9 +183,7 @@ double together(int threads, double (*loop)()) {
 
 bool hasFeature(const char *name) { return *cpu::cpuHasFeature(name); }
 
-bool hasLevel(cpu::Level level) {
-  return std::ranges::find(cpu::supportedLevels(), level) != cpu::supportedLevels().end();
-}
+bool hasIsa(cpu::Isa isa) { return std::ranges::find(cpu::supportedIsas(), isa) != cpu::supportedIsas().end(); }
 
 } // namespace
 
@@ -210,13 +208,13 @@ double peak(Arithmetic arithmetic, int threads) {
   case Arithmetic::Bf16Vectors:
     return hasFeature("avx512bf16") ? together(threads, dotBf16) : 0;
   case Arithmetic::Bf16Tiles:
-    return hasLevel(cpu::Level::Amx) ? together(threads, tileBf16) : 0;
+    return hasIsa(cpu::Isa::Amx) ? together(threads, tileBf16) : 0;
   case Arithmetic::Vnni:
     return hasFeature("avx512vnni") ? together(threads, dotVnni) : 0;
   }
   return 0;
 }
 
-double loadedTiles(int threads) { return hasLevel(cpu::Level::Amx) ? together(threads, tileBf16Loaded) : 0; }
+double loadedTiles(int threads) { return hasIsa(cpu::Isa::Amx) ? together(threads, tileBf16Loaded) : 0; }
 
 } // namespace hone::bench

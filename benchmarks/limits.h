@@ -24,7 +24,7 @@ enum class Arithmetic { F32Avx2, F32, Bf16Vectors, Bf16Tiles, Vnni };
 /// instructions.
 double peak(Arithmetic arithmetic, int threads);
 
-/// As Bf16Tiles of `peak`, with tiles loaded from the first-level cache as every product of matrices has to: four loads for four
+/// As Bf16Tiles of `peak`, with tiles loaded from the L1 cache as every product of matrices has to: four loads for four
 /// products.
 double loadedTiles(int threads);
 

@@ -64,11 +64,11 @@ void takeTurns(const Options &options, const std::function<void(bool counts)> &t
 /// True where the options ask for a row of this name.
 bool isWanted(const Options &options, const std::string &name);
 
-void reportLinear(const Options &options, Pool &pool, cpu::Level level);
-void reportAttention(const Options &options, Pool &pool, cpu::Level level);
+void reportLinear(const Options &options, Pool &pool, cpu::Isa isa);
+void reportAttention(const Options &options, Pool &pool, cpu::Isa isa);
 
 /// Prints lib/Transforms/Weights/SparseCosts.def.
-void printCosts(const Options &options, Pool &pool, std::span<const cpu::Level> levels);
+void printCosts(const Options &options, Pool &pool, std::span<const cpu::Isa> isas);
 
 } // namespace hone::bench
 

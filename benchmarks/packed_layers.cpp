@@ -9,7 +9,7 @@
 
 #include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_record.h"
+#include "cpu/packing/panel_block.h"
 
 #include <algorithm>
 

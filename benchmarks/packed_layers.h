@@ -30,7 +30,7 @@ struct LayerSize {
   int64_t outputs, inputs;
 };
 
-inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
+inline bool isQuantized(cpu::PackedFormat format) { return cpu::bitLayoutOf(format) != nullptr; }
 
 /// Random outliers of a layer, a share of its elements, as many in every panel but for one; those of an output by ascending column.
 struct LayerOutliers {

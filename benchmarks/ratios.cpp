@@ -27,7 +27,7 @@ constexpr const char *kUsage =
     "  --repeats=N    turns of each kernel (default: 7)\n"
     "  --filter=TEXT  only kernels whose names have TEXT in them\n"
     "  --small-pages  no huge pages for weights\n"
-    "  --all-levels   at every level of the CPU's instructions, not at the best alone\n"
+    "  --all-isas   on every ISA of the CPU, not at the best alone\n"
     "  --limits       print what the machine can do as JSON, and nothing else\n"
     "  --costs        print the times of weights' formats as a table of C++, and nothing else\n";
 
@@ -51,7 +51,7 @@ std::string parse(int argc, char **argv, Options &options) {
       options.costsOnly = true;
     else if (argument == "--small-pages")
       options.hugePages = false;
-    else if (argument == "--all-levels")
+    else if (argument == "--all-isas")
       options.allLevels = true;
     else
       return "unknown option '" + argument + "'; --help lists the options";
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "hone-kernel-ratios: error: %s\n", error.c_str());
     return 1;
   }
-  if (cpu::supportedLevels().empty()) {
+  if (cpu::supportedIsas().empty()) {
     std::fputs("hone-kernel-ratios: error: kernels need a CPU with AVX2\n", stderr);
     return 1;
   }
@@ -98,11 +98,11 @@ int main(int argc, char **argv) {
     bench::printLimits(options, pool);
     return 0;
   }
-  std::span<const cpu::Level> levels = cpu::supportedLevels();
+  std::span<const cpu::Isa> isas = cpu::supportedIsas();
   if (!options.allLevels)
-    levels = levels.last(1);
+    isas = isas.last(1);
   if (options.costsOnly) {
-    bench::printCosts(options, pool, levels);
+    bench::printCosts(options, pool, isas);
     return 0;
   }
   auto peak = [&](bench::Arithmetic arithmetic) { return bench::peak(arithmetic, options.threads) * 1e-9; };
@@ -110,9 +110,9 @@ int main(int argc, char **argv) {
               options.threads, peak(bench::Arithmetic::F32), peak(bench::Arithmetic::Bf16Vectors),
               peak(bench::Arithmetic::Bf16Tiles), bench::loadedTiles(options.threads) * 1e-9,
               peak(bench::Arithmetic::Vnni));
-  for (cpu::Level level : levels) {
-    reportLinear(options, pool, level);
-    reportAttention(options, pool, level);
+  for (cpu::Isa isa : isas) {
+    reportLinear(options, pool, isa);
+    reportAttention(options, pool, isa);
   }
   return 0;
 }

@@ -7,7 +7,7 @@
 #include "limits.h"
 #include "measure.h"
 
-#include "cpu/packing/rounded_blocks.h"
+#include "cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Case {
   int64_t positionBytes; // of keys or values of a head
 };
 
-constexpr int64_t roundedBytes(int64_t bits) { return cpu::RoundedKeyLayout(bits, kSize).positionBytes(); }
+constexpr int64_t roundedBytes(int64_t bits) { return cpu::QuantizedKeyLayout(bits, kSize).positionBytes(); }
 
 const Case kCases[] = {
     {"f32", "hone.attention.f32", HONE_F32, 4 * kSize},
@@ -98,11 +98,11 @@ void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn
 }
 
 /// A prompt of `tokens` through several layers, whose keys and values do not stay in the nearest caches.
-void prefill(const Options &options, Pool &pool, const Case &test, cpu::Level level, int64_t tokens,
+void prefill(const Options &options, Pool &pool, const Case &test, cpu::Isa isa, int64_t tokens,
              const std::string &name) {
   int64_t layers = std::clamp<int64_t>(8192 / tokens, 1, 24);
-  hone_kernel_fn kernel = findKernel(test.kernel, level);
-  Arithmetic arithmetic = level == cpu::Level::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
+  hone_kernel_fn kernel = findKernel(test.kernel, isa);
+  Arithmetic arithmetic = isa == cpu::Isa::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
   Layers prompt(test, tokens, tokens, layers, pool.all());
   double operations = 4.0 * kSize * kHeads * static_cast<double>(layers * tokens * (tokens + 1) / 2);
   Measurement measurement;
@@ -118,14 +118,14 @@ void prefill(const Options &options, Pool &pool, const Case &test, cpu::Level le
 
 } // namespace
 
-void reportAttention(const Options &options, Pool &pool, cpu::Level level) {
+void reportAttention(const Options &options, Pool &pool, cpu::Isa isa) {
   for (const Case &test : kCases) {
-    std::string name = std::string("attention/") + test.name + "/" + std::string(levelName(level));
+    std::string name = std::string("attention/") + test.name + "/" + std::string(isaName(isa));
     if (!isWanted(options, name))
       continue;
-    decode(options, pool, test, findKernel(test.kernel, level), name);
+    decode(options, pool, test, findKernel(test.kernel, isa), name);
     for (int64_t tokens : {128, 512, 1024, 8192})
-      prefill(options, pool, test, level, tokens, name);
+      prefill(options, pool, test, isa, tokens, name);
   }
 }
 

@@ -51,15 +51,15 @@ const LinearCase kCases[] = {
 
 const LayerSize kLayers[] = {{4864, 896}, {896, 4864}};
 
-/// What a level multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
-Arithmetic arithmeticOf(PackedFormat format, cpu::Level level) {
-  if (level == cpu::Level::Avx2)
+/// What an ISA multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
+Arithmetic arithmeticOf(PackedFormat format, cpu::Isa isa) {
+  if (isa == cpu::Isa::Avx2)
     return Arithmetic::F32Avx2;
   if (isQuantized(format))
-    return level >= cpu::Level::Avx512Bf16 ? Arithmetic::Vnni : Arithmetic::F32;
-  if (format != PackedFormat::Bf16 || level < cpu::Level::Avx512Bf16)
+    return isa >= cpu::Isa::Avx512Bf16 ? Arithmetic::Vnni : Arithmetic::F32;
+  if (format != PackedFormat::Bf16 || isa < cpu::Isa::Avx512Bf16)
     return Arithmetic::F32;
-  return level == cpu::Level::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
+  return isa == cpu::Isa::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
 }
 
 void fewRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, hone_kernel_fn kernel,
@@ -83,13 +83,13 @@ void fewRows(const Options &options, Pool &pool, const LinearCase &test, const L
   std::fflush(stdout);
 }
 
-void manyRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, cpu::Level level,
+void manyRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, cpu::Isa isa,
               const std::string &name) {
   constexpr int64_t rows = 512, layers = 4;
   PackedLayers many(test, size, rows, layers, pool.all());
   double operations = 2.0 * static_cast<double>(layers * rows * size.outputs * size.inputs);
-  hone_kernel_fn kernel = findKernel(test.kernel, level);
-  Arithmetic arithmetic = arithmeticOf(test.format, level);
+  hone_kernel_fn kernel = findKernel(test.kernel, isa);
+  Arithmetic arithmetic = arithmeticOf(test.format, isa);
   bool byTiles = arithmetic == Arithmetic::Bf16Tiles;
   Measurement measurement, loaded;
   takeTurns(options, [&](bool counts) {
@@ -126,7 +126,7 @@ Operands joined(const std::vector<Operands> &parts) {
   return all;
 }
 
-void feedForward(const Options &options, Pool &pool, const LinearCase &test, const BlockSize &block, cpu::Level level,
+void feedForward(const Options &options, Pool &pool, const LinearCase &test, const BlockSize &block, cpu::Isa isa,
                  const std::string &name) {
   constexpr int64_t rows = 512, silu = 2;
   auto [size, width, hasGate] = block;
@@ -153,11 +153,11 @@ void feedForward(const Options &options, Pool &pool, const LinearCase &test, con
   Operands ofDown = joined({{hidden}, down, {none, none, none, out}});
   int64_t ints[] = {silu, width, 0, test.bits, /*at_least=*/1}, plain[] = {0, 0, test.bits, 1};
   int64_t activated[] = {silu, 0, test.bits, 1};
-  hone_kernel_fn run = findKernel("hone.packed_mlp." + std::string(test.name), level);
-  hone_kernel_fn layer = findKernel(test.kernel, level);
+  hone_kernel_fn run = findKernel("hone.packed_mlp." + std::string(test.name), isa);
+  hone_kernel_fn layer = findKernel(test.kernel, isa);
   Measurement measurement, alone;
   takeTurns(options, [&](bool counts) {
-    double limit = peak(arithmeticOf(test.format, level), options.threads);
+    double limit = peak(arithmeticOf(test.format, isa), options.threads);
     double start = seconds(options.threads);
     run(nullptr, whole.data(), ints, nullptr);
     double middle = seconds(options.threads);
@@ -177,7 +177,7 @@ void feedForward(const Options &options, Pool &pool, const LinearCase &test, con
 }
 
 /// A layer with outliers beside the same one without.
-void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &size, cpu::Level level,
+void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &size, cpu::Isa isa,
                         const std::string &name) {
   const LinearCase plain = {"", "hone.packed_linear.u4", PackedFormat::U4, 64, 8};
   const LinearCase sparse = {"", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, false, 0.005};
@@ -187,8 +187,8 @@ void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &siz
     PackedLayers with(sparse, size, rows, most, pool.all()), without(plain, size, rows, most, pool.all());
     Measurement measurement;
     takeTurns(options, [&](bool counts) {
-      double seconds = with.run(findKernel(sparse.kernel, level), options.threads);
-      double limit = without.run(findKernel(plain.kernel, level), options.threads);
+      double seconds = with.run(findKernel(sparse.kernel, isa), options.threads);
+      double limit = without.run(findKernel(plain.kernel, isa), options.threads);
       if (counts)
         measurement.add(seconds, limit);
     });
@@ -200,30 +200,30 @@ void outliersBesideNone(const Options &options, Pool &pool, const LayerSize &siz
 
 } // namespace
 
-void reportLinear(const Options &options, Pool &pool, cpu::Level level) {
+void reportLinear(const Options &options, Pool &pool, cpu::Isa isa) {
   for (const LinearCase &test : kCases)
     for (const LayerSize &size : kLayers) {
       std::string name = std::string("linear/") + test.name + "/" + std::to_string(size.outputs) + "x" +
-                         std::to_string(size.inputs) + "/" + std::string(levelName(level));
+                         std::to_string(size.inputs) + "/" + std::string(isaName(isa));
       if (!isWanted(options, name))
         continue;
-      fewRows(options, pool, test, size, findKernel(test.kernel, level), name);
-      manyRows(options, pool, test, size, level, name);
+      fewRows(options, pool, test, size, findKernel(test.kernel, isa), name);
+      manyRows(options, pool, test, size, isa, name);
     }
   for (const LayerSize &size : kLayers) {
     std::string name = "outliers/u4-g64-0.5%/" + std::to_string(size.outputs) + "x" + std::to_string(size.inputs) +
-                       "/" + std::string(levelName(level));
+                       "/" + std::string(isaName(isa));
     if (isWanted(options, name))
-      outliersBesideNone(options, pool, size, level, name);
+      outliersBesideNone(options, pool, size, isa, name);
   }
   for (const BlockSize &block : kBlocks)
     for (const LinearCase &test : kCases) {
       std::string sizes =
           std::to_string(block.size) + "-" + std::to_string(block.width) + "-" + std::to_string(block.size);
       std::string name = (block.hasGate ? "gated_mlp/" : "mlp/") + std::string(test.name) + "/" + sizes + "/" +
-                         std::string(levelName(level));
+                         std::string(isaName(isa));
       if (test.group == 0 && test.bits <= 8 && !test.isSparse && test.codebook == 0 && isWanted(options, name))
-        feedForward(options, pool, test, block, level, name);
+        feedForward(options, pool, test, block, isa, name);
     }
 }
 

@@ -76,7 +76,7 @@ hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t
 
 const hone_tensor kAbsent = {nullptr, HONE_F32, 1, {0}, {1}};
 
-/// Planes of a weight of `format`, and how many bytes they have. Levels have a scale of f16 for each 128 inputs.
+/// Planes of a weight of `format`, and how many bytes they have. Codes have a scale of f16 for each 128 inputs.
 struct Weight {
   std::vector<hone_tensor> planes;
   double bytes = 0;

@@ -6,7 +6,7 @@
 #include "core/cache_writer.h"
 
 #include "cpu/kernel_table.h"
-#include "cpu/packing/rounded_blocks.h"
+#include "cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <bit>
@@ -95,9 +95,9 @@ template <typename Visit> void CacheWriter::withLayout(Visit visit) const {
 
 template <typename Visit> void CacheWriter::withRoundedLayout(Visit visit) const {
   if (isOfKeys)
-    visit(cpu::RoundedKeyLayout(bits, size));
+    visit(cpu::QuantizedKeyLayout(bits, size));
   else
-    visit(cpu::RoundedValueLayout(bits, size));
+    visit(cpu::QuantizedValueLayout(bits, size));
 }
 
 void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {

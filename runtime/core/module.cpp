@@ -83,8 +83,8 @@ std::string Module::file(std::string_view name) const { return (std::filesystem:
 /// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
 absl::Status Module::joinRanks() {
   int64_t rank = 0;
-  if (description.ranks > 1 && !cpu::supportedLevels().empty()) {
-    std::string same = io::manifestText(description) + std::string(cpu::levelName(cpu::supportedLevels().back()));
+  if (description.ranks > 1 && !cpu::supportedIsas().empty()) {
+    std::string same = io::manifestText(description) + std::string(cpu::isaName(cpu::supportedIsas().back()));
     absl::StatusOr<Communicator *> joined = Communicator::join(description.ranks, same);
     if (!joined.ok())
       return aboutThis(joined.status());
@@ -119,7 +119,7 @@ absl::Status Module::checkManifest() const {
 }
 
 absl::Status Module::checkCpu() const {
-  if (cpu::supportedLevels().empty())
+  if (cpu::supportedIsas().empty())
     return invalid("this runtime needs a CPU with AVX2, FMA and F16C (x86-64-v3)");
   std::vector<std::string> lacking;
   for (const std::string &feature : description.cpuFeatures)

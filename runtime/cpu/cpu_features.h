@@ -11,8 +11,8 @@
 
 namespace hone::cpu {
 
-/// Whether the CPU, and the operating system where registers are concerned, support the feature. Nothing for a name that
-/// is not known.
+/// Whether the CPU, and the operating system where registers are concerned, support the feature. Nothing for a name
+/// that is not known.
 std::optional<bool> cpuHasFeature(std::string_view name);
 
 } // namespace hone::cpu

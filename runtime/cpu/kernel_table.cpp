@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tables of all levels (levels.def), and the choice among them.
+// The tables of all ISAs (isa.def), and the choice among them.
 
 #include "cpu/kernel_table.h"
 
@@ -12,38 +12,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HONE_LEVEL(level, space, ...)                                                                                  \
+#define HONE_ISA(isa, space, ...)                                                                                      \
   namespace hone::cpu::space {                                                                                         \
   extern const KernelRow kKernels[];                                                                                   \
   extern const int kKernelCount;                                                                                       \
   }
-#include "cpu/levels.def"
-#undef HONE_LEVEL
+#include "cpu/isa.def"
+#undef HONE_ISA
 
 namespace hone::cpu {
 namespace {
 
-struct LevelInfo {
-  Level level;
+struct IsaInfo {
+  Isa isa;
   std::string_view name;
   std::vector<std::string_view> features;
   std::span<const KernelRow> kernels;
 };
 
-const std::vector<LevelInfo> &levels() {
-  static const std::vector<LevelInfo> all = {
-#define HONE_LEVEL(level, space, ...)                                                                                  \
-  {Level::level, #space, {__VA_ARGS__}, {space::kKernels, static_cast<size_t>(space::kKernelCount)}},
-#include "cpu/levels.def"
-#undef HONE_LEVEL
+const std::vector<IsaInfo> &isas() {
+  static const std::vector<IsaInfo> all = {
+#define HONE_ISA(isa, space, ...)                                                                                      \
+  {Isa::isa, #space, {__VA_ARGS__}, {space::kKernels, static_cast<size_t>(space::kKernelCount)}},
+#include "cpu/isa.def"
+#undef HONE_ISA
   };
   return all;
 }
 
-const LevelInfo &infoOf(Level level) { return levels()[static_cast<size_t>(level)]; }
+const IsaInfo &infoOf(Isa isa) { return isas()[static_cast<size_t>(isa)]; }
 
-/// Linux gives a process the registers of AMX only when it asks (Documentation/arch/x86/xstate.rst); all its threads, also
-/// later ones, have them then.
+/// Linux gives a process the registers of AMX only when it asks (Documentation/arch/x86/xstate.rst); all its threads,
+/// also later ones, have them then.
 bool requestTiles() {
 #ifdef SYS_arch_prctl
   constexpr long requestPermission = 0x1023, tileData = 18;
@@ -53,22 +53,22 @@ bool requestTiles() {
 #endif
 }
 
-bool isSupported(const LevelInfo &info) {
+bool isSupported(const IsaInfo &info) {
   return std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
-         (info.level != Level::Amx || requestTiles());
+         (info.isa != Isa::Amx || requestTiles());
 }
 
 } // namespace
 
-std::string_view levelName(Level level) { return infoOf(level).name; }
+std::string_view isaName(Isa isa) { return infoOf(isa).name; }
 
-std::span<const Level> supportedLevels() {
-  static const std::vector<Level> supported = [] {
-    std::vector<Level> list;
-    for (const LevelInfo &info : levels()) {
+std::span<const Isa> supportedIsas() {
+  static const std::vector<Isa> supported = [] {
+    std::vector<Isa> list;
+    for (const IsaInfo &info : isas()) {
       if (!isSupported(info))
         break;
-      list.push_back(info.level);
+      list.push_back(info.isa);
     }
     return list;
   }();
@@ -76,11 +76,11 @@ std::span<const Level> supportedLevels() {
 }
 
 hone_kernel_fn findKernel(std::string_view name) {
-  return supportedLevels().empty() ? nullptr : findKernel(name, supportedLevels().back());
+  return supportedIsas().empty() ? nullptr : findKernel(name, supportedIsas().back());
 }
 
-hone_kernel_fn findKernel(std::string_view name, Level level) {
-  for (const KernelRow &row : infoOf(level).kernels)
+hone_kernel_fn findKernel(std::string_view name, Isa isa) {
+  for (const KernelRow &row : infoOf(isa).kernels)
     if (name == row.name)
       return row.function;
   return nullptr;
@@ -88,7 +88,7 @@ hone_kernel_fn findKernel(std::string_view name, Level level) {
 
 std::vector<std::string_view> kernelNames() {
   std::vector<std::string_view> names;
-  for (const KernelRow &row : infoOf(Level::Avx2).kernels)
+  for (const KernelRow &row : infoOf(Isa::Avx2).kernels)
     names.emplace_back(row.name);
   std::ranges::sort(names);
   return names;

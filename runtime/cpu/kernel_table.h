@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels by name. Each exists once per level of instruction set; the level of this machine is chosen once.
+// Kernels by name. Each exists once per ISA; the ISA of this machine is chosen once.
 
 #ifndef HONE_RUNTIME_CPU_KERNEL_TABLE_H
 #define HONE_RUNTIME_CPU_KERNEL_TABLE_H
@@ -15,19 +15,19 @@
 
 namespace hone::cpu {
 
-/// Levels of the instruction set that kernels are compiled for, each including those before it.
-enum class Level { Avx2, Avx512, Avx512Bf16, Amx };
+/// Instruction sets (ISAs) that kernels are compiled for, each including those before it.
+enum class Isa { Avx2, Avx512, Avx512Bf16, Amx };
 
-std::string_view levelName(Level level);
+std::string_view isaName(Isa isa);
 
-/// The levels that this machine can run, lowest first; empty on a CPU without AVX2.
-std::span<const Level> supportedLevels();
+/// The ISAs that this machine can run, lowest first; empty on a CPU without AVX2.
+std::span<const Isa> supportedIsas();
 
-/// The kernel's function for the best level of this machine, or null for a name that is not in the table.
+/// The kernel's function for the best ISA of this machine, or null for a name that is not in the table.
 hone_kernel_fn findKernel(std::string_view name);
 
-/// The function of one level, for tests and benchmarks.
-hone_kernel_fn findKernel(std::string_view name, Level level);
+/// The function of one ISA, for tests and benchmarks.
+hone_kernel_fn findKernel(std::string_view name, Isa isa);
 
 /// All names, sorted.
 std::vector<std::string_view> kernelNames();

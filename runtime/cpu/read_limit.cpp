@@ -14,7 +14,7 @@
 namespace hone::cpu {
 namespace {
 
-/// Sums `memory` by `streams` pieces at a time, asking for what comes next ahead of time.
+/// Sums `memory` by `streams` pieces at a time, prefetching what comes next ahead of time.
 __attribute__((target("avx2"))) uint64_t sum(std::span<const uint8_t> memory, int streams) {
   constexpr size_t line = 64, ahead = 1024;
   size_t piece = memory.size() / static_cast<size_t>(streams) / line * line;

@@ -11,8 +11,8 @@
 
 namespace hone::cpu {
 
-/// The next eight bytes of operands for measurements, whose bits change as those of weights do. As floats of any format none is
-/// subnormal, infinite or not a number. `state` is any number at first (Steele et al., 2014: SplitMix64).
+/// The next eight bytes of operands for measurements, whose bits change as those of weights do. As floats of any format
+/// none is subnormal, infinite or not a number. `state` is any number at first (Steele et al., 2014: SplitMix64).
 inline uint64_t nextOperand(uint64_t &state) {
   uint64_t z = state += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -23,7 +23,8 @@ inline uint64_t nextOperand(uint64_t &state) {
 /// Memory for measurements, mapped for its lifetime and written once, so that it is there.
 class MeasuredMemory {
 public:
-  /// `hugePages` asks for pages of 2 MiB, as the read limit should be taken with. all() is empty where there is no memory.
+  /// `hugePages` prefetches pages of 2 MiB, as the read limit should be taken with. all() is empty where there is no
+  /// memory.
   MeasuredMemory(size_t bytes, bool hugePages);
   ~MeasuredMemory();
   MeasuredMemory(const MeasuredMemory &) = delete;
@@ -39,8 +40,8 @@ private:
 /// Bytes that are more than any cache holds.
 constexpr size_t kBeyondCaches = size_t{512} << 20;
 
-/// Sums the memory with `threads` threads, and gives bytes a second of the clock `seconds`: the best of one and four streams
-/// a thread.
+/// Sums the memory with `threads` threads, and gives bytes a second of the clock `seconds`: the best of one and four
+/// streams a thread.
 double readBandwidth(std::span<const uint8_t> memory, int threads, double (*seconds)(int threads));
 
 /// Seconds of wall time, from any beginning.

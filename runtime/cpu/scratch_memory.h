@@ -10,8 +10,9 @@
 
 namespace hone::cpu {
 
-/// Memory for `count` floats, aligned to 64 bytes, uninitialised. Ends the process where there is none: kernels cannot fail.
-/// A thread keeps a few blocks that it freed, so that kernels called again and again do not go to the operating system.
+/// Memory for `count` floats, aligned to 64 bytes, uninitialised. Ends the process where there is none: kernels cannot
+/// fail. A thread keeps a few blocks that it freed, so that kernels called again and again do not go to the operating
+/// system.
 float *allocateScratch(int64_t count);
 
 /// Null is nothing. Called by the thread that allocated.

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products by oneDNN, which has code for each level of its own.
+// Matrix products by oneDNN, which has code for each ISA of its own.
 
 #include "cpu/sgemm.h"
 

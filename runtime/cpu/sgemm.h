@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What kernels take from outside their level: the dense product of large matrices.
+// What kernels take from outside their ISA: the dense product of large matrices.
 
 #ifndef HONE_RUNTIME_CPU_SGEMM_H
 #define HONE_RUNTIME_CPU_SGEMM_H
@@ -18,7 +18,8 @@ struct DenseMatrix {
   int64_t leading;
 };
 
-/// c[M, N] = a[M, K] · b[K, N] + beta · c, for M, N, K > 0; c is row-major. Parallel unless called in a parallel region.
+/// c[M, N] = a[M, K] · b[K, N] + beta · c, for M, N, K > 0; c is row-major. Parallel unless called in a parallel
+/// region.
 void sgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMatrix &b, float beta,
            const DenseMatrix &c);
 

@@ -52,7 +52,7 @@ struct TensorInfo {
   /// [-rows, rows).
   int64_t rows = 0, rowOffset = 0;
   StateLayout layout = StateLayout::Rows; // state only
-  /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/rounded_blocks.h), or 0: it keeps its elements.
+  /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/quantized_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;
 };
 

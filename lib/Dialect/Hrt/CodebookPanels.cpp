@@ -64,7 +64,7 @@ void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type element
 Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebook, Type elementType, ValueRange planes,
                            ValueRange indices) {
   IndexBuilder b(builder, loc);
-  const cpu::LevelLayout &layout = cpu::indexLayoutOf(codebook.getBits());
+  const cpu::BitLayout &layout = cpu::indexLayoutOf(codebook.getBits());
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   Value quarter = b.remainder(output, cpu::kQuarterOutputs), lane = b.divide(output, cpu::kQuarterOutputs);
   Value half = b.divide(b.remainder(indices[1], cpu::kCodebookInputs), cpu::kTableBytes);

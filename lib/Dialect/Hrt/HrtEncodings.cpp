@@ -150,7 +150,7 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 //===----------------------------------------------------------------------===//
 
 /// Levels of 16 outputs at a time, one byte each, and then in their panel.
-static void packLevels(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
+static void packCodes(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
   AffineAttr affine = panels.getAffine();
   cpu::PackedFormat format = getFormat(panels);
   int64_t rows = shape[0], columns = shape[1];
@@ -199,7 +199,7 @@ static bool repackArrays(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute s
   if (AffineAttr affine = panels.getAffine()) {
     if (source != affine)
       return false;
-    packLevels(panels, shape, from[0], arrays[0]);
+    packCodes(panels, shape, from[0], arrays[0]);
     packGroups(panels, shape, from, arrays);
     return true;
   }
@@ -258,7 +258,7 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
 //===----------------------------------------------------------------------===//
 
 PackedScales::PackedScales(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> groups)
-    : affine(panels.getAffine()), groups(groups), middle(cpu::levelsOf(getFormat(panels))->middle()),
+    : affine(panels.getAffine()), groups(groups), middle(cpu::bitLayoutOf(getFormat(panels))->middle()),
       groupsOfPanel(cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape))[1]) {}
 
 float PackedScales::apply(int64_t level, int64_t row, int64_t column) const {
@@ -274,7 +274,7 @@ class PanelReader {
 public:
   PanelReader(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<EncodingPlane> types,
               ArrayRef<ArrayRef<char>> planes)
-      : planes(planes), affine(panels.getAffine()), levels(cpu::levelsOf(getFormat(panels))),
+      : planes(planes), affine(panels.getAffine()), levels(cpu::bitLayoutOf(getFormat(panels))),
         lines(types[0].type.getDimSize(1)), elements(types[0].type.getDimSize(3)),
         floats(affine ? affine.getScales() : getFloat(panels)) {
     if (affine)
@@ -303,7 +303,7 @@ private:
 
   ArrayRef<ArrayRef<char>> planes;
   AffineAttr affine;
-  const cpu::LevelLayout *levels;
+  const cpu::BitLayout *levels;
   int64_t lines, elements;
   PlainElements floats;
   std::optional<PackedScales> scales;
@@ -352,7 +352,7 @@ Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
   return picked;
 }
 
-Value IndexBuilder::level(const cpu::LevelLayout &levels, Value quad, function_ref<Value(Value)> read) {
+Value IndexBuilder::level(const cpu::BitLayout &levels, Value quad, function_ref<Value(Value)> read) {
   Value level;
   for (int part = 0; part < 2; ++part) {
     auto pickOf = [&](Type type, function_ref<int32_t(const cpu::LevelPart &)> getNumber) {
@@ -374,7 +374,7 @@ Value IndexBuilder::level(const cpu::LevelLayout &levels, Value quad, function_r
   return level;
 }
 
-Value IndexBuilder::level(const cpu::LevelLayout &levels, Value plane, Value panel, Value input, Value output) {
+Value IndexBuilder::level(const cpu::BitLayout &levels, Value plane, Value panel, Value input, Value output) {
   Value quad = divide(remainder(input, levels.inputs()), 4), column = remainder(input, 4);
   Value first = multiply(divide(input, levels.inputs()), levels.lines);
   return level(levels, quad, [&](Value line) { return extract(plane, {panel, add(first, line), output, column}); });
@@ -387,8 +387,8 @@ Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value lev
   SmallVector<Value> at{b.divide(indices[0], cpu::kPanelOutputs),
                         affine.getGroup() ? b.divide(indices[1], affine.getGroup()) : b.constant(0),
                         b.remainder(indices[0], cpu::kPanelOutputs)};
-  Value zero =
-      affine.getHasZeros() ? b.number(b.extract(groups[1], at)) : b.number(cpu::levelsOf(getFormat(panels))->middle());
+  Value zero = affine.getHasZeros() ? b.number(b.extract(groups[1], at))
+                                    : b.number(cpu::bitLayoutOf(getFormat(panels))->middle());
   Value scale = b.extract(groups[0], at);
   if (!affine.getScales().isF32())
     scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
@@ -410,7 +410,7 @@ Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (getAffine()) {
-    Value level = b.level(*cpu::levelsOf(getFormat(*this)), planes[0], panel, indices[1], output);
+    Value level = b.level(*cpu::bitLayoutOf(getFormat(*this)), planes[0], panel, indices[1], output);
     return buildScaled(builder, loc, *this, level, planes.drop_front(), indices);
   }
   int64_t elements = cast<RankedTensorType>(planes[0].getType()).getDimSize(3);

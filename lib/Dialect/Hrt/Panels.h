@@ -10,7 +10,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_record.h"
+#include "cpu/packing/panel_block.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -116,10 +116,9 @@ public:
   /// The number of quad `quad` of `numbers`, as an index or a byte.
   mlir::Value pick(mlir::Value quad, llvm::ArrayRef<int32_t> numbers, mlir::Type type);
   /// The level of quad `quad` of a step, whose byte in line `line` of the step `read(line)` gives.
-  mlir::Value level(const cpu::LevelLayout &levels, mlir::Value quad,
-                    llvm::function_ref<mlir::Value(mlir::Value)> read);
+  mlir::Value level(const cpu::BitLayout &levels, mlir::Value quad, llvm::function_ref<mlir::Value(mlir::Value)> read);
   /// The level of input `input` in a plane of panels.
-  mlir::Value level(const cpu::LevelLayout &levels, mlir::Value plane, mlir::Value panel, mlir::Value input,
+  mlir::Value level(const cpu::BitLayout &levels, mlir::Value plane, mlir::Value panel, mlir::Value input,
                     mlir::Value output);
 
 private:

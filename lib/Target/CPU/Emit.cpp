@@ -72,13 +72,13 @@ llvm::FailureOr<CpuTarget> CpuTarget::get(StringRef name, std::string &error) {
 
 StringRef getKernelLevel(const CpuTarget &target) {
   StringRef highest;
-  auto add = [&](StringRef level, ArrayRef<StringRef> features) {
+  auto add = [&](StringRef isa, ArrayRef<StringRef> features) {
     if (llvm::all_of(features, [&](StringRef feature) { return llvm::is_contained(target.features, feature); }))
-      highest = level;
+      highest = isa;
   };
-#define HONE_LEVEL(level, space, ...) add(#space, {__VA_ARGS__});
-#include "cpu/levels.def"
-#undef HONE_LEVEL
+#define HONE_ISA(isa, space, ...) add(#space, {__VA_ARGS__});
+#include "cpu/isa.def"
+#undef HONE_ISA
   return highest;
 }
 

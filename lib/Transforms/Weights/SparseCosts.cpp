@@ -20,20 +20,20 @@ constexpr int64_t kRows[] = {
 constexpr size_t kRowCounts = std::size(kRows);
 
 struct Costs {
-  llvm::StringRef level, format;
+  llvm::StringRef isa, format;
   LayerShape shape;
   double costs[kRowCounts];
 };
 
 constexpr Costs kCosts[] = {
-#define HONE_SPARSE_COSTS(level, format, outputs, inputs, ...) {#level, #format, {outputs, inputs}, {__VA_ARGS__}},
+#define HONE_SPARSE_COSTS(isa, format, outputs, inputs, ...) {#isa, #format, {outputs, inputs}, {__VA_ARGS__}},
 #include "SparseCosts.def"
 };
 
 constexpr llvm::StringRef kLevels[] = {
-#define HONE_LEVEL(level, space, ...) #space,
-#include "cpu/levels.def"
-#undef HONE_LEVEL
+#define HONE_ISA(isa, space, ...) #space,
+#include "cpu/isa.def"
+#undef HONE_ISA
 };
 
 double distance(LayerShape a, LayerShape b) {
@@ -56,10 +56,10 @@ double interpolate(const Costs &of, int64_t rows) {
 
 llvm::ArrayRef<llvm::StringRef> getCostLevels() { return kLevels; }
 
-std::optional<double> getSparseCost(llvm::StringRef level, llvm::StringRef format, LayerShape shape, int64_t rows) {
+std::optional<double> getSparseCost(llvm::StringRef isa, llvm::StringRef format, LayerShape shape, int64_t rows) {
   const Costs *nearest = nullptr;
   for (const Costs &of : kCosts)
-    if (of.level == level && of.format == format &&
+    if (of.isa == isa && of.format == format &&
         (!nearest || distance(of.shape, shape) < distance(nearest->shape, shape)))
       nearest = &of;
   if (!nearest)

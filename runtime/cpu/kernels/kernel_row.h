@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A row of a level's kernel table.
+// A row of an ISA's kernel table.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_KERNEL_ROW_H
 #define HONE_RUNTIME_CPU_KERNELS_KERNEL_ROW_H

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of matrices. A few rows, as in decoding, are bound by reading the second operand once and have loops of their
-// own; the rest goes to a dense product after copying what is strided along both axes.
+// Products of matrices. Products of a few rows (GEMV), as in decode, are memory-bound: they read the second operand
+// once and have loops of their own; the rest goes to a dense product after copying what is strided along both axes.
 
 #include "kernels.h"
 
@@ -11,10 +11,10 @@
 #include "matrix.h"
 #include "vector.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-constexpr int64_t kFewRows = 4;         // rows of the loops for decoding
+constexpr int64_t kGemvRows = 4;        // rows of the loops for decoding
 constexpr int64_t kSmallWork = 1 << 15; // multiply-adds that are not worth a second thread
 
 /// A matrix as the dense product takes it, copied where neither axis has stride 1.
@@ -52,9 +52,9 @@ void fillRows(const Matrix &c, Row bias) {
       c.at(i, j) = bias.data ? bias[j] : 0.0f;
 }
 
-/// Columns [begin, begin + kLanes * VECTORS) of up to kFewRows rows of a·b, b row-major.
+/// Columns [begin, begin + kLanes * VECTORS) of up to kGemvRows rows of a·b, b row-major.
 template <int ROWS, int VECTORS>
-void fewRowsBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+void gemvBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
   Vector sums[ROWS][VECTORS] = {};
   for (int64_t k = 0; k < a.columns; ++k) {
     const float *row = b.data + k * b.rowStride + begin;
@@ -67,7 +67,7 @@ void fewRowsBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, i
       c.at(r, begin + j) = sums[r][j / kLanes][j % kLanes] + (bias.data ? bias[begin + j] : 0.0f);
 }
 
-void fewRowsTail(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+void gemvTail(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
   for (int64_t i = 0; i < c.rows; ++i)
     for (int64_t j = begin; j < c.columns; ++j) {
       float sum = 0;
@@ -78,47 +78,47 @@ void fewRowsTail(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, in
 }
 
 template <int ROWS>
-void fewRowsByColumns(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+void gemvByColumns(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
   constexpr int64_t width = 4 * kLanes;
   int64_t blocks = c.columns / width;
 #pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
   for (int64_t block = 0; block <= blocks; ++block)
     if (block < blocks)
-      fewRowsBlock<ROWS, 4>(a, b, c, bias, block * width);
+      gemvBlock<ROWS, 4>(a, b, c, bias, block * width);
     else
-      fewRowsTail(a, b, c, bias, blocks * width);
+      gemvTail(a, b, c, bias, blocks * width);
 }
 
 /// b is column-major: every element is a dot product of two dense rows.
-void fewRowsByDots(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+void gemvByDots(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
 #pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
   for (int64_t j = 0; j < c.columns; ++j)
     for (int64_t i = 0; i < c.rows; ++i)
       c.at(i, j) = dot(a.data + i * a.rowStride, b.data + j * b.columnStride, a.columns) + (bias.data ? bias[j] : 0.0f);
 }
 
-/// True where the loops for few rows did the product.
-bool multiplyFewRows(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
-  if (a.rows > kFewRows)
+/// True where the GEMV loops did the product.
+bool gemvRows(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+  if (a.rows > kGemvRows)
     return false;
   if (b.rowStride == 1 && a.columnStride == 1 && b.columnStride != 1) {
-    fewRowsByDots(a, b, c, bias);
+    gemvByDots(a, b, c, bias);
     return true;
   }
   if (b.columnStride != 1)
     return false;
   switch (a.rows) {
   case 1:
-    fewRowsByColumns<1>(a, b, c, bias);
+    gemvByColumns<1>(a, b, c, bias);
     break;
   case 2:
-    fewRowsByColumns<2>(a, b, c, bias);
+    gemvByColumns<2>(a, b, c, bias);
     break;
   case 3:
-    fewRowsByColumns<3>(a, b, c, bias);
+    gemvByColumns<3>(a, b, c, bias);
     break;
   default:
-    fewRowsByColumns<4>(a, b, c, bias);
+    gemvByColumns<4>(a, b, c, bias);
   }
   return true;
 }
@@ -143,7 +143,7 @@ void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
     return;
   if (a.columns == 0)
     return fillRows(c, bias);
-  if (multiplyFewRows(a, b, c, bias))
+  if (gemvRows(a, b, c, bias))
     return;
   if (bias.data)
     fillRows(c, bias);
@@ -198,4 +198,4 @@ void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, co
   multiplyBatches(withRowAxis(operands[0]), weight, withRowAxis(operands[3]), vectorOf(operands[2]));
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

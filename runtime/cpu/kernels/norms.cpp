@@ -7,7 +7,7 @@
 
 #include "rows.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 /// Calls `body(N, x row, y row, others...)` for every row.
@@ -43,7 +43,7 @@ float squaresOf(Row x, int64_t size, float center) {
 }
 
 /// A maximum does not depend on the order, but the compiler may not know that of NaN: lanes say it.
-float largestOf(Row x, int64_t size) {
+float maximumOf(Row x, int64_t size) {
   constexpr int64_t width = 16;
   float lanes[width];
   for (float &lane : lanes)
@@ -85,7 +85,7 @@ void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *, con
 
 void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *) {
   forRows(operands[0], operands[1], [](int64_t size, Row x, Row y) {
-    float largest = largestOf(x, size), sum = 0;
+    float largest = maximumOf(x, size), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < size; ++i) {
       y[i] = vectorExp(x[i] - largest);
@@ -97,4 +97,4 @@ void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *, const
   });
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

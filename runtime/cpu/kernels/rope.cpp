@@ -7,7 +7,7 @@
 
 #include "rows.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 /// The row of a table [B|1, S, R/2] for sequence `b` and position `s`.
@@ -16,13 +16,14 @@ Row tableRow(const hone_tensor &table, int64_t b, int64_t s) {
   return {floats(table) + sequence * table.strides[0] + s * table.strides[1], table.strides[2]};
 }
 
-/// Elements of a pair are `apart` from each other, pairs are `step` apart. Pairs do not touch each other, also in place.
-inline void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, int64_t apart) {
+/// Elements of a pair are `apart` from each other, pairs are `step` apart. Pairs do not touch each other, also in
+/// place.
+inline void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, int64_t pairStride) {
 #pragma omp simd
   for (int64_t i = 0; i < pairs; ++i) {
-    float a = x[i * step], b = x[i * step + apart];
+    float a = x[i * step], b = x[i * step + pairStride];
     y[i * step] = a * cos[i] - b * sin[i];
-    y[i * step + apart] = b * cos[i] + a * sin[i];
+    y[i * step + pairStride] = b * cos[i] + a * sin[i];
   }
 }
 
@@ -33,7 +34,7 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
   if (isAbsent(x))
     return;
   int64_t heads = x.sizes[1], positions = x.sizes[2], size = x.sizes[3], pairs = cos.sizes[2];
-  int64_t step = ints[0] ? 2 : 1, apart = ints[0] ? 1 : pairs, rows = countRows(x);
+  int64_t step = ints[0] ? 2 : 1, pairStride = ints[0] ? 1 : pairs, rows = countRows(x);
 #pragma omp parallel for schedule(static) if (rows * size > 4096)
   for (int64_t row = 0; row < rows; ++row) {
     int64_t b = row / (heads * positions), s = row % positions;
@@ -44,7 +45,7 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
           if (step == 1)
             rotate(from, to, cos, sin, pairs, 1, pairs);
           else
-            rotate(from, to, cos, sin, pairs, step, apart);
+            rotate(from, to, cos, sin, pairs, step, pairStride);
         },
         from, to, c, n);
     for (int64_t i = 2 * pairs; i < size; ++i)
@@ -52,4 +53,4 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
   }
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

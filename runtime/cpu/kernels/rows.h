@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Walking the rows (the last axis) of strided tensors, and vectorizable mathematics. Everything here is static, so that
-// each level keeps its own.
+// each ISA keeps its own.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ROWS_H
 #define HONE_RUNTIME_CPU_KERNELS_ROWS_H
@@ -16,7 +16,7 @@ namespace {
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/// The bytes from one panel of a packed weight to the next, in one of its planes (packing/panel_record.h).
+/// The bytes from one panel of a packed weight to the next, in one of its planes (packing/panel_block.h).
 inline int64_t panelBytesOf(const hone_tensor &plane) {
   int64_t bytes = plane.dtype == HONE_F32 ? 4 : plane.dtype == HONE_F16 || plane.dtype == HONE_BF16 ? 2 : 1;
   return plane.strides[0] * bytes;
@@ -78,8 +78,8 @@ inline Row vectorOf(const hone_tensor &tensor) {
   return {floats(tensor), tensor.strides[tensor.rank - 1]};
 }
 
-/// e^x to 2 units in the last place, by range reduction by ln 2 in two parts and the polynomial of Cephes' expf (Moshier, 1984);
-/// exact 0 below -87.34 and infinity above 88.73, NaN for NaN.
+/// e^x to 2 units in the last place, by range reduction by ln 2 in two parts and the polynomial of Cephes' expf
+/// (Moshier, 1984); exact 0 below -87.34 and infinity above 88.73, NaN for NaN.
 inline float vectorExp(float x) {
   float clamped = x > -87.336544f ? x : -87.336544f;
   clamped = clamped < 88.722839f ? clamped : 88.722839f;

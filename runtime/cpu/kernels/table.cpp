@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of one level by name.
+// The kernels of one ISA by name.
 
 #include "codebook_kernels.h"
 #include "expert_kernels.h"
@@ -9,7 +9,7 @@
 
 #include "kernel_row.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 
 extern const KernelRow kKernels[];
 extern const int kKernelCount;
@@ -22,4 +22,4 @@ const KernelRow kKernels[] = {
 
 const int kKernelCount = sizeof kKernels / sizeof kKernels[0];
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -10,14 +10,14 @@
 
 namespace {
 
-/// What OpenMP's dynamic schedule is for. That takes 10 us a loop with two threads, where the region takes 2 us, and a layer of a small
-/// model that multiplies one row as long as both.
+/// What OpenMP's dynamic schedule is for. That takes 10 us a loop with two threads, where the region takes 2 us, and a
+/// layer of a small model that multiplies one row as long as both.
 class Tasks {
 public:
   explicit Tasks(int64_t count) : count(count) {}
 
-  /// Gives the thread that calls it a task of its own, from 0 on; false when there is none left. Threads wait for each other only
-  /// where their region says so.
+  /// Gives the thread that calls it a task of its own, from 0 on; false when there is none left. Threads wait for each
+  /// other only where their region says so.
   bool take(int64_t &task) {
     task = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
     return task < count;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int64_t kTileRows = 16, kTileRowBytes = 64;
 
-/// Gives the thread tile registers while it lives: 0 to 3 are sums, 4 and 5 their left operands, 6 and 7 their right ones. `rows`
-/// is the height of sums and left operands, `inputBytes` how many bytes of a row of the left operand a product takes; with
-/// sixteen rows of 64 bytes all registers are alike.
+/// Gives the thread tile registers while it lives: 0 to 3 are sums, 4 and 5 their left operands, 6 and 7 their right
+/// ones. `rows` is the height of sums and left operands, `inputBytes` how many bytes of a row of the left operand a
+/// product takes; with sixteen rows of 64 bytes all registers are alike.
 class TileRegisters {
 public:
   TileRegisters(int64_t rows, int64_t inputBytes) {

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sixteen vectors as a matrix of 32-bit words, turned.
+// Sixteen vectors as a matrix of 32-bit words, transposed.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_TRANSPOSE_H
 #define HONE_RUNTIME_CPU_KERNELS_TRANSPOSE_H
@@ -10,8 +10,8 @@
 
 namespace {
 
-/// Lanes of a pair of vectors by a bit of their number: LOW keeps those of the first without the bit, HIGH those with it; those
-/// of the second vector fill the lanes with the bit.
+/// Lanes of a pair of vectors by a bit of their number: LOW keeps those of the first without the bit, HIGH those with
+/// it; those of the second vector fill the lanes with the bit.
 template <int BIT> Vector lowLanes(Vector a, Vector b) {
   if constexpr (BIT == 8)
     return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);

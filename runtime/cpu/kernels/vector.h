@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sixteen floats at once; the compiler splits them where registers are shorter. Static, as everything a level has.
+// Sixteen floats at once; the compiler splits them where registers are shorter. Static, as everything that an ISA has.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_VECTOR_H
 #define HONE_RUNTIME_CPU_KERNELS_VECTOR_H

@@ -26,9 +26,9 @@ inline Vector scaleUnlessBelow(Vector p, Vector n, Vector x, float least) {
 #endif
 }
 
-/// e^x for x ≤ 88, by 2^n and a polynomial for the rest of x log2(e), a least-squares fit of the relative error over [-1/2, 1/2],
-/// reweighted until the error is even: 2 units in the last place, and one more for each eight that x is away from 0. 0 below -87.34,
-/// NaN for NaN.
+/// e^x for x ≤ 88, by 2^n and a polynomial for the rest of x log2(e), a least-squares fit of the relative error over
+/// [-1/2, 1/2], reweighted until the error is even: 2 units in the last place, and one more for each eight that x is
+/// away from 0. 0 below -87.34, NaN for NaN.
 inline Vector boundedExp(Vector x) {
   constexpr float log2E = 1.44269504f;
   Vector n = (x * log2E + 12582912.0f) - 12582912.0f; // 1.5 · 2^23: near it floats are integers

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How a session keeps keys and values for attention on the CPU: in blocks that kernels multiply as they lie. The state of a
-// session writes them (runtime/core), kernels read them (runtime/cpu/kernels/attention).
+// How a session keeps keys and values for attention on the CPU: in blocks that kernels multiply as they lie. The state
+// of a session writes them (runtime/core), kernels read them (runtime/cpu/kernels/attention).
 
 #ifndef HONE_RUNTIME_CPU_PACKING_CACHE_BLOCKS_H
 #define HONE_RUNTIME_CPU_PACKING_CACHE_BLOCKS_H
@@ -30,8 +30,8 @@ struct BlockedKeyLayout {
   constexpr int64_t ofElement(int64_t d) const { return d / word * kCacheLanes * word + d % word; }
 };
 
-/// Values [position / 16 word][16 elements of a value][position % 16][element % 16][elements of a word]: a word has an element of
-/// positions i, 16 + i, … of its block. Values are filled up with zeros to a multiple of 16 elements.
+/// Values [position / 16 word][16 elements of a value][position % 16][element % 16][elements of a word]: a word has an
+/// element of positions i, 16 + i, … of its block. Values are filled up with zeros to a multiple of 16 elements.
 struct BlockedValueLayout {
   int64_t word, width;
 

@@ -1,20 +1,20 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layout of packed weights, as the packing code writes it and kernels read it. One layout serves every level of the
+// The layout of packed weights, as the packing code writes it and kernels read it. One layout serves every
 // instruction set, so that an artefact does not depend on the machine that runs it:
 //
 //   A panel is 16 outputs; the last panel is filled up with zeros. Within a panel, inputs follow each other:
 //   f32, f16   [panel][input][16 outputs]
 //   bf16       [panel][input / 2][16 outputs][2 inputs]     inputs padded to 32
-//   levels     [panel][step][line][16 outputs][4 bytes]     inputs padded to 64 and to the group
+//   codes     [panel][step][line][16 outputs][4 bytes]     inputs padded to 64 and to the group
 //   scales     [panel][group][16 outputs]                   f16 or f32; group 0 alone where weights have one scale an output
-//   zeros      [panel][group][16 outputs]                   u8; absent where all are the middle level, 128 (u8) to 2 (u2)
+//   zeros      [panel][group][16 outputs]                   u8; absent where all are the middle value, 128 (u8) to 2 (u2)
 //
-// Arrays that belong together lie in records, a panel of each (panel_record.h).
+// Arrays that belong together lie in records, a panel of each (panel_block.h).
 //
-// Levels are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads of four
-// inputs: byte j of an output holds input j of every quad of its line, in the bits that LevelLayout gives.
+// Codes are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads
+// of four inputs: byte j of an output holds input j of every quad of its line, in the bits that BitLayout gives.
 //
 // 16 outputs of 32 bits are one register of 512 bits, or two of 256. Pairs of bf16 and quads of bytes are what the
 // dot-product instructions of AVX-512 take; sixteen such rows are one tile of AMX, dense in memory.
@@ -30,38 +30,38 @@ constexpr int64_t kPanelOutputs = 16;
 constexpr int64_t kBf16Inputs = 32;      // inputs of a bf16 tile
 constexpr int64_t kQuantizedInputs = 64; // inputs of a tile of bytes
 
-/// `bits` bits of a byte of a line, from bit `shift` on, which are those of a level from bit `to` on.
-struct LevelPart {
+/// `bits` bits of a byte of a line, from bit `shift` on, which are those of a code from bit `to` on.
+struct BitField {
   int32_t line, shift, bits, to;
 };
 
-/// How a step of levels lies in its lines: a quad in one part, or in two where its bytes are left over from others.
-struct LevelLayout {
+/// How a step of codes lies in its lines: a quad in one part, or in two where its bytes are left over from others.
+struct BitLayout {
   int32_t bits, lines, quads;
-  LevelPart parts[8][2];
+  BitField parts[8][2];
 
   constexpr int32_t inputs() const { return 4 * quads; }
   /// What zero points are where none are stored.
   constexpr int32_t middle() const { return 1 << (bits - 1); }
 };
 
-constexpr LevelLayout kU8Layout = {8, 1, 1, {{{0, 0, 8, 0}}}};
-constexpr LevelLayout kU4Layout = {4, 1, 2, {{{0, 0, 4, 0}}, {{0, 4, 4, 0}}}};
-constexpr LevelLayout kU2Layout = {2, 1, 4, {{{0, 0, 2, 0}}, {{0, 2, 2, 0}}, {{0, 4, 2, 0}}, {{0, 6, 2, 0}}}};
+constexpr BitLayout kU8Layout = {8, 1, 1, {{{0, 0, 8, 0}}}};
+constexpr BitLayout kU4Layout = {4, 1, 2, {{{0, 0, 4, 0}}, {{0, 4, 4, 0}}}};
+constexpr BitLayout kU2Layout = {2, 1, 4, {{{0, 0, 2, 0}}, {{0, 2, 2, 0}}, {{0, 4, 2, 0}}, {{0, 6, 2, 0}}}};
 
-/// Two quads a line leave two bits of each byte, which are two quads more. Two bits of each level in one plane and the third in
-/// another would be simpler, and take 29 instructions to read, where these take 17.
-constexpr LevelLayout kU3Layout = {3,
-                                   3,
-                                   8,
-                                   {{{0, 0, 3, 0}},
-                                    {{0, 3, 3, 0}},
-                                    {{1, 0, 3, 0}},
-                                    {{1, 3, 3, 0}},
-                                    {{2, 0, 3, 0}},
-                                    {{2, 3, 3, 0}},
-                                    {{0, 6, 2, 0}, {2, 6, 1, 2}},
-                                    {{1, 6, 2, 0}, {2, 7, 1, 2}}}};
+/// Two quads a line leave two bits of each byte, which are two quads more. Two bits of each code in one plane and the
+/// third in another would be simpler, and take 29 instructions to read, where these take 17.
+constexpr BitLayout kU3Layout = {3,
+                                 3,
+                                 8,
+                                 {{{0, 0, 3, 0}},
+                                  {{0, 3, 3, 0}},
+                                  {{1, 0, 3, 0}},
+                                  {{1, 3, 3, 0}},
+                                  {{2, 0, 3, 0}},
+                                  {{2, 3, 3, 0}},
+                                  {{0, 6, 2, 0}, {2, 6, 1, 2}},
+                                  {{1, 6, 2, 0}, {2, 7, 1, 2}}}};
 
 } // namespace hone::cpu
 

@@ -19,26 +19,26 @@ constexpr int64_t kLineBytes = kQuarterOutputs * kTableBytes;
 /// The lines of an index, and which part of them it is.
 struct IndexPlace {
   int64_t firstByte; // of the output, in the first of the lines
-  const LevelPart (&parts)[2];
+  const BitField (&parts)[2];
 
-  IndexPlace(const LevelLayout &layout, const LinearShape &shape, int64_t output, int64_t input)
+  IndexPlace(const BitLayout &layout, const LinearShape &shape, int64_t output, int64_t input)
       : IndexPlace(layout, output / kPanelOutputs * stepsOf(shape) + input / kCodebookInputs,
                    2 * (output % kQuarterOutputs) + input % kCodebookInputs / kTableBytes,
                    output % kPanelOutputs / kQuarterOutputs * kTableBytes + input % kTableBytes) {}
 
-  int64_t byteOf(const LevelPart &part) const { return firstByte + part.line * kLineBytes; }
+  int64_t byteOf(const BitField &part) const { return firstByte + part.line * kLineBytes; }
 
 private:
-  IndexPlace(const LevelLayout &layout, int64_t step, int64_t sixteen, int64_t byte)
+  IndexPlace(const BitLayout &layout, int64_t step, int64_t sixteen, int64_t byte)
       : firstByte((step * indexLinesOf(layout) + sixteen / layout.quads * layout.lines) * kLineBytes + byte),
         parts(layout.parts[sixteen % layout.quads]) {}
 };
 
-/// Where the low byte of a number is, and how far behind it the high one.
+/// Where the low byte of a number is, and how far after it the high one.
 struct NumberPlace {
   int64_t low, distance;
 
-  NumberPlace(const LevelLayout &layout, int64_t output, int64_t index)
+  NumberPlace(const BitLayout &layout, int64_t output, int64_t index)
       : low(((output / kPanelOutputs * kQuarterOutputs + output % kQuarterOutputs) * tableRegistersOf(layout) *
                  kQuarterOutputs +
              output % kPanelOutputs / kQuarterOutputs) *
@@ -62,7 +62,7 @@ void packCodebookIndices(int64_t bits, const LinearShape &shape, const uint8_t *
   for (int64_t n = 0; n < shape.outputs; ++n)
     for (int64_t k = 0; k < shape.inputs; ++k) {
       IndexPlace place(indexLayoutOf(bits), shape, n, k);
-      for (const LevelPart &part : place.parts) {
+      for (const BitField &part : place.parts) {
         int32_t some = indices[n * shape.inputs + k] >> part.to & ((1 << part.bits) - 1);
         packed[place.byteOf(part)] |= static_cast<uint8_t>(some << part.shift);
       }
@@ -84,7 +84,7 @@ uint16_t loadCodebookNumber(int64_t bits, const LinearShape &shape, std::span<co
                             std::span<const uint8_t> tables, int64_t output, int64_t input) {
   IndexPlace at(indexLayoutOf(bits), shape, output, input);
   int32_t index = 0;
-  for (const LevelPart &part : at.parts)
+  for (const BitField &part : at.parts)
     index |= (indices[at.byteOf(part)] >> part.shift & ((1 << part.bits) - 1)) << part.to;
   NumberPlace place(indexLayoutOf(bits), output, index);
   return static_cast<uint16_t>(tables[place.low] | tables[place.low + place.distance] << 8);

@@ -19,8 +19,8 @@ struct FormatInfo {
 };
 
 FormatInfo infoOf(PackedFormat format) {
-  if (const LevelLayout *levels = levelsOf(format))
-    return {levels->inputs(), levels->lines, 4, 1, kQuantizedInputs};
+  if (const BitLayout *codes = bitLayoutOf(format))
+    return {codes->inputs(), codes->lines, 4, 1, kQuantizedInputs};
   if (format == PackedFormat::Bf16)
     return {2, 1, 4, 2, kBf16Inputs};
   int64_t bytes = format == PackedFormat::F32 ? 4 : 2;
@@ -38,10 +38,10 @@ int64_t packedGroups(PackedFormat format, const LinearShape &shape) {
 }
 
 /// The bytes of one output in the lines of a step, which were 0.
-void packLevels(const LevelLayout &layout, const uint8_t *levels, int64_t stride, int64_t count, uint8_t *to) {
+void packCodes(const BitLayout &layout, const uint8_t *codes, int64_t stride, int64_t count, uint8_t *to) {
   for (int64_t k = 0; k < count; ++k)
-    for (const LevelPart &part : layout.parts[k / 4]) {
-      int32_t bits = levels[k * stride] >> part.to & ((1 << part.bits) - 1);
+    for (const BitField &part : layout.parts[k / 4]) {
+      int32_t bits = codes[k * stride] >> part.to & ((1 << part.bits) - 1);
       to[part.line * kPanelOutputs * 4 + k % 4] |= static_cast<uint8_t>(bits << part.shift);
     }
 }
@@ -52,8 +52,8 @@ template <size_t BYTES> void copyElements(const uint8_t *from, int64_t strideByt
 }
 
 void packStep(PackedFormat format, const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
-  if (const LevelLayout *levels = levelsOf(format))
-    return packLevels(*levels, from, strideBytes, count, to);
+  if (const BitLayout *codes = bitLayoutOf(format))
+    return packCodes(*codes, from, strideBytes, count, to);
   if (format == PackedFormat::F32)
     return copyElements<4>(from, strideBytes, count, to);
   copyElements<2>(from, strideBytes, count, to);
@@ -61,7 +61,7 @@ void packStep(PackedFormat format, const uint8_t *from, int64_t strideBytes, int
 
 } // namespace
 
-const LevelLayout *levelsOf(PackedFormat format) {
+const BitLayout *bitLayoutOf(PackedFormat format) {
   switch (format) {
   case PackedFormat::U8:
     return &kU8Layout;

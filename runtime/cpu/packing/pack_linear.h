@@ -19,18 +19,18 @@ namespace hone::cpu {
 /// How a packed weight stores its elements.
 enum class PackedFormat : uint8_t { F32, F16, Bf16, U8, U4, U3, U2 };
 
-/// How levels lie in a quantized format; null for the others.
-const LevelLayout *levelsOf(PackedFormat format);
+/// How codes lie in a quantized format; null for the others.
+const BitLayout *bitLayoutOf(PackedFormat format);
 
-/// A linear layer [outputs, inputs]; `group` is how many inputs share a scale in a quantized format: 32, 64 or 128, or 0
-/// for one scale an output.
+/// A linear layer [outputs, inputs]; `group` is how many inputs share a scale in a quantized format: 32, 64 or 128, or
+/// 0 for one scale an output.
 struct LinearShape {
   int64_t outputs, inputs;
   int64_t group = 0;
 };
 
-/// Shape of the packed weight, as the operand of the kernel has it: {panels, lines, 16, elements of a line and output}, of f32,
-/// f16, bf16 or u8 elements.
+/// Shape of the packed weight, as the operand of the kernel has it: {panels, lines, 16, elements of a line and output},
+/// of f32, f16, bf16 or u8 elements.
 std::array<int64_t, 4> packedLinearShape(PackedFormat format, const LinearShape &shape);
 int64_t packedLinearBytes(PackedFormat format, const LinearShape &shape);
 
@@ -46,7 +46,7 @@ struct WeightView {
   int64_t outputStride, inputStride;
 };
 
-/// Packs f32, f16 or bf16 elements of the same type as the format, or levels of one byte an element, from 0 on.
+/// Packs f32, f16 or bf16 elements of the same type as the format, or codes of one byte an element, from 0 on.
 /// `packed` holds packedLinearBytes.
 void packLinearWeight(PackedFormat format, const LinearShape &shape, const WeightView &weight,
                       std::span<uint8_t> packed);

@@ -15,7 +15,7 @@ constexpr int64_t kGroupInputs = 4, kGroupKept = 2, kIndexBytes = 4;
 
 int64_t roundUp(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-bool isLevels(PackedFormat format) { return levelsOf(format) != nullptr; }
+bool isQuantized(PackedFormat format) { return bitLayoutOf(format) != nullptr; }
 
 int64_t elementBytesOf(PackedFormat format) {
   return format == PackedFormat::F32 ? 4 : format == PackedFormat::F16 || format == PackedFormat::Bf16 ? 2 : 1;
@@ -29,14 +29,14 @@ int64_t stepInputsOf(PackedFormat format) {
 int64_t panelsOf(const LinearShape &shape) { return roundUp(shape.outputs, kPanelOutputs) / kPanelOutputs; }
 
 int64_t paddedInputs(PackedFormat format, const LinearShape &shape) {
-  return roundUp(shape.inputs, isLevels(format) ? std::max(kQuantizedInputs, shape.group) : kIndexInputs);
+  return roundUp(shape.inputs, isQuantized(format) ? std::max(kQuantizedInputs, shape.group) : kIndexInputs);
 }
 
 } // namespace
 
 std::array<int64_t, 4> packedSparseShape(PackedFormat format, const LinearShape &shape) {
   int64_t steps = paddedInputs(format, shape) / stepInputsOf(format);
-  if (isLevels(format))
+  if (isQuantized(format))
     return {panelsOf(shape), steps, kPanelOutputs, 4};
   if (format == PackedFormat::Bf16)
     return {panelsOf(shape), steps, kPanelOutputs, kGroupKept};
@@ -52,7 +52,7 @@ KeptPlace placeOfKept(PackedFormat format, const LinearShape &shape, int64_t out
   int64_t input = group * kGroupInputs, stepInputs = stepInputsOf(format);
   int64_t step = panel * (inputs / stepInputs) + input / stepInputs, bytes = elementBytesOf(format);
   int64_t word = (panel * (inputs / kIndexInputs) + input / kIndexInputs) * kPanelOutputs + lane;
-  if (isLevels(format)) {
+  if (isQuantized(format)) {
     int64_t byte = group % 2 * kGroupKept + kept, eight = input % kIndexInputs / 8;
     bool isHigh = format == PackedFormat::U4 && eight % 2 != 0;
     return {(step * kPanelOutputs + lane) * 4 + byte, isHigh ? 4 : 0, word * kIndexBytes + byte, 2 * eight};

@@ -6,7 +6,7 @@
 
 #include "kernel_tensor.h"
 
-#include "cpu/packing/rounded_blocks.h"
+#include "cpu/packing/quantized_blocks.h"
 
 #include <bit>
 #include <cstring>
@@ -60,14 +60,14 @@ private:
   std::vector<Element> memory;
 };
 
-/// Levels of 8 or 4 bits in blocks, with room for more positions, which hold zeros, and what they stand for as f32 in rows.
+/// Codes of 8 or 4 bits in blocks, with room for more positions, which hold zeros, and what they stand for as f32 in rows.
 template <typename Layout> class RoundedTensor {
 public:
   RoundedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random) : rows(shape), layout(bits, shape[3]) {
     int64_t room = (shape[2] + layout.kUnit - 1) / layout.kUnit * layout.positionBytes() * layout.kUnit;
     strides = {shape[1] * room, room, layout.positionBytes(), 1};
     memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
-    std::uniform_int_distribution<int32_t> levels(bits == 8 ? -127 : 0, bits == 8 ? 127 : 15);
+    std::uniform_int_distribution<int32_t> codes(bits == 8 ? -127 : 0, bits == 8 ? 127 : 15);
     std::uniform_real_distribution<float> steps(0.3f, 1.0f), bases(-2, 0);
     for (int64_t head = 0; head < shape[0] * shape[1]; ++head)
       for (int64_t position = 0; position < shape[2]; ++position) {
@@ -75,10 +75,10 @@ public:
         float step = put(from + layout.ofStep(position), steps(random) * (bits == 8 ? 0.02f : 0.3f));
         float base = bits == 8 ? 0 : put(from + layout.ofBase(position), bases(random));
         for (int64_t d = 0; d < shape[3]; ++d) {
-          int32_t level = levels(random);
+          int32_t code = codes(random);
           from[layout.ofPosition(position) + layout.ofElement(d)] |=
-              static_cast<uint8_t>((level & (bits == 8 ? 0xff : 0xf)) << layout.shiftOf(d));
-          rows({head / shape[1], head % shape[1], position, d}) = base + step * static_cast<float>(level);
+              static_cast<uint8_t>((code & (bits == 8 ? 0xff : 0xf)) << layout.shiftOf(d));
+          rows({head / shape[1], head % shape[1], position, d}) = base + step * static_cast<float>(code);
         }
       }
   }
@@ -138,7 +138,7 @@ protected:
   void checkPairs() {
     auto check = [&](const Case &test) {
       FloatTensor key(keyShape(test), random), value(valueShape(test), random);
-      compare("hone.attention.pairs.f32", test, key, value, GetParam() == cpu::Level::Amx ? kAllPairsTolerance : 0);
+      compare("hone.attention.pairs.f32", test, key, value, GetParam() == cpu::Isa::Amx ? kAllPairsTolerance : 0);
     };
     checkAll(check);
     checkPrompts(check);
@@ -146,15 +146,15 @@ protected:
 
   void checkRounded(const char *kernel, int64_t bits) {
     checkAll([&](const Case &test) {
-      RoundedTensor<cpu::RoundedKeyLayout> key(keyShape(test), bits, random);
-      RoundedTensor<cpu::RoundedValueLayout> value(valueShape(test), bits, random);
+      RoundedTensor<cpu::QuantizedKeyLayout> key(keyShape(test), bits, random);
+      RoundedTensor<cpu::QuantizedValueLayout> value(valueShape(test), bits, random);
       compare(kernel, test, key, value, kRoundedTolerance);
     });
   }
 
 private:
   /// Whether queries and weights are rounded to bf16.
-  static bool hasPairs() { return GetParam() == cpu::Level::Avx512Bf16 || GetParam() == cpu::Level::Amx; }
+  static bool hasPairs() { return GetParam() == cpu::Isa::Avx512Bf16 || GetParam() == cpu::Isa::Amx; }
 
   static std::vector<int64_t> keyShape(const Case &test) { return {2, test.keyHeads, test.keys, test.size}; }
   static std::vector<int64_t> valueShape(const Case &test) { return {2, test.keyHeads, test.keys, test.valueSize}; }

@@ -92,7 +92,7 @@ protected:
   /// Whether the kernel rounds both x and weights to bf16 in place of x to integers.
   static bool isUnpacked(const Case &test) {
     bool isBytes = test.kind.format == PackedFormat::U8 && !test.kind.isSparse;
-    return GetParam() == cpu::Level::Amx && test.isLeast && test.bits == 8 &&
+    return GetParam() == cpu::Isa::Amx && test.isLeast && test.bits == 8 &&
            (!isBytes || test.kind.group > 0 || test.kind.outliers > 0) &&
            *io::elementCount(test.rows) >= (isBytes ? 64 : 17);
   }
@@ -188,7 +188,7 @@ TEST_P(PackedLinearKernel, ManyRowsByQuantizedWeights) {
             check({{rows}, inputs, 49, kind, 8, Layout::Dense, true, 3, isLeast});
 }
 
-// At levels with tiles weights of outliers become those a few tiles at a time: columns lie at both ends of what is unpacked at once, and
+// On ISAs with tiles weights with outliers become those a few tiles at a time: columns lie at both ends of what is unpacked at once, and
 // numbers of rows at both ends of what is multiplied so.
 TEST_P(PackedLinearKernel, OutliersAtEdgesOfWhatIsUnpacked) {
   for (const WeightKind &kind : kKinds)

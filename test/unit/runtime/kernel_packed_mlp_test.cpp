@@ -189,7 +189,7 @@ TEST_P(PackedMlpKernel, MoreRowsThanACacheHolds) {
       check({700, 24, 1200, 20, kind, true, Layout::Dense, hasGate});
 }
 
-// More inputs than a first-level cache holds weights of.
+// More inputs than an L1 cache holds weights of.
 TEST_P(PackedMlpKernel, ManyInputs) {
   for (const WeightKind &kind : kKinds)
     check({130, 700, 80, 40, kind, true, Layout::Dense, /*hasGate=*/true});

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// f32 tensors in several memory layouts, for comparing kernels with plain loops at every level of this machine.
+// f32 tensors in several memory layouts, for comparing kernels with plain loops on every ISA of this machine.
 
 #ifndef HONE_TEST_UNIT_RUNTIME_KERNEL_TENSOR_H
 #define HONE_TEST_UNIT_RUNTIME_KERNEL_TENSOR_H
@@ -111,8 +111,8 @@ inline hone_tensor listOf(const std::vector<int64_t> &values) {
   return tensor;
 }
 
-/// Runs every case at every level that this machine has.
-class KernelTest : public testing::TestWithParam<cpu::Level> {
+/// Runs every case on every ISA that this machine has.
+class KernelTest : public testing::TestWithParam<cpu::Isa> {
 protected:
   void run(std::string_view name, std::vector<hone_tensor> operands, std::vector<int64_t> ints = {},
            std::vector<double> floats = {}) {
@@ -124,13 +124,12 @@ protected:
   std::mt19937 random{1};
 };
 
-inline std::string levelParameterName(const testing::TestParamInfo<cpu::Level> &info) {
-  return std::string(cpu::levelName(info.param));
+inline std::string levelParameterName(const testing::TestParamInfo<cpu::Isa> &info) {
+  return std::string(cpu::isaName(info.param));
 }
 
 #define HONE_INSTANTIATE_LEVELS(Suite)                                                                                 \
-  INSTANTIATE_TEST_SUITE_P(Levels, Suite,                                                                              \
-                           testing::ValuesIn(cpu::supportedLevels().begin(), cpu::supportedLevels().end()),            \
+  INSTANTIATE_TEST_SUITE_P(Codes, Suite, testing::ValuesIn(cpu::supportedIsas().begin(), cpu::supportedIsas().end()),  \
                            levelParameterName)
 
 } // namespace hone::test

@@ -4,7 +4,7 @@
 // Packed weights lie as cpu/packing/layout.h says.
 
 #include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_record.h"
+#include "cpu/packing/panel_block.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -56,20 +56,20 @@ TEST(PackLinear, NibblesOfInputsFourApartShareAByte) {
 TEST(PackLinear, CrumbsOfFourQuadsShareAByte) {
   std::vector<uint8_t> packed = pack<uint8_t>(PackedFormat::U2, {2, 62});
   ASSERT_EQ(packed.size(), 16u * 16);
-  // Output 0 has levels 1 + k, of which two bits count: 2, 6, 10 and 14 of inputs 1, 5, 9 and 13 end in 2.
+  // Output 0 has codes 1 + k, of which two bits count: 2, 6, 10 and 14 of inputs 1, 5, 9 and 13 end in 2.
   EXPECT_EQ(packed[1], 0b10101010);
   EXPECT_EQ(packed[4 + 1], 0);                   // output 1 begins with 63
   EXPECT_EQ(packed[3 * 64 + 1], 0b10101010);     // inputs 49, 53, 57 and 61
   EXPECT_EQ(packed[3 * 64 + 2], 0b111111);       // input 62 is not there
   EXPECT_EQ(packed[3 * 64 + 4 + 1], 0);          // output 1
-  EXPECT_EQ(packed[3 * 64 + 4 + 2], 0b00010101); // levels 63 + 50, 54 and 58
+  EXPECT_EQ(packed[3 * 64 + 4 + 2], 0b00010101); // codes 63 + 50, 54 and 58
 }
 
 TEST(PackLinear, EightQuadsOfThreeBitsShareThreeLines) {
-  std::vector<uint8_t> levels(32), packed(static_cast<size_t>(packedLinearBytes(PackedFormat::U3, {1, 32})));
-  for (size_t k = 0; k < levels.size(); ++k)
-    levels[k] = static_cast<uint8_t>(k / 4 * 5 % 8); // 0 5 2 7 4 1 6 3, by quads
-  packLinearWeight(PackedFormat::U3, {1, 32}, {levels.data(), 32, 1}, packed);
+  std::vector<uint8_t> codes(32), packed(static_cast<size_t>(packedLinearBytes(PackedFormat::U3, {1, 32})));
+  for (size_t k = 0; k < codes.size(); ++k)
+    codes[k] = static_cast<uint8_t>(k / 4 * 5 % 8); // 0 5 2 7 4 1 6 3, by quads
+  packLinearWeight(PackedFormat::U3, {1, 32}, {codes.data(), 32, 1}, packed);
   ASSERT_EQ(packed.size(), 64u * 6); // inputs are padded to 64
   for (size_t j = 0; j < 4; ++j) {
     EXPECT_EQ(packed[j], 0b10'101'000);        // quads 0 and 1, two bits of quad 6
@@ -107,12 +107,12 @@ TEST(PackLinear, AScaleForSixtyFourInputsTakesAQuarterOfABit) {
   for (PackedFormat format : {PackedFormat::U8, PackedFormat::U4, PackedFormat::U3, PackedFormat::U2}) {
     auto sizes = packedScaleShape(format, shape);
     int64_t bytes = packedLinearBytes(format, shape) + sizes[0] * sizes[1] * sizes[2] * 2;
-    EXPECT_EQ(static_cast<double>(bytes) * 8 / (896 * 896), levelsOf(format)->bits + 0.25);
+    EXPECT_EQ(static_cast<double>(bytes) * 8 / (896 * 896), bitLayoutOf(format)->bits + 0.25);
   }
 }
 
 TEST(PanelRecord, ScalesLieBeforeTheirLevels) {
-  // Levels of 14336 bytes a panel, and their scales: 225 lines.
+  // Codes of 14336 bytes a panel, and their scales: 225 lines.
   PanelRecord record(std::array<int64_t, 2>{14336, 32});
   EXPECT_EQ(record.offsets[1], 0);
   EXPECT_EQ(record.offsets[0], 64);
@@ -120,10 +120,10 @@ TEST(PanelRecord, ScalesLieBeforeTheirLevels) {
 }
 
 TEST(PanelRecord, ArraysOfALineAndMoreBeginAtLines) {
-  // Levels, scales of 17 groups and their zero points.
+  // Codes, scales of 17 groups and their zero points.
   PanelRecord record(std::array<int64_t, 3>{8704, 544, 272});
   EXPECT_EQ(record.offsets, (std::array<int64_t, kMostPlanes>{896, 320, 0, 0}));
-  // Levels, scales and zero points for an output each.
+  // Codes, scales and zero points for an output each.
   PanelRecord small(std::array<int64_t, 3>{1024, 32, 16});
   EXPECT_EQ(small.offsets, (std::array<int64_t, kMostPlanes>{64, 16, 0, 0}));
 }

@@ -9,7 +9,7 @@
 #include "cpu/packing/pack_codebook.h"
 #include "cpu/packing/pack_linear.h"
 #include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_record.h"
+#include "cpu/packing/panel_block.h"
 #include "hone/io/array.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
   return std::string(layer) + "." + std::string(found->second);
 }
 
-inline bool isQuantized(cpu::PackedFormat format) { return cpu::levelsOf(format) != nullptr; }
+inline bool isQuantized(cpu::PackedFormat format) { return cpu::bitLayoutOf(format) != nullptr; }
 
 /// What a case asks of a weight; scales are f32 or f16. Of a sparse one two of every four inputs are kept. One with codebooks has
 /// indices of so many bits into numbers of the format, bf16.
@@ -205,28 +205,28 @@ private:
     packSparseLinear(kind.format, shape, kept.data(), places.data(), packed, indices);
   }
 
-  void quantize(std::mt19937 &random, int32_t mostLevel, int32_t usualZero) {
-    std::uniform_int_distribution<int32_t> level(0, mostLevel);
-    std::uniform_real_distribution<float> scale(0.5f / static_cast<float>(mostLevel),
-                                                2.0f / static_cast<float>(mostLevel));
+  void quantize(std::mt19937 &random, int32_t mostCode, int32_t usualZero) {
+    std::uniform_int_distribution<int32_t> code(0, mostCode);
+    std::uniform_real_distribution<float> scale(0.5f / static_cast<float>(mostCode),
+                                                2.0f / static_cast<float>(mostCode));
     int64_t groups = linearGroups(shape);
-    std::vector<uint8_t> levels(values.size()), groupZeros(static_cast<size_t>(shape.outputs * groups));
+    std::vector<uint8_t> codes(values.size()), groupZeros(static_cast<size_t>(shape.outputs * groups));
     std::vector<_Float16> halfScales(groupZeros.size());
     std::vector<float> groupScales(groupZeros.size());
     for (size_t i = 0; i < groupZeros.size(); ++i) {
-      groupZeros[i] = static_cast<uint8_t>(kind.hasZeros ? level(random) : usualZero);
+      groupZeros[i] = static_cast<uint8_t>(kind.hasZeros ? code(random) : usualZero);
       halfScales[i] = static_cast<_Float16>(scale(random));
       groupScales[i] = static_cast<float>(halfScales[i]);
     }
     for (size_t i = 0; i < values.size(); ++i) {
       size_t g = groupOf(i);
-      levels[i] = static_cast<uint8_t>(level(random));
-      values[i] = groupScales[g] * static_cast<float>(levels[i] - groupZeros[g]);
+      codes[i] = static_cast<uint8_t>(code(random));
+      values[i] = groupScales[g] * static_cast<float>(codes[i] - groupZeros[g]);
     }
     if (kind.outliers > 0)
       for (size_t i : drawOutliers(random))
-        levels[i] = groupZeros[groupOf(i)];
-    pack(levels, random);
+        codes[i] = groupZeros[groupOf(i)];
+    pack(codes, random);
     packPerGroup(kind.hasHalfScales ? 2 : 4,
                  kind.hasHalfScales ? static_cast<const void *>(halfScales.data()) : groupScales.data(), scales);
     if (kind.hasZeros)

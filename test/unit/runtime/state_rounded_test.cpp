@@ -4,7 +4,7 @@
 // Slots of the state that are rounded to integers: what is kept of a position depends on nothing but its numbers.
 
 #include "core/state.h"
-#include "cpu/packing/rounded_blocks.h"
+#include "cpu/packing/quantized_blocks.h"
 #include "support.h"
 
 #include <bit>
@@ -53,15 +53,15 @@ protected:
 
   template <typename Visit> void withLayout(Visit visit) const {
     if (info.layout == io::StateLayout::KeyBlocks)
-      visit(cpu::RoundedKeyLayout(info.bits, kSize));
+      visit(cpu::QuantizedKeyLayout(info.bits, kSize));
     else
-      visit(cpu::RoundedValueLayout(info.bits, kSize));
+      visit(cpu::QuantizedValueLayout(info.bits, kSize));
   }
 
   /// What is kept of a position of a head.
   struct Kept {
     float step, base = 0;
-    std::vector<int32_t> levels;
+    std::vector<int32_t> codes;
   };
 
   Kept read(const hone_tensor &all, int64_t head, int64_t p) const {
@@ -76,7 +76,7 @@ protected:
       kept.base = info.bits == 4 ? number(layout.ofBase(p)) : 0;
       for (int64_t d = 0; d < kSize; ++d) {
         uint8_t byte = from[layout.ofPosition(p) + layout.ofElement(d)];
-        kept.levels.push_back(info.bits == 4 ? byte >> layout.shiftOf(d) & 15 : static_cast<int8_t>(byte));
+        kept.codes.push_back(info.bits == 4 ? byte >> layout.shiftOf(d) & 15 : static_cast<int8_t>(byte));
       }
     });
     return kept;
@@ -92,7 +92,7 @@ protected:
     ASSERT_LT(below(kept.step), span);
     ASSERT_LE(kept.base, info.bits == 8 ? 0 : *least);
     for (int64_t d = 0; d < kSize; ++d) {
-      float number = kept.base + kept.step * static_cast<float>(kept.levels[static_cast<size_t>(d)]);
+      float number = kept.base + kept.step * static_cast<float>(kept.codes[static_cast<size_t>(d)]);
       ASSERT_NEAR(number, at(head, p, d), kept.step * 0.5001f) << "position " << p << ", element " << d;
     }
   }
@@ -101,7 +101,7 @@ protected:
     Kept kept = read(all, head, p);
     ASSERT_EQ(kept.step, 0) << "position " << p;
     ASSERT_EQ(kept.base, 0);
-    ASSERT_EQ(kept.levels, std::vector<int32_t>(kSize, 0));
+    ASSERT_EQ(kept.codes, std::vector<int32_t>(kSize, 0));
   }
 
   void expect(const hone_tensor &all, int64_t positions) {
@@ -134,7 +134,7 @@ TEST_P(StateRounded, PiecesAreAsTheWhole) {
     for (int64_t p = 0; p < 130; ++p) {
       Kept a = read(once, head, p), b = read(last, head, p);
       ASSERT_EQ(a.step, b.step);
-      ASSERT_EQ(a.levels, b.levels);
+      ASSERT_EQ(a.codes, b.codes);
     }
 }
 
@@ -161,7 +161,7 @@ TEST_P(StateRounded, ZerosAndEqualNumbersAreExact) {
   hone_tensor all = append(state, 2);
   expectZeros(all, 0, 0);
   Kept kept = read(all, 0, 1);
-  EXPECT_NEAR(kept.base + kept.step * static_cast<float>(kept.levels[3]), -0.75f, info.bits == 8 ? 4e-3f : 0);
+  EXPECT_NEAR(kept.base + kept.step * static_cast<float>(kept.codes[3]), -0.75f, info.bits == 8 ? 4e-3f : 0);
 }
 
 TEST_P(StateRounded, WhatIsNoNumberStaysNone) {

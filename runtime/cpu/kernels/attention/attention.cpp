@@ -5,11 +5,11 @@
 
 #include "../kernels.h"
 
-#include "blocked_keys.h"
+#include "kv_blocked_keys.h"
 #include "paired_keys.h"
 #include "run.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 
 void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
   runAttention<RowKeys<F32Cache>>(operands, ints, floats);
@@ -39,4 +39,4 @@ void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t
   runAttention<BlockedKeys<Bf16Cache>>(operands, ints, floats);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

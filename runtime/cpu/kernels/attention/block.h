@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention of a block of query rows in one pass over keys: softmax with a running maximum and sum (Milakov and Gimelshein,
-// 2018), by blocks of queries and keys (Dao et al., 2022). The query heads that share a key head are rows of one block, so
-// that keys and values are read once for all of them.
+// Attention of a block of query rows in one pass over keys: softmax with a running maximum and sum (online softmax;
+// Milakov and Gimelshein, 2018), by blocks of queries and keys (Dao et al., 2022). The query heads that share a key
+// head are rows of one block, so that keys and values are read once for all of them.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
@@ -13,9 +13,9 @@
 
 namespace {
 
-/// Sums of one row over a part of the keys: weights relative to `largest`.
+/// Sums of one row over a part of the keys: attention probabilities relative to `maximum`.
 struct PartialRow {
-  float largest, sum;
+  float maximum, sum;
   float *values;
 };
 
@@ -49,28 +49,28 @@ public:
       writeRow(r, rows[r].sum, sums + r * paddedValue);
   }
 
-  /// Copies the sums of the rows to where they wait for those of other keys.
+  /// Copies the sums of the rows to where they are merged with those of other splits.
   void writePartial(PartialRow *partial) const {
     for (int64_t r = 0; r < count; ++r) {
-      partial[r].largest = rows[r].largest;
+      partial[r].maximum = rows[r].maximum;
       partial[r].sum = rows[r].sum;
       for (int64_t d = 0; d < paddedValue; ++d)
         partial[r].values[d] = sums[r * paddedValue + d];
     }
   }
 
-  /// Joins the sums of `parts` parts of the keys; row r of part i is partial[i * partStride + r].
-  void join(const PartialRow *partial, int64_t parts, int64_t partStride) {
+  /// Merges the partial softmax sums of `parts` splits of the keys; row r of part i is partial[i * partStride + r].
+  void merge(const PartialRow *partial, int64_t parts, int64_t partStride) {
     for (int64_t r = 0; r < count; ++r) {
-      float largest = -__builtin_inff(), sum = 0;
+      float maximum = -__builtin_inff(), sum = 0;
       for (int64_t i = 0; i < parts; ++i)
-        largest = partial[i * partStride + r].largest > largest ? partial[i * partStride + r].largest : largest;
+        maximum = partial[i * partStride + r].maximum > maximum ? partial[i * partStride + r].maximum : maximum;
       float *total = sums + r * paddedValue;
       for (int64_t d = 0; d < paddedValue; ++d)
         total[d] = 0;
       for (int64_t i = 0; i < parts; ++i) {
         const PartialRow &part = partial[i * partStride + r];
-        float factor = part.sum == 0 ? 0 : vectorExp(part.largest - largest);
+        float factor = part.sum == 0 ? 0 : vectorExp(part.maximum - maximum);
         sum += factor * part.sum;
         for (int64_t d = 0; d < paddedValue; ++d)
           total[d] += factor * part.values[d];
@@ -88,12 +88,12 @@ private:
     return {floats(tensor) + offsetOf(tensor, sequence, headOf(index), queryOf(index)), tensor.strides[3]};
   }
 
-  /// Rows of a head lie far apart: what is read or written next is asked for some rows before.
-  template <int IS_WRITTEN> void askForRow(const hone_tensor &tensor, int64_t index) const {
-    constexpr int64_t ahead = 8, lineFloats = 16;
-    if (index + ahead >= attention.group() * attention.queries() || tensor.strides[3] != 1)
+  /// Rows of a head lie far apart: what is read or written next is prefetched some rows before.
+  template <int IS_WRITTEN> void prefetchRow(const hone_tensor &tensor, int64_t index) const {
+    constexpr int64_t distance = 8, lineFloats = 16;
+    if (index + distance >= attention.group() * attention.queries() || tensor.strides[3] != 1)
       return;
-    const float *from = rowAt(tensor, index + ahead).data;
+    const float *from = rowAt(tensor, index + distance).data;
     for (int64_t d = 0; d < tensor.sizes[3]; d += lineFloats)
       __builtin_prefetch(from + d, IS_WRITTEN, 3);
   }
@@ -108,7 +108,7 @@ private:
     row.slope = attention.alibi.data ? attention.alibi[row.head] : 0.0f;
     // A sink is a key without a value that every query sees.
     bool hasSink = withSinks && attention.sinks.data;
-    row.largest = hasSink ? attention.sinks[row.head] : -__builtin_inff();
+    row.maximum = hasSink ? attention.sinks[row.head] : -__builtin_inff();
     row.sum = hasSink ? 1.0f : 0.0f;
     float *to = queries + r * paddedSize;
     withKnownStrides(
@@ -117,7 +117,7 @@ private:
             to[d] = from[d] * attention.scale;
         },
         rowAt(attention.query, index));
-    askForRow<0>(attention.query, index);
+    prefetchRow<0>(attention.query, index);
     for (int64_t d = attention.size(); d < paddedSize; ++d)
       to[d] = 0;
     for (int64_t d = 0; d < paddedValue; ++d)
@@ -132,7 +132,7 @@ private:
             to[d] = values[d] * factor;
         },
         rowAt(attention.out, firstRow + r));
-    askForRow<1>(attention.out, firstRow + r);
+    prefetchRow<1>(attention.out, firstRow + r);
   }
 
   const Attention &attention;

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as they are kept, and their way into floats: values as rows, keys turned. A cache says what sixteen words of
-// 32 bits hold, and how many elements a word of a cache in blocks has (packing/cache_blocks.h).
+// Keys and values as they are kept, and their way into floats: values as rows, keys transposed. A cache says what
+// sixteen words of 32 bits hold, and how many elements a word of a cache in blocks has (packing/cache_blocks.h).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_CACHE_H
@@ -54,7 +54,7 @@ public:
   using Element = typename Cache::Element;
   static constexpr bool kIsFloat = sizeof(Element) == sizeof(float);
   static constexpr int kPerWord = sizeof(float) / sizeof(Element);
-  static constexpr int64_t kPerBlock = kLanes * kPerWord; // elements that are turned at once
+  static constexpr int64_t kPerBlock = kLanes * kPerWord; // elements that are transposed at once
 
   CacheRows(const hone_tensor &tensor, int64_t sequence, int64_t head, int64_t first)
       : data(static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, first)),
@@ -73,8 +73,8 @@ public:
   /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
   int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
 
-  /// Asks for the first `count` rows.
-  void askFor(int64_t count) const {
+  /// Prefetches the first `count` rows.
+  void prefetch(int64_t count) const {
     for (int64_t j = 0, lines = rowLines(); j < count; ++j)
       for (int64_t line = 0; line < lines; ++line)
         __builtin_prefetch(rowBytes(j) + 64 * line, 0, 2);
@@ -86,11 +86,12 @@ public:
       copyRow(data + (first + j) * stride, to + j * width, width);
   }
 
-  /// True where `turn` may be called.
-  bool canTurn() const { return step == 1 && size % kPerBlock == 0; }
+  /// True where `transposeBlock` may be called.
+  bool canTranspose() const { return step == 1 && size % kPerBlock == 0; }
 
-  /// to[d][j] = row first + j, element d, for 16 rows and the elements of block `block`; rows from `count` on repeat the last one.
-  void turn(int64_t first, int64_t count, int64_t block, float *to, int64_t toStride) const {
+  /// to[d][j] = row first + j, element d, for 16 rows and the elements of block `block`; rows from `count` on repeat
+  /// the last one.
+  void transposeBlock(int64_t first, int64_t count, int64_t block, float *to, int64_t toStride) const {
     Vector words[kLanes];
     for (int64_t j = 0; j < kLanes; ++j)
       words[j] = loadAs<Vector>(data + (first + smaller(j, count - 1)) * stride + block * kPerBlock);
@@ -123,8 +124,8 @@ private:
 };
 
 /// to[d][j] = from[j][d] for 16 rows of floats and a multiple of 16 elements; rows from `count` on repeat the last one.
-inline void turnFloats(const float *from, int64_t fromStride, int64_t count, int64_t size, float *to,
-                       int64_t toStride) {
+inline void transposeFloats(const float *from, int64_t fromStride, int64_t count, int64_t size, float *to,
+                            int64_t toStride) {
   for (int64_t d = 0; d < size; d += kLanes) {
     Vector rows[kLanes];
     for (int64_t j = 0; j < kLanes; ++j)

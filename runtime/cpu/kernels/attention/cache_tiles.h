@@ -10,8 +10,8 @@
 
 #include "../scratch.h"
 #include "../tile_registers.h"
-#include "digits.h"
 #include "key_blocks.h"
+#include "limbs.h"
 
 #include <immintrin.h>
 
@@ -21,37 +21,37 @@ constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 constexpr int64_t kTileDepth = 32; // bf16 of a row
 constexpr int64_t kBlockTiles = kBlockKeys / kTileRows, kBlockPairs = kBlockKeys / kTileDepth;
 
-/// Tiles of kBlockKeys keys and values. A tile of keys is sixteen keys by 32 elements; a tile of values 32 positions by sixteen
-/// elements, two positions to a word.
+/// Tiles of kBlockKeys keys and values. A tile of keys is sixteen keys by 32 elements; a tile of values 32 positions by
+/// sixteen elements, two positions to a word.
 template <typename Cache> class CacheTiles {
 public:
   using Element = typename Cache::Element;
-  using Digits = CacheDigits<Cache>;
+  using Limbs = CacheLimbs<Cache>;
 
   CacheTiles(int64_t size, int64_t valueSize)
       : size(size), valueSize(valueSize), copies(kBlockKeys * (size + valueSize)),
-        keyMemory(Digits::kIsBf16 ? 0 : kBlockKeys * size * Digits::kCount),
-        valueMemory(kBlockKeys * valueSize * Digits::kCount) {}
+        keyMemory(Limbs::kIsBf16 ? 0 : kBlockKeys * size * Limbs::kCount),
+        valueMemory(kBlockKeys * valueSize * Limbs::kCount) {}
 
-  int64_t keySteps() const { return size / kTileDepth * Digits::kCount; }
+  int64_t keySteps() const { return size / kTileDepth * Limbs::kCount; }
   int64_t valueColumns() const { return valueSize / kTileRows; }
 
-  /// Step `step` of the keys of tile `tile`: digit step % kCount of elements from 32 · (step / kCount) on.
+  /// Step `step` of the keys of tile `tile`: limb step % kCount of elements from 32 · (step / kCount) on.
   const void *keyTile(int64_t tile, int64_t step) const {
-    if constexpr (Digits::kIsBf16)
+    if constexpr (Limbs::kIsBf16)
       return keys + tile * kTileRows * keyStride + step * kTileDepth;
     return keyMemory.data() + (tile * keySteps() + step) * kTileBytes / 2;
   }
-  int64_t keyTileStride() const { return Digits::kIsBf16 ? keyStride * 2 : kTileRowBytes; }
+  int64_t keyTileStride() const { return Limbs::kIsBf16 ? keyStride * 2 : kTileRowBytes; }
 
-  /// Digit `digit` of columns 16 · `column` on (see `elementOf`) of the values of tile `tile`.
-  const void *valueTile(int64_t tile, int64_t column, int digit) const {
-    return valueMemory.data() + ((tile * valueColumns() + column) * Digits::kCount + digit) * kTileBytes / 2;
+  /// Limb `limb` of columns 16 · `column` on (see `elementOf`) of the values of tile `tile`.
+  const void *valueTile(int64_t tile, int64_t column, int limb) const {
+    return valueMemory.data() + ((tile * valueColumns() + column) * Limbs::kCount + limb) * kTileBytes / 2;
   }
 
-  /// Elements of a query as they meet those of a step of keys: pairs of a word.
+  /// Elements of a query as they are multiplied with those of a step of keys: pairs of a word.
   static void pairQuery(Vector first, Vector second, Vector &low, Vector &high) {
-    if constexpr (Digits::kIsBf16) {
+    if constexpr (Limbs::kIsBf16) {
       low = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
       high = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
       return;
@@ -62,7 +62,7 @@ public:
 
   /// Which element of a value column `lane` of a tile `column` is.
   static int64_t elementOf(int64_t column, int64_t lane) {
-    if constexpr (Digits::kIsBf16) // words of two rows are interleaved within 128 bits
+    if constexpr (Limbs::kIsBf16) // words of two rows are interleaved within 128 bits
       return column / 2 * kTileDepth + lane / 4 * 8 + column % 2 * 4 + lane % 4;
     return column * kTileRows + lane;
   }
@@ -75,7 +75,7 @@ public:
       keys = copyRows(keys, keyStride, count, size, copies.data());
       keyStride = size;
     }
-    if constexpr (!Digits::kIsBf16)
+    if constexpr (!Limbs::kIsBf16)
       for (int64_t j = 0; j < kBlockKeys; ++j) {
         convertKey(j);
         if (j % 4 == 3)
@@ -109,28 +109,28 @@ private:
     const Element *from = keys + j * keyStride;
     uint16_t *to = keyMemory.data() + (j / kTileRows * keySteps() * kTileBytes + j % kTileRows * kTileRowBytes) / 2;
     for (int64_t d = 0; d < size; d += kTileDepth) {
-      Words words[Digits::kCount];
-      Digits::pair(Cache::load16(from + d), Cache::load16(from + d + kLanes), words);
-      for (int digit = 0; digit < Digits::kCount; ++digit, to += kTileBytes / 2)
-        storeWords(to, words[digit]);
+      Words words[Limbs::kCount];
+      Limbs::pair(Cache::load16(from + d), Cache::load16(from + d + kLanes), words);
+      for (int limb = 0; limb < Limbs::kCount; ++limb, to += kTileBytes / 2)
+        storeWords(to, words[limb]);
     }
   }
 
-  /// Rows j and j + 1 of the values side by side in the words of one row.
+  /// Rows j and j + 1 of the values next to each other in the words of one row.
   void pairValues(const Element *first, const Element *second, int64_t j) const {
     uint16_t *to =
         valueMemory.data() +
-        (j / kTileDepth * valueColumns() * Digits::kCount * kTileBytes + j / 2 % kTileRows * kTileRowBytes) / 2;
-    if constexpr (Digits::kIsBf16) {
+        (j / kTileDepth * valueColumns() * Limbs::kCount * kTileBytes + j / 2 % kTileRows * kTileRowBytes) / 2;
+    if constexpr (Limbs::kIsBf16) {
       for (int64_t d = 0; d < valueSize; d += kTileDepth, to += kTileBytes)
         interleave(first + d, second + d, to, to + kTileBytes / 2);
       return;
     }
     for (int64_t d = 0; d < valueSize; d += kLanes) {
-      Words words[Digits::kCount];
-      Digits::pair(Cache::load16(first + d), Cache::load16(second + d), words);
-      for (int digit = 0; digit < Digits::kCount; ++digit, to += kTileBytes / 2)
-        storeWords(to, words[digit]);
+      Words words[Limbs::kCount];
+      Limbs::pair(Cache::load16(first + d), Cache::load16(second + d), words);
+      for (int limb = 0; limb < Limbs::kCount; ++limb, to += kTileBytes / 2)
+        storeWords(to, words[limb]);
     }
   }
 

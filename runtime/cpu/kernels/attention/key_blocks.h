@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order in which the keys of a cache are read, and what is asked of memory ahead of it.
+// The order in which the keys of a cache are read, and what is prefetched.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KEY_BLOCKS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KEY_BLOCKS_H
@@ -11,10 +11,10 @@
 namespace {
 
 constexpr int64_t kBlockKeys = 64;                           // keys whose scores are held at a time
-constexpr int64_t kRangeBits = 2, kRanges = 1 << kRangeBits; // that are read in turn, where memory is what bounds
+constexpr int64_t kRangeBits = 2, kRanges = 1 << kRangeBits; // that are read alternately where the call is memory-bound
 
-/// Blocks of the keys [begin, end), one after another or, where `isSpread`, in turn from kRanges ranges of equal length: memory
-/// gives a core its full rate only where several places far apart are read at once.
+/// Blocks of the keys [begin, end), one after another or, where `isSpread`, alternately from kRanges ranges of equal
+/// length: a core reaches its full bandwidth only with several streams.
 class KeyBlocks {
 public:
   KeyBlocks(int64_t begin, int64_t end, bool isSpread)
@@ -35,9 +35,9 @@ private:
   int64_t begin, end, bits, perRange;
 };
 
-/// Asks for keys and values of blocks to come, a few lines at a time between the calculations of one: memory is waited for as
-/// little as the machine allows when neither rests. Of each of the next kRanges blocks a part is asked for, the larger part of
-/// it the sooner it comes, so that all ranges are read at once.
+/// Prefetches keys and values of the following blocks, a few lines at a time between the calculations of one, so that
+/// loads overlap with arithmetic. Of each of the next kRanges blocks a part is prefetched, the larger part the sooner
+/// the block comes, so that all ranges are read concurrently.
 template <typename Cache> class Prefetch {
 public:
   /// `advance` is called `calls` times a block.
@@ -48,12 +48,12 @@ public:
 
   /// Block `index` is worked on.
   void begin(const KeyBlocks &blocks, int64_t index) {
-    for (int64_t ahead = 1; ahead <= kRanges; ++ahead) {
-      int64_t skipped = (kRanges - ahead) * kRows;
-      bool exists = blocks.keyCount(index + ahead) > skipped;
-      int64_t first = exists ? blocks.firstKey(index + ahead) + skipped : blocks.firstKey(index);
-      keyRuns[ahead - 1] = key.rowBytes(first);
-      valueRuns[ahead - 1] = value.rowBytes(first);
+    for (int64_t range = 1; range <= kRanges; ++range) {
+      int64_t skipped = (kRanges - range) * kRows;
+      bool exists = blocks.keyCount(index + range) > skipped;
+      int64_t first = exists ? blocks.firstKey(index + range) + skipped : blocks.firstKey(index);
+      keyRuns[range - 1] = key.rowBytes(first);
+      valueRuns[range - 1] = value.rowBytes(first);
     }
     line = keyOffset = valueOffset = 0;
     left = kRows * lines;
@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  static constexpr int64_t kRows = kBlockKeys / kRanges; // asked for during a block, of each range
+  static constexpr int64_t kRows = kBlockKeys / kRanges; // prefetched during a block, of each range
 
   CacheRows<Cache> key, value;
   int64_t lines, linesPerCall, left = 0, line = 0;

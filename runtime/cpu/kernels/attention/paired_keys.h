@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over keys and values of f32 in rows, whose products may be of bf16. With AMX, keys and values that many rows meet are rounded
-// into blocks first, and stay there for the next rows of their head.
+// Attention over keys and values of f32 in rows, whose products may be of bf16. With AMX, keys and values that many
+// rows attend to are rounded into blocks first, and stay there for the next rows of their head.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_PAIRED_KEYS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_PAIRED_KEYS_H
@@ -40,7 +40,7 @@ private:
     return attention.key.strides[3] == 1 && attention.value.strides[3] == 1;
   }
 
-  /// Rounds units [first, end) of the keys and values of the rows' head, where they are not there yet.
+  /// Rounds KV micro-blocks [first, end) of the keys and values of the rows' head, where they are not there yet.
   void take(const RowBlock &of, int64_t first, int64_t end) {
     if (of.sequence == sequence && of.head == head && first >= firstUnit && end <= endUnit)
       return;

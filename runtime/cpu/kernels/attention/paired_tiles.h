@@ -1,14 +1,15 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention of many rows over keys and values of bf16 in blocks by AMX. Two tiles of rows meet two tiles of keys, or two columns of values, so that
-// each tile that is loaded is multiplied twice; and an item is no more keys than its rows see, to a unit. While vectors weigh an item, tiles
-// multiply the next keys and the last values.
+// Prefill attention over keys and values of bf16 in blocks by AMX, with 2 x 2 register tiling: two tiles of rows by two
+// tiles of keys, or two columns of values, so that each tile that is loaded is multiplied twice. An item has no more
+// keys than its rows see, to a KV micro-block. While vectors compute the softmax of an item, tiles multiply the next
+// keys and the previous values.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_PAIRED_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_PAIRED_TILES_H
 
-#include "blocked_softmax.h"
+#include "kv_blocked_softmax.h"
 
 #ifdef __AMX_BF16__
 
@@ -22,8 +23,8 @@ constexpr int64_t kTileElements = kTileRows * kTileDepth, kTileFloats = kTileRow
 
 constexpr float kLog2E = 1.44269504f;
 
-/// 2^x for x < 128 to a relative error of 7.5e-5, which is little beside rounding to bf16: a least-squares fit of the relative error over
-/// [0, 1], reweighted until the error is even, times a power of 2. 0 for -infinity, NaN for NaN.
+/// 2^x for x < 128 to a relative error of 7.5e-5, which is little beside rounding to bf16: a least-squares fit of the
+/// relative error over [0, 1], reweighted until the error is even, times a power of 2. 0 for -infinity, NaN for NaN.
 inline Vector roughPowerOfTwo(Vector x) {
   constexpr int towardsLeast = 9; // without exceptions
   Vector r = (Vector)_mm512_reduce_ps((__m512)x, towardsLeast);
@@ -42,15 +43,16 @@ public:
       : attention(attention), steps(attention.size() / kTileDepth), columns(toLanes(attention.valueSize()) / kLanes),
         queries(groupsOf(mostRows) * 2 * steps * kTileElements), sums(groupsOf(mostRows) * 2 * columns * kTileFloats) {}
 
-  /// Whether keys stay near while all rows meet them, or rows are so many that memory keeps up anyway. How rows are divided into blocks
-  /// does not matter, as that depends on the number of threads.
+  /// Whether keys stay near while all rows attend to them, or rows are so many that memory keeps up anyway. How rows
+  /// are divided into blocks does not matter, as that depends on the number of threads.
   static bool takes(const Attention &attention) {
     int64_t rows = attention.group() * attention.queries();
     return attention.size() % kTileDepth == 0 &&
-           (rows >= kManyRows || (rows > kTileRows && attention.keys() <= kNearUnits * kUnitKeys));
+           (rows >= kGemmRows || (rows > kTileRows && attention.keys() <= kNearUnits * kUnitKeys));
   }
 
-  /// Adds keys [begin, end) to the sums of the rows. Blocks begin with key 0 and reach to the end of the unit of the last.
+  /// Adds keys [begin, end) to the sums of the rows. Blocks begin with key 0 and reach to the end of the KV micro-block
+  /// of the last.
   void run(const RowBlock &of, const uint16_t *keyBlocks, const uint16_t *valueBlocks, int64_t begin, int64_t end) {
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
@@ -76,11 +78,12 @@ public:
   }
 
 private:
-  static constexpr int64_t kGroupRows = 2 * kTileRows, kUnits = 2; // most units of an item
-  static constexpr int64_t kMostGroups = kBlockQueries / kGroupRows, kManyRows = 64;
+  static constexpr int64_t kGroupRows = 2 * kTileRows, kUnits = 2; // most KV micro-blocks of an item
+  static constexpr int64_t kMostGroups = kBlockQueries / kGroupRows, kGemmRows = 64;
   static constexpr int64_t kNearUnits = 16; // that all groups pass by: up to 64 KiB of keys, and as much of values
 
-  /// Where an item is: `units` units of a group, in a stretch of units that all groups pass by; none where there is nothing.
+  /// Where an item is: `KV micro-blocks` KV micro-blocks of a group, in a stretch of KV micro-blocks that all groups
+  /// pass by; none where there is nothing.
   struct Place {
     int64_t group, stretch, unit, units;
   };
@@ -140,16 +143,16 @@ private:
     Vector total = 0;
     total[0] = block->rows[r].sum;
     store(totals[r], total);
-    refer(r);
+    rescaleTo(r);
   }
 
   /// Notes what logits of row `r` are counted from, and up to where.
-  void refer(int64_t r) {
-    limits[r] = block->rows[r].largest + kSlack;
+  void rescaleTo(int64_t r) {
+    limits[r] = block->rows[r].maximum + kRescaleThreshold;
     offsets[r] = block->rows[r].reference() * kLog2E;
   }
 
-  /// The item behind `before`: all of a group in a stretch, then those of the next group.
+  /// The item after `before`: all of a group in a stretch, then those of the next group.
   void findAfter(const Place &before, Item &item) const {
     Place place = before;
     item.corrected = 0;
@@ -168,7 +171,7 @@ private:
     item.place = place;
   }
 
-  /// Weighs the rows of `item`; tiles work on the keys of `next` and on the values of `last` between them.
+  /// Exponentiates the rows of `item`; tiles work on the keys of `next` and on the values of `last` between them.
   void work(Item &item, Item &next, const Item &last) {
     int64_t keyParts = next.place.units, parts = keyParts, done = 0;
     if (last.place.units > 0)
@@ -190,9 +193,9 @@ private:
           advance();
         int64_t end = done < parts ? larger(group.rows * done / parts, r + 1) : group.rows;
         if (item.place.units == kUnits)
-          isPlain ? weighRows<kUnits, true>(item, step, r, end) : weighRows<kUnits, false>(item, step, r, end);
+          isPlain ? softmaxRows<kUnits, true>(item, step, r, end) : softmaxRows<kUnits, false>(item, step, r, end);
         else
-          isPlain ? weighRows<1, true>(item, step, r, end) : weighRows<1, false>(item, step, r, end);
+          isPlain ? softmaxRows<1, true>(item, step, r, end) : softmaxRows<1, false>(item, step, r, end);
         r = end;
       }
     }
@@ -202,7 +205,7 @@ private:
       correct(item);
   }
 
-  /// Scores of unit `part` of the item: [tile of rows][piece][row][key]
+  /// Scores of KV micro-block `part` of the item: [tile of rows][piece][row][key]
   void multiplyKeys(Item &item, int64_t part) const {
     const uint16_t *first = queriesOf(2 * item.place.group), *second = first + steps * kTileElements;
     const uint16_t *key = keys + (item.place.unit + part) * kUnitKeys * attention.size();
@@ -227,10 +230,11 @@ private:
     _tile_stored(3, item.scores[1][2 * part + 1], kTileRowBytes);
   }
 
-  /// Turns the logits of rows [first, end) of the group into weights relative to `largest` of a row, which follows the running maximum.
-  /// A function of its own, that registers are for nothing else.
+  /// Exponentiates the logits of rows [first, end) of the group into attention probabilities relative to `maximum` of a
+  /// row, which tracks the running maximum (online softmax). A function of its own, that registers are for nothing
+  /// else.
   template <int64_t UNITS, bool IS_PLAIN>
-  [[gnu::noinline]] void weighRows(Item &item, const Step &step, int64_t first, int64_t end) {
+  [[gnu::noinline]] void softmaxRows(Item &item, const Step &step, int64_t first, int64_t end) {
     constexpr int pieces = 2 * UNITS;
     int64_t row = item.place.group * kGroupRows + first;
     for (int64_t r = first; r < end; ++r, ++row) {
@@ -240,9 +244,9 @@ private:
         logits[piece] = load(scores + piece * kTileFloats);
       if constexpr (!IS_PLAIN)
         adjustPieces(block->rows[row], step, attention.softcap, logits);
-      Vector most = largestOf(logits);
+      Vector most = maximumOf(logits);
       if (__builtin_expect(isAnyAbove(most, limits[row]), false))
-        follow(item, r, row, most);
+        updateMaximum(item, r, row, most);
       Vector offset = offsets[row], added = load(totals[row]);
       if constexpr (!IS_PLAIN) { // a bias may be the least float, of which no multiple is one
         Vector reference = block->rows[row].reference();
@@ -268,10 +272,10 @@ private:
     _mm512_store_si512(to, _mm512_mask_mov_epi16(lower, 0xaaaaaaaa, upper));
   }
 
-  [[gnu::noinline]] void follow(Item &item, int64_t r, int64_t row, const Vector &most) {
-    item.corrections[r] = block->rows[row].follow(most);
+  [[gnu::noinline]] void updateMaximum(Item &item, int64_t r, int64_t row, const Vector &most) {
+    item.corrections[r] = block->rows[row].updateMaximum(most);
     item.corrected |= int64_t{1} << r;
-    refer(row);
+    rescaleTo(row);
     store(totals[row], load(totals[row]) * item.corrections[r]);
   }
 
@@ -306,7 +310,7 @@ private:
     }
   }
 
-  /// Once the values of what came before are in the sums, these follow the maxima of the item.
+  /// Once the values of what came before are in the sums, they are rescaled to the maxima of the item.
   void correct(const Item &item) const {
     for (int64_t r = 0; r < kGroupRows; ++r) {
       if ((item.corrected >> r & 1) == 0 || item.corrections[r] == 1.0f)

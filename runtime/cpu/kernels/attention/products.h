@@ -10,7 +10,8 @@
 
 namespace {
 
-// Sums in registers, rows times vectors, and most vectors of a row; a vector is two registers where registers have 256 bits.
+// Sums in registers, rows times vectors, and most vectors of a row; a vector is two registers where registers have 256
+// bits.
 #ifdef __AVX512F__
 constexpr int kProductSums = 24, kProductVectors = 4;
 #else
@@ -18,8 +19,8 @@ constexpr int kProductSums = 6, kProductVectors = 1;
 #endif
 constexpr int kMostProductRows = 12;
 
-/// c[rows, columns] = a[rows, depth] · b[depth, columns], plus c where `accumulate`. Strides count elements, columns of b and c
-/// are a multiple of 16.
+/// c[rows, columns] = a[rows, depth] · b[depth, columns], plus c where `accumulate`. Strides count elements, columns of
+/// b and c are a multiple of 16.
 struct Product {
   const float *a;
   int64_t aStride;

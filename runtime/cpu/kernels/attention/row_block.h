@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Query rows that meet the same keys.
+// Query rows that attend to the same keys.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int64_t kBlockQueries = 128; // most rows of a block
-constexpr int64_t kFewRows = 32;       // below this, memory must not rest while a block of keys is worked on
+constexpr int64_t kGemvRows = 32;      // below this, memory must not rest while a block of keys is worked on
 
 inline int64_t toLanes(int64_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
 

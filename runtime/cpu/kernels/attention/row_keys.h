@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over keys and values that lie as rows, sixty-four at a time: by tiles where there are some, else keys are turned and
-// what is no float is copied into floats.
+// Attention over keys and values that lie as rows, sixty-four at a time: by tiles where there are some, else keys are
+// transposed and what is no float is copied into floats.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_KEYS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_KEYS_H
@@ -20,18 +20,18 @@ public:
   RowKeys(const Attention &attention, int64_t mostRows)
       : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
         memory(mostRows * kBlockKeys + kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
-        scores(memory.data()), turnedKeys(scores + mostRows * kBlockKeys),
-        copiedRows(turnedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows) {}
+        scores(memory.data()), transposedKeys(scores + mostRows * kBlockKeys),
+        copiedRows(transposedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows) {}
 
   /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    KeyBlocks blocks(begin, end, of.count < kFewRows);
+    KeyBlocks blocks(begin, end, of.count < kGemvRows);
     if (tiles.takes())
       return tiles.run(of, blocks);
     block = &of;
     Prefetch<Cache> next(attention.key, attention.value, of.sequence, of.head, advancesOfBlock());
-    if (of.count >= kFewRows)
-      keysAt(begin).askFor(blocks.keyCount(0));
+    if (of.count >= kGemvRows)
+      keysAt(begin).prefetch(blocks.keyCount(0));
     for (int64_t i = 0; i < blocks.count(); ++i)
       if (blocks.keyCount(i) > 0)
         addKeys(blocks, i, next);
@@ -41,9 +41,9 @@ private:
   CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, block->sequence, block->head, key}; }
   CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, block->sequence, block->head, key}; }
 
-  int64_t scoredRows() const { return block->count < kFewRows ? kStepRows : block->count; }
+  int64_t scoredRows() const { return block->count < kGemvRows ? kStepRows : block->count; }
   int64_t advancesOfBlock() const {
-    bool turns = keysAt(0).canTurn();
+    bool turns = keysAt(0).canTranspose();
     int64_t steps = turns ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
     return kBlockKeys / kLanes * (steps + 2) + (block->count + scoredRows() - 1) / scoredRows() + block->count;
   }
@@ -52,48 +52,49 @@ private:
     int64_t first = blocks.firstKey(index), keyCount = blocks.keyCount(index);
     CacheRows<Cache> keys = keysAt(first), values = valuesAt(first);
     int64_t step = scoredRows();
-    if (block->count < kFewRows)
+    if (block->count < kGemvRows)
       next.begin(blocks, index);
     else
-      askForMany(blocks, index);
+      prefetchMany(blocks, index);
     for (int64_t j = 0; j < keyCount; j += kLanes)
-      turnKeys(keys, j, smaller(kLanes, keyCount - j), next);
+      transposeKeys(keys, j, smaller(kLanes, keyCount - j), next);
     for (int64_t r = 0; r < block->count; r += step) {
-      multiply({block->queries + r * paddedSize, paddedSize, turnedKeys, kBlockKeys, paddedSize,
+      multiply({block->queries + r * paddedSize, paddedSize, transposedKeys, kBlockKeys, paddedSize,
                 scores + r * kBlockKeys, kBlockKeys, false},
                smaller(step, block->count - r), toLanes(keyCount));
       next.advance();
     }
     for (int64_t r = 0; r < block->count; ++r) {
-      weighRow(r, first, keyCount);
+      softmaxRow(r, first, keyCount);
       next.advance();
     }
     addValues(values, keyCount, next);
   }
 
   /// Many rows work long on a block: its values and the next one's keys have time to come.
-  void askForMany(const KeyBlocks &blocks, int64_t index) const {
-    valuesAt(blocks.firstKey(index)).askFor(blocks.keyCount(index));
-    keysAt(blocks.firstKey(index + 1)).askFor(blocks.keyCount(index + 1));
+  void prefetchMany(const KeyBlocks &blocks, int64_t index) const {
+    valuesAt(blocks.firstKey(index)).prefetch(blocks.keyCount(index));
+    keysAt(blocks.firstKey(index + 1)).prefetch(blocks.keyCount(index + 1));
   }
 
-  /// turnedKeys[d][j] = key j, element d, for 16 keys
-  void turnKeys(const CacheRows<Cache> &keys, int64_t j, int64_t some, Prefetch<Cache> &next) {
-    if (keys.canTurn()) {
+  /// transposedKeys[d][j] = key j, element d, for 16 keys
+  void transposeKeys(const CacheRows<Cache> &keys, int64_t j, int64_t some, Prefetch<Cache> &next) {
+    if (keys.canTranspose()) {
       for (int64_t part = 0; part < attention.size() / CacheRows<Cache>::kPerBlock; ++part) {
-        keys.turn(j, some, part, turnedKeys + j, kBlockKeys);
+        keys.transposeBlock(j, some, part, transposedKeys + j, kBlockKeys);
         next.advance();
       }
       return;
     }
     keys.copy(j, some, copiedRows, paddedSize);
-    turnFloats(copiedRows, paddedSize, some, paddedSize, turnedKeys + j, kBlockKeys);
+    transposeFloats(copiedRows, paddedSize, some, paddedSize, transposedKeys + j, kBlockKeys);
     next.advance();
   }
 
-  /// sums += scores · values. A few rows of scores leave time to copy values where they are needed; many rows have all at once.
+  /// sums += scores · values. A few rows of scores leave time to copy values where they are needed; many rows have all
+  /// at once.
   void addValues(const CacheRows<Cache> &values, int64_t keyCount, Prefetch<Cache> &next) {
-    int64_t step = block->count < kFewRows ? kLanes : kBlockKeys;
+    int64_t step = block->count < kGemvRows ? kLanes : kBlockKeys;
     for (int64_t j = 0; j < keyCount; j += step) {
       int64_t some = smaller(step, keyCount - j);
       bool areFloats = values.areFloats();
@@ -107,10 +108,10 @@ private:
     }
   }
 
-  void weighRow(int64_t r, int64_t first, int64_t keyCount) {
+  void softmaxRow(int64_t r, int64_t first, int64_t keyCount) {
     float *score = scores + r * kBlockKeys;
     block->rows[r].adjust(score, first, keyCount, attention.softcap);
-    float correction = block->rows[r].weigh(score, first, keyCount);
+    float correction = block->rows[r].exponentiate(score, first, keyCount);
     if (correction == 1.0f)
       return;
     for (int64_t d = 0; d < paddedValue; d += kLanes)
@@ -120,7 +121,7 @@ private:
   const Attention &attention;
   int64_t paddedSize, paddedValue;
   Scratch<float> memory;
-  float *scores, *turnedKeys, *copiedRows;
+  float *scores, *transposedKeys, *copiedRows;
   TileKeys<Cache> tiles;
   const RowBlock *block = nullptr;
 };

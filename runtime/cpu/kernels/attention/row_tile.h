@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Eight query rows as tiles of AMX see them: the running softmax of all at once, key by key.
+// Eight query rows as tiles of AMX see them: online softmax of all at once, key by key.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_TILE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_TILE_H
@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr int64_t kRowsOfTile = 8; // each with two bf16 digits
+constexpr int64_t kRowsOfTile = 8; // each with two bf16 limbs
 
 inline Vector twice(const float *eight) {
   Vector both;
@@ -49,7 +49,7 @@ public:
     end = 0;
     isPlain = true;
     for (int64_t r = 0; r < kRowsOfTile; ++r) {
-      most[r] = r < count ? rows[r].largest : 0;
+      most[r] = r < count ? rows[r].maximum : 0;
       sums[r] = r < count ? rows[r].sum : 0;
       if (r >= count)
         continue;
@@ -58,13 +58,13 @@ public:
       end = larger(end, rows[r].end);
       isPlain = isPlain && rows[r].slope == 0 && !rows[r].bias.data;
     }
-    largest = twice(most);
+    maximum = twice(most);
     total = twice(sums);
   }
 
   void finish() const {
     for (int64_t r = 0; r < count; ++r) {
-      rows[r].largest = largest[r];
+      rows[r].maximum = maximum[r];
       rows[r].sum = total[r];
     }
   }
@@ -89,9 +89,10 @@ public:
       }
   }
 
-  /// Turns scores into weights under the running maxima; what the sums so far must be multiplied with is the result.
-  template <typename Cache> Vector weigh(BlockScores &scores, Prefetch<Cache> &ahead) {
-    Vector most[2] = {largest, largest};
+  /// Exponentiates scores into attention probabilities under the running maxima; what the sums so far must be
+  /// multiplied with is the result.
+  template <typename Cache> Vector exponentiate(BlockScores &scores, Prefetch<Cache> &prefetcher) {
+    Vector most[2] = {maximum, maximum};
     for (int64_t i = 0; i < kBlockKeys / 2; i += 2)
       for (int64_t k = 0; k < 2; ++k) {
         Vector logits = load(scores.lanes[i + k]);
@@ -104,15 +105,15 @@ public:
     Vector added[2] = {0, 0};
     for (int64_t i = 0; i < kBlockKeys / 2; i += 2) {
       if (i % 4 == 0)
-        ahead.advance();
+        prefetcher.advance();
       for (int64_t k = 0; k < 2; ++k) {
         Vector weights = boundedExp(load(scores.lanes[i + k]) - reference);
         added[k] += weights;
         store(scores.lanes[i + k], weights);
       }
     }
-    Vector correction = boundedExp(largest - reference), sum = added[0] + added[1];
-    largest = next;
+    Vector correction = boundedExp(maximum - reference), sum = added[0] + added[1];
+    maximum = next;
     total = total * correction + (sum + swapHalves(sum));
     return correction;
   }
@@ -121,7 +122,7 @@ private:
   QueryRow *rows = nullptr;
   int64_t count = 0, mostBegin = 0, leastEnd = 0, end = 0;
   bool isPlain = true;
-  Vector largest = 0, total = 0; // of the rows, twice
+  Vector maximum = 0, total = 0; // of the rows, twice
 };
 
 } // namespace

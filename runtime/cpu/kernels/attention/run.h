@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A call of a kernel of attention: blocks of query rows, and parts of a long cache, over the threads.
+// A call of a kernel of attention: blocks of query rows, and split-KV over a long cache, over the threads.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
@@ -13,8 +13,9 @@
 
 namespace {
 
-/// Keys of a part where a cache is divided. The division does not depend on the number of threads, so that results do not.
-constexpr int64_t kPartKeys = 4096;
+/// Keys of a part where a cache is divided. The division does not depend on the number of threads, so that results do
+/// not.
+constexpr int64_t kSplitKeys = 4096;
 
 constexpr int64_t kPartRows = 64; // with so many rows there is work for all threads without parts
 
@@ -26,7 +27,7 @@ struct Division {
       : sequenceHeads(attention.batch() * attention.keyHeads()), rows(attention.group() * attention.queries()),
         blockRows(chooseBlockRows(sequenceHeads, rows)), blocks((rows + blockRows - 1) / blockRows), parts(1) {
     if (rows < kPartRows)
-      parts = larger((attention.keys() + kPartKeys - 1) / kPartKeys, 1);
+      parts = larger((attention.keys() + kSplitKeys - 1) / kSplitKeys, 1);
   }
 
   int64_t count() const { return sequenceHeads * blocks * parts; }
@@ -34,7 +35,7 @@ struct Division {
   /// Rows of a block: many for reuse of keys, fewer where threads would be idle.
   static int64_t chooseBlockRows(int64_t sequenceHeads, int64_t rows) {
     int64_t block = kBlockQueries, threads = omp_get_max_threads();
-    while (block > kFewRows && sequenceHeads * ((rows + block - 1) / block) < threads)
+    while (block > kGemvRows && sequenceHeads * ((rows + block - 1) / block) < threads)
       block /= 2;
     return smaller(block, larger(rows, 1));
   }
@@ -75,7 +76,7 @@ public:
       if (division.parts > 1) {
 #pragma omp barrier
         for (int64_t task; wholes.take(task);)
-          joinParts(block, task * division.parts);
+          mergeSplits(block, task * division.parts);
       }
     }
   }
@@ -94,14 +95,14 @@ private:
       runKeys(block, task, 0, attention.keys());
       return block.writeRows();
     }
-    int64_t first = task % division.parts * kPartKeys;
-    runKeys(block, task, first, smaller(first + kPartKeys, attention.keys()));
+    int64_t first = task % division.parts * kSplitKeys;
+    runKeys(block, task, first, smaller(first + kSplitKeys, attention.keys()));
     block.writePartial(partial.of(task));
   }
 
-  void joinParts(Block<Keys> &block, int64_t task) const {
+  void mergeSplits(Block<Keys> &block, int64_t task) const {
     runKeys(block, task, 0, 0);
-    block.join(partial.of(task), division.parts, division.blockRows);
+    block.merge(partial.of(task), division.parts, division.blockRows);
     block.writeRows();
   }
 

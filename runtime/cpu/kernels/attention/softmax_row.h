@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A query's row of scores: logits, visibility, and the running softmax.
+// A query's row of scores: logits, visibility, and online softmax.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_SOFTMAX_ROW_H
@@ -13,7 +13,7 @@ namespace {
 
 template <typename Lanes> Lanes largerLanes(Lanes a, Lanes b) { return a > b ? a : b; }
 
-inline float largestLane(Vector vector) {
+inline float maximumLane(Vector vector) {
   auto eight = largerLanes(vector.lo, vector.hi);
   auto four = largerLanes(eight.lo, eight.hi);
   auto two = largerLanes(four.lo, four.hi);
@@ -27,28 +27,28 @@ inline float capLogit(float logit, float softcap) {
 
 inline bool isAnyAbove(Vector vector, float limit) { return __builtin_reduce_or(vector > limit) != 0; }
 
-/// How far logits may lie above what weights are relative to. Less than this is not worth multiplying sums again; weights up to
-/// e^8 lose nothing.
-constexpr float kSlack = 8.0f;
+/// How far logits may lie above what weights are relative to. Less than this is not worth multiplying sums again;
+/// weights up to e^8 lose nothing.
+constexpr float kRescaleThreshold = 8.0f;
 
 /// A row of a block: a query of a head, and its running softmax.
 struct QueryRow {
   int64_t head, query, position, begin, end;
   Row bias;
-  float slope, largest, sum; // weights are relative to e^largest
+  float slope, maximum, sum; // weights are relative to e^largest
 
-  /// Follows the maximum of logits as `most` has it, where it is far enough above; what the sums so far must be multiplied with is
-  /// the result.
-  float follow(Vector most) {
-    if (__builtin_expect(!isAnyAbove(most, largest + kSlack), true))
+  /// Follows the maximum of logits as `most` has it, where it is far enough above; what the sums so far must be
+  /// multiplied with is the result.
+  float updateMaximum(Vector most) {
+    if (__builtin_expect(!isAnyAbove(most, maximum + kRescaleThreshold), true))
       return 1.0f;
-    float before = largest;
-    largest = largestLane(most);
-    return before == -__builtin_inff() ? 1.0f : vectorExp(before - largest); // without sums yet, nothing changes
+    float before = maximum;
+    maximum = maximumLane(most);
+    return before == -__builtin_inff() ? 1.0f : vectorExp(before - maximum); // without sums yet, nothing changes
   }
 
   /// What logits are counted from. Where nothing was seen yet, they are minus infinity.
-  float reference() const { return largest == -__builtin_inff() ? 0.0f : largest; }
+  float reference() const { return maximum == -__builtin_inff() ? 0.0f : maximum; }
 
   /// What the logits have besides the scaled products. `first` is the number of the first key.
   void adjust(float *score, int64_t first, int64_t count, float softcap) const {
@@ -79,9 +79,9 @@ struct QueryRow {
     return bias.data ? score + bias[key] : score;
   }
 
-  /// Turns kBlockKeys scores into weights; what the sums so far must be multiplied with is the result. Keys that are not visible,
-  /// and those from `count` on, get weight 0.
-  float weigh(float *score, int64_t first, int64_t count) {
+  /// Exponentiates kBlockKeys scores into attention probabilities; what the sums so far must be multiplied with is the
+  /// result. Keys that are not visible, and those from `count` on, get weight 0.
+  float exponentiate(float *score, int64_t first, int64_t count) {
     int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
     if (from >= to)
       return hide(score);
@@ -90,7 +90,7 @@ struct QueryRow {
     Vector most = load(score);
     for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
       most = largerLanes(load(score + j), most);
-    float correction = follow(most), relative = reference();
+    float correction = updateMaximum(most), relative = reference();
     Vector total = 0;
     for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
       Vector weights = boundedExp(load(score + j) - relative);

@@ -1,8 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order in which tiles of query rows meet steps of keys by AMX. Products of tiles and the running softmax take turns: while vectors
-// weigh the keys of one item, tiles multiply those of the next and the values of the last, whose results are read long after.
+// The order in which tiles of query rows attend to steps of keys by AMX: a software pipeline of tile products and
+// online softmax. While vectors compute the softmax of one item, tiles multiply the keys of the next and the values of
+// the previous one.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_ITEMS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_ITEMS_H
@@ -35,7 +36,7 @@ public:
   }
 
 private:
-  /// The item behind tile `tile` of step `index`.
+  /// The item after tile `tile` of step `index`.
   template <typename Item> void find(Item &item, int64_t index, int64_t tile) const {
     item.exists = item.isFirst = false;
     if (index >= 0 && index < steps.count())
@@ -61,8 +62,9 @@ private:
   int64_t height;
 };
 
-/// Works on all items. `worker` takes the keys of a step and the values of another, begins an item, weighs its rows, asks memory for what
-/// comes, advances `part` of `parts` with the products of the next item's keys and the last one's values, and finishes both.
+/// Works on all items. `worker` takes the keys of a step and the values of another, begins an item, exponentiates its
+/// rows, prefetches what comes, advances `part` of `parts` with the products of the next item's keys and the last one's
+/// values, and finishes both.
 template <typename Item, typename Worker, typename Steps> void runItems(Worker &worker, const TileItems<Steps> &items) {
   Item three[3];
   Item *last = &three[0], *item = &three[1], *next = &three[2];
@@ -80,10 +82,10 @@ template <typename Item, typename Worker, typename Steps> void runItems(Worker &
     worker.begin(*item);
     for (int64_t r = 0, rows = item->exists ? items.rowsOf(item->tile) : 1; r < rows; ++r) {
       if (item->exists)
-        worker.weigh(*item, r);
-      worker.ask(*item, 2 * r + 1, 2 * rows);
+        worker.exponentiate(*item, r);
+      worker.prefetch(*item, 2 * r + 1, 2 * rows);
       worker.advance(*next, *last, r + 1, rows);
-      worker.ask(*item, 2 * r + 2, 2 * rows);
+      worker.prefetch(*item, 2 * r + 2, 2 * rows);
     }
     worker.finish(*item, *last);
     std::swap(last, item);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attention by AMX, for caches of 16 bits: keys · queries and weights · values are products of bf16 with sums in f32.
-// Queries and weights are two bf16 digits each, sixteen bits of mantissa, so that no more is lost than by sums in f32 of long
-// caches; the digits of eight rows fill the sixteen rows of a tile.
+// Queries and weights are two bf16 limbs each, sixteen bits of mantissa, so that no more is lost than by sums in f32 of
+// long caches; the limbs of eight rows fill the sixteen rows of a tile.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_KEYS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_TILE_KEYS_H
@@ -38,23 +38,24 @@ public:
 
   bool takes() const { return isTaken; }
 
-  /// A tile is written long before it is multiplied, and products are read long after: each step has a part of three others.
+  /// A tile is written long before it is multiplied, and products are read long after: each step has a part of three
+  /// others.
   void run(const RowBlock &of, const KeyBlocks &keyBlocks) {
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
     blocks = &keyBlocks;
-    Prefetch<Cache> ahead(attention.key, attention.value, block->sequence, block->head, kBlockKeys / 4 * 3);
+    Prefetch<Cache> prefetcher(attention.key, attention.value, block->sequence, block->head, kBlockKeys / 4 * 3);
     for (int64_t tile = 0; tile < rowTiles(block->count); ++tile)
       beginTile(tile);
     Step last, step = stepAfter({-1, rowTiles(block->count)});
-    takeKeys(step, ahead);
+    takeKeys(step, prefetcher);
     multiplyKeys(step);
     while (step.exists() || last.exists()) {
       Step next = stepAfter(step);
       multiplyValues(last);
-      takeKeys(next, ahead);
-      takeValues(step, ahead);
-      weigh(step, ahead);
+      takeKeys(next, prefetcher);
+      takeValues(step, prefetcher);
+      exponentiate(step, prefetcher);
       addProducts(last);
       multiplyKeys(next);
       last = step;
@@ -95,7 +96,7 @@ private:
   static int64_t rowTiles(int64_t rows) { return (rows + kRowsOfTile - 1) / kRowsOfTile; }
   int64_t rowsOf(int64_t tile) const { return smaller(kRowsOfTile, block->count - tile * kRowsOfTile); }
 
-  /// Tiles of queries: a word has two elements; columns are the upper digits of eight rows, then their lower digits.
+  /// Tiles of queries: a word has two elements; columns are the upper limbs of eight rows, then their lower limbs.
   void beginTile(int64_t tile) {
     rows[tile].begin(block->rows + tile * kRowsOfTile, rowsOf(tile));
     uint16_t *to = queries.data() + tile * querySize;
@@ -105,7 +106,7 @@ private:
         const float *query = block->queries + (tile * kRowsOfTile + r) * block->queryStride + d;
         Vector low, high;
         CacheTiles<Cache>::pairQuery(load(query), load(query + kLanes), low, high);
-        setDigits(low, high, columns[r], columns[kRowsOfTile + r]);
+        setLimbs(low, high, columns[r], columns[kRowsOfTile + r]);
       }
       transpose(columns);
       for (int64_t i = 0; i < kTileRows; ++i)
@@ -115,29 +116,29 @@ private:
       sums.data()[tile * sumSize + i] = 0;
   }
 
-  static void setDigits(Vector low, Vector high, Vector &upper, Vector &lower) {
+  static void setLimbs(Vector low, Vector high, Vector &upper, Vector &lower) {
     Vector roundedLow = roundToBf16(low), roundedHigh = roundToBf16(high);
-    upper = asFloats(pairDigits(roundedLow, roundedHigh));
-    lower = asFloats(pairDigits(low - roundedLow, high - roundedHigh));
+    upper = asFloats(pairLimbs(roundedLow, roundedHigh));
+    lower = asFloats(pairLimbs(low - roundedLow, high - roundedHigh));
   }
 
   CacheRows<Cache> rowsAt(const hone_tensor &tensor, const Step &step) const {
     return {tensor, block->sequence, block->head, step.first};
   }
 
-  void takeKeys(const Step &step, Prefetch<Cache> &ahead) {
+  void takeKeys(const Step &step, Prefetch<Cache> &prefetcher) {
     if (step.exists() && step.isFirst)
-      tiles.takeKeys(rowsAt(attention.key, step), step.keyCount, ahead);
+      tiles.takeKeys(rowsAt(attention.key, step), step.keyCount, prefetcher);
   }
 
-  void takeValues(const Step &step, Prefetch<Cache> &ahead) {
+  void takeValues(const Step &step, Prefetch<Cache> &prefetcher) {
     if (!step.exists() || !step.isFirst)
       return;
-    ahead.begin(*blocks, step.index);
-    tiles.takeValues(rowsAt(attention.value, step), step.keyCount, ahead);
+    prefetcher.begin(*blocks, step.index);
+    tiles.takeValues(rowsAt(attention.value, step), step.keyCount, prefetcher);
   }
 
-  /// keyProducts[key][row and digit] of the keys of a block
+  /// keyProducts[key][row and limb] of the keys of a block
   void multiplyKeys(const Step &step) {
     if (!step.exists())
       return;
@@ -148,7 +149,7 @@ private:
     const uint16_t *query = queries.data() + step.tile * querySize;
     int64_t stride = tiles.keyTileStride();
     for (int64_t i = 0; i < tiles.keySteps(); ++i) {
-      _tile_loadd(4, query + i / Digits::kCount * kTileBytes / 2, kTileRowBytes);
+      _tile_loadd(4, query + i / Limbs::kCount * kTileBytes / 2, kTileRowBytes);
       _tile_loadd(5, tiles.keyTile(0, i), stride);
       _tile_loadd(6, tiles.keyTile(1, i), stride);
       _tile_dpbf16ps(0, 5, 4);
@@ -162,13 +163,13 @@ private:
   }
 
   /// From products of keys to tiles of weights.
-  void weigh(Step &step, Prefetch<Cache> &ahead) {
+  void exponentiate(Step &step, Prefetch<Cache> &prefetcher) {
     if (!step.exists())
       return;
-    joinDigits();
+    joinLimbs();
     rows[step.tile].adjust(scores, step.first, step.keyCount, attention.softcap);
-    step.correction = rows[step.tile].weigh(scores, ahead);
-    splitWeights(ahead);
+    step.correction = rows[step.tile].exponentiate(scores, prefetcher);
+    splitWeights(prefetcher);
   }
 
   static void storeProducts(float (*to)[kTileRows][kLanes]) {
@@ -178,21 +179,21 @@ private:
     _tile_stored(3, to[3], kTileRowBytes);
   }
 
-  void joinDigits() {
+  void joinLimbs() {
     for (int64_t pair = 0; pair < kBlockPairs; ++pair)
       for (int64_t t = 0; t < kTileRows; ++t)
         store(scores.lanes[pair * kTileRows + t],
               keepSum(load(keyProducts[2 * pair][t]), load(keyProducts[2 * pair + 1][t])));
   }
 
-  /// Tiles of weights: a row has 32 keys, two to a word; the upper digits of eight rows, then their lower digits.
-  void splitWeights(Prefetch<Cache> &ahead) {
+  /// Tiles of weights: a row has 32 keys, two to a word; the upper limbs of eight rows, then their lower limbs.
+  void splitWeights(Prefetch<Cache> &prefetcher) {
     for (int64_t pair = 0; pair < kBlockPairs; ++pair) {
       Vector words[kLanes];
       for (int64_t i = 0; i < kRowsOfTile; ++i) {
         const float (*from)[kLanes] = scores.lanes + pair * kTileRows + 2 * i;
-        setDigits(load(from[0]), load(from[1]), words[i], words[kRowsOfTile + i]);
-        ahead.advance();
+        setLimbs(load(from[0]), load(from[1]), words[i], words[kRowsOfTile + i]);
+        prefetcher.advance();
       }
       transpose<4>(words); // within halves of eight: each has half of the keys
       for (int64_t i = 0; i < kLanes; ++i)
@@ -200,7 +201,7 @@ private:
     }
   }
 
-  /// valueProducts[column][row and digit][lane] = weights · values
+  /// valueProducts[column][row and limb][lane] = weights · values
   void multiplyValues(const Step &step) {
     if (!step.exists())
       return;
@@ -219,14 +220,14 @@ private:
     _tile_zero(3);
     for (int64_t pair = 0; pair < kBlockPairs; ++pair) {
       _tile_loadd(4, weights[pair], kTileRowBytes);
-      for (int digit = 0; digit < Digits::kCount; ++digit) {
-        _tile_loadd(5, tiles.valueTile(pair, column, digit), kTileRowBytes);
-        _tile_loadd(6, tiles.valueTile(pair, column + 1, digit), kTileRowBytes);
+      for (int limb = 0; limb < Limbs::kCount; ++limb) {
+        _tile_loadd(5, tiles.valueTile(pair, column, limb), kTileRowBytes);
+        _tile_loadd(6, tiles.valueTile(pair, column + 1, limb), kTileRowBytes);
         _tile_dpbf16ps(0, 4, 5);
         _tile_dpbf16ps(1, 4, 6);
         if constexpr (COUNT == 4) {
-          _tile_loadd(7, tiles.valueTile(pair, column + 2, digit), kTileRowBytes);
-          _tile_loadd(5, tiles.valueTile(pair, column + 3, digit), kTileRowBytes);
+          _tile_loadd(7, tiles.valueTile(pair, column + 2, limb), kTileRowBytes);
+          _tile_loadd(5, tiles.valueTile(pair, column + 3, limb), kTileRowBytes);
           _tile_dpbf16ps(2, 4, 7);
           _tile_dpbf16ps(3, 4, 5);
         }
@@ -262,7 +263,7 @@ private:
     }
   }
 
-  using Digits = CacheDigits<Cache>;
+  using Limbs = CacheLimbs<Cache>;
   static constexpr int64_t kSumFloats = kRowsOfTile * kLanes;
 
   const Attention &attention;

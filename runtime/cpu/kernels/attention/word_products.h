@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What vectors multiply the words of a cache in blocks with: floats with elements that have become floats, or, where there are dot
-// products of pairs of bf16, words of two rounded numbers with words as they lie, which is half the work.
+// What vectors multiply the words of a cache in blocks with: floats with elements that have become floats, or, where
+// there are dot products of pairs of bf16, words of two rounded numbers with words as they lie, which is half the work.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_WORD_PRODUCTS_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_WORD_PRODUCTS_H
 
 #include "../scratch.h"
-#include "blocked_cache.h"
+#include "kv_blocked_cache.h"
 #include "row_block.h"
 
 #ifdef __AVX512BF16__
@@ -28,7 +28,7 @@ template <typename Cache> struct WordProducts {
   }
   static void add(Vector &sum, Factor factor, Numbers numbers) { sum += factor * numbers; }
 
-  /// Weights of the keys of a unit as factors.
+  /// Weights of the keys of a KV micro-block as factors.
   static void storeWeights(const Vector *weights, Factor *to) {
     for (int e = 0; e < kFactors; ++e)
       store(to + e * kLanes, weights[e]);

@@ -9,7 +9,7 @@
 #include "../rows.h"
 #include "../transpose.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 constexpr int64_t kRunPositions = 32; // whole blocks of every layout, and streams that the hardware follows at once
@@ -46,7 +46,7 @@ struct Bf16Elements {
   }
 };
 
-/// Elements d … d + 15 of a row of `size`; what is behind it is 0.
+/// Elements d … d + 15 of a row of `size`; what is after it is 0.
 inline Vector loadSome(Row row, int64_t d, int64_t size) {
   if (row.stride == 1 && d + kLanes <= size)
     return load(row.data + d);
@@ -116,7 +116,7 @@ template <typename Elements> struct ValueWriter {
   }
 
 private:
-  /// Sixteen words: elements of a position, and where a word has two also those of the position sixteen behind it.
+  /// Sixteen words: elements of a position, and where a word has two also those of the position sixteen after it.
   static void storeWords(typename Elements::Bits *to, const Head<Elements> &head, int64_t s, int64_t d) {
     auto lanes = Elements::encode(head.at(s, d));
     if constexpr (Elements::word == 1) {
@@ -140,7 +140,8 @@ void writePosition(const Head<Elements> &head, const Layout &layout, int64_t s, 
   }
 }
 
-/// The rows of one sequence and head of `fresh`, and where `cache` has it. Rows of heads are counted sequence after sequence.
+/// The rows of one sequence and head of `fresh`, and where `cache` has it. Rows of heads are counted sequence after
+/// sequence.
 template <typename Elements> Head<Elements> headOf(const hone_tensor &fresh, const hone_tensor &cache, int64_t row) {
   int64_t sequence = row / fresh.sizes[1], number = row % fresh.sizes[1];
   return {floats(fresh) + sequence * fresh.strides[0] + number * fresh.strides[1], fresh.strides[2], fresh.strides[3],
@@ -156,8 +157,8 @@ void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
     return;
   int64_t first = ints[0], count = fresh.sizes[2], size = fresh.sizes[3];
   typename Blocks::Layout layout(Elements::word, size);
-  // A task is what goes into one run of positions of a head. Heads follow each other, as their rows mostly do in memory: so the
-  // hardware asks for what comes next, and stays in the same pages.
+  // A task is what goes into one run of positions of a head. Heads follow each other, as their rows mostly do in
+  // memory: so the hardware prefetches what comes next, and stays in the same pages.
   int64_t firstRun = first / kRunPositions, runs = (first + count - 1) / kRunPositions - firstRun + 1;
   int64_t rows = fresh.sizes[0] * fresh.sizes[1], tasks = rows * runs;
 #pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
@@ -198,4 +199,4 @@ void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *in
   writeBlocks<Bf16Elements, ValueWriter>(operands, ints);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -13,8 +13,8 @@ namespace {
 /// The numbers are attributes of kernels; kernels.h has the formulas.
 enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4 };
 
-/// 1 / x for x in [1, 2], to 1 unit in the last place: an estimate of 14 bits and a step of Newton's where the processor has one,
-/// which takes a third of the time of a division.
+/// 1 / x for x in [1, 2], to 1 unit in the last place: an estimate of 14 bits and a step of Newton's where the
+/// processor has one, which takes a third of the time of a division.
 inline Vector reciprocalOf(Vector x) {
 #ifdef __AVX512F__
   Vector estimate = (Vector)_mm512_rcp14_ps((__m512)x);
@@ -30,8 +30,8 @@ inline Vector logistic(Vector x) {
   return (x < 0 ? power : (Vector)1.0f) * reciprocalOf(1.0f + power);
 }
 
-/// erf to 1.5e-7: x p(u) for |x| up to 3.7, beyond which it is 1 to that, with u = 2 (x / 3.7)^2 - 1. p is the least-squares fit of
-/// degree 15 at 4000 Chebyshev points, each difference counting (0.05 + |x|) times.
+/// erf to 1.5e-7: x p(u) for |x| up to 3.7, beyond which it is 1 to that, with u = 2 (x / 3.7)^2 - 1. p is the
+/// least-squares fit of degree 15 at 4000 Chebyshev points, each difference counting (0.05 + |x|) times.
 inline Vector vectorErf(Vector x) {
   constexpr float coefficients[] = {0.382137477f,   -0.190468028f,    0.140795261f,    -0.112637401f,
                                     0.0905249342f,  -0.0704947188f,   0.0521255508f,   -0.0360670276f,

@@ -1,21 +1,21 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed indices of 4 and 3 bits into tables of bf16, and pairs of them. A few rows multiply what they look up; for
-// many the weights become bf16, or f32 where nothing multiplies that, a unit at a time, in the cache.
+// Linear layers with packed indices of 4 and 3 bits into tables of bf16, and pairs of them. GEMV multiplies what it
+// looks up; for GEMM the weights become bf16, or f32 where nothing multiplies that, an N-tile at a time, in the cache.
 
 #include "../codebook_kernels.h"
 
-#include "band_mlp.h"
 #include "codebook_block.h"
 #include "experts.h"
-#include "step_tiles.h"
-#include "vector_engine.h"
+#include "gemm_mlp.h"
+#include "gemm_vectors.h"
+#include "unpacked_tiles.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+/// Calls `body(make)` with what makes the engine of a weight for GEMM (large M), or returns false for GEMV.
 template <typename Weight, typename Body> bool withEngine(int64_t rows, const Body &body) {
 #ifdef __AMX_TILE__
   if (rows <= kTileRows)
@@ -39,11 +39,11 @@ template <typename Indices>
 void runLayer(const hone_tensor &x, const CodebookWeight<Indices> &weight, const hone_tensor &y,
               const Epilogue &epilogue) {
   using Weight = CodebookWeight<Indices>;
-  auto runBand = [&](auto make) {
+  auto runGemm = [&](auto make) {
     auto engine = make(weight);
-    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+    GemmLayer<decltype(engine)>(x, engine, y, epilogue).run();
   };
-  if (withEngine<Weight>(countRows(y), runBand))
+  if (withEngine<Weight>(countRows(y), runGemm))
     return;
 #ifdef __AMX_TILE__
   if (countRows(y) >= StepTileRowsKernel<Weight>::kFewestRows)
@@ -79,9 +79,9 @@ void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
   auto weightOf = [](const hone_tensor *planes) {
     return Weight(planes + before, HAS_OUTLIERS ? Outliers(planes) : Outliers());
   };
-  // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+  // Where an N-tile of outputs is not as many inputs as a step, the layers are multiplied one after the other.
   auto withEngines = [&](const auto &body) {
-    if constexpr (VectorEngine<Weight>::kTakesUnits)
+    if constexpr (VectorEngine<Weight>::kTakesNTiles)
       withEngine<Weight>(countRows(call.y),
                          [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
   };
@@ -95,7 +95,7 @@ void runCodebookMlp(const hone_tensor *operands, const int64_t *ints) {
 template <typename Indices> struct CodebookExperts : PanelPlanes<2> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, CodebookWeight<Indices>(planes), y, epilogue);
+    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Indices>(x, CodebookWeight<Indices>(planes), y, epilogue);
   }
 };
 
@@ -103,74 +103,74 @@ template <typename Indices> struct CodebookExpertsWithOutliers : OutlierPlanes<2
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
     CodebookWeight<Indices> weight(planes + kOutlierPlanes, Outliers(planes));
-    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Indices>(x, weight, y, epilogue);
+    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Indices>(x, weight, y, epilogue);
   }
 };
 
 } // namespace
 
 void packedLinearCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebook<U4Levels>(operands, ints);
+  runCodebook<U4Codes>(operands, ints);
 }
 
 void packedLinearCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebook<U3Levels>(operands, ints);
+  runCodebook<U3Codes>(operands, ints);
 }
 
 void packedLinearOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runWithOutliers<U4Levels>(operands, ints);
+  runWithOutliers<U4Codes>(operands, ints);
 }
 
 void packedLinearOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runWithOutliers<U3Levels>(operands, ints);
+  runWithOutliers<U3Codes>(operands, ints);
 }
 
 void packedMlpCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebookMlp<U4Levels>(operands, ints);
+  runCodebookMlp<U4Codes>(operands, ints);
 }
 
 void packedMlpCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebookMlp<U3Levels>(operands, ints);
+  runCodebookMlp<U3Codes>(operands, ints);
 }
 
 void packedMlpOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebookMlp<U4Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+  runCodebookMlp<U4Codes, /*HAS_OUTLIERS=*/true>(operands, ints);
 }
 
 void packedMlpOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runCodebookMlp<U3Levels, /*HAS_OUTLIERS=*/true>(operands, ints);
+  runCodebookMlp<U3Codes, /*HAS_OUTLIERS=*/true>(operands, ints);
 }
 
 void expertHiddenCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<CodebookExperts<U4Levels>>(operands, ints);
+  runExpertHidden<CodebookExperts<U4Codes>>(operands, ints);
 }
 
 void expertHiddenCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<CodebookExperts<U3Levels>>(operands, ints);
+  runExpertHidden<CodebookExperts<U3Codes>>(operands, ints);
 }
 
 void expertSumCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<CodebookExperts<U4Levels>>(operands, ints);
+  runExpertSum<CodebookExperts<U4Codes>>(operands, ints);
 }
 
 void expertSumCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<CodebookExperts<U3Levels>>(operands, ints);
+  runExpertSum<CodebookExperts<U3Codes>>(operands, ints);
 }
 
 void expertHiddenOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<CodebookExpertsWithOutliers<U4Levels>>(operands, ints);
+  runExpertHidden<CodebookExpertsWithOutliers<U4Codes>>(operands, ints);
 }
 
 void expertSumOutliersCodebookU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<CodebookExpertsWithOutliers<U4Levels>>(operands, ints);
+  runExpertSum<CodebookExpertsWithOutliers<U4Codes>>(operands, ints);
 }
 
 void expertHiddenOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<CodebookExpertsWithOutliers<U3Levels>>(operands, ints);
+  runExpertHidden<CodebookExpertsWithOutliers<U3Codes>>(operands, ints);
 }
 
 void expertSumOutliersCodebookU3(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<CodebookExpertsWithOutliers<U3Levels>>(operands, ints);
+  runExpertSum<CodebookExpertsWithOutliers<U3Codes>>(operands, ints);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -1,20 +1,20 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A few rows of y by weights with codebooks: numbers are multiplied as they come out of the tables, four outputs a register, and sums
-// are put in order once in the end.
+// GEMV (small M) by weights with codebooks: centroids are multiplied as they come out of the tables, four outputs a
+// register, and sums are put in order once in the end.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_CODEBOOK_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_CODEBOOK_BLOCK_H
 
 #include "codebook_weight.h"
 #include "dense_activations.h"
-#include "layer.h"
+#include "packed_layer.h"
 
 namespace {
 
-// Rows and panels whose sums, four registers each, stay in registers beside what is looked up. Where sixteen outputs are two registers
-// not even those of one row and panel do, and go through the first-level cache once a step.
+// Rows and panels whose sums, four registers each, stay in registers beside what is looked up. Where sixteen outputs
+// are two registers not even those of one row and panel do, and go through the L1 cache once a step.
 #ifdef __AVX512F__
 constexpr int kCodebookSums = 6;
 #else
@@ -88,7 +88,7 @@ private:
 /// Operands of a block; panelSteps and panelColumns are the distance of two panels.
 template <typename Indices> struct CodebookOperands {
   const CodebookWeight<Indices> &weight;
-  int64_t panel, apart;
+  int64_t panel, panelStride;
   const float *x; // first row
   int64_t rowWords;
   float *y;
@@ -108,7 +108,7 @@ template <typename Indices> struct CodebookBlock {
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p) {
         transposeQuads(sums[r][p]);
-        int64_t column = p * o.apart * kLanes;
+        int64_t column = p * o.panelStride * kLanes;
         storeColumns(o.y + r * o.yStride + column, (sums[r][p][0] + sums[r][p][1]) + (sums[r][p][2] + sums[r][p][3]),
                      o.columns - column);
       }
@@ -118,7 +118,7 @@ private:
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addStep(const CodebookOperands<Indices> &o, int p, int64_t step,
                                                      const float *x, Vector (&sums)[ROWS][PANELS][kQuarters]) {
-    int64_t panel = o.panel + p * o.apart;
+    int64_t panel = o.panel + p * o.panelStride;
     const uint8_t *from = o.weight.at(panel, step), *tables = o.weight.tablesOf(panel);
     Weight::prefetch(from, p);
 #pragma unroll
@@ -133,7 +133,7 @@ private:
   }
 };
 
-/// A few rows, each panel from its first input to its last; for PackedLayer.
+/// GEMV: each panel from its first input to its last; for PackedLayer.
 template <typename Indices> class CodebookKernel {
 public:
   CodebookKernel(const hone_tensor &x, const CodebookWeight<Indices> &weight, int64_t rows)
@@ -151,12 +151,12 @@ public:
 
     void select(const Slice &next) {
       slice = next;
-      askForOutliers(kernel, slice);
+      prefetchOutliers(kernel, slice);
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       CodebookOperands<Indices> operands = {
-          kernel.weight, slice.panel, slice.apart, kernel.activations.row(row), kernel.activations.rowWords, y,
+          kernel.weight, slice.panel, slice.panelStride, kernel.activations.row(row), kernel.activations.rowWords, y,
           yStride,       columns};
       runPanels<CodebookBlock<Indices>, kCodebookSums, kCodebookSums>(slice.width, rows, operands);
       addOutliers(kernel, slice, row, rows, y, yStride, columns);

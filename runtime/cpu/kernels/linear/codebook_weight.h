@@ -1,8 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights of indices into a table of each output, looked up: packing/pack_codebook.h has the layout. 64 indices of a quarter of a panel
-// take a shift, a mask, two look-ups and two interleavings, and are pairs of bf16 then, eight inputs of four outputs a register.
+// Weights of indices into a table of each output, looked up: packing/pack_codebook.h has the layout. 64 indices of a
+// quarter of a panel take a shift, a mask, two look-ups and two interleavings, and are pairs of bf16 then, eight inputs
+// of four outputs a register.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_CODEBOOK_WEIGHT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_CODEBOOK_WEIGHT_H
@@ -26,18 +27,18 @@ inline void interleaveBytes(Words even, Words odd, Words (&to)[2]) {
 #else
 typedef uint32_t HalfWords __attribute__((ext_vector_type(8)));
 
-inline Words joined(__m256i low, __m256i high) {
+inline Words concatenated(__m256i low, __m256i high) {
   return __builtin_shufflevector((HalfWords)low, (HalfWords)high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 inline Words lookUp(Words table, Words indices) {
-  return joined(_mm256_shuffle_epi8((__m256i)table.lo, (__m256i)indices.lo),
-                _mm256_shuffle_epi8((__m256i)table.hi, (__m256i)indices.hi));
+  return concatenated(_mm256_shuffle_epi8((__m256i)table.lo, (__m256i)indices.lo),
+                      _mm256_shuffle_epi8((__m256i)table.hi, (__m256i)indices.hi));
 }
 inline void interleaveBytes(Words even, Words odd, Words (&to)[2]) {
-  to[0] = joined(_mm256_unpacklo_epi8((__m256i)even.lo, (__m256i)odd.lo),
-                 _mm256_unpacklo_epi8((__m256i)even.hi, (__m256i)odd.hi));
-  to[1] = joined(_mm256_unpackhi_epi8((__m256i)even.lo, (__m256i)odd.lo),
-                 _mm256_unpackhi_epi8((__m256i)even.hi, (__m256i)odd.hi));
+  to[0] = concatenated(_mm256_unpacklo_epi8((__m256i)even.lo, (__m256i)odd.lo),
+                       _mm256_unpacklo_epi8((__m256i)even.hi, (__m256i)odd.hi));
+  to[1] = concatenated(_mm256_unpackhi_epi8((__m256i)even.lo, (__m256i)odd.lo),
+                       _mm256_unpackhi_epi8((__m256i)even.hi, (__m256i)odd.hi));
 }
 #endif
 
@@ -73,7 +74,8 @@ template <typename Indices> struct QuarterTable {
   explicit QuarterTable(const uint8_t *from)
       : low(loadAs<Words>(from)), high(kIsOne ? low : loadAs<Words>(from + kLineBytes)) {}
 
-  /// Pairs of bf16 of sixteen inputs: word 4 r + i of register j is that of inputs 8 j + 2 i, 8 j + 2 i + 1 of output r.
+  /// Pairs of bf16 of sixteen inputs: word 4 r + i of register j is that of inputs 8 j + 2 i, 8 j + 2 i + 1 of output
+  /// r.
   void look(Words indices, Words (&pairs)[2]) const {
     Words others = kIsOne ? indices | 0x08080808u : indices;
     interleaveBytes(lookUp(low, indices), lookUp(high, others), pairs);
@@ -112,10 +114,10 @@ template <typename Indices> struct CodebookWeight {
     QuarterTable<Indices>(tables + number / kHalves * QuarterTable<Indices>::kBytes).look((Words)some, pairs);
   }
 
-  /// Asks for the lines that are needed later.
+  /// Prefetches the lines that are needed later.
   static void prefetch(const uint8_t *from, int64_t panel = 0) {
     for (int64_t line = 0; line < kStepBytes; line += kLineBytes)
-      askForWeights(from + line, panel);
+      prefetchWeights(from + line, panel);
   }
 
   /// Writes `count` steps from `step` on as `Target` has them, outliers included. Of pairs of bf16 each is a tile.

@@ -33,21 +33,19 @@ inline void storeColumns(float *to, Vector vector, int64_t count) {
   copySome(to, columns, count);
 }
 
-/// How far ahead of the line that is read weights are asked for, in bytes: the hardware does not prefetch across the end of a small page.
-/// A line comes to the second-level cache first and to the first-level cache when it is nearer. The panels of a block lie at like places
-/// of their pages; each is asked for farther ahead than the one before, as memory is slower at lines that do. A loop of 8-bit products over
-/// four panels reads at 16.3 GB/s with every line asked for once, at 20.1 with both and at 21.9 with the skew, where a loop that does
-/// nothing but read has 20.
-constexpr int64_t kWeightsFar = 2048, kWeightsSkew = 512, kWeightsNear = 1024;
+/// Prefetch distances in bytes: a line is prefetched into the L2 cache first and into the L1 cache later (two-level
+/// software prefetch), as the hardware does not prefetch across the end of a small page. Panels of a block have the
+/// same offsets in their pages, which DRAM serves slower, so the distance is staggered from panel to panel.
+constexpr int64_t kWeightsL2Distance = 2048, kPanelStagger = 512, kWeightsL1Distance = 1024;
 
-inline void askFar(const uint8_t *line) { __builtin_prefetch(line, 0, 2); }
-inline void askNear(const uint8_t *line) { __builtin_prefetch(line, 0, 3); }
+inline void prefetchL2(const uint8_t *line) { __builtin_prefetch(line, 0, 2); }
+inline void prefetchL1(const uint8_t *line) { __builtin_prefetch(line, 0, 3); }
 
-/// Asks for what will be needed of panel `panel` of a block after `line`, which is read now, as one of every `SHARE` lines that are.
-/// Beyond the end of memory it does nothing.
-template <int64_t SHARE = 1> void askForWeights(const uint8_t *line, int64_t panel = 0) {
-  askFar(line + (kWeightsFar + panel * kWeightsSkew) / SHARE);
-  askNear(line + kWeightsNear / SHARE);
+/// Prefetches the lines of panel `panel` of a block that follow `line`, which is read now as one of every `SHARE` lines
+/// that are. Beyond the end of memory it does nothing.
+template <int64_t SHARE = 1> void prefetchWeights(const uint8_t *line, int64_t panel = 0) {
+  prefetchL2(line + (kWeightsL2Distance + panel * kPanelStagger) / SHARE);
+  prefetchL1(line + kWeightsL1Distance / SHARE);
 }
 
 /// Calls Block::run<rows, PANELS>(arguments...) for rows in [1, MOST_ROWS].
@@ -59,10 +57,11 @@ void runBlock(int64_t rows, const Arguments &...arguments) {
   Block::template run<MOST_ROWS, PANELS>(arguments...);
 }
 
-/// Panels that a block of few rows multiplies at once, if its sums fit the registers.
+/// Panels that a GEMV block multiplies at once, if its sums fit the registers.
 constexpr int kMostPanels = 4;
 
-/// How many panels a block of `rows` rows has whose `sums` sums stay in registers; `least` for as many rows as there can be.
+/// How many panels a block of `rows` rows has whose `sums` sums stay in registers; `least` for as many rows as there
+/// can be.
 inline int64_t widthOf(int64_t rows, int64_t sums, int64_t least) {
   int64_t width = kMostPanels;
   while (width > least && width * rows > sums)
@@ -70,7 +69,8 @@ inline int64_t widthOf(int64_t rows, int64_t sums, int64_t least) {
   return width;
 }
 
-/// Calls Block::run<rows, width>(arguments...) for widths that `widthOf` gives, and 1; single panels have MOST_ROWS rows at most.
+/// Calls Block::run<rows, width>(arguments...) for widths that `widthOf` gives, and 1; single panels have MOST_ROWS
+/// rows at most.
 template <typename Block, int SUMS, int MOST_ROWS, int WIDTH = kMostPanels, typename... Arguments>
 void runPanels(int64_t width, int64_t rows, const Arguments &...arguments) {
   if constexpr (WIDTH > 1) {

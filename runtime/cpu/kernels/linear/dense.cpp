@@ -6,20 +6,20 @@
 #include "../expert_kernels.h"
 #include "../kernels.h"
 
-#include "band_mlp.h"
 #include "dense_activations.h"
 #include "dense_block.h"
 #include "experts.h"
-#include "layer.h"
-#include "split_engine.h"
-#include "tile_engine.h"
-#include "tile_rows.h"
-#include "vector_engine.h"
+#include "gemm_mlp.h"
+#include "gemm_split.h"
+#include "gemm_tiles.h"
+#include "gemm_vectors.h"
+#include "gemv_tiles.h"
+#include "packed_layer.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-/// A few rows by vector registers: each panel from its first input to its last.
+/// GEMV by vector registers: each panel from its first input to its last.
 template <typename Format> class DenseKernel {
 public:
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
@@ -41,10 +41,10 @@ public:
       int64_t panelBytes = kernel.steps * Format::kBytes;
       const uint8_t *weight = kernel.weight + slice.panel * panelBytes;
       DenseOperands operands = {weight,
-                                slice.apart * panelBytes,
-                                slice.apart * kLanes,
+                                slice.panelStride * panelBytes,
+                                slice.panelStride * kLanes,
                                 slice.steps,
-                                {weight + kWeightsFar, Format::kBytes, kWeightsSkew},
+                                {weight + kWeightsL2Distance, Format::kBytes, kPanelStagger},
                                 kernel.activations.data(),
                                 y,
                                 yStride,
@@ -63,7 +63,7 @@ public:
   DenseActivations<Format> activations;
 };
 
-/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+/// Calls `body(make)` with what makes the engine of a weight for GEMM (large M), or returns false for GEMV.
 template <typename Format, typename Body> bool withEngine(int64_t rows, const Body &body) {
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, Bf16Format)) {
@@ -90,11 +90,11 @@ void runPacked(const hone_tensor &x, const hone_tensor &weight, const hone_tenso
 
 template <typename Format>
 void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
-  auto runBand = [&](auto make) {
+  auto runGemm = [&](auto make) {
     auto engine = make(weight);
-    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+    GemmLayer<decltype(engine)>(x, engine, y, epilogue).run();
   };
-  if (withEngine<Format>(countRows(y), runBand))
+  if (withEngine<Format>(countRows(y), runGemm))
     return;
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, Bf16Format))
@@ -129,7 +129,7 @@ template <typename Format> void runMlp(const hone_tensor *operands, const int64_
 template <typename Elements> struct DenseExperts : PanelPlanes<1> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Elements>(x, *planes, y, epilogue);
+    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Elements>(x, *planes, y, epilogue);
   }
 };
 
@@ -183,4 +183,4 @@ void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints
   runMlp<Bf16Format>(operands, ints);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

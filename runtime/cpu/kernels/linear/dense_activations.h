@@ -7,7 +7,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_ACTIVATIONS_H
 
 #include "dense_formats.h"
-#include "layer.h"
+#include "packed_layer.h"
 #include "packed_rows.h"
 
 namespace {
@@ -36,8 +36,8 @@ void packWords(const hone_tensor &x, int64_t row, int64_t rows, int64_t firstWor
   });
 }
 
-/// A block of rows of x in words of a format, [word][row]: they are read one after the other, at addresses that differ by
-/// constants. A single row is not copied where x has it so.
+/// A block of rows of x in words of a format, [word][row]: they are read one after the other, at addresses that differ
+/// by constants. A single row is not copied where x has it so.
 template <typename Format> class DenseActivations {
 public:
   DenseActivations(const hone_tensor &x, int64_t rows, int64_t words)

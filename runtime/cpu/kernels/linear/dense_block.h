@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Floating-point weights: rows of y whose sums stay in registers while a slice of the inputs passes by.
+// Floating-point weights: rows of y whose sums stay in registers while a slice of the inputs is multiplied.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_BLOCK_H
@@ -11,18 +11,19 @@
 
 namespace {
 
-/// What the steps of a block ask memory for: each a line from `from` on in every panel, `stepBytes` after that of the step before, and
-/// `skew` farther in each panel.
-struct WeightsAhead {
+/// What the steps of a block prefetch: each a line from `from` on in every panel, `stepBytes` after that of the step
+/// before, and `stagger` farther in each panel.
+struct WeightPrefetch {
   const uint8_t *from;
-  int64_t stepBytes, skew;
+  int64_t stepBytes, stagger;
 };
 
-/// Operands of a block; panelBytes and panelColumns are the distance of two panels, x has the words of all rows of the block.
+/// Operands of a block; panelBytes and panelColumns are the distance of two panels, x has the words of all rows of the
+/// block.
 struct DenseOperands {
   const uint8_t *weight;
   int64_t panelBytes, panelColumns, steps;
-  WeightsAhead ahead;
+  WeightPrefetch prefetch;
   const float *x;
   float *y;
   int64_t yStride, columns;
@@ -37,20 +38,20 @@ template <typename Format> struct DenseBlock {
       for (int p = 0; p < PANELS; ++p)
         sums[r][p] =
             o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
-    const uint8_t *weight = o.weight, *ahead = o.ahead.from;
+    const uint8_t *weight = o.weight, *prefetched = o.prefetch.from;
     const float *x = o.x;
     for (int64_t step = 0; step < o.steps; ++step) {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
         weights[p] = Format::load(weight + p * o.panelBytes);
-        askFar(ahead + p * (o.panelBytes + o.ahead.skew));
-        askNear(weight + p * o.panelBytes + kWeightsNear);
+        prefetchL2(prefetched + p * (o.panelBytes + o.prefetch.stagger));
+        prefetchL1(weight + p * o.panelBytes + kWeightsL1Distance);
       }
       for (int r = 0; r < ROWS; ++r)
         for (int p = 0; p < PANELS; ++p)
           Format::template add<ROWS>(sums[r][p], weights[p], x + r);
       weight += Format::kBytes;
-      ahead += o.ahead.stepBytes;
+      prefetched += o.prefetch.stepBytes;
       x += ROWS * Format::kStepWords;
     }
     for (int r = 0; r < ROWS; ++r)

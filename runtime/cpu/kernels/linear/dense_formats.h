@@ -1,8 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How one step of a packed panel of floating-point weights multiplies with activations. A format says how many bytes a step
-// has, how many words of 32 bits it takes of a row of activations, and what a word holds: one input as f32, or two as bf16.
+// How one step of a packed panel of floating-point weights multiplies with activations. A format says how many bytes a
+// step has, how many words of 32 bits it takes of a row of activations, and what a word holds: one input as f32, or two
+// as bf16.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
@@ -16,8 +17,8 @@
 
 namespace {
 
-// Sums of 16 floats in registers, which are two where registers have 256 bits: those of kDenseRows rows and kDensePanels
-// panels, or of fewer rows and more panels.
+// Sums of 16 floats in registers, which are two where registers have 256 bits: those of kDenseRows rows and
+// kDensePanels panels, or of fewer rows and more panels.
 #ifdef __AVX512F__
 constexpr int kDenseSums = 28, kDensePanels = 2;
 #else
@@ -31,8 +32,8 @@ struct FloatActivations {
   static Vector words(const float *inputs) { return load(inputs); }
 };
 
-/// `add` adds the products of a step with one row; `x` is the row's first word, words of a row are ROWS apart. `unpack` writes the
-/// inputs of a step as f32, sixteen outputs each; formats that calculate with what they load have none.
+/// `add` adds the products of a step with one row; `x` is the row's first word, words of a row are ROWS apart. `unpack`
+/// writes the inputs of a step as f32, sixteen outputs each; formats that calculate with what they load have none.
 struct F32Format : FloatActivations {
   static constexpr int kStepWords = 1, kBytes = 64;
   static constexpr bool kUnpacks = false;

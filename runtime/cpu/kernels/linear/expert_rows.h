@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows sorted by the expert that they chose, and back. Every order follows from the choices, so that sums are the same for every
-// number of threads.
+// Rows sorted by the expert that they chose, and back. Every order follows from the choices, so that sums are the same
+// for every number of threads.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
@@ -30,7 +30,7 @@ template <int64_t PLANES> struct PanelPlanes {
   }
 };
 
-/// The same behind starts, columns and values of outliers: starts count the slots of the whole weight.
+/// The same after starts, columns and values of outliers: starts count the slots of the whole weight.
 template <int64_t PLANES> struct OutlierPlanes {
   static constexpr int64_t kPlanes = kOutlierPlanes + PLANES;
 

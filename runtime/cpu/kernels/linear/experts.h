@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layers of experts, each of which some rows chose. Rows are sorted by expert, so that the weights of an expert pass by once, and
-// those of others never. Experts with a few rows are multiplied in one region of threads.
+// Layers of experts, each of which some rows chose. Rows are sorted by expert, so that the weights of an expert are
+// read once, and those of others never. Experts with a few rows are multiplied in one region of threads.
 //
 // A `Format` has the products: how many operands a weight has (`kPlanes`), those of some of its panels (`select`), and
 // `runLayer(x, planes, ints, y, epilogue)`, ints from the group on.
@@ -10,13 +10,14 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
 
-#include "band_mlp.h"
 #include "expert_rows.h"
+#include "gemm_mlp.h"
 
 namespace {
 
-/// Products of rows that are sorted by expert with a layer of all experts, whose matrices lie one below the other: expert e has
-/// `rows` rows from e · rows on, which may begin within a panel. Products have all columns of the panels that an expert touches.
+/// Products of rows that are sorted by expert with a layer of all experts, whose matrices lie one below the other:
+/// expert e has `rows` rows from e · rows on, which may begin within a panel. Products have all columns of the panels
+/// that an expert touches.
 template <typename Format> class ExpertProducts {
 public:
   ExpertProducts(const Routing &routing, const hone_tensor *planes, int64_t rows)
@@ -33,12 +34,12 @@ public:
     Scratch<int64_t> few(routing.expertCount());
     int64_t fewCount = 0;
     for (int64_t expert = 0; expert < routing.expertCount(); ++expert)
-      if (int64_t count = routing.rowsOf(expert); count > kMostFewRows)
+      if (int64_t count = routing.rowsOf(expert); count > kMostGemvRows)
         multiplyPanels({from, size, groupInts}, expert, firstPanel(expert), endPanel(expert));
       else if (count > 0)
         few.data()[fewCount++] = expert;
     if (fewCount > 0)
-      multiplyFew({from, size, groupInts}, few.data(), fewCount);
+      gemv({from, size, groupInts}, few.data(), fewCount);
   }
 
   /// The products of a place, with the bias `[experts, rows]` or absent of its expert.
@@ -49,8 +50,9 @@ public:
   }
 
 private:
-  /// As many as wait for memory: one thread multiplies them with a part of a matrix, while others have other parts and experts.
-  static constexpr int64_t kMostFewRows = 16, kPartsPerThread = 4;
+  /// As many as are memory-bound: one thread multiplies them with a part of a matrix, while others have other parts and
+  /// experts.
+  static constexpr int64_t kMostGemvRows = 16, kPartsPerThread = 4;
 
   struct Inputs {
     float *from;
@@ -75,7 +77,7 @@ private:
   }
 
   /// Layers that a thread runs within a region have one thread.
-  void multiplyFew(const Inputs &inputs, const int64_t *experts, int64_t count) const {
+  void gemv(const Inputs &inputs, const int64_t *experts, int64_t count) const {
     int64_t threads = omp_get_max_threads();
     int64_t parts = threads == 1 ? 1 : ceilDivide(kPartsPerThread * threads, count);
     Tasks left(count * parts);

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elements of a weight that lie apart from its levels, in f16: their products join the sums of a panel while those are in the
-// first-level cache.
+// Outliers of a dense-and-sparse weight, in f16: their products are added to the sums of a panel while those are in the
+// L1 cache.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_OUTLIERS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_OUTLIERS_H
@@ -10,7 +10,7 @@
 #include "../matrix.h"
 #include "../scratch.h"
 #include "../transpose.h"
-#include "layer.h"
+#include "packed_layer.h"
 
 namespace {
 
@@ -33,8 +33,8 @@ struct Outliers {
   const uint16_t *columnsOf(int64_t slot) const { return columns + slot * kPanelOutputs; }
   const _Float16 *valuesOf(int64_t slot) const { return values + slot * kPanelOutputs; }
 
-  /// Calls `take(input, output, value)` for each outlier of a panel among `count` inputs from `first` on, whose numbers begin at 0.
-  /// Of most slots some are none, and comparing all columns of a slot at once tells which.
+  /// Calls `take(input, output, value)` for each outlier of a panel among `count` inputs from `first` on, whose numbers
+  /// begin at 0. Of most slots some are none, and comparing all columns of a slot at once tells which.
   template <typename Take> void takeWithin(int64_t panel, int64_t first, int64_t count, const Take &take) const {
     typedef uint16_t Columns __attribute__((ext_vector_type(kPanelOutputs)));
     typedef bool Flags __attribute__((ext_vector_type(kPanelOutputs)));
@@ -49,8 +49,8 @@ struct Outliers {
     }
   }
 
-  /// Those of a panel will be needed soon.
-  void askFor(int64_t panel) const {
+  /// Prefetches the outliers of a panel.
+  void prefetch(int64_t panel) const {
     constexpr int64_t slotsOfLine = 64 / (kPanelOutputs * sizeof(uint16_t));
     for (int64_t slot = starts[panel]; slot < starts[panel + 1]; slot += slotsOfLine) {
       __builtin_prefetch(columnsOf(slot));
@@ -63,12 +63,12 @@ struct Outliers {
 class OutlierProducts {
 public:
   OutlierProducts(const Outliers &outliers, const hone_tensor &x, int64_t rows)
-      : outliers(outliers), x(x), isFew(rows <= kFewRows), inputs(x.sizes[x.rank - 1]),
+      : outliers(outliers), x(x), isFew(rows <= kGemvRows), inputs(x.sizes[x.rank - 1]),
         isInPlace(isFew && x.strides[x.rank - 1] == 1),
         stride(isFew ? inputs : (ceilDivide(rows, kLanes) | 1) * kLanes),
         memory(outliers.count == 0 || isInPlace ? 0 : (isFew ? rows : inputs) * stride) {
     if (outliers.count > 0 && !isInPlace)
-      isFew ? copy(rows) : turn(rows);
+      isFew ? copyRows(rows) : transposeRows(rows);
   }
 
   /// Adds those of `rows` rows from `row` on and the outputs of a panel to y, whose first `columns` columns count.
@@ -81,11 +81,11 @@ public:
   }
 
 private:
-  /// Up to so many rows, a slot takes an input of one row for each of its outputs; beyond, an outlier takes the same input of
-  /// sixteen rows, which lie next to each other.
-  static constexpr int64_t kFewRows = 2;
+  /// Up to so many rows, a slot takes an input of one row for each of its outputs; beyond, an outlier takes the same
+  /// input of sixteen rows, which lie next to each other.
+  static constexpr int64_t kGemvRows = 2;
 
-  void copy(int64_t rows) {
+  void copyRows(int64_t rows) {
     for (int64_t r = 0; r < rows; ++r) {
       Row from = rowOf(x, r);
       for (int64_t k = 0; k < inputs; ++k)
@@ -93,8 +93,8 @@ private:
     }
   }
 
-  /// x as [input][row]; rows behind the last are 0.
-  void turn(int64_t rows) {
+  /// x as [input][row]; rows after the last are 0.
+  void transposeRows(int64_t rows) {
 #pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
     for (int64_t k = 0; k < inputs; k += kLanes)
       for (int64_t r = 0; r < stride; r += kLanes) {
@@ -135,15 +135,16 @@ private:
     storeColumns(y, loadColumns(y, columns) + sums, columns);
   }
 
-  /// `turned`: a row of the first input.
-  void addToRows(int64_t panel, const float *turned, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+  /// `transposedX`: x as [input][row], from the first row on.
+  void addToRows(int64_t panel, const float *transposedX, int64_t rows, float *y, int64_t yStride,
+                 int64_t columns) const {
     Vector sums[kLanes] = {};
     for (int64_t slot = outliers.starts[panel], end = outliers.starts[panel + 1]; slot < end; ++slot) {
       const uint16_t *inputsOfSlot = outliers.columnsOf(slot);
       float values[kLanes];
       store(values, loadHalves(outliers.valuesOf(slot)));
       for (int64_t j = 0; j < kLanes; ++j)
-        sums[j] += load(turned + inputsOfSlot[j] * stride) * values[j];
+        sums[j] += load(transposedX + inputsOfSlot[j] * stride) * values[j];
     }
     transpose(sums);
     for (int64_t r = 0; r < rows; ++r)
@@ -164,11 +165,11 @@ template <typename Kernel> bool endsInputs(const Kernel &kernel, const Slice &sl
   return slice.step + slice.steps == kernel.steps;
 }
 
-/// Asks for what addOutliers will read, before the levels of the slice are multiplied.
-template <typename Kernel> void askForOutliers(const Kernel &kernel, const Slice &slice) {
+/// Prefetches what addOutliers will read, before the quantized values of the slice are multiplied.
+template <typename Kernel> void prefetchOutliers(const Kernel &kernel, const Slice &slice) {
   bool hasSome = kernel.weight.outliers.count > 0 && endsInputs(kernel, slice);
   for (int64_t p = 0; p < slice.width && hasSome; ++p)
-    kernel.weight.outliers.askFor(slice.panel + p * slice.apart);
+    kernel.weight.outliers.prefetch(slice.panel + p * slice.panelStride);
 }
 
 /// Adds the outliers of the panels of a slice to their sums, once those have all inputs.
@@ -178,8 +179,8 @@ void addOutliers(const Kernel &kernel, const Slice &slice, int64_t row, int64_t 
   if (kernel.weight.outliers.count == 0 || !endsInputs(kernel, slice))
     return;
   for (int64_t p = 0; p < slice.width; ++p) {
-    int64_t column = p * slice.apart * kLanes;
-    kernel.outliers.add(row, rows, slice.panel + p * slice.apart, y + column, yStride, columns - column);
+    int64_t column = p * slice.panelStride * kLanes;
+    kernel.outliers.add(row, rows, slice.panel + p * slice.panelStride, y + column, yStride, columns - column);
   }
 }
 

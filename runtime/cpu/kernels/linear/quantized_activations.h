@@ -6,25 +6,26 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
 
-#include "layer.h"
+#include "packed_layer.h"
 #include "packed_rows.h"
 #include "quantized_dot.h"
 
 namespace {
 
-/// Inputs that share a scale: the group of the weights, and where there is none as many as keep integer sums exact in f32.
+/// Inputs that share a scale: the group of the weights, and where there is none as many as keep integer sums exact in
+/// f32.
 inline int64_t chunkInputs(int64_t group, int64_t bits) { return group > 0 ? group : bits == 16 ? 128 : 512; }
 
-/// Rows of digits. A digit of 16 bits is the integer itself, in the order 0 2 1 3 within each four; of two digits of 8
-/// bits, integer = 256 · first + second, the second plane lies `planeStride` behind the first.
+/// Rows of limbs. A limb of 16 bits is the integer itself, in the order 0 2 1 3 within each four; of two limbs of 8
+/// bits, integer = 256 · first + second, the second plane lies `planeStride` after the first.
 class QuantizedActivations {
 public:
-  /// `spareRows` more may be read behind the last one; they hold anything.
+  /// `spareRows` more may be read after the last one; they hold anything.
   QuantizedActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t chunk, int64_t bits,
                        int64_t spareRows)
-      : chunk(chunk), bits(bits), inputs(inputs), stride(oddLineBytes(inputs * sizeof(Digit)) / sizeof(Digit)),
-        digitCount(bits == 16 ? kMostDigits : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
-        digits((rows + spareRows) * stride * digitCount), scales(rows * chunks), sums(rows * chunks) {
+      : chunk(chunk), bits(bits), inputs(inputs), stride(oddLineBytes(inputs * sizeof(Limb)) / sizeof(Limb)),
+        limbCount(bits == 16 ? kMostLimbs : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
+        limbs((rows + spareRows) * stride * limbCount), scales(rows * chunks), sums(rows * chunks) {
     int64_t given = x.sizes[x.rank - 1];
 #pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
     for (int64_t r = 0; r < rows; ++r)
@@ -32,12 +33,12 @@ public:
         quantize(rowOf(x, r), given, r, c);
   }
 
-  const Digit *row(int64_t r) const { return digits.data() + r * stride; }
+  const Limb *row(int64_t r) const { return limbs.data() + r * stride; }
   const float *rowScales(int64_t r) const { return scales.data() + r * chunks; }
   /// Sums of the integers of each chunk.
   const float *rowSums(int64_t r) const { return sums.data() + r * chunks; }
 
-  const int64_t chunk, bits, inputs, stride, digitCount;
+  const int64_t chunk, bits, inputs, stride, limbCount;
   const int64_t rows, chunks; // rows with the spare ones
   int64_t planeStride() const { return rows * stride; }
 
@@ -59,7 +60,7 @@ private:
     }
     scales.data()[r * chunks + c] = largest / limit;
     sums.data()[r * chunks + c] = static_cast<float>(sum);
-    writeDigits(integers, count, digits.data() + r * stride + first);
+    writeLimbs(integers, count, limbs.data() + r * stride + first);
   }
 
   /// Magnitudes compare as the integers of their bits do, and integers have one order.
@@ -73,55 +74,55 @@ private:
     return loadAs<float>(&largest);
   }
 
-  void writeDigits(const int32_t *integers, int64_t count, Digit *to) const {
-    if constexpr (kMostDigits == 1) {
+  void writeLimbs(const int32_t *integers, int64_t count, Limb *to) const {
+    if constexpr (kMostLimbs == 1) {
       for (int64_t i = 0; i < count; i += 4)
         for (int64_t j = 0; j < 4; ++j)
-          to[i + j] = static_cast<Digit>(integers[i + (j < 2 ? 2 * j : 2 * j - 3)]);
+          to[i + j] = static_cast<Limb>(integers[i + (j < 2 ? 2 * j : 2 * j - 3)]);
       return;
     }
-    if (digitCount == 1) {
+    if (limbCount == 1) {
       for (int64_t i = 0; i < count; ++i)
-        to[i] = static_cast<Digit>(integers[i]);
+        to[i] = static_cast<Limb>(integers[i]);
       return;
     }
-    Digit *second = to + planeStride();
+    Limb *second = to + planeStride();
     for (int64_t i = 0; i < count; ++i) {
-      second[i] = static_cast<Digit>(integers[i]);
-      to[i] = static_cast<Digit>((integers[i] + 128) >> 8);
+      second[i] = static_cast<Limb>(integers[i]);
+      to[i] = static_cast<Limb>((integers[i] + 128) >> 8);
     }
   }
 
-  Scratch<Digit> digits;
+  Scratch<Limb> limbs;
   Scratch<float> scales, sums;
 };
 
-/// Digits of blocks of `height` rows, the last one lower, [digit][block][word][row of the block]; a word has as many digits as
-/// fill 32 bits.
-class PackedDigits {
+/// Limbs of blocks of `height` rows, the last one lower, [limb][block][word][row of the block]; a word has as many
+/// limbs as fill 32 bits.
+class PackedLimbs {
 public:
-  PackedDigits(const QuantizedActivations &rows, int64_t count, int64_t height)
-      : words(rows.inputs / kWordDigits), planeWords(count * words), memory(planeWords * rows.digitCount) {
+  PackedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
+      : words(rows.inputs / kWordLimbs), planeWords(count * words), memory(planeWords * rows.limbCount) {
     int64_t blocks = ceilDivide(count, height);
 #pragma omp parallel for schedule(static) if (planeWords > 1 << 15)
     for (int64_t block = 0; block < blocks; ++block)
-      for (int64_t digit = 0; digit < rows.digitCount; ++digit) {
+      for (int64_t limb = 0; limb < rows.limbCount; ++limb) {
         int64_t first = block * height;
-        packRows(memory.data() + digit * planeWords + first * words, smaller(height, count - first), words,
+        packRows(memory.data() + limb * planeWords + first * words, smaller(height, count - first), words,
                  [&](int64_t r, int64_t word) {
-                   return loadAs<Vector>(rows.row(first + r) + digit * rows.planeStride() + word * kWordDigits);
+                   return loadAs<Vector>(rows.row(first + r) + limb * rows.planeStride() + word * kWordLimbs);
                  });
       }
   }
 
   /// The block of `rows` rows that begins at row `first`, from `input` on.
-  const Digit *block(int64_t first, int64_t rows, int64_t input) const {
-    return reinterpret_cast<const Digit *>(memory.data() + first * words) + input * rows;
+  const Limb *block(int64_t first, int64_t rows, int64_t input) const {
+    return reinterpret_cast<const Limb *>(memory.data() + first * words) + input * rows;
   }
-  /// Distance of the planes, in digits.
-  int64_t planeStride() const { return planeWords * kWordDigits; }
+  /// Distance of the planes, in limbs.
+  int64_t planeStride() const { return planeWords * kWordLimbs; }
 
-  static constexpr int64_t kWordDigits = sizeof(float) / sizeof(Digit);
+  static constexpr int64_t kWordLimbs = sizeof(float) / sizeof(Limb);
 
 private:
   int64_t words, planeWords;

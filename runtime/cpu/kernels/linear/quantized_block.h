@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Quantized weights: integer sums over a chunk of inputs stay in registers, then join the f32 sums of y under the scales of
-// both sides.
+// Quantized weights: integer sums over a chunk of inputs stay in registers, then are added to the f32 sums of y under
+// the scales of both sides.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
@@ -18,7 +18,7 @@ struct QuantizedOperands {
   const uint8_t *weight;
   int64_t panelBytes, panelColumns, chunkSteps, steps;
   WeightScales scales;
-  const Digit *x; // the words of all rows of the block
+  const Limb *x; // the words of all rows of the block
   int64_t planeStride;
   const float *xScales, *xSums;
   int64_t chunks; // distance of rows in xScales and xSums
@@ -27,7 +27,7 @@ struct QuantizedOperands {
   bool accumulate;
 };
 
-template <typename Levels, int DIGITS> struct QuantizedBlock {
+template <typename Codes, int LIMBS> struct QuantizedBlock {
   /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
   template <int ROWS, int PANELS> static void run(const QuantizedOperands &o) {
     Vector totals[ROWS][PANELS];
@@ -36,14 +36,14 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
         totals[r][p] =
             o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
     const uint8_t *weight = o.weight;
-    const Digit *x = o.x;
+    const Limb *x = o.x;
     int64_t chunk = 0;
     for (int64_t left = o.steps; left > 0; left -= o.chunkSteps, ++chunk) {
-      Integers sums[ROWS][PANELS][DIGITS] = {};
+      Integers sums[ROWS][PANELS][LIMBS] = {};
       int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
       addChunk<ROWS, PANELS>(o, weight, x, count, sums);
-      weight += count * Levels::kStepBytes;
-      x += count * Levels::kInputs * ROWS;
+      weight += count * Codes::kStepBytes;
+      x += count * Codes::kInputs * ROWS;
       addTotals<ROWS, PANELS>(o, chunk, sums, totals);
     }
     for (int r = 0; r < ROWS; ++r)
@@ -52,43 +52,43 @@ template <typename Levels, int DIGITS> struct QuantizedBlock {
   }
 
 private:
-  static constexpr int64_t kWordDigits = sizeof(int32_t) / sizeof(Digit);
+  static constexpr int64_t kWordLimbs = sizeof(int32_t) / sizeof(Limb);
 
   template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
-                                                      int64_t steps, Integers (&sums)[ROWS][PANELS][DIGITS]) {
+  __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Limb *x,
+                                                      int64_t steps, Integers (&sums)[ROWS][PANELS][LIMBS]) {
     for (int64_t step = 0; step < steps; ++step) {
       for (int p = 0; p < PANELS; ++p)
-        Levels::prefetch(weight + p * o.panelBytes, p);
+        Codes::prefetch(weight + p * o.panelBytes, p);
 #pragma unroll
-      for (int q = 0; q < Levels::kQuads; ++q)
+      for (int q = 0; q < Codes::kQuads; ++q)
         addQuad<ROWS, PANELS>(o, weight, x, q, sums);
-      weight += Levels::kStepBytes;
-      x += Levels::kInputs * ROWS;
+      weight += Codes::kStepBytes;
+      x += Codes::kInputs * ROWS;
     }
   }
 
   template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void addQuad(const QuantizedOperands &o, const uint8_t *weight, const Digit *x,
-                                                     int q, Integers (&sums)[ROWS][PANELS][DIGITS]) {
-    Line levels[PANELS];
+  __attribute__((always_inline)) static void addQuad(const QuantizedOperands &o, const uint8_t *weight, const Limb *x,
+                                                     int q, Integers (&sums)[ROWS][PANELS][LIMBS]) {
+    Line codes[PANELS];
     for (int p = 0; p < PANELS; ++p)
-      levels[p] = Levels::quad(weight + p * o.panelBytes, q);
+      codes[p] = Codes::quad(weight + p * o.panelBytes, q);
     for (int r = 0; r < ROWS; ++r)
-      for (int d = 0; d < DIGITS; ++d)
+      for (int d = 0; d < LIMBS; ++d)
         for (int p = 0; p < PANELS; ++p)
-          Quad(levels[p]).template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordDigits);
+          Quad(codes[p]).template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordLimbs);
   }
 
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addTotals(const QuantizedOperands &o, int64_t chunk,
-                                                       const Integers (&sums)[ROWS][PANELS][DIGITS],
+                                                       const Integers (&sums)[ROWS][PANELS][LIMBS],
                                                        Vector (&totals)[ROWS][PANELS]) {
     for (int p = 0; p < PANELS; ++p) {
-      Vector scale = o.scales.scale(chunk, p), zero = o.scales.zero(chunk, p, Levels::kZero);
+      Vector scale = o.scales.scale(chunk, p), zero = o.scales.zero(chunk, p, Codes::kZero);
       for (int r = 0; r < ROWS; ++r) {
         Vector sum = __builtin_convertvector(sums[r][p][0], Vector);
-        if constexpr (DIGITS == 2)
+        if constexpr (LIMBS == 2)
           sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
         totals[r][p] += scaled(sum, scale, zero, o.xScales[r * o.chunks + chunk], o.xSums[r * o.chunks + chunk]);
       }

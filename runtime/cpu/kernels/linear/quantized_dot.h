@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of unsigned weights and signed activations, four inputs of sixteen outputs at a time, exact on every level; the words
-// of a row's activations are ROWS words apart.
-// With VNNI an activation of 16 bits is two digits of 8; without, every activation is one digit of 16.
+// Products of unsigned weights and signed activations, four inputs of sixteen outputs at a time, exact on every ISA;
+// the words of a row's activations are ROWS words apart. With VNNI an activation of 16 bits is two limbs of 8; without,
+// every activation is one limb of 16.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
@@ -22,33 +22,33 @@ constexpr int64_t kLineBytes = sizeof(Line);
 
 #if defined(__AVX512VNNI__)
 
-using Digit = int8_t;
-constexpr int kMostDigits = 2;
-constexpr int kQuantizedPanels = 2, kQuantizedSums = 24; // sums in registers: rows, panels and digits
+using Limb = int8_t;
+constexpr int kMostLimbs = 2;
+constexpr int kQuantizedPanels = 2, kQuantizedSums = 24; // sums in registers: rows, panels and limbs
 
-/// Levels of four inputs of sixteen outputs.
+/// Codes of four inputs of sixteen outputs.
 struct Quad {
   __m512i bytes;
 
-  explicit Quad(Line levels) : bytes((__m512i)levels) {}
+  explicit Quad(Line codes) : bytes((__m512i)codes) {}
 
-  template <int ROWS> void add(Integers &sum, const Digit *x) const {
+  template <int ROWS> void add(Integers &sum, const Limb *x) const {
     sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
   }
 };
 
 #else
 
-using Digit = int16_t;
-constexpr int kMostDigits = 1;
+using Limb = int16_t;
+constexpr int kMostLimbs = 1;
 
 /// Even and odd inputs apart, 16 bits each; activations lie in the order 0 2 1 3.
 struct Quad {
   Line even, odd;
 
-  explicit Quad(Line levels) : even(levels & 0xff), odd(levels >> 8) {}
+  explicit Quad(Line codes) : even(codes & 0xff), odd(codes >> 8) {}
 
-  template <int ROWS> void add(Integers &sum, const Digit *x) const {
+  template <int ROWS> void add(Integers &sum, const Limb *x) const {
     addProducts(sum, loadAs<int32_t>(x), loadAs<int32_t>(x + 2 * ROWS));
   }
 
@@ -80,36 +80,36 @@ inline void Quad::addProducts(Integers &sum, int32_t first, int32_t second) cons
 #endif
 #endif
 
-/// Levels as they lie in panels. Loops over the quads of a step are to be unrolled: what a quad takes then is known.
-template <const hone::cpu::LevelLayout &LAYOUT> struct Levels {
+/// Codes as they lie in panels. Loops over the quads of a step are to be unrolled: what a quad takes then is known.
+template <const hone::cpu::BitLayout &LAYOUT> struct Codes {
   static constexpr int kInputs = LAYOUT.inputs(), kQuads = LAYOUT.quads, kLines = LAYOUT.lines, kZero = LAYOUT.middle();
   static constexpr int64_t kStepBytes = kLines * kLineBytes;
 
-  /// Quad `q` of the step at `from`, each level in a byte.
+  /// Quad `q` of the step at `from`, each code in a byte.
   static Line quad(const uint8_t *from, int q) {
-    Line levels = bitsOf(from, LAYOUT.parts[q][0]);
+    Line codes = bitsOf(from, LAYOUT.parts[q][0]);
     if (LAYOUT.parts[q][1].bits > 0)
-      levels |= bitsOf(from, LAYOUT.parts[q][1]);
-    return levels;
+      codes |= bitsOf(from, LAYOUT.parts[q][1]);
+    return codes;
   }
 
   static void prefetch(const uint8_t *from, int64_t panel = 0) {
     for (int line = 0; line < kLines; ++line)
-      askForWeights(from + line * kLineBytes, panel);
+      prefetchWeights(from + line * kLineBytes, panel);
   }
 
 private:
-  /// Shifts move bits from one byte to the next, where none of them are asked for.
-  static Line bitsOf(const uint8_t *from, const hone::cpu::LevelPart &part) {
+  /// Shifts move bits from one byte to the next, where none of them are prefetched.
+  static Line bitsOf(const uint8_t *from, const hone::cpu::BitField &part) {
     auto mask = static_cast<uint16_t>((((1 << part.bits) - 1) << part.to) * 0x0101);
     return (loadAs<Line>(from + part.line * kLineBytes) >> static_cast<uint16_t>(part.shift - part.to)) & mask;
   }
 };
 
-using U8Levels = Levels<hone::cpu::kU8Layout>;
-using U4Levels = Levels<hone::cpu::kU4Layout>;
-using U3Levels = Levels<hone::cpu::kU3Layout>;
-using U2Levels = Levels<hone::cpu::kU2Layout>;
+using U8Codes = Codes<hone::cpu::kU8Layout>;
+using U4Codes = Codes<hone::cpu::kU4Layout>;
+using U3Codes = Codes<hone::cpu::kU3Layout>;
+using U2Codes = Codes<hone::cpu::kU2Layout>;
 
 } // namespace
 

@@ -11,22 +11,22 @@
 
 namespace {
 
-/// Products by vector registers of a weight that lies as `Levels` has it, or becomes so a slice at a time.
-template <typename Levels, typename Weight> class QuantizedKernel {
+/// Products by vector registers of a weight that lies as `Codes` has it, or becomes so a slice at a time.
+template <typename Codes, typename Weight> class QuantizedKernel {
 public:
-  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
+  /// A multiple of every chunk; the weights of a slice stay in the L1 cache while all rows of a task are multiplied.
   static constexpr int64_t kSliceInputs = 512;
 
   QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), bits(bits),
-        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, 0),
+      : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels), bits(bits),
+        activations(x, rows, steps * Codes::kInputs, chunkInputs(weight.group, bits), bits, 0),
         height(evenHeight(rows, blockRows())), packed(activations, rows, height), outliers(weight.outliers, x, rows) {}
 
-  int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.digitCount; }
+  int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.limbCount; }
   int64_t blockHeight(int64_t) const { return height; }
-  int64_t width(int64_t rows) const { return widthOf(rows * activations.digitCount, kQuantizedSums, kQuantizedPanels); }
+  int64_t width(int64_t rows) const { return widthOf(rows * activations.limbCount, kQuantizedSums, kQuantizedPanels); }
   int64_t sliceSteps(int64_t rows) const {
-    return rows <= blockRows() && !Weight::kIsUnpacked ? steps : kSliceInputs / Levels::kInputs;
+    return rows <= blockRows() && !Weight::kIsUnpacked ? steps : kSliceInputs / Codes::kInputs;
   }
 
   class Worker {
@@ -35,27 +35,27 @@ public:
 
     void select(const Slice &next) {
       slice = next;
-      askForOutliers(kernel, slice);
+      prefetchOutliers(kernel, slice);
       if constexpr (Weight::kIsUnpacked) {
         kernel.weight.unpack(slice, unpacked, kPanelBytes);
         from = unpacked;
         panelBytes = kPanelBytes;
       } else {
-        from = kernel.weight.data + slice.panel * kernel.weight.panelBytes + slice.step * Levels::kStepBytes;
-        panelBytes = slice.apart * kernel.weight.panelBytes;
+        from = kernel.weight.data + slice.panel * kernel.weight.panelBytes + slice.step * Codes::kStepBytes;
+        panelBytes = slice.panelStride * kernel.weight.panelBytes;
       }
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       const QuantizedActivations &x = kernel.activations;
-      int64_t chunk = slice.step * Levels::kInputs / x.chunk;
+      int64_t chunk = slice.step * Codes::kInputs / x.chunk;
       QuantizedOperands operands = {from,
                                     panelBytes,
-                                    slice.apart * kLanes,
-                                    x.chunk / Levels::kInputs,
+                                    slice.panelStride * kLanes,
+                                    x.chunk / Codes::kInputs,
                                     slice.steps,
-                                    kernel.weight.scales.from(chunk, slice.panel, slice.apart),
-                                    kernel.packed.block(row, rows, slice.step * Levels::kInputs),
+                                    kernel.weight.scales.from(chunk, slice.panel, slice.panelStride),
+                                    kernel.packed.block(row, rows, slice.step * Codes::kInputs),
                                     kernel.packed.planeStride(),
                                     x.rowScales(row) + chunk,
                                     x.rowSums(row) + chunk,
@@ -64,20 +64,20 @@ public:
                                     yStride,
                                     columns,
                                     slice.step != 0};
-      if (kMostDigits == 2 && kernel.bits == 16)
-        runDigits<kMostDigits>(rows, slice.width, operands);
+      if (kMostLimbs == 2 && kernel.bits == 16)
+        runLimbs<kMostLimbs>(rows, slice.width, operands);
       else
-        runDigits<1>(rows, slice.width, operands);
+        runLimbs<1>(rows, slice.width, operands);
       addOutliers(kernel, slice, row, rows, y, yStride, columns);
     }
 
   private:
-    template <int DIGITS> static void runDigits(int64_t rows, int64_t width, const QuantizedOperands &operands) {
-      constexpr int sums = kQuantizedSums / DIGITS;
-      runPanels<QuantizedBlock<Levels, DIGITS>, sums, sums / kQuantizedPanels>(width, rows, operands);
+    template <int LIMBS> static void runLimbs(int64_t rows, int64_t width, const QuantizedOperands &operands) {
+      constexpr int sums = kQuantizedSums / LIMBS;
+      runPanels<QuantizedBlock<Codes, LIMBS>, sums, sums / kQuantizedPanels>(width, rows, operands);
     }
 
-    static constexpr int64_t kPanelBytes = kSliceInputs / Levels::kInputs * Levels::kStepBytes;
+    static constexpr int64_t kPanelBytes = kSliceInputs / Codes::kInputs * Codes::kStepBytes;
 
     const QuantizedKernel &kernel;
     Slice slice = {};
@@ -90,7 +90,7 @@ public:
   int64_t steps, panels, bits;
   QuantizedActivations activations;
   int64_t height;
-  PackedDigits packed;
+  PackedLimbs packed;
   OutlierProducts outliers;
 };
 

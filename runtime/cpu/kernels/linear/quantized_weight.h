@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A packed quantized weight as kernels read it, and the join of integer sums with f32 sums. With w = s (q - z) and x = t i:
-// Σ w x = s t (Σ q i - z Σ i).
+// A packed quantized weight as kernels read it, and how integer sums are added to f32 sums. With w = s (q - z) and x =
+// t i: Σ w x = s t (Σ q i - z Σ i).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
@@ -36,18 +36,19 @@ struct WeightScales {
   }
 
   /// The same from another chunk and panel on, of panels that are `apart` panels from each other.
-  WeightScales from(int64_t chunk, int64_t panel, int64_t apart) const {
+  WeightScales from(int64_t chunk, int64_t panel, int64_t panelStride) const {
     int64_t at = chunk * chunkStep;
     return {scales + panel * scalePanel + at * (isHalf ? 2 : 4),
             zeros ? zeros + panel * zeroPanel + at : nullptr,
             isHalf,
             chunkStep,
-            apart * scalePanel,
-            apart * zeroPanel};
+            panelStride * scalePanel,
+            panelStride * zeroPanel};
   }
 };
 
-/// Joins the integer sums of a chunk with the scales of both sides; `xSum` is the sum of the chunk's activations.
+/// Applies the scales to the integer sums of a chunk, those of both sides; `xSum` is the sum of the chunk's
+/// activations.
 inline Vector scaled(Vector sum, Vector scale, Vector zero, float xScale, float xSum) {
   return (sum - zero * xSum) * (scale * xScale);
 }

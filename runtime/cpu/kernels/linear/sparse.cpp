@@ -1,22 +1,22 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed f32, f16 and bf16 weights of which two of every four inputs are kept. A few rows pick the activations
-// that they multiply; for many the weights become dense, a unit at a time, in the cache.
+// Linear layers with packed 2:4 weights in f32, f16 and bf16. GEMV gathers the activations that it multiplies; for GEMM
+// the weights become dense, an N-tile at a time, in the cache.
 
 #include "../expert_kernels.h"
 #include "../kernels.h"
 
-#include "band_mlp.h"
 #include "experts.h"
+#include "gemm_mlp.h"
+#include "gemm_vectors.h"
 #include "sparse_block.h"
-#include "step_tiles.h"
-#include "vector_engine.h"
+#include "unpacked_tiles.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-/// Calls `body(make)` with what makes the engine of a weight for many rows, or returns false where `rows` are few.
+/// Calls `body(make)` with what makes the engine of a weight for GEMM (large M), or returns false for GEMV.
 template <typename Format, typename Body> bool withEngine(int64_t rows, const Body &body) {
   using Weight = SparseWeight<Format>;
 #ifdef __AMX_TILE__
@@ -43,11 +43,11 @@ void runPacked(const hone_tensor &x, const Weight &weight, const hone_tensor &y,
 template <typename Format>
 void runLayer(const hone_tensor &x, const SparseWeight<Format> &weight, const hone_tensor &y,
               const Epilogue &epilogue) {
-  auto runBand = [&](auto make) {
+  auto runGemm = [&](auto make) {
     auto engine = make(weight);
-    BandLayer<decltype(engine)>(x, engine, y, epilogue).run();
+    GemmLayer<decltype(engine)>(x, engine, y, epilogue).run();
   };
-  if (withEngine<Format>(countRows(y), runBand))
+  if (withEngine<Format>(countRows(y), runGemm))
     return;
 #ifdef __AMX_TILE__
   if constexpr (__is_same(Format, SparseBf16)) {
@@ -72,9 +72,9 @@ template <typename Format> void runSparseMlp(const hone_tensor *operands, const 
   using Weight = SparseWeight<Format>;
   MlpCall call(operands, ints, /*planes=*/2);
   auto weightOf = [](const hone_tensor *planes) { return Weight(planes[0], planes[1]); };
-  // Where a unit of outputs is not as many inputs as a step, the layers are multiplied one after the other.
+  // Where an N-tile of outputs is not as many inputs as a step, the layers are multiplied one after the other.
   auto withEngines = [&](const auto &body) {
-    if constexpr (VectorEngine<Weight>::kTakesUnits)
+    if constexpr (VectorEngine<Weight>::kTakesNTiles)
       withEngine<Format>(countRows(call.y),
                          [&](auto make) { body([&](const hone_tensor *planes) { return make(weightOf(planes)); }); });
   };
@@ -88,7 +88,7 @@ template <typename Format> void runSparseMlp(const hone_tensor *operands, const 
 template <typename Format> struct SparseExperts : PanelPlanes<2> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Format>(x, {planes[0], planes[1]}, y, epilogue);
+    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Format>(x, {planes[0], planes[1]}, y, epilogue);
   }
 };
 
@@ -142,4 +142,4 @@ void sparseExpertSumBf16(hone_call *, const hone_tensor *operands, const int64_t
   runExpertSum<SparseExperts<SparseBf16>>(operands, ints);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

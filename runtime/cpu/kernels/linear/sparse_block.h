@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A few rows of y by weights of which two of every four inputs are kept: sums stay in registers, all rows share the indices.
+// GEMV (small M) by 2:4 weights: sums stay in registers, all rows share the indices.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_BLOCK_H
 
 #include "columns.h"
-#include "layer.h"
+#include "packed_layer.h"
 #include "sparse_formats.h"
 
 namespace {
@@ -15,7 +15,7 @@ namespace {
 /// Operands of a block; panels are `apart` from each other, x is [step][row][words of a chunk].
 template <typename Format> struct SparseOperands {
   const SparseWeight<Format> &weight;
-  int64_t panel, apart, steps;
+  int64_t panel, panelStride, steps;
   const float *x;
   float *y;
   int64_t yStride, columns;
@@ -31,9 +31,9 @@ template <typename Format> struct SparseBlock {
     for (int64_t step = 0; step < o.steps; ++step) {
       Words words[PANELS];
       for (int p = 0; p < PANELS; ++p) {
-        const uint8_t *from = indices + p * o.apart * o.weight.indexBytes;
+        const uint8_t *from = indices + p * o.panelStride * o.weight.indexBytes;
         words[p] = loadAs<Words>(from);
-        askForWeights<kLinesOfIndices>(from, p);
+        prefetchWeights<kLinesOfIndices>(from, p);
       }
       // Unrolled, the steps would be mixed until sums no longer fit the registers.
 #pragma clang loop unroll(disable)
@@ -48,7 +48,8 @@ template <typename Format> struct SparseBlock {
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
-        storeColumns(o.y + r * o.yStride + p * o.apart * kLanes, sums[r][p], o.columns - p * o.apart * kLanes);
+        storeColumns(o.y + r * o.yStride + p * o.panelStride * kLanes, sums[r][p],
+                     o.columns - p * o.panelStride * kLanes);
   }
 
 private:
@@ -60,10 +61,10 @@ private:
                                                      Vector (&sums)[ROWS][PANELS]) {
     typename Format::Weights weights[PANELS];
     for (int p = 0; p < PANELS; ++p) {
-      const uint8_t *from = values + p * o.apart * o.weight.valueBytes;
+      const uint8_t *from = values + p * o.panelStride * o.weight.valueBytes;
       weights[p] = Format::load(from, words[p]);
       for (int line = 0; line < Format::kBytes; line += 64)
-        askForWeights(from + line, p);
+        prefetchWeights(from + line, p);
     }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
@@ -71,8 +72,8 @@ private:
   }
 };
 
-/// Rows of x as blocks take them: [step][row][words of a chunk], zeros where x has no more. A single row is not copied where x has
-/// it so.
+/// Rows of x as blocks take them: [step][row][words of a chunk], zeros where x has no more. A single row is not copied
+/// where x has it so.
 template <typename Format> class SparseActivations {
 public:
   SparseActivations(const hone_tensor &x, int64_t rows, int64_t steps)
@@ -108,7 +109,7 @@ private:
   Scratch<float> copy;
 };
 
-/// A few rows, each panel from its first input to its last; for PackedLayer.
+/// GEMV: each panel from its first input to its last; for PackedLayer.
 template <typename Format> class SparseKernel {
 public:
   SparseKernel(const hone_tensor &x, const SparseWeight<Format> &weight, int64_t rows)
@@ -127,7 +128,7 @@ public:
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       SparseOperands<Format> operands = {
-          kernel.weight, slice.panel, slice.apart, slice.steps, kernel.activations.data(), y, yStride, columns};
+          kernel.weight, slice.panel, slice.panelStride, slice.steps, kernel.activations.data(), y, yStride, columns};
       runPanels<SparseBlock<Format>, kSparseSums, kSparseRows>(slice.width, rows, operands);
     }
 

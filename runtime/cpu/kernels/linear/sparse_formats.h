@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How a step of floating-point weights of which two of every four inputs are kept multiplies with activations: its indices say
-// of each output which two of four activations it takes. packing/pack_sparse.h has the layout.
+// How a step of floating-point weights of which two of every four inputs are kept multiplies with activations: its
+// indices say of each output which two of four activations it takes. packing/pack_sparse.h has the layout.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_FORMATS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_FORMATS_H
@@ -172,9 +172,9 @@ private:
     auto words = loadAs<Words>(indicesAt(panel, step));
     for (int i = 0; i < kChunkSteps; ++i, from += Format::kBytes, words >>= kNextStep) {
       Format::unpack(Format::load(from, words), to + i * Format::kStepWords * kLanes);
-      askForWeights(from);
+      prefetchWeights(from);
     }
-    askForWeights<kLinesOfIndices>(indicesAt(panel, step));
+    prefetchWeights<kLinesOfIndices>(indicesAt(panel, step));
   }
 };
 

@@ -1,21 +1,21 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8 and 4 bits of which two of every four inputs are kept. A few rows pick the activations that
-// they multiply, at levels with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
+// Linear layers with packed 2:4 weights of 8 and 4 bits. GEMV gathers the activations that it multiplies,
+// on ISAs with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
 
 #include "../expert_kernels.h"
 #include "../kernels.h"
 
-#include "band_mlp.h"
 #include "experts.h"
+#include "gemm_mlp.h"
 #include "quantized_kernel.h"
-#include "sparse_level_tiles.h"
-#include "sparse_levels.h"
 #include "sparse_quantized_block.h"
+#include "sparse_quantized_tiles.h"
+#include "sparse_quantized_weight.h"
 #include "tile_quantized.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 template <typename Kernel, typename Weight>
@@ -26,49 +26,49 @@ void runPacked(const hone_tensor &x, const Weight &weight, int64_t bits, const h
 }
 
 #ifdef __AMX_TILE__
-template <typename Levels> using LevelEngine = TileEngine<SparseLevelTiles<Levels>>;
+template <typename Codes> using SparseQuantizedEngine = TileEngine<SparseQuantizedTiles<Codes>>;
 #endif
 
 /// `isLeast`: more of x may be kept than `bits`.
-template <typename Levels>
-void runLayer(const hone_tensor &x, const SparseLevelWeight<Levels> &weight, int64_t bits, bool isLeast,
+template <typename Codes>
+void runLayer(const hone_tensor &x, const SparseQuantizedWeight<Codes> &weight, int64_t bits, bool isLeast,
               const hone_tensor &y, const Epilogue &epilogue) {
 #ifdef __AVX512VNNI__
-  if (countRows(y) <= SparseLevelKernel<Levels>::mostRows(bits))
-    return runPacked<SparseLevelKernel<Levels>>(x, weight, bits, y, epilogue);
+  if (countRows(y) <= SparseQuantizedKernel<Codes>::mostRows(bits))
+    return runPacked<SparseQuantizedKernel<Codes>>(x, weight, bits, y, epilogue);
 #endif
 #ifdef __AMX_TILE__
   if (bits == 8 && isLeast) {
-    LevelEngine<Levels> engine(SparseLevelTiles<Levels>(weight), countRows(y));
-    return BandLayer<LevelEngine<Levels>>(x, engine, y, epilogue).run();
+    SparseQuantizedEngine<Codes> engine(SparseQuantizedTiles<Codes>(weight), countRows(y));
+    return GemmLayer<SparseQuantizedEngine<Codes>>(x, engine, y, epilogue).run();
   }
-  runPacked<TileQuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
+  runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, SparseQuantizedWeight<Codes>>>(x, weight, bits, y, epilogue);
 #else
   (void)isLeast;
-  runPacked<QuantizedKernel<UnpackedLevels<Levels>, SparseLevelWeight<Levels>>>(x, weight, bits, y, epilogue);
+  runPacked<QuantizedKernel<UnpackedCodes<Codes>, SparseQuantizedWeight<Codes>>>(x, weight, bits, y, epilogue);
 #endif
 }
 
 /// Operands and attributes as kernels.h lists them.
-template <typename Levels> void runSparse(const hone_tensor *operands, const int64_t *ints) {
+template <typename Codes> void runSparse(const hone_tensor *operands, const int64_t *ints) {
   hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[8]);
   hone_tensor factor = withRowAxis(operands[6]), residual = withRowAxis(operands[7]);
   if (!isAbsent(y))
-    runLayer<Levels>(x, {operands + 1, ints[1]}, ints[2], ints[3] != 0, y,
-                     {vectorOf(operands[5]), factor, residual, ints[0]});
+    runLayer<Codes>(x, {operands + 1, ints[1]}, ints[2], ints[3] != 0, y,
+                    {vectorOf(operands[5]), factor, residual, ints[0]});
 }
 
 /// Operands and attributes as kernels.h lists them.
-template <typename Levels> void runSparseMlp(const hone_tensor *operands, const int64_t *ints) {
+template <typename Codes> void runSparseMlp(const hone_tensor *operands, const int64_t *ints) {
   MlpCall call(operands, ints, /*planes=*/4);
   int64_t group = ints[2], bits = ints[3];
   bool isLeast = ints[4] != 0;
   auto withEngines = [&](const auto &body) {
 #ifdef __AMX_TILE__
     int64_t rows = countRows(call.y);
-    if (rows > SparseLevelKernel<Levels>::mostRows(bits) && bits == 8 && isLeast)
+    if (rows > SparseQuantizedKernel<Codes>::mostRows(bits) && bits == 8 && isLeast)
       body([&](const hone_tensor *planes) {
-        return LevelEngine<Levels>(SparseLevelTiles<Levels>({planes, group}), rows);
+        return SparseQuantizedEngine<Codes>(SparseQuantizedTiles<Codes>({planes, group}), rows);
       });
 #else
     (void)body;
@@ -76,15 +76,15 @@ template <typename Levels> void runSparseMlp(const hone_tensor *operands, const 
   };
   runMlpCall(call, withEngines,
              [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
-               runLayer<Levels>(from, {planes, group}, bits, isLeast, to, epilogue);
+               runLayer<Codes>(from, {planes, group}, bits, isLeast, to, epilogue);
              });
 }
 
-/// Kept levels for layers of experts; ints are {group, bits, at_least}.
-template <typename Levels> struct SparseLevelExperts : PanelPlanes<4> {
+/// Kept codes for layers of experts; ints are {group, bits, at_least}.
+template <typename Codes> struct SparseQuantizedExperts : PanelPlanes<4> {
   static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
                        const Epilogue &epilogue) {
-    hone::cpu::HONE_LEVEL_NAMESPACE::runLayer<Levels>(x, {planes, ints[0]}, ints[1], ints[2] != 0, y, epilogue);
+    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Codes>(x, {planes, ints[0]}, ints[1], ints[2] != 0, y, epilogue);
   }
 };
 
@@ -107,19 +107,19 @@ void sparseMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, 
 }
 
 void sparseExpertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<SparseLevelExperts<SparseU8>>(operands, ints);
+  runExpertHidden<SparseQuantizedExperts<SparseU8>>(operands, ints);
 }
 
 void sparseExpertSumU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<SparseLevelExperts<SparseU8>>(operands, ints);
+  runExpertSum<SparseQuantizedExperts<SparseU8>>(operands, ints);
 }
 
 void sparseExpertHiddenU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<SparseLevelExperts<SparseU4>>(operands, ints);
+  runExpertHidden<SparseQuantizedExperts<SparseU4>>(operands, ints);
 }
 
 void sparseExpertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<SparseLevelExperts<SparseU4>>(operands, ints);
+  runExpertSum<SparseQuantizedExperts<SparseU4>>(operands, ints);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -1,8 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many rows by tiles of bytes: weights of 8 bits without groups are tiles as they lie, and x is rounded to 8 bits once for a layer, or
-// while what is between the layers of a feed-forward block is in the cache. Integer sums of a chunk of inputs join floats.
+// GEMM (large M) by tiles of bytes: weights of 8 bits without groups are tiles as they lie, and x is rounded to 8 bits
+// once for a layer, or while what is between the layers of a feed-forward block is in the cache. Integer sums of a
+// chunk of inputs are added to floats.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_BYTES_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_BYTES_H
@@ -14,8 +15,8 @@
 
 namespace {
 
-/// Blocks of 32 rows in bytes, a chunk of inputs after the other: [step][tile][row][64 inputs] and then scales and sums of the integers
-/// of the rows. Rows that a block has beyond those of x are zeros, and inputs that x lacks.
+/// Blocks of 32 rows in bytes, a chunk of inputs after the other: [step][tile][row][64 inputs] and then scales and sums
+/// of the integers of the rows. Rows that a block has beyond those of x are zeros, and inputs that x lacks.
 struct ByteTiles {
   static constexpr int64_t kRows = 2 * kTileRows, kStepInputs = kTileRowBytes, kStepBytes = kRows * kTileRowBytes;
   static constexpr int64_t kChunkSteps = 8, kChunkInputs = kChunkSteps * kStepInputs; // 512, as chunkInputs says
@@ -33,7 +34,8 @@ struct ByteTiles {
   /// Magnitudes compare as the integers of their bits do, and integers have one order.
   static Integers magnitudes(Vector values) { return loadAs<Integers>(&values) & 0x7fffffff; }
 
-  /// Rounds a row of a chunk: `read(i)` gives sixteen of its inputs from 16 i on, `most` is the largest of their magnitudes.
+  /// Rounds a row of a chunk: `read(i)` gives sixteen of its inputs from 16 i on, `most` is the largest of their
+  /// magnitudes.
   template <typename Read>
   static void round(uint8_t *chunk, int64_t steps, int64_t row, Integers magnitudes, Read read) {
     int32_t bits = _mm512_reduce_max_epi32((__m512i)magnitudes);
@@ -63,10 +65,10 @@ struct ByteTiles {
 class ByteTileEngine {
 public:
   static constexpr int64_t kPanels = 2, kStepInputs = ByteTiles::kStepInputs;
-  static constexpr int64_t kNearSteps = ByteTiles::kChunkSteps;
+  static constexpr int64_t kL1Steps = ByteTiles::kChunkSteps;
   static constexpr int64_t kSliceInputs = ByteTiles::kChunkInputs;
   static constexpr int64_t kPartBytes = 3 << 20;
-  static constexpr bool kTakesUnits = true;
+  static constexpr bool kTakesNTiles = true;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
@@ -75,7 +77,7 @@ public:
   explicit ByteTileEngine(const QuantizedWeight &weight)
       : panels(weight.panels), steps(weight.lines / kTileRows), weight(weight) {}
 
-  static BandLimits limits(int64_t) { return {ByteTiles::kRows, 40, 512, 256, ByteTiles::kChunkSteps}; }
+  static GemmLimits limits(int64_t) { return {ByteTiles::kRows, 40, 512, 256, ByteTiles::kChunkSteps}; }
   static int64_t blockBytes(int64_t, int64_t steps) { return ByteTiles::bytes(steps); }
 
   static void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) {
@@ -95,8 +97,8 @@ public:
     return ByteTiles::bytes(steps) + (1 + steps * kStepInputs / kLanes) * kBetweenPanelBytes;
   }
 
-  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives those of a row
-  /// and of the p-th of them.
+  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives
+  /// those of a row and of the p-th of them.
   template <typename Read>
   static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
     auto *magnitudes = reinterpret_cast<Integers *>(block + ByteTiles::bytes(steps));
@@ -126,7 +128,7 @@ public:
 
   class Worker {
   public:
-    Worker(const ByteTileEngine &engine, const BandDivision &) : engine(engine), registers(kTileRows, kTileRowBytes) {}
+    Worker(const ByteTileEngine &engine, const GemmTiling &) : engine(engine), registers(kTileRows, kTileRowBytes) {}
 
     void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
       from = engine.weight.data + panel * engine.weight.panelBytes + step * kTileBytes;
@@ -140,8 +142,9 @@ public:
       }
     }
 
-    template <typename Ahead>
-    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums, const Ahead &ahead) {
+    template <typename Prefetcher>
+    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums,
+                  const Prefetcher &prefetcher) {
       if (steps == 0)
         sums = {};
       for (int64_t step = 0; step < steps; step += ByteTiles::kChunkSteps) {
@@ -155,8 +158,8 @@ public:
                                  from + step * kTileBytes,
                                  engine.weight.panelBytes,
                                  some,
-                                 tilesAhead(share, step)};
-        multiplyTiles<ByteProducts>(operands, 2, width, integers, ahead);
+                                 tilePrefetch(share, step)};
+        multiplyTiles<ByteProducts>(operands, 2, width, integers, prefetcher);
         bool begins = !accumulates && step == 0, ends = isLast && step + some == steps;
         addScaled(ByteTiles::scales(chunk, some), begins, ends, sums);
       }
@@ -165,12 +168,12 @@ public:
   private:
     static constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 
-    /// While blocks pass by, the next unit comes nearer; where there is one alone, its own tiles.
-    TilesAhead tilesAhead(BlockShare share, int64_t step) const {
+    /// While blocks are multiplied, the next N-tile is prefetched; where there is one alone, its own tiles.
+    TilePrefetch tilePrefetch(BlockShare share, int64_t step) const {
       if (share.count == 1)
         return {from + (step + 2) * kTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {from + share.panelsAhead * engine.weight.panelBytes + step * kTileBytes +
+      return {from + share.panelsToNext * engine.weight.panelBytes + step * kTileBytes +
                   share.index * steps * lines * kTileRowBytes,
               lines, false};
     }
@@ -186,7 +189,8 @@ public:
                     : addScaled<1, false, false>(ofRows, sums);
     }
 
-    /// The sums of a chunk under the scales of its rows; those of the weights are the same for all chunks, and follow the last.
+    /// The sums of a chunk under the scales of its rows; those of the weights are the same for all chunks, and follow
+    /// the last.
     template <int WIDTH, bool BEGINS, bool ENDS> void addScaled(const float *ofRows, Sums &sums) const {
       for (int64_t r = 0; r < ByteTiles::kRows; ++r)
         for (int64_t p = 0; p < WIDTH; ++p) {

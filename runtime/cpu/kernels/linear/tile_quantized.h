@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights of 8, 4, 3 and 2 bits by tiles. With 8 bits of activation a block is 32 rows; with 16 bits it is 16 rows, whose
-// two digits take the places of first and second rows. Levels of fewer bits become bytes once a slice.
+// Packed weights of 8, 4, 3 and 2 bits by tiles. With 8 bits of activation a block is 32 rows; with 16 bits it is 16
+// rows, whose two limbs take the places of first and second rows. Codes of fewer bits become bytes once a slice.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_QUANTIZED_H
@@ -15,29 +15,29 @@
 
 namespace {
 
-/// With fewer rows vector registers are no slower: bytes wait for memory either way, others would be written to memory as
-/// bytes first.
-template <typename Levels> constexpr int64_t kFewestTileRows = Levels::kQuads == 1 ? 3 : 17;
+/// With fewer rows vector registers are no slower: bytes are memory-bound either way, others would be written to memory
+/// as bytes first.
+template <typename Codes> constexpr int64_t kFewestTileRows = Codes::kQuads == 1 ? 3 : 17;
 
-/// Of a weight that lies as `Levels` has it, or becomes so a slice at a time.
-template <typename Levels, typename Weight> class TileQuantizedKernel {
+/// Of a weight that lies as `Codes` has it, or becomes so a slice at a time.
+template <typename Codes, typename Weight> class TileQuantizedKernel {
 public:
-  /// A multiple of every chunk; the weights of a slice stay in the first-level cache while all rows of a task pass by.
+  /// A multiple of every chunk; the weights of a slice stay in the L1 cache while all rows of a task are multiplied.
   static constexpr int64_t kSliceInputs = 512;
   static constexpr int64_t kTilePrefetch = 2048;
   static constexpr bool kIsInPlace =
-      Levels::kQuads == 1 && !Weight::kIsUnpacked; // weights are multiplied where they lie
+      Codes::kQuads == 1 && !Weight::kIsUnpacked; // weights are multiplied where they lie
 
   TileQuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.lines / Levels::kLines), panels(weight.panels), rows(rows),
-        activations(x, rows, steps * Levels::kInputs, chunkInputs(weight.group, bits), bits, kTileRows),
+      : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels), rows(rows),
+        activations(x, rows, steps * Codes::kInputs, chunkInputs(weight.group, bits), bits, kTileRows),
         outliers(weight.outliers, x, rows) {}
 
-  int64_t blockRows() const { return 2 * kTileRows / activations.digitCount; }
+  int64_t blockRows() const { return 2 * kTileRows / activations.limbCount; }
   int64_t blockHeight(int64_t) const { return blockRows(); }
   /// One tile of rows leaves registers for the sums of four panels.
-  int64_t width(int64_t rows) const { return rows <= kTileRows && activations.digitCount == 1 ? kMostPanels : 2; }
-  static int64_t sliceSteps(int64_t) { return kSliceInputs / Levels::kInputs; }
+  int64_t width(int64_t rows) const { return rows <= kTileRows && activations.limbCount == 1 ? kMostPanels : 2; }
+  static int64_t sliceSteps(int64_t) { return kSliceInputs / Codes::kInputs; }
 
   class Worker {
   public:
@@ -47,31 +47,31 @@ public:
 
     void select(const Slice &next) {
       slice = next;
-      askForOutliers(kernel, slice);
+      prefetchOutliers(kernel, slice);
       bytes = unpacked;
       bytesOfPanel = kSliceInputs * kPanelOutputs;
       if constexpr (Weight::kIsUnpacked) {
         kernel.weight.unpack(slice, unpacked, bytesOfPanel);
       } else {
         int64_t panelBytes = kernel.weight.panelBytes;
-        const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Levels::kStepBytes;
+        const uint8_t *from = kernel.weight.data + slice.panel * panelBytes + slice.step * Codes::kStepBytes;
         if constexpr (kIsInPlace) {
           bytes = from;
-          bytesOfPanel = slice.apart * panelBytes;
+          bytesOfPanel = slice.panelStride * panelBytes;
         } else {
           for (int64_t panel = 0; panel < slice.width; ++panel)
-            unpack(from + panel * slice.apart * panelBytes, unpacked + panel * bytesOfPanel);
+            unpack(from + panel * slice.panelStride * panelBytes, unpacked + panel * bytesOfPanel);
         }
       }
     }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) {
-      int64_t first = slice.step * Levels::kInputs, end = first + slice.steps * Levels::kInputs;
+      int64_t first = slice.step * Codes::kInputs, end = first + slice.steps * Codes::kInputs;
       for (int64_t input = first; input < end; input += kernel.activations.chunk) {
         int64_t inputs = smaller(kernel.activations.chunk, end - input);
         multiplyChunk(row, rows, input, inputs, bytes + (input - first) * kPanelOutputs);
         for (int64_t panel = 0; panel < slice.width; ++panel) {
-          int64_t column = panel * slice.apart * kLanes;
+          int64_t column = panel * slice.panelStride * kLanes;
           addChunk(row, rows, input, panel, y + column, yStride, columns - column);
         }
       }
@@ -80,21 +80,21 @@ public:
 
   private:
     void unpack(const uint8_t *from, uint8_t *to) const {
-      for (int64_t step = 0; step < slice.steps; ++step, from += Levels::kStepBytes) {
-        Levels::prefetch(from);
+      for (int64_t step = 0; step < slice.steps; ++step, from += Codes::kStepBytes) {
+        Codes::prefetch(from);
 #pragma unroll
-        for (int q = 0; q < Levels::kQuads; ++q, to += kLineBytes)
-          _mm512_store_si512(to, (__m512i)Levels::quad(from, q));
+        for (int q = 0; q < Codes::kQuads; ++q, to += kLineBytes)
+          _mm512_store_si512(to, (__m512i)Codes::quad(from, q));
       }
     }
 
-    /// Integer sums of a chunk for both panels and all rows or digits.
+    /// Integer sums of a chunk for both panels and all rows or limbs.
     void multiplyChunk(int64_t row, int64_t rows, int64_t input, int64_t inputs, const uint8_t *tiles) {
       const QuantizedActivations &x = kernel.activations;
-      bool hasDigits = x.digitCount == 2, fromMemory = kIsInPlace && kernel.rows <= kernel.blockRows();
+      bool hasLimbs = x.limbCount == 2, fromMemory = kIsInPlace && kernel.rows <= kernel.blockRows();
       const auto *from = reinterpret_cast<const uint8_t *>(x.row(row) + input);
       TileOperands operands = {from,
-                               from + (hasDigits ? x.planeStride() : kTileRows * x.stride),
+                               from + (hasLimbs ? x.planeStride() : kTileRows * x.stride),
                                x.stride,
                                tileInputs,
                                tileInputs,
@@ -102,15 +102,15 @@ public:
                                bytesOfPanel,
                                inputs / tileInputs,
                                {tiles + kTilePrefetch, fromMemory ? tileInputs / 4 : 0, true}};
-      multiplyTiles<ByteProducts>(operands, hasDigits || rows > kTileRows ? 2 : 1, slice.width, sums);
+      multiplyTiles<ByteProducts>(operands, hasLimbs || rows > kTileRows ? 2 : 1, slice.width, sums);
     }
 
     /// Adds a panel's sums of a chunk to y, or begins y with them.
     void addChunk(int64_t row, int64_t rows, int64_t input, int64_t panel, float *y, int64_t yStride, int64_t columns) {
       const QuantizedActivations &x = kernel.activations;
       int64_t chunk = input / x.chunk;
-      WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel * slice.apart, 1);
-      Vector scale = scales.scale(0, 0), zero = scales.zero(0, 0, Levels::kZero);
+      WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel * slice.panelStride, 1);
+      Vector scale = scales.scale(0, 0), zero = scales.zero(0, 0, Codes::kZero);
       for (int64_t r = 0; r < rows; ++r) {
         Vector sum = scaled(integers(r, panel), scale, zero, x.rowScales(row + r)[chunk], x.rowSums(row + r)[chunk]);
         float *to = y + r * yStride;
@@ -119,7 +119,7 @@ public:
     }
 
     Vector integers(int64_t r, int64_t panel) const {
-      if (kernel.activations.digitCount == 2)
+      if (kernel.activations.limbCount == 2)
         return sums.integers(panel, r) * 256.0f + sums.integers(2 + panel, r);
       return sums.integers(r < kTileRows ? panel : 2 + panel, r % kTileRows);
     }

@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of tiles by AMX: up to 2 x 2 or 1 x 4 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64 bytes,
-// dense in memory; a tile of activations is up to sixteen rows, as far apart as the rows of x. Sums are 0 (first rows, first
-// panel), 1 (first, second), 2 and 3 (second rows, or the third and fourth panel).
+// Products of tiles by AMX: up to 2 x 2 or 1 x 4 tiles of 16 x 16 sums. A tile of packed weights is sixteen rows of 64
+// bytes, dense in memory; a tile of activations is up to sixteen rows, as far apart as the rows of x. Sums are 0 (first
+// rows, first panel), 1 (first, second), 2 and 3 (second rows, or the third and fourth panel).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILES_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILES_H
@@ -11,25 +11,25 @@
 #ifdef __AMX_TILE__
 
 #include "../tile_registers.h"
-#include "band_layer.h"
 #include "columns.h"
+#include "gemm_layer.h"
 
 namespace {
 
-/// Weights that will be needed: at every step the next `lines` lines from here on of each panel are asked for.
-struct TilesAhead {
+/// Weights that will be needed: at every step the next `lines` lines from here on of each panel are prefetched.
+struct TilePrefetch {
   const uint8_t *from;
   int64_t lines;
-  bool isNext; // needed at once, in the first-level cache; else much later
+  bool isNext; // needed at once, in the L1 cache; else much later
 };
 
-/// Strides count bytes. The second rows may be rows below the first ones, or another digit of the same rows.
+/// Strides count bytes. The second rows may be rows below the first ones, or another limb of the same rows.
 struct TileOperands {
   const uint8_t *x, *secondX;
   int64_t xStride, xStep, inputBytes; // xStep is the distance of the tiles of two steps
   const uint8_t *weight;
   int64_t panelBytes, steps;
-  TilesAhead ahead;
+  TilePrefetch prefetch;
   bool accumulate = false; // to what the sums hold
 };
 
@@ -43,11 +43,11 @@ struct TileSums {
   }
 };
 
-template <int WIDTH> void askFor(const TilesAhead &ahead, int64_t step, int64_t panelBytes) {
-  const uint8_t *from = ahead.from + step * ahead.lines * kTileRowBytes;
-  for (const uint8_t *end = from + ahead.lines * kTileRowBytes; from < end; from += kTileRowBytes)
+template <int WIDTH> void prefetchTiles(const TilePrefetch &next, int64_t step, int64_t panelBytes) {
+  const uint8_t *from = next.from + step * next.lines * kTileRowBytes;
+  for (const uint8_t *end = from + next.lines * kTileRowBytes; from < end; from += kTileRowBytes)
     for (int panel = 0; panel < WIDTH; ++panel)
-      if (ahead.isNext)
+      if (next.isNext)
         __builtin_prefetch(from + panel * panelBytes, 0, 3);
       else
         __builtin_prefetch(from + panel * panelBytes, 0, 2);
@@ -113,8 +113,8 @@ struct ByteProducts : SingleProducts<ByteProducts> {
   template <int SUM, int X, int WEIGHT> static void add() { _tile_dpbsud(SUM, X, WEIGHT); }
 };
 
-template <typename Products, int HEIGHT, int WIDTH, typename Ahead>
-void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
+template <typename Products, int HEIGHT, int WIDTH, typename Prefetcher>
+void multiplyTiles(const TileOperands &o, TileSums &sums, const Prefetcher &prefetcher) {
   constexpr bool hasSecond = WIDTH >= 2, hasThird = HEIGHT == 2 || WIDTH == 4;
   beginSum<0>(o, sums);
   if constexpr (hasSecond)
@@ -126,8 +126,8 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
   int64_t tileBytes = o.inputBytes / 4 * kTileRowBytes;
   for (int64_t step = 0; step < o.steps; ++step) {
     Products::template addStep<HEIGHT, WIDTH>(o, step, o.weight + step * tileBytes);
-    askFor<WIDTH>(o.ahead, step, o.panelBytes);
-    ahead.ask(step, o.steps);
+    prefetchTiles<WIDTH>(o.prefetch, step, o.panelBytes);
+    prefetcher.prefetch(step, o.steps);
   }
   endSum<0>(sums);
   if constexpr (hasSecond)
@@ -139,16 +139,16 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Ahead &ahead) {
 }
 
 /// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls ahead.ask(step, steps).
-template <typename Products, typename Ahead = NothingAhead>
+template <typename Products, typename Prefetcher = NoPrefetcher>
 void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums,
-                   const Ahead &ahead = Ahead()) {
+                   const Prefetcher &prefetcher = Prefetcher()) {
   if (width == 4)
-    return multiplyTiles<Products, 1, 4>(operands, sums, ahead);
+    return multiplyTiles<Products, 1, 4>(operands, sums, prefetcher);
   if (height == 2)
-    return width == 2 ? multiplyTiles<Products, 2, 2>(operands, sums, ahead)
-                      : multiplyTiles<Products, 2, 1>(operands, sums, ahead);
-  return width == 2 ? multiplyTiles<Products, 1, 2>(operands, sums, ahead)
-                    : multiplyTiles<Products, 1, 1>(operands, sums, ahead);
+    return width == 2 ? multiplyTiles<Products, 2, 2>(operands, sums, prefetcher)
+                      : multiplyTiles<Products, 2, 1>(operands, sums, prefetcher);
+  return width == 2 ? multiplyTiles<Products, 1, 2>(operands, sums, prefetcher)
+                    : multiplyTiles<Products, 1, 1>(operands, sums, prefetcher);
 }
 
 } // namespace

@@ -3,8 +3,8 @@
 //
 // What the packed linear kernels share: the rows of y in memory, the epilogue, and how the work is divided.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_LAYER_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_LAYER_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
 
 #include "../../packing/layout.h"
 #include "../matrix.h"
@@ -155,7 +155,8 @@ Vector PartEpilogue::apply(Vector sums, int64_t row, int64_t column, int64_t cou
   return epilogue.at(row, column).apply<ACTIVATION>(sums, 0, count);
 }
 
-/// The rows of y with columns next to each other: y itself where its strides allow, else memory that is copied at the end.
+/// The rows of y with columns next to each other: y itself where its strides allow, else memory that is copied at the
+/// end.
 class OutputRows {
 public:
   explicit OutputRows(const hone_tensor &y)
@@ -201,9 +202,9 @@ struct Task {
   int64_t firstRow, rows, firstPanel, panels;
 };
 
-/// Divides y into tasks. `height` rows and `unit` panels stay together. The rectangle of a task is as large as its partial sums
-/// and a slice of both operands fit the second-level cache, and smaller where threads would be idle; one block of rows reads
-/// weights once, in runs as long as can be. Tasks have the same number of units, or one more.
+/// Divides y into tasks. `height` rows and `unit` panels stay together. The rectangle of a task is as large as its
+/// partial sums and a slice of both operands fit the L2 cache, and smaller where threads would be idle; one block of
+/// rows reads weights once, in runs as long as can be. Tasks have the same number of units, or one more.
 class TaskGrid {
 public:
   TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit)
@@ -232,16 +233,16 @@ private:
   int64_t rows, panels, unit, units, rowsPerTask, rowTasks, panelTasks;
 };
 
-/// Part of a task of `taskRows` rows that is multiplied at once: `width` panels, `apart` panels from each to the next, and steps
-/// of their inputs.
+/// Part of a task of `taskRows` rows that is multiplied at once: `width` panels, `panelStride` panels from each to the
+/// next, and steps of their inputs.
 struct Slice {
-  int64_t taskRows, panel, width, apart, step, steps;
+  int64_t taskRows, panel, width, panelStride, step, steps;
 };
 
-/// Runs a packed layer. A kernel says how many `steps` and `panels` its weights have, how many rows its blocks have at most
-/// (`blockRows`), how many steps a slice has for so many rows (`sliceSteps`), and how many panels (`width`, a power of two).
-/// Its `Worker`, one a thread, is told `select(slice)` and then `multiply(row, rows, y, y's stride, columns)` for blocks of
-/// rows: the first slice of inputs writes to y, the others add to it.
+/// Runs a packed layer. A kernel says how many `steps` and `panels` its weights have, how many rows its blocks have at
+/// most (`blockRows`), how many steps a slice has for so many rows (`sliceSteps`), and how many panels (`width`, a
+/// power of two). Its `Worker`, one a thread, is told `select(slice)` and then `multiply(row, rows, y, y's stride,
+/// columns)` for blocks of rows: the first slice of inputs writes to y, the others add to it.
 template <typename Kernel> class PackedLayer {
 public:
   PackedLayer(const Kernel &kernel, const hone_tensor &target, const Epilogue &epilogue)
@@ -261,8 +262,9 @@ public:
   }
 
 private:
-  /// A few rows read each panel from its first input to its last; many rows keep a slice of inputs in the cache. Few rows wait
-  /// for memory, which a core reads the faster the more runs it reads at once: their panels lie far apart.
+  /// GEMV (small M) reads each panel from its first input to its last; GEMM (large M) keeps a K-slice of the weights in
+  /// the cache. GEMV is memory-bound, and a core reads faster from several streams at once: the panels of a slice are
+  /// spread over the task.
   void runTask(const Task &task, typename Kernel::Worker &worker) const {
     bool isFew = task.rows <= kernel.blockRows();
     int64_t width = kernel.width(task.rows);
@@ -307,4 +309,4 @@ inline int64_t oddLineBytes(int64_t bytes) { return (ceilDivide(bytes, 64) | 1) 
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_LAYER_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H

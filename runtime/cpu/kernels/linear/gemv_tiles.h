@@ -3,12 +3,12 @@
 //
 // Packed bf16 weights by tiles for up to sixteen rows: as many panels at once as registers hold, read from memory once.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ROWS_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ROWS_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMV_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMV_TILES_H
 
 #ifdef __AMX_TILE__
 
-#include "tile_engine.h"
+#include "gemm_tiles.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ public:
     void select(const Slice &next) { slice = next; }
 
     void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) {
-      constexpr int64_t tileBytes = kWeightTileBytes, tilesAhead = 4;
+      constexpr int64_t tileBytes = kWeightTileBytes, tilePrefetch = 4;
       const uint8_t *x = kernel.activations.data();
       int64_t panelBytes = kernel.steps * tileBytes;
       const uint8_t *from = kernel.weight + slice.panel * panelBytes;
@@ -45,12 +45,12 @@ public:
                                kernel.block.stepBytes(),
                                kTileRowBytes,
                                from,
-                               slice.apart * panelBytes,
+                               slice.panelStride * panelBytes,
                                slice.steps,
-                               {from + tilesAhead * tileBytes, kTileRows, true}};
+                               {from + tilePrefetch * tileBytes, kTileRows, true}};
       multiplyTiles<Bf16Products>(operands, 1, slice.width, sums);
       for (int64_t panel = 0; panel < slice.width; ++panel)
-        for (int64_t r = 0, first = panel * slice.apart * kLanes; r < rows; ++r)
+        for (int64_t r = 0, first = panel * slice.panelStride * kLanes; r < rows; ++r)
           storeColumns(y + r * yStride + first, sums.floats(panel, r), columns - first);
     }
 
@@ -72,4 +72,4 @@ private:
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ROWS_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMV_TILES_H

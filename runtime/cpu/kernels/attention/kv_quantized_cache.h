@@ -1,42 +1,45 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as integers in blocks (packing/rounded_blocks.h): how a step is read, and what belongs to its positions.
+// Keys and values as integers in blocks (packing/quantized_blocks.h): how a step is read, and what belongs to its
+// positions.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_CACHE_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_CACHE_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
 
-#include "../../packing/rounded_blocks.h"
-#include "blocked_cache.h"
+#include "../../packing/quantized_blocks.h"
+#include "kv_blocked_cache.h"
 
 namespace {
 
-/// An element is step · level, of a signed byte, or base + step · level, of four bits.
-template <int BITS> struct RoundedCache {
+/// An element is step · code, of a signed byte, or base + step · code, of four bits.
+template <int BITS> struct QuantizedCache {
   using Element = uint8_t;
-  static constexpr int kBlockWord = hone::cpu::RoundedKeyLayout::kWord, kBits = BITS;
+  static constexpr int kBlockWord = hone::cpu::QuantizedKeyLayout::kWord, kBits = BITS;
   static constexpr int kPerByte = 8 / BITS;
   static constexpr bool kIsSigned = BITS == 8, kHasBases = !kIsSigned;
 };
 
-using I8Cache = RoundedCache<8>;
-using U4Cache = RoundedCache<4>;
+using I8Cache = QuantizedCache<8>;
+using U4Cache = QuantizedCache<4>;
 
-template <int BITS> struct BlockedCache<RoundedCache<BITS>> {
-  static int64_t keyElements(int64_t, int64_t size) { return hone::cpu::RoundedKeyLayout(BITS, size).unitBytes(); }
-  static int64_t valueElements(int64_t, int64_t size) { return hone::cpu::RoundedValueLayout(BITS, size).unitBytes(); }
+template <int BITS> struct BlockedCache<QuantizedCache<BITS>> {
+  static int64_t keyElements(int64_t, int64_t size) { return hone::cpu::QuantizedKeyLayout(BITS, size).unitBytes(); }
+  static int64_t valueElements(int64_t, int64_t size) {
+    return hone::cpu::QuantizedValueLayout(BITS, size).unitBytes();
+  }
 };
 
-template <typename Cache, int UNITS> using RoundedStep = BlockedStep<Cache, Cache::kBlockWord, UNITS>;
+template <typename Cache, int UNITS> using QuantizedStep = BlockedStep<Cache, Cache::kBlockWord, UNITS>;
 
 /// Steps and bases of the positions of a step, as floats.
 template <typename Cache, int UNITS> class StepNumbers {
 public:
-  /// `levelBytes` are those of a unit before its numbers.
-  void take(const uint8_t *const (&units)[UNITS], int64_t levelBytes) {
+  /// `codeBytes` are those of a KV micro-block before its numbers.
+  void take(const uint8_t *const (&units)[UNITS], int64_t codeBytes) {
     for (int unit = 0; unit < UNITS; ++unit)
       for (int part = 0; part < Cache::kBlockWord; ++part) {
-        const uint8_t *from = units[unit] + levelBytes + part * kLanes * kNumberBytes;
+        const uint8_t *from = units[unit] + codeBytes + part * kLanes * kNumberBytes;
         int piece = unit * Cache::kBlockWord + part;
         store(steps[piece], loadNumbers(from));
         if constexpr (Cache::kHasBases)
@@ -52,10 +55,10 @@ public:
       most = bits > most ? bits : most;
     }
     uint32_t bits = __builtin_reduce_max(most);
-    float largest = loadAs<float>(&bits), inverse = largest > kLeast ? 1 / largest : 0.0f;
+    float maximum = loadAs<float>(&bits), inverse = maximum > kLeast ? 1 / maximum : 0.0f;
     for (auto &some : steps)
       store(some, load(some) * inverse);
-    return largest;
+    return maximum;
   }
 
   Vector step(int piece) const { return load(steps[piece]); }
@@ -73,4 +76,4 @@ private:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_CACHE_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H

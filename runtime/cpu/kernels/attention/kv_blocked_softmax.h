@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The running softmax of a row over steps of a cache in blocks. Lanes are only put together where the maximum grows by a lot, which
-// is seldom.
+// Online softmax of a row over steps of a cache in blocks. Lanes are only put together where the maximum grows by a
+// lot, which is seldom.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_SOFTMAX_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_SOFTMAX_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_SOFTMAX_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_SOFTMAX_H
 
-#include "blocked_cache.h"
+#include "kv_blocked_cache.h"
 #include "softmax_row.h"
 
 namespace {
@@ -47,17 +47,17 @@ void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (
   }
 }
 
-template <int PIECES> Vector largestOf(const Vector (&vectors)[PIECES]) {
+template <int PIECES> Vector maximumOf(const Vector (&vectors)[PIECES]) {
   Vector most[2] = {vectors[0], vectors[1]};
   for (int piece = 2; piece < PIECES; ++piece)
     most[piece % 2] = largerLanes(vectors[piece], most[piece % 2]);
   return largerLanes(most[0], most[1]);
 }
 
-/// Turns the logits of a step into weights relative to `row.largest`, which follows the running maximum, and adds them to `total`;
-/// what sums so far must be multiplied with is the result.
-template <int PIECES> float weighPieces(QueryRow &row, Vector (&logits)[PIECES], Vector &total) {
-  float correction = row.follow(largestOf(logits)), reference = row.reference();
+/// Exponentiates the logits of a step into attention probabilities relative to `row.maximum`, which tracks the running
+/// maximum (online softmax), and adds them to `total`; what sums so far must be multiplied with is the result.
+template <int PIECES> float softmaxPieces(QueryRow &row, Vector (&logits)[PIECES], Vector &total) {
+  float correction = row.updateMaximum(maximumOf(logits)), reference = row.reference();
   total *= correction;
   Vector added = 0;
   for (int piece = 0; piece < PIECES; ++piece) {
@@ -70,4 +70,4 @@ template <int PIECES> float weighPieces(QueryRow &row, Vector (&logits)[PIECES],
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_SOFTMAX_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_SOFTMAX_H

@@ -1,22 +1,22 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights of 8 and 4 bits of which two of every four inputs are kept, as dense tiles of bf16, for many rows.
+// Weights of 8 and 4 bits of which two of every four inputs are kept, as dense tiles of bf16, for GEMM (large M).
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVEL_TILES_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVEL_TILES_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_TILES_H
 
 #ifdef __AMX_TILE__
 
-#include "sparse_levels.h"
+#include "sparse_quantized_weight.h"
 #include "tile_unpacked.h"
 
 namespace {
 
-template <typename Levels> class SparseLevelTiles {
+template <typename Codes> class SparseQuantizedTiles {
 public:
   /// Groups have as many inputs as a tile, or a multiple.
-  explicit SparseLevelTiles(const SparseLevelWeight<Levels> &weight)
+  explicit SparseQuantizedTiles(const SparseQuantizedWeight<Codes> &weight)
       : panels(weight.panels), steps(weight.indexLines), weight(weight) {
     static_assert(kIndexInputs == kTileStepInputs);
   }
@@ -35,20 +35,20 @@ public:
 
 private:
   void unpack(int64_t panel, int64_t step, uint8_t *to) const {
-    Words zero = weight.zeroOf(panel, step), quads[SparseLevelWeight<Levels>::kIndexSteps];
+    Words zero = weight.zeroOf(panel, step), quads[SparseQuantizedWeight<Codes>::kIndexSteps];
     Vector scale = weight.scales.scale(weight.groupOf(step), panel);
     Vector offset = -scale * __builtin_convertvector(zero, Vector);
     weight.unpackLine(panel, step, zero, quads);
-    for (Words levels : quads) {
-      storeQuad((Integers)levels, scale, offset, to);
+    for (Words codes : quads) {
+      storeQuad((Integers)codes, scale, offset, to);
       to += 2 * kTileRowBytes;
     }
   }
 
-  SparseLevelWeight<Levels> weight;
+  SparseQuantizedWeight<Codes> weight;
 };
 
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVEL_TILES_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_TILES_H

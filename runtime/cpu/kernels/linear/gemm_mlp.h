@@ -1,33 +1,33 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A feed-forward block for many rows: one layer with an activation, or a gate with one times a layer, and a layer of that. A thread
-// takes as many rows as its second-level cache holds through all, a slice of what is between them at a time: it is converted from
-// the registers that finish it, and never goes to memory.
+// A fused feed-forward block (MLP, gated or not) for large M. A thread takes as many rows as its L2 cache holds through
+// all layers, a K-slice of the hidden activations at a time: finished sums are packed from registers as operands of the
+// last layer, and the hidden activations never go to memory.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_MLP_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_MLP_H
 
-#include "band_layer.h"
+#include "gemm_layer.h"
 
 namespace {
 
-/// What finishes the rows of a block: those of the gate, which has an activation, of the layer beside it, and of y. Without a gate
-/// the activation is the layer's.
+/// What finishes the rows of a block: those of the gate, which has an activation, of the layer beside it, and of y.
+/// Without a gate the activation is the layer's.
 struct MlpEpilogues {
   Epilogue gate, hidden, output;
 };
 
-template <typename Engine> class BandMlp {
+template <typename Engine> class GemmMlp {
 public:
   /// `gate` is null where there is none; `width`: outputs of the first layer.
-  BandMlp(const hone_tensor &x, const Engine *gate, const Engine &up, int64_t width, const Engine &down,
+  GemmMlp(const hone_tensor &x, const Engine *gate, const Engine &up, int64_t width, const Engine &down,
           const hone_tensor &target, const MlpEpilogues &epilogues)
       : x(x), gate(gate), up(up), down(down), upRows(divide(up, countRows(target))),
         downRows(divide(down, countRows(target))),
-        slices(larger(ceilDivide(upRows.units, Engine::kSliceInputs / kUnitInputs), 1)),
-        sliceUnits(roundUpTo(ceilDivide(upRows.units, slices),
-                             ceilDivide(upRows.chunkSteps * Engine::kStepInputs, kUnitInputs))),
+        slices(larger(ceilDivide(upRows.nTiles, Engine::kSliceInputs / kNTileInputs), 1)),
+        sliceNTiles(roundUpTo(ceilDivide(upRows.nTiles, slices),
+                              ceilDivide(upRows.chunkSteps * Engine::kStepInputs, kNTileInputs))),
         xBytes(up.blockBytes(upRows.blockRows, up.steps)),
         hiddenBytes(down.betweenBytes(upRows.blockRows, mostSteps())), parts(chooseParts()),
         partBlocks(ceilDivide(upRows.blocks, parts)), width(width), epilogues(epilogues),
@@ -47,7 +47,7 @@ public:
         for (int64_t slice = 0; slice < slices; ++slice)
           runSlice(part, slice, gateWorker, upWorker, downWorker);
       }
-      BandOutputs::order();
+      GemmOutputs::order();
     }
     outputs.finish();
   }
@@ -55,9 +55,9 @@ public:
 private:
   using Sums = typename Engine::Sums;
   static constexpr int64_t kFewestRows = 64;
-  static constexpr int64_t kUnitInputs = Engine::kPanels * kLanes;
+  static constexpr int64_t kNTileInputs = Engine::kPanels * kLanes;
 
-  static BandDivision divide(const Engine &engine, int64_t rows) {
+  static GemmTiling divide(const Engine &engine, int64_t rows) {
     return {rows,
             engine.steps,
             engine.panels,
@@ -67,27 +67,27 @@ private:
   }
 
   /// Of the last layer, where a slice begins.
-  static int64_t stepOf(int64_t unit) { return ceilDivide(unit * kUnitInputs, Engine::kStepInputs); }
+  static int64_t stepOf(int64_t nTile) { return ceilDivide(nTile * kNTileInputs, Engine::kStepInputs); }
 
   /// Steps of a slice: the last one has those that fill up weights as well.
-  int64_t mostSteps() const { return larger(stepOf(sliceUnits), down.steps - stepOf((slices - 1) * sliceUnits)); }
+  int64_t mostSteps() const { return larger(stepOf(sliceNTiles), down.steps - stepOf((slices - 1) * sliceNTiles)); }
 
   /// As many for each thread, which waits for the others at the end.
   int64_t chooseParts() const {
-    int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.units) * static_cast<int64_t>(sizeof(Sums));
+    int64_t blockBytes = xBytes + hiddenBytes + ((gate ? 2 : 1) + downRows.nTiles) * static_cast<int64_t>(sizeof(Sums));
     int64_t least = ceilDivide(upRows.blocks, larger(Engine::kPartBytes / blockBytes, 1));
     return smaller(roundUpTo(least, omp_get_max_threads()), upRows.blocks);
   }
 
   int64_t firstBlock(int64_t part) const { return part * upRows.blocks / parts; }
 
-  /// The rows that a thread works on: converted inputs of x and of what is between, sums of a unit of the gate and of the first, and of all units of
-  /// the last.
+  /// The rows that a thread works on: converted inputs of x and of what is between, sums of an N-tile of the gate and
+  /// of the first, and of all N-tiles of the last.
   struct Part {
-    explicit Part(const BandMlp &mlp)
+    explicit Part(const GemmMlp &mlp)
         : mlp(mlp), x(mlp.partBlocks * mlp.xBytes), hidden(mlp.partBlocks * mlp.hiddenBytes),
           gateSums(mlp.gate ? mlp.partBlocks : 0), upSums(mlp.partBlocks),
-          downSums(mlp.partBlocks * mlp.downRows.units) {}
+          downSums(mlp.partBlocks * mlp.downRows.nTiles) {}
 
     void begin(int64_t block, int64_t end) {
       first = block;
@@ -97,7 +97,7 @@ private:
                        x.data() + i * mlp.xBytes);
     }
 
-    const BandMlp &mlp;
+    const GemmMlp &mlp;
     Scratch<uint8_t> x, hidden;
     Scratch<Sums> gateSums, upSums, downSums;
     int64_t first = 0, count = 0;
@@ -105,36 +105,38 @@ private:
 
   void runSlice(const Part &part, int64_t slice, typename Engine::Worker &gateWorker, typename Engine::Worker &upWorker,
                 typename Engine::Worker &downWorker) const {
-    int64_t firstUnit = slice * sliceUnits, endUnit = smaller(firstUnit + sliceUnits, upRows.units);
-    int64_t step = stepOf(firstUnit), steps = (slice + 1 == slices ? down.steps : stepOf(endUnit)) - step;
+    int64_t firstNTile = slice * sliceNTiles, endNTile = smaller(firstNTile + sliceNTiles, upRows.nTiles);
+    int64_t step = stepOf(firstNTile), steps = (slice + 1 == slices ? down.steps : stepOf(endNTile)) - step;
     auto blocks = [&](const Scratch<uint8_t> &inputs, int64_t bytes, Sums *sums) {
-      return BandBlocks<Engine>{part.first, part.count, inputs.data(), bytes, sums};
+      return GemmBlocks<Engine>{part.first, part.count, inputs.data(), bytes, sums};
     };
-    Hidden sink = {*this, part, firstUnit * Engine::kPanels, smaller(endUnit * Engine::kPanels, upRows.panels), steps};
-    for (int64_t unit = firstUnit; unit < endUnit; ++unit) {
+    Hidden sink = {*this, part, firstNTile * Engine::kPanels, smaller(endNTile * Engine::kPanels, upRows.panels),
+                   steps};
+    for (int64_t nTile = firstNTile; nTile < endNTile; ++nTile) {
       if (gate)
-        multiplyUnit(*gate, gateWorker, upRows, unit, unit + 1, 0, up.steps,
-                     blocks(part.x, xBytes, part.gateSums.data()), KeptSums());
-      multiplyUnit(up, upWorker, upRows, unit, unit + 1, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()), sink);
+        multiplyNTile(*gate, gateWorker, upRows, nTile, nTile + 1, 0, up.steps,
+                      blocks(part.x, xBytes, part.gateSums.data()), KeptSums());
+      multiplyNTile(up, upWorker, upRows, nTile, nTile + 1, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()),
+                    sink);
     }
-    for (int64_t unit = 0; unit < downRows.units; ++unit)
-      multiplyUnit(down, downWorker, downRows, unit, unit + 1, step, steps,
-                   blocks(part.hidden, hiddenBytes, part.downSums.data() + unit * partBlocks), outputs);
+    for (int64_t nTile = 0; nTile < downRows.nTiles; ++nTile)
+      multiplyNTile(down, downWorker, downRows, nTile, nTile + 1, step, steps,
+                    blocks(part.hidden, hiddenBytes, part.downSums.data() + nTile * partBlocks), outputs);
   }
 
   /// Sums of the gate stay where they are.
   struct KeptSums {
-    NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
+    NoPrefetcher prefetcher(int64_t, int64_t, int64_t, int64_t) const { return {}; }
     void write(int64_t, int64_t, int64_t, int64_t, const Sums &) const {}
   };
 
   /// Finished sums of the first layer as converted inputs of the last.
   struct Hidden {
-    const BandMlp &mlp;
+    const GemmMlp &mlp;
     const Part &part;
     int64_t firstPanel, endPanel, steps; // of the slice
 
-    NothingAhead ahead(int64_t, int64_t, int64_t, int64_t) const { return {}; }
+    NoPrefetcher prefetcher(int64_t, int64_t, int64_t, int64_t) const { return {}; }
 
     void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
       int64_t index = row / mlp.upRows.blockRows - part.first;
@@ -170,10 +172,10 @@ private:
   const hone_tensor &x;
   const Engine *gate;
   const Engine &up, &down;
-  BandDivision upRows, downRows;
-  int64_t slices, sliceUnits, xBytes, hiddenBytes, parts, partBlocks, width;
+  GemmTiling upRows, downRows;
+  int64_t slices, sliceNTiles, xBytes, hiddenBytes, parts, partBlocks, width;
   const MlpEpilogues &epilogues;
-  BandOutputs outputs;
+  GemmOutputs outputs;
 };
 
 /// A dense matrix.
@@ -188,8 +190,8 @@ inline hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
   return tensor;
 }
 
-/// A call's operands and attributes, as kernels.h lists them: x, gate, gate_bias, up, up_bias, down, down_bias, residual, y, with
-/// `planes` operands for a weight; ints begin {activation, I}.
+/// A call's operands and attributes, as kernels.h lists them: x, gate, gate_bias, up, up_bias, down, down_bias,
+/// residual, y, with `planes` operands for a weight; ints begin {activation, I}.
 struct MlpCall {
   hone_tensor x, residual, y, none = {};
   const hone_tensor *gate, *up, *down; // first planes; of the gate null where it is absent
@@ -208,8 +210,9 @@ struct MlpCall {
   MlpCall &operator=(const MlpCall &) = delete;
 };
 
-/// Runs the block. `withEngines(body)` calls `body(make)`, which makes the engine of a weight's planes for many rows, if there is one;
-/// where there is none or it does not pay, `runLayer(x, weight, y, epilogue)` runs one layer after the other.
+/// Runs the block. `withEngines(body)` calls `body(make)`, which makes the engine of a weight's planes for GEMM (large
+/// M), if there is one; where there is none or it does not pay, `runLayer(x, weight, y, epilogue)` runs one layer after
+/// the other.
 template <typename WithEngines, typename RunLayer>
 void runMlpCall(const MlpCall &call, WithEngines withEngines, RunLayer runLayer) {
   if (isAbsent(call.y))
@@ -217,7 +220,7 @@ void runMlpCall(const MlpCall &call, WithEngines withEngines, RunLayer runLayer)
   bool isDone = false;
   withEngines([&](auto make) {
     auto up = make(call.up), down = make(call.down), gate = make(call.gate ? call.gate : call.up);
-    BandMlp<decltype(up)> mlp(call.x, call.gate ? &gate : nullptr, up, call.width, down, call.y, call.epilogues);
+    GemmMlp<decltype(up)> mlp(call.x, call.gate ? &gate : nullptr, up, call.width, down, call.y, call.epilogues);
     isDone = mlp.pays();
     if (isDone)
       mlp.run();
@@ -237,4 +240,4 @@ void runMlpCall(const MlpCall &call, WithEngines withEngines, RunLayer runLayer)
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_BAND_MLP_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_MLP_H

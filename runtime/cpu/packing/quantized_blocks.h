@@ -1,32 +1,34 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as integers of 8 or 4 bits in blocks: what #hone.rounded says of each position of a head, in the order in
-// which products of bytes take it. A unit of 64 positions is its levels, then its steps, and with 4 bits its bases, as bf16.
+// Keys and values as integers of 8 or 4 bits in blocks: what #hone.rounded says of each position of a head, in the
+// order in which products of bytes take it. A unit of 64 positions is its codes, then its steps, and with 4 bits its
+// bases, as bf16.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_ROUNDED_BLOCKS_H
-#define HONE_RUNTIME_CPU_PACKING_ROUNDED_BLOCKS_H
+#ifndef HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H
+#define HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H
 
 #include "cache_blocks.h"
 
 namespace hone::cpu {
 
-/// Bytes of levels lie as elements of `Blocked` with words of four. A byte has one level of 8 bits, two's complement, or two of 4
-/// bits, the lower one of element d and the upper one of element d + RUN, where d / RUN is even. Everything is counted in bytes.
-template <typename Blocked, int64_t RUN> struct RoundedLayout {
+/// Bytes of codes lie as elements of `Blocked` with words of four. A byte has one code of 8 bits, two's complement, or
+/// two of 4 bits, the lower one of element d and the upper one of element d + RUN, where d / RUN is even. Everything is
+/// counted in bytes.
+template <typename Blocked, int64_t RUN> struct QuantizedKvLayout {
   static constexpr int64_t kWord = 4, kUnit = kCacheBlockPositions;
 
-  int64_t perByte; // levels
+  int64_t perByte; // codes
   Blocked bytes;
 
-  constexpr RoundedLayout(int64_t bits, int64_t size)
+  constexpr QuantizedKvLayout(int64_t bits, int64_t size)
       : perByte(8 / bits), bytes(kWord, (size + RUN * perByte - 1) / (RUN * perByte) * RUN) {}
 
   /// Of a position, on average.
   constexpr int64_t positionBytes() const { return bytes.width + 2 * perByte; }
   constexpr int64_t unitBytes() const { return kUnit * positionBytes(); }
 
-  /// Where the level of an element of a position is: in the byte at the sum of the two, from bit shiftOf(d) on.
+  /// Where the code of an element of a position is: in the byte at the sum of the two, from bit shiftOf(d) on.
   constexpr int64_t ofPosition(int64_t position) const {
     return position / kUnit * unitBytes() + bytes.ofPosition(position % kUnit);
   }
@@ -39,9 +41,9 @@ template <typename Blocked, int64_t RUN> struct RoundedLayout {
   constexpr int64_t ofBase(int64_t position) const { return ofStep(position) + 2 * kUnit; }
 };
 
-using RoundedKeyLayout = RoundedLayout<BlockedKeyLayout, 4>;
-using RoundedValueLayout = RoundedLayout<BlockedValueLayout, kCacheLanes>;
+using QuantizedKeyLayout = QuantizedKvLayout<BlockedKeyLayout, 4>;
+using QuantizedValueLayout = QuantizedKvLayout<BlockedValueLayout, kCacheLanes>;
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_ROUNDED_BLOCKS_H
+#endif // HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H

@@ -1,20 +1,21 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many rows of floats by tiles of bf16, as exactly as in f32: floats are sums of bf16 (split_floats.h), and what their products leave
-// out is rarely more than 2^-24 of a product. Six products of tiles take less time than one of vectors.
+// GEMM (large M) in f32 and f16 by split precision: floats are sums of bf16 (split_floats.h), multiplied by AMX tiles.
+// The products that are left out are rarely more than 2^-24 of the whole. Six tile products take less time than one f32
+// product by vectors.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPLIT_ENGINE_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPLIT_ENGINE_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_SPLIT_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_SPLIT_H
 
 #ifdef __AMX_TILE__
 
-#include "tile_engine.h"
+#include "gemm_tiles.h"
 
 namespace {
 
-/// Two tiles of rows in three planes by weights in three, or in two where these hold them: the products of planes i and j with
-/// i + j < 3, and the one of the second planes. Neither operand is loaded where the product before had it.
+/// Two tiles of rows in three planes by weights in three, or in two where these hold them: the products of planes i and
+/// j with i + j < 3, and the one of the second planes. Neither operand is loaded where the product before had it.
 template <int PLANES> struct SplitProducts {
   template <int HEIGHT, int WIDTH> static void addStep(const TileOperands &o, int64_t step, const uint8_t *weight) {
     static_assert(HEIGHT == 2);
@@ -63,24 +64,26 @@ private:
 /// Packed weights whose steps are one input of sixteen outputs, f32 or f16.
 template <typename Format> class SplitEngine : public TileInputs<3> {
 public:
-  /// f16 has eleven digits, two planes have sixteen.
+  /// f16 has eleven significant bits, two planes have sixteen.
   static constexpr int kPlanes = Format::kBytes == kTileRowBytes ? 3 : 2;
-  static constexpr int64_t kNearSteps =
-      INT64_MAX / 2; // all: sums that come and go cost more than weights from the second-level cache
+  static constexpr int64_t kL1Steps =
+      INT64_MAX / 2;                             // all: sums that come and go cost more than weights from the L2 cache
   static constexpr int64_t kPartBytes = 4 << 20; // of a feed-forward block, as for tiles of bf16
-  /// With fewer rows splitting weights costs more than tiles save; in feed-forward blocks each thread splits all of them.
+  /// With fewer rows splitting weights costs more than tiles save; in feed-forward blocks each thread splits all of
+  /// them.
   static int64_t fewestRows() { return larger(80, 64 * omp_get_max_threads()); }
 
   SplitEngine(const hone_tensor &weight, int64_t rows)
       : TileInputs(rows), panels(weight.sizes[0]), inputs(weight.sizes[1]), steps(ceilDivide(inputs, kTileStepInputs)),
         data(static_cast<const uint8_t *>(weight.data)) {}
 
-  /// Converted rows of a part fill less than half of a second-level cache of 2 MiB, sums of the blocks and a unit's weights the rest.
-  BandLimits limits(int64_t) const { return {blockTiles.rows(), 16, 256, 256}; }
+  /// Converted rows of a part fill less than half of a L2 cache of 2 MiB, sums of the blocks and an N-tile's weights
+  /// the rest.
+  GemmLimits limits(int64_t) const { return {blockTiles.rows(), 16, 256, 256}; }
 
   class Worker {
   public:
-    Worker(const SplitEngine &engine, const BandDivision &division)
+    Worker(const SplitEngine &engine, const GemmTiling &division)
         : engine(engine), registers(kTileRows, kTileRowBytes), tiles(kPanels * division.sliceSteps * kStepBytes) {}
 
     void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
@@ -95,13 +98,14 @@ public:
       }
       selected = panel;
       reached = step + some;
-      isNextUnit = reached == endStep;
-      next =
-          engine.data + (panel * engine.inputs + (isNextUnit ? firstStep : reached) * kTileStepInputs) * Format::kBytes;
+      isNextNTile = reached == endStep;
+      next = engine.data +
+             (panel * engine.inputs + (isNextNTile ? firstStep : reached) * kTileStepInputs) * Format::kBytes;
     }
 
-    template <typename Ahead>
-    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums, const Ahead &ahead) const {
+    template <typename Prefetcher>
+    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums,
+                  const Prefetcher &prefetcher) const {
       const PlaneTiles<3> &block = engine.blockTiles;
       TileOperands operands = {x,
                                x + block.tileBytes(),
@@ -114,34 +118,35 @@ public:
                                {tiles.data(), 0, false},
                                accumulates};
       if (width == kPanels)
-        multiplyTiles<SplitProducts<kPlanes>, 2, kPanels>(operands, sums,
-                                                          SourceAhead<kPanels, Ahead>(*this, share, ahead));
+        multiplyTiles<SplitProducts<kPlanes>, 2, kPanels>(
+            operands, sums, SourcePrefetcher<kPanels, Prefetcher>(*this, share, prefetcher));
       else
-        multiplyTiles<SplitProducts<kPlanes>, 2, 1>(operands, sums, SourceAhead<1, Ahead>(*this, share, ahead));
+        multiplyTiles<SplitProducts<kPlanes>, 2, 1>(operands, sums,
+                                                    SourcePrefetcher<1, Prefetcher>(*this, share, prefetcher));
     }
 
   private:
     static constexpr int64_t kStepBytes = kPlanes * kWeightTileBytes, kStepSource = kTileStepInputs * Format::kBytes;
 
-    /// While blocks pass by, what is split next comes nearer, as many lines at each step.
-    template <int WIDTH, typename Ahead> class SourceAhead {
+    /// While blocks are multiplied, what is split next is prefetched, as many lines at each step.
+    template <int WIDTH, typename Prefetcher> class SourcePrefetcher {
     public:
-      SourceAhead(const Worker &worker, BlockShare share, const Ahead &outputs)
+      SourcePrefetcher(const Worker &worker, BlockShare share, const Prefetcher &outputs)
           : outputs(outputs), panelBytes(worker.engine.inputs * Format::kBytes),
             each(ceilDivide(kStepSource / 64, share.count) * 64),
-            from(worker.next + (worker.isNextUnit ? share.panelsAhead * panelBytes : 0) +
+            from(worker.next + (worker.isNextNTile ? share.panelsToNext * panelBytes : 0) +
                  share.index * worker.steps * each) {}
 
-      void ask(int64_t step, int64_t steps) const {
-        outputs.ask(step, steps);
+      void prefetch(int64_t step, int64_t steps) const {
+        outputs.prefetch(step, steps);
         const uint8_t *line = from + step * each;
         for (const uint8_t *end = line + each; line < end; line += 64)
           for (int panel = 0; panel < WIDTH; ++panel)
-            askFar(line + panel * panelBytes);
+            prefetchL2(line + panel * panelBytes);
       }
 
     private:
-      const Ahead &outputs;
+      const Prefetcher &outputs;
       int64_t panelBytes, each;
       const uint8_t *from;
     };
@@ -151,9 +156,9 @@ public:
     Scratch<uint8_t> tiles; // [panel][step][plane][pair of inputs][output][input]
     int64_t width = 0, steps = 0;
     int64_t selected = -1, firstStep = 0, reached = 0,
-            endStep = 0; // of the unit; each ends where the one before it did
+            endStep = 0; // of the N-tile; each ends where the one before it did
     const uint8_t *next = nullptr;
-    bool isNextUnit = false;
+    bool isNextNTile = false;
   };
 
 private:
@@ -181,4 +186,4 @@ private:
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPLIT_ENGINE_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_SPLIT_H

@@ -1,13 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over a rounded cache in blocks by AMX: blocks of bytes are the right operands of its products as they lie, those of four
-// bits are spread into bytes first. The upper digits of eight rows, then their lower digits, are the sixteen rows of a left operand.
+// Attention over a rounded cache in blocks by AMX: blocks of bytes are the right operands of its products as they lie,
+// those of four bits are spread into bytes first. The upper limbs of eight rows, then their lower limbs, are the
+// sixteen rows of a left operand.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_TILES_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_TILES_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_TILES_H
 
-#include "rounded_products.h"
+#include "kv_quantized_products.h"
 
 #ifdef __AMX_INT8__
 
@@ -16,18 +17,19 @@
 
 namespace {
 
-constexpr int kTileUnits = 2; // of a step: scores of more would push what is read out of the first-level cache
+constexpr int kTileUnits = 2; // of a step: scores of more would push what is read out of the L1 cache
 
 constexpr int64_t kTileOfBytes = kTileRows * kTileRowBytes, kTileIntegers = kTileRows * kLanes;
 
-/// Right operands of products: sixteen words of keys by sixteen keys, sixteen words of positions by sixteen elements of values.
-template <typename Cache> class RoundedOperands;
+/// Right operands of products: sixteen words of keys by sixteen keys, sixteen words of positions by sixteen elements of
+/// values.
+template <typename Cache> class QuantizedKvOperands;
 
-template <> class RoundedOperands<I8Cache> {
+template <> class QuantizedKvOperands<I8Cache> {
 public:
-  using Step = RoundedStep<I8Cache, kTileUnits>;
+  using Step = QuantizedStep<I8Cache, kTileUnits>;
 
-  RoundedOperands(int64_t size, int64_t) : partBytes(size * kLanes) {}
+  QuantizedKvOperands(int64_t size, int64_t) : partBytes(size * kLanes) {}
 
   void takeKeys(const Step &step) { __builtin_memcpy(keys, step.keys, sizeof keys); }
   void takeValues(const Step &step) { __builtin_memcpy(values, step.values, sizeof values); }
@@ -41,11 +43,11 @@ private:
   const uint8_t *keys[kTileUnits], *values[kTileUnits];
 };
 
-template <> class RoundedOperands<U4Cache> {
+template <> class QuantizedKvOperands<U4Cache> {
 public:
-  using Step = RoundedStep<U4Cache, kTileUnits>;
+  using Step = QuantizedStep<U4Cache, kTileUnits>;
 
-  RoundedOperands(int64_t size, int64_t columns)
+  QuantizedKvOperands(int64_t size, int64_t columns)
       : keyTiles(size * 4 / kTileRowBytes), valueTiles((columns + 1) / 2 * 2),
         keys(kTileUnits * keyTiles * kTileOfBytes), values(kTileUnits * valueTiles * kTileOfBytes) {}
 
@@ -66,58 +68,59 @@ public:
   }
 
 private:
-  /// Sixteen lines become two tiles: the upper halves of a line lie `apart` behind the lower ones, the next line `step` behind.
-  static void spread(const uint8_t *from, int64_t tiles, int64_t apart, int64_t step, uint8_t *to) {
+  /// Sixteen lines become two tiles: the upper halves of a line lie `apart` behind the lower ones, the next line `step`
+  /// behind.
+  static void spread(const uint8_t *from, int64_t tiles, int64_t panelStride, int64_t step, uint8_t *to) {
     for (; tiles > 0; tiles -= 2, to += 2 * kTileOfBytes)
       for (int64_t line = 0; line < kTileRows; ++line, from += kTileRowBytes) {
         for (int half = 0; half < 2; ++half) {
-          Words levels = levelsOf<U4Cache>(loadAs<Words>(from), half);
-          __builtin_memcpy(to + line * step + half * apart, &levels, sizeof levels);
+          Words codes = bitLayoutOf<U4Cache>(loadAs<Words>(from), half);
+          __builtin_memcpy(to + line * step + half * panelStride, &codes, sizeof codes);
         }
       }
   }
 
-  int64_t keyTiles, valueTiles; // of a unit
+  int64_t keyTiles, valueTiles; // of a KV micro-block
   Scratch<uint8_t> keys, values;
 };
 
-/// Asks memory for the keys of one step to come and for the values of another, a few lines of each unit at a time.
-class UnitsAhead {
+/// Prefetches the keys of one step to come and for the values of another, a few lines of each KV micro-block at a time.
+class KvBlockPrefetcher {
 public:
-  /// Units are of so many bytes.
+  /// KV micro-blocks are of so many bytes.
   template <typename Step> void begin(const Step &keys, const Step &values, int64_t keyBytes, int64_t valueBytes) {
     for (int unit = 0; unit < kTileUnits; ++unit) {
       from[2 * unit] = keys.keys[unit];
       from[2 * unit + 1] = values.values[unit];
     }
-    asked = 0;
+    prefetchedLines = 0;
     lines = larger(keyBytes, valueBytes) / kLineBytes;
   }
 
-  /// Asks for what is missing to `part` of `parts` of them.
-  void ask(int64_t part, int64_t parts) {
-    for (; asked * parts < lines * part; ++asked)
+  /// Prefetches what is missing to `part` of `parts` of them.
+  void prefetch(int64_t part, int64_t parts) {
+    for (; prefetchedLines * parts < lines * part; ++prefetchedLines)
       for (const uint8_t *unit : from)
-        __builtin_prefetch(unit + asked * kLineBytes, 0, 2);
+        __builtin_prefetch(unit + prefetchedLines * kLineBytes, 0, 2);
   }
 
 private:
   static constexpr int64_t kLineBytes = 64;
 
   const uint8_t *from[2 * kTileUnits] = {};
-  int64_t asked = 0, lines = 0;
+  int64_t prefetchedLines = 0, lines = 0;
 };
 
-/// Eight rows and the keys of a step, one after another. While vectors weigh the keys of one, tiles multiply the keys of the next
-/// and the values of the last.
-template <typename Cache> class AmxRounded {
+/// Eight rows and the keys of a step, one after another. While vectors exponentiate the keys of one, tiles multiply the
+/// keys of the next and the values of the last.
+template <typename Cache> class AmxQuantized {
 public:
-  AmxRounded(const Attention &attention, int64_t mostRows)
+  AmxQuantized(const Attention &attention, int64_t mostRows)
       : attention(attention), isTaken(attention.size() % kTileRowBytes == 0 && attention.size() > 0),
         keyBytes(hone::cpu::kCacheBlockPositions *
-                 hone::cpu::RoundedKeyLayout(Cache::kBits, attention.size()).bytes.width),
+                 hone::cpu::QuantizedKeyLayout(Cache::kBits, attention.size()).bytes.width),
         valueBytes(hone::cpu::kCacheBlockPositions *
-                   hone::cpu::RoundedValueLayout(Cache::kBits, attention.valueSize()).bytes.width),
+                   hone::cpu::QuantizedValueLayout(Cache::kBits, attention.valueSize()).bytes.width),
         depth(attention.size() / kTileRowBytes), columns(toLanes(attention.valueSize()) / kLanes),
         keyUnit(BlockedCache<Cache>::keyElements(0, attention.size())),
         valueUnit(BlockedCache<Cache>::valueElements(0, attention.valueSize())),
@@ -129,7 +132,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    Steps steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    Steps steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
     height = smaller(of.count, kRowsOfTile);
     TileItems<Steps> items(of, steps, height);
     TileRegisters registers(2 * height, kTileRowBytes);
@@ -143,13 +146,15 @@ public:
   }
 
 private:
-  using Step = RoundedStep<Cache, kTileUnits>;
+  using Step = QuantizedStep<Cache, kTileUnits>;
   using Steps = BlockedSteps<Cache, Cache::kBlockWord, kTileUnits>;
   static constexpr int kPieces = kTileUnits * Cache::kBlockWord;
   static constexpr int64_t kKeySums = 4, kKeyParts = kPieces / kKeySums; // pieces that are multiplied at once
-  // Steps between the item that is weighed and what is asked for, as measured: bytes shortly before tiles multiply them, levels of
-  // four bits before they are spread. What was spread is multiplied a row later, when it has left the store buffer.
-  static constexpr int64_t kKeysAhead = Cache::kPerByte, kValuesAhead = 1, kDelay = Cache::kPerByte - 1;
+  // Steps between the item that is exponentiated and what is prefetched, as measured: bytes shortly before tiles
+  // multiply them, codes of four bits before they are spread. What was spread is multiplied a row later, when it has
+  // left the store buffer.
+  static constexpr int64_t kKeyPrefetchDistance = Cache::kPerByte, kValuePrefetchDistance = 1,
+                           kDelay = Cache::kPerByte - 1;
 
   struct Item : TileItem<Step> {
     float weightSteps[kRowsOfTile], corrections[kRowsOfTile];
@@ -168,17 +173,17 @@ private:
     for (int64_t r = 0; r < rowsOf(tile); ++r) {
       int64_t row = tile * height + r;
       const float *query = block->queries + row * block->queryStride;
-      rounded.data()[row] = RoundedQuery(query, attention.size());
+      rounded.data()[row] = QuantizedQuery(query, attention.size());
       for (int64_t d = 0; d < attention.size(); d += kLanes)
-        setDigits(rounded.data()[row].round(load(query + d)),
-                  to + d / kTileRowBytes * kTileOfBytes + r * kTileRowBytes + d % kTileRowBytes);
+        setLimbs(rounded.data()[row].round(load(query + d)),
+                 to + d / kTileRowBytes * kTileOfBytes + r * kTileRowBytes + d % kTileRowBytes);
       RowTotals total = {0, 0};
       total.weights[0] = block->rows[row].sum;
       totals.data()[row] = total;
     }
   }
 
-  void setDigits(Integers integers, uint8_t *to) const {
+  void setLimbs(Integers integers, uint8_t *to) const {
     typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
     Integers lower = (integers << 24) >> 24;
     auto upperBytes = __builtin_convertvector((integers - lower) >> 8, Bytes);
@@ -195,20 +200,21 @@ private:
     if (item.exists)
       scaleRows(item);
   }
-  Step stepAhead(const Item &item, int64_t steps) const {
+  Step stepPrefetched(const Item &item, int64_t steps) const {
     return (*order)[smaller(item.index + steps, order->count() - 1)];
   }
 
   void beginStep(const Item &item) {
-    ahead.begin(stepAhead(item, kKeysAhead), stepAhead(item, kValuesAhead), keyUnit, valueUnit);
+    prefetcher.begin(stepPrefetched(item, kKeyPrefetchDistance), stepPrefetched(item, kValuePrefetchDistance), keyUnit,
+                     valueUnit);
     if (!item.exists)
       return;
     numbers.keys.take(item.step.keys, keyBytes);
     numbers.values.take(item.step.values, valueBytes);
-    numbers.largest = numbers.values.normalize();
+    numbers.maximum = numbers.values.normalize();
   }
-  /// A third is asked for while rows are scaled.
-  void ask(const Item &, int64_t part, int64_t parts) { ahead.ask(parts + 2 * part, 3 * parts); }
+  /// A third is prefetched while rows are scaled.
+  void prefetch(const Item &, int64_t part, int64_t parts) { prefetcher.prefetch(parts + 2 * part, 3 * parts); }
   void finish(const Item &, const Item &last) const { addProducts(last); }
 
   /// Multiplies `part` of `parts` of the keys of `next` and of the values of `last`.
@@ -220,7 +226,7 @@ private:
       last.valueColumns += multiplyValues(last, last.valueColumns);
   }
 
-  /// scores[4 · unit + part][row and digit][key] of two parts of two units
+  /// scores[4 · KV micro-block + part][row and limb][key] of two parts of two KV micro-blocks
   void multiplyKeys(Item &item, int pair) const {
     static_assert(kTileUnits == 2 && kKeySums == 4);
     const uint8_t *query = queries.data() + item.tile * depth * kTileOfBytes;
@@ -252,21 +258,21 @@ private:
       Vector logits[kPieces];
       for (int piece = 0; piece < kPieces; ++piece)
         logits[piece] =
-            joinDigits(loadAs<Integers>(item.scores[piece][r]), loadAs<Integers>(item.scores[piece][height + r]));
+            joinLimbs(loadAs<Integers>(item.scores[piece][r]), loadAs<Integers>(item.scores[piece][height + r]));
       softmax.scale<Cache, kTileUnits>(r, block->rows[row], rounded.data()[row], item.step, attention.softcap,
                                        numbers.keys, logits);
       for (int piece = 0; piece < kPieces; ++piece)
         __builtin_memcpy(item.scores[piece][r], &logits[piece], sizeof logits[piece]);
-      ahead.ask(r + 1, 3 * rowsOf(item.tile));
+      prefetcher.prefetch(r + 1, 3 * rowsOf(item.tile));
     }
     softmax.finishScaling(rowsOf(item.tile));
   }
 
-  void weigh(Item &item, int64_t r) {
+  void exponentiate(Item &item, int64_t r) {
     Vector logits[kPieces];
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = loadAs<Vector>(item.scores[piece][r]);
-    auto result = softmax.weigh<Cache, kTileUnits>(r, numbers, logits, totals.data()[item.tile * height + r]);
+    auto result = softmax.exponentiate<Cache, kTileUnits>(r, numbers, logits, totals.data()[item.tile * height + r]);
     item.weightSteps[r] = result.step;
     item.corrections[r] = result.correction;
     for (int unit = 0; unit < kTileUnits; ++unit) {
@@ -275,7 +281,7 @@ private:
     }
   }
 
-  /// products[column][row and digit][element] of some columns from `column` on; how many is the result.
+  /// products[column][row and limb][element] of some columns from `column` on; how many is the result.
   int64_t multiplyValues(const Item &item, int64_t column) const {
     if (column + 4 <= columns)
       return multiplyColumns<4>(item, column);
@@ -318,7 +324,7 @@ private:
       float *sums = block->sums + (item.tile * height + r) * block->sumStride;
       const int32_t *upper = products.data() + r * kLanes, *lower = upper + height * kLanes;
       for (int64_t column = 0; column < columns; ++column, sums += kLanes) {
-        Vector product = joinDigits(loadAs<Integers>(upper), loadAs<Integers>(lower));
+        Vector product = joinLimbs(loadAs<Integers>(upper), loadAs<Integers>(lower));
         store(sums, load(sums) * item.corrections[r] + product * item.weightSteps[r]);
         upper += kTileIntegers;
         lower += kTileIntegers;
@@ -328,27 +334,27 @@ private:
 
   const Attention &attention;
   bool isTaken;
-  int64_t keyBytes, valueBytes; // of the levels of a unit
+  int64_t keyBytes, valueBytes; // of the codes of a KV micro-block
   int64_t depth, columns;       // tiles of a query, of a value
   int64_t keyUnit, valueUnit;   // bytes
-  RoundedOperands<Cache> operands;
-  Scratch<RoundedQuery> rounded;
+  QuantizedKvOperands<Cache> operands;
+  Scratch<QuantizedQuery> rounded;
   Scratch<RowTotals> totals;
-  Scratch<uint8_t> queries; // [tile of rows][step][row and digit][element]
+  Scratch<uint8_t> queries; // [tile of rows][step][row and limb][element]
   Scratch<int32_t> products;
-  int64_t height = 0; // rows of a tile, each with two digits
+  int64_t height = 0; // rows of a tile, each with two limbs
   const RowBlock *block = nullptr;
   const Steps *order = nullptr;
-  UnitsAhead ahead;
+  KvBlockPrefetcher prefetcher;
   CacheNumbers<Cache, kTileUnits> numbers;
-  RoundedRows softmax;
+  QuantizedRows softmax;
 };
 
-template <int BITS> class BlockedTiles<RoundedCache<BITS>> : public AmxRounded<RoundedCache<BITS>> {
-  using AmxRounded<RoundedCache<BITS>>::AmxRounded;
+template <int BITS> class BlockedTiles<QuantizedCache<BITS>> : public AmxQuantized<QuantizedCache<BITS>> {
+  using AmxQuantized<QuantizedCache<BITS>>::AmxQuantized;
 };
 
 } // namespace
 
 #endif // __AMX_INT8__
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_TILES_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_TILES_H

@@ -3,10 +3,10 @@
 //
 // Attention over a cache in blocks by vectors: sixteen keys are the lanes of a score, sixteen elements those of a sum.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_PRODUCTS_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_PRODUCTS_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_PRODUCTS_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_PRODUCTS_H
 
-#include "blocked_softmax.h"
+#include "kv_blocked_softmax.h"
 #include "word_products.h"
 
 namespace {
@@ -26,7 +26,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
     block = &of;
     queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
@@ -50,9 +50,10 @@ private:
   using Factor = typename Products::Factor;
   using Numbers = typename Products::Numbers;
   static constexpr int kFactors = Products::kFactors, kWord = Keys::kWord, kPieces = Keys::kPieces;
-  // Elements between what is read and what is asked for, as measured: memory needs what a few KiB of keys take to be multiplied.
-  static constexpr int64_t kKeysAhead = 3072 / sizeof(typename Cache::Element);
-  static constexpr int64_t kValuesAhead = 2048 / sizeof(typename Cache::Element);
+  // Elements between what is read and what is prefetched, as measured: memory needs what a few KiB of keys take to be
+  // multiplied.
+  static constexpr int64_t kKeyPrefetchDistance = 3072 / sizeof(typename Cache::Element);
+  static constexpr int64_t kValuePrefetchDistance = 2048 / sizeof(typename Cache::Element);
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
@@ -62,30 +63,31 @@ private:
         return addRows<ROWS - 1>(step, first, rows);
     if (!block->sees(first, ROWS, step.begin, step.end))
       return;
-    bool isAsking = first == 0 && block->count < kFewRows;
-    int64_t keysAhead = isAsking ? kKeysAhead : 0, valuesAhead = isAsking ? kValuesAhead : 0;
+    bool prefetches = first == 0 && block->count < kGemvRows;
+    int64_t keyPrefetchDistance = prefetches ? kKeyPrefetchDistance : 0,
+            valuePrefetchDistance = prefetches ? kValuePrefetchDistance : 0;
     for (int unit = 0; unit < kStepUnits; unit += kBlockedVectors)
       for (int part = 0; part < kWord; ++part)
-        multiplyKeys<ROWS>(step, unit, part, first, keysAhead);
-    ValuesAhead<Step> values(step, isAsking);
+        multiplyKeys<ROWS>(step, unit, part, first, keyPrefetchDistance);
+    ValuePrefetcher<Step> values(step, prefetches);
     for (int64_t r = 0; r < ROWS; ++r)
-      weigh(step, first + r, r, values);
+      exponentiate(step, first + r, r, values);
     int64_t column = 0;
     for (; column + kBlockedVectors <= columns; column += kBlockedVectors)
-      multiplyValues<ROWS, kBlockedVectors>(step, column, first, valuesAhead);
+      multiplyValues<ROWS, kBlockedVectors>(step, column, first, valuePrefetchDistance);
     for (; column < columns; ++column)
-      multiplyValues<ROWS, 1>(step, column, first, valuesAhead);
+      multiplyValues<ROWS, 1>(step, column, first, valuePrefetchDistance);
   }
 
-  /// Scores of the pieces `part` of kBlockedVectors units.
-  template <int ROWS> void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t ahead) {
+  /// Scores of the pieces `part` of kBlockedVectors KV micro-blocks.
+  template <int ROWS> void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t prefetchDistance) {
     Vector sums[ROWS][kBlockedVectors] = {};
     const Factor *query = queries.data() + first * queries.stride(), *end = query + width / kWord * kFactors;
     for (int64_t offset = part * kLanes * width; query < end; offset += Keys::kWordsElements, query += kFactors) {
       Numbers numbers[kBlockedVectors][kFactors];
       for (int v = 0; v < kBlockedVectors; ++v) {
         Products::read(step.keys[unit + v] + offset, numbers[v]);
-        __builtin_prefetch(step.keys[unit + v] + offset + ahead, 0, 3);
+        __builtin_prefetch(step.keys[unit + v] + offset + prefetchDistance, 0, 3);
       }
       for (int e = 0; e < kFactors; ++e)
         for (int r = 0; r < ROWS; ++r)
@@ -98,13 +100,13 @@ private:
   }
 
   /// Weights of row `r`, whose scores are number `index` of what is worked on.
-  void weigh(const Step &step, int64_t r, int64_t index, ValuesAhead<Step> &values) {
+  void exponentiate(const Step &step, int64_t r, int64_t index, ValuePrefetcher<Step> &values) {
     Vector logits[kPieces], total = load(totalOf(r));
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = load(scores[index] + piece * kLanes);
-    values.ask(kPieces);
+    values.prefetch(kPieces);
     adjustPieces(block->rows[r], step, attention.softcap, logits);
-    float correction = weighPieces(block->rows[r], logits, total);
+    float correction = softmaxPieces(block->rows[r], logits, total);
     for (int unit = 0; unit < kStepUnits; ++unit)
       Products::storeWeights(logits + unit * kWord, weights[index] + unit * kFactors * kLanes);
     store(totalOf(r), total);
@@ -117,7 +119,7 @@ private:
 
   /// sums += weights · values, for sixteen elements from 16 · `column` on and those of the next VECTORS - 1 columns
   template <int ROWS, int VECTORS>
-  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t ahead) const {
+  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t prefetchDistance) const {
     Vector sums[ROWS][VECTORS];
     float *to = block->sums + first * block->sumStride + column * kLanes;
     for (int r = 0; r < ROWS; ++r)
@@ -129,7 +131,7 @@ private:
         for (int v = 0; v < VECTORS; ++v) {
           const auto *from = step.values[unit] + ((column + v) * kLanes + i) * Keys::kWordsElements;
           Products::read(from, numbers[v]);
-          __builtin_prefetch(from + ahead, 0, 3);
+          __builtin_prefetch(from + prefetchDistance, 0, 3);
         }
         for (int e = 0; e < kFactors; ++e)
           for (int r = 0; r < ROWS; ++r)
@@ -160,4 +162,4 @@ public:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_PRODUCTS_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_PRODUCTS_H

@@ -3,10 +3,10 @@
 //
 // Attention over keys and values in blocks: by tiles where there are some, else by vectors.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_KEYS_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_KEYS_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_KEYS_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_KEYS_H
 
-#include "blocked_tiles.h"
+#include "kv_blocked_tiles.h"
 
 namespace {
 
@@ -30,4 +30,4 @@ private:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_KEYS_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_KEYS_H

@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many rows by tiles of bf16, which multiply faster than memory delivers.
+// GEMM (large M) by AMX tiles of bf16.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_TILES_H
 
 #ifdef __AMX_TILE__
 
-#include "band_layer.h"
+#include "gemm_layer.h"
 #include "split_floats.h"
 #include "tiles.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kTileStepInputs = hone::cpu::kBf16Inputs, kWeightTileBytes = kTileRows * kTileRowBytes;
 
-/// A block of rows as tiles of bf16: [step][plane][tile][row][input]. It has one or two tiles of up to sixteen rows. Inputs are
-/// the sum of PLANES of bf16, or rounded to one.
+/// A block of rows as tiles of bf16: [step][plane][tile][row][input]. It has one or two tiles of up to sixteen rows.
+/// Inputs are the sum of PLANES of bf16, or rounded to one.
 template <int PLANES> struct PlaneTiles {
   int64_t tileRows, tiles;
 
@@ -67,7 +67,7 @@ template <int PLANES> class TileInputs {
 public:
   static constexpr int64_t kPanels = 2, kStepInputs = kTileStepInputs;
   static constexpr int64_t kSliceInputs = 1024; // of what is between two layers
-  static constexpr bool kTakesUnits = true;
+  static constexpr bool kTakesNTiles = true;
 
   struct Sums : TileSums {
     Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
@@ -79,8 +79,8 @@ public:
   void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
     blockTiles.convert(x, row, rows, step, steps, to);
   }
-  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row and of the p-th
-  /// of them.
+  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row
+  /// and of the p-th of them.
   template <typename Read>
   void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, Read read) const {
     uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
@@ -129,21 +129,21 @@ private:
 
 template <typename Weights> class TileEngine : public TileInputs<1> {
 public:
-  /// Steps whose weights, and the activations that pass by, leave a first-level cache of 48 KiB room.
-  static constexpr int64_t kNearSteps = 10;
-  /// Of a feed-forward block. More than a second-level cache of 2 MiB: tiles multiply so fast that weights, which pass by once for
-  /// each part, cost more to read again than sums that leave the cache.
+  /// Steps whose weights, and the activations of a block, leave a L1 cache of 48 KiB room.
+  static constexpr int64_t kL1Steps = 10;
+  /// Of a feed-forward block. More than a L2 cache of 2 MiB: tiles multiply so fast that weights, which pass by once
+  /// for each part, cost more to read again than sums that leave the cache.
   static constexpr int64_t kPartBytes = 4 << 20;
 
   TileEngine(const Weights &weights, int64_t rows)
       : TileInputs(rows), panels(weights.panels), steps(weights.steps), weights(weights) {}
 
-  /// Converted rows of a part fill less than half of a second-level cache of 2 MiB.
-  BandLimits limits(int64_t) const { return {blockTiles.rows(), 32, 512, 256}; }
+  /// Converted rows of a part fill less than half of a L2 cache of 2 MiB.
+  GemmLimits limits(int64_t) const { return {blockTiles.rows(), 32, 512, 256}; }
 
   class Worker {
   public:
-    Worker(const TileEngine &engine, const BandDivision &division)
+    Worker(const TileEngine &engine, const GemmTiling &division)
         : engine(engine), registers(engine.blockTiles.tileRows, kTileRowBytes),
           unpacked(Weights::kIsUnpacked ? kPanels * division.sliceSteps * kWeightTileBytes : 0) {}
 
@@ -153,23 +153,24 @@ public:
       steps = some;
     }
 
-    template <typename Ahead>
-    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums, const Ahead &ahead) const {
+    template <typename Prefetcher>
+    void multiply(const uint8_t *x, int64_t, BlockShare share, bool accumulates, Sums &sums,
+                  const Prefetcher &prefetcher) const {
       const ActivationTiles &block = engine.blockTiles;
-      TileOperands operands = {x,          x + block.tileBytes(), kTileRowBytes, block.stepBytes(), kTileRowBytes,
-                               tiles.from, tiles.panelBytes,      steps,         tilesAhead(share), accumulates};
-      multiplyTiles<Bf16Products>(operands, block.tiles, width, sums, ahead);
+      TileOperands operands = {x,          x + block.tileBytes(), kTileRowBytes, block.stepBytes(),   kTileRowBytes,
+                               tiles.from, tiles.panelBytes,      steps,         tilePrefetch(share), accumulates};
+      multiplyTiles<Bf16Products>(operands, block.tiles, width, sums, prefetcher);
     }
 
   private:
-    /// While blocks pass by, the next unit comes nearer; where there is one alone, its own tiles.
-    TilesAhead tilesAhead(BlockShare share) const {
+    /// While blocks are multiplied, the next N-tile is prefetched; where there is one alone, its own tiles.
+    TilePrefetch tilePrefetch(BlockShare share) const {
       if (Weights::kIsUnpacked)
         return {tiles.from, 0, false};
       if (share.count == 1)
         return {tiles.from + 2 * kWeightTileBytes, kTileRows, true};
       int64_t lines = ceilDivide(kTileRows, share.count);
-      return {tiles.from + share.panelsAhead * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines,
+      return {tiles.from + share.panelsToNext * tiles.panelBytes + share.index * steps * lines * kTileRowBytes, lines,
               false};
     }
 
@@ -189,4 +190,4 @@ private:
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_TILE_ENGINE_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_TILES_H

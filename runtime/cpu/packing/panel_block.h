@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights that have several planes, levels and their scales, lie in memory as records: what all planes have of a panel, one record
-// behind the other. A record begins with its last plane, so that scales lie before the levels that they belong to: read from a
-// plane of their own, each line of scales costs as much as any access to memory that no other announces. Small planes begin at
-// a multiple of 16 bytes, others and levels at a line. A record has an odd number of lines, so that panels which are read at the
-// same time lie at unlike places of their pages.
+// Weights with several planes (codes, scales, zero points, indices) are stored interleaved: one contiguous block a
+// panel holds the part of every plane. A block begins with its last plane, so that scales precede the codes they belong
+// to; in a plane of their own each line of scales would be a cache miss that no hardware prefetch hides. Small planes
+// begin at a multiple of 16 bytes, others and codes at a line. A block has an odd number of lines, so that panels that
+// are read together fall into different cache sets.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PANEL_RECORD_H
-#define HONE_RUNTIME_CPU_PACKING_PANEL_RECORD_H
+#ifndef HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
+#define HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace hone::cpu {
 
 constexpr size_t kMostPlanes = 4;
 
-/// Where the planes begin within a record, and what a record has; bytes.
+/// Where the planes begin within a panel block, and the size of a block; bytes.
 struct PanelRecord {
   std::array<int64_t, kMostPlanes> offsets{};
   int64_t bytes = 0;
@@ -39,4 +39,4 @@ struct PanelRecord {
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PANEL_RECORD_H
+#endif // HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H

@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights of 8 and 4 bits of which two of every four inputs are kept, and how they become dense: what is not kept gets the level of
-// the zero point, which means 0. packing/pack_sparse.h has the layout.
+// Weights of 8 and 4 bits of which two of every four inputs are kept, and how they become dense: what is not kept gets
+// the code of the zero point, which means 0. packing/pack_sparse.h has the layout.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVELS_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVELS_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_WEIGHT_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_WEIGHT_H
 
-#include "layer.h"
+#include "packed_layer.h"
 #include "quantized_dot.h"
 #include "quantized_weight.h"
 
@@ -18,12 +18,12 @@ constexpr int64_t kIndexInputs = 32, kEightInputs = 8, kIndexEights = kIndexInpu
 
 /// A line of values has the kept elements of kEights times eight inputs, four bytes an output each.
 struct SparseU8 {
-  static constexpr int kEights = 1, kZero = U8Levels::kZero;
+  static constexpr int kEights = 1, kZero = U8Codes::kZero;
   static void load(const uint8_t *from, Words *eights) { eights[0] = loadAs<Words>(from); }
 };
 
 struct SparseU4 {
-  static constexpr int kEights = 2, kZero = U4Levels::kZero;
+  static constexpr int kEights = 2, kZero = U4Codes::kZero;
   static void load(const uint8_t *from, Words *eights) {
     auto bytes = loadAs<Words>(from);
     eights[0] = bytes & 0x0f0f0f0f;
@@ -31,8 +31,8 @@ struct SparseU4 {
   }
 };
 
-/// Unpacked levels lie as bytes do; where no zero points are stored, they are those of the packed ones.
-template <typename Packed> struct UnpackedLevels : U8Levels {
+/// Unpacked codes lie as bytes do; where no zero points are stored, they are those of the packed ones.
+template <typename Packed> struct UnpackedCodes : U8Codes {
   static constexpr int kZero = Packed::kZero;
 };
 
@@ -49,8 +49,8 @@ struct SpreadTable {
 };
 constexpr SpreadTable kSpread;
 
-/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two bytes of the
-/// first quad and two of the second.
+/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two
+/// bytes of the first quad and two of the second.
 inline void spread(Words kept, Words index, Words dropped, Words *quads) {
   // A permutation looks at the lowest four bits, a shuffle of bytes at sixteen bytes, those of four outputs.
   auto table = loadAs<__m512i>(kSpread.places);
@@ -62,8 +62,8 @@ inline void spread(Words kept, Words index, Words dropped, Words *quads) {
   quads[1] = (Words)_mm512_shuffle_epi8((__m512i)kept, second) ^ dropped;
 }
 #else
-/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two bytes of the
-/// first quad and two of the second.
+/// Two quads, each `dropped` but where the indices of its two kept bytes say: there it differs by `kept`, which has two
+/// bytes of the first quad and two of the second.
 inline void spread(Words kept, Words index, Words dropped, Words *quads) {
   auto place = [&](uint32_t at) { return ((kept >> at) & 0xff) << (((index >> at) & 3) * 8); };
   quads[0] = dropped ^ place(0) ^ place(8);
@@ -71,10 +71,10 @@ inline void spread(Words kept, Words index, Words dropped, Words *quads) {
 }
 #endif
 
-/// The operands of such a weight. Unpacked, a step is a line of four inputs, as UnpackedLevels has it.
-template <typename Levels> struct SparseLevelWeight {
+/// The operands of such a weight. Unpacked, a step is a line of four inputs, as UnpackedCodes has it.
+template <typename Codes> struct SparseQuantizedWeight {
   static constexpr bool kIsUnpacked = true;
-  static constexpr int64_t kLines = kIndexEights / Levels::kEights; // of values for a line of indices
+  static constexpr int64_t kLines = kIndexEights / Codes::kEights; // of values for a line of indices
   static constexpr int64_t kIndexSteps = kIndexInputs / 4;
 
   const uint8_t *values, *indices;
@@ -84,7 +84,7 @@ template <typename Levels> struct SparseLevelWeight {
   Outliers outliers; // none
 
   /// `operands` are values, indices, scales and zeros.
-  SparseLevelWeight(const hone_tensor *operands, int64_t group)
+  SparseQuantizedWeight(const hone_tensor *operands, int64_t group)
       : values(static_cast<const uint8_t *>(operands[0].data)), indices(static_cast<const uint8_t *>(operands[1].data)),
         valueBytes(panelBytesOf(operands[0])), indexBytes(panelBytesOf(operands[1])), panels(operands[1].sizes[0]),
         indexLines(operands[1].sizes[1]), lines(indexLines * kIndexSteps), group(group),
@@ -98,27 +98,28 @@ template <typename Levels> struct SparseLevelWeight {
   }
   int64_t groupOf(int64_t line) const { return group > 0 ? line * kIndexInputs / group : 0; }
 
-  /// The quads of four inputs each that a line of indices is for; `zero` is the level of the zero point of each output.
+  /// The quads of four inputs each that a line of indices is for; `zero` is the code of the zero point of each output.
   void unpackLine(int64_t panel, int64_t line, Words zero, Words *quads) const {
     const uint8_t *from = valuesAt(panel, line);
     auto index = loadAs<Words>(indicesAt(panel, line));
     Words dropped = zero * 0x01010101u;
     for (int64_t i = 0; i < kLines; ++i, from += kLineBytes) {
-      Words eights[Levels::kEights];
-      Levels::load(from, eights);
-      askForWeights(from);
-      for (int e = 0; e < Levels::kEights; ++e, index >>= 2, quads += 2)
+      Words eights[Codes::kEights];
+      Codes::load(from, eights);
+      prefetchWeights(from);
+      for (int e = 0; e < Codes::kEights; ++e, index >>= 2, quads += 2)
         spread(eights[e] ^ dropped, index & 0x03030303u, dropped, quads);
     }
-    askForWeights<kLines>(indicesAt(panel, line));
+    prefetchWeights<kLines>(indicesAt(panel, line));
   }
 
-  /// Writes the steps of a slice, whose first and count are multiples of those of a line of indices; panels `panelBytes` apart.
+  /// Writes the steps of a slice, whose first and count are multiples of those of a line of indices; panels
+  /// `panelBytes` apart.
   void unpack(const Slice &slice, uint8_t *to, int64_t panelBytes) const {
     int64_t line = slice.step / kIndexSteps, end = line + slice.steps / kIndexSteps;
     for (; line < end; ++line, to += kIndexSteps * kLineBytes)
       for (int64_t p = 0; p < slice.width; ++p) {
-        int64_t panel = slice.panel + p * slice.apart;
+        int64_t panel = slice.panel + p * slice.panelStride;
         Words quads[kIndexSteps];
         unpackLine(panel, line, zeroOf(panel, line), quads);
         __builtin_memcpy(to + p * panelBytes, quads, sizeof quads);
@@ -126,10 +127,10 @@ template <typename Levels> struct SparseLevelWeight {
   }
 
   Words zeroOf(int64_t panel, int64_t line) const {
-    return __builtin_convertvector(scales.zero(groupOf(line), panel, Levels::kZero), Words);
+    return __builtin_convertvector(scales.zero(groupOf(line), panel, Codes::kZero), Words);
   }
 };
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_LEVELS_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_WEIGHT_H

@@ -1,19 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights of bf16 that become tiles, a step at a time, in the cache. A `Weight` has `panels`, `steps` of as many inputs as a tile has,
-// and `unpack(panel, step, count, to)`.
+// Weights of bf16 that become tiles, a step at a time, in the cache. A `Weight` has `panels`, `steps` of as many inputs
+// as a tile has, and `unpack(panel, step, count, to)`.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_UNPACKED_TILES_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_UNPACKED_TILES_H
 
 #ifdef __AMX_TILE__
 
-#include "tile_engine.h"
+#include "gemm_tiles.h"
 
 namespace {
 
-/// All tiles of a unit, for many rows.
+/// All tiles of an N-tile, for GEMM (large M).
 template <typename Weight> class StepTiles {
 public:
   explicit StepTiles(const Weight &weight) : panels(weight.panels), steps(weight.steps), weight(weight) {}
@@ -33,7 +33,7 @@ private:
   Weight weight;
 };
 
-/// Up to sixteen rows: tiles are multiplied as soon as they are unpacked, and stay in the first-level cache.
+/// Up to sixteen rows: tiles are multiplied as soon as they are unpacked, and stay in the L1 cache.
 template <typename Weight> class StepTileRowsKernel {
 public:
   /// With fewer rows vector registers multiply what they load in less time than unpacking takes.
@@ -68,19 +68,19 @@ public:
         multiplyTiles<Bf16Products>(operands, 1, slice.width, sums);
       }
       for (int64_t panel = 0; panel < slice.width; ++panel)
-        for (int64_t r = 0, first = panel * slice.apart * kLanes; r < rows; ++r)
+        for (int64_t r = 0, first = panel * slice.panelStride * kLanes; r < rows; ++r)
           storeColumns(y + r * yStride + first, sums.floats(panel, r), columns - first);
     }
 
   private:
-    /// So many steps of four panels leave room in the first-level cache.
+    /// So many steps of four panels leave room in the L1 cache.
     static constexpr int64_t kTileSteps = 4, kPanelBytes = kTileSteps * kWeightTileBytes;
 
     /// A step of each panel after the other: a core reads the faster the more runs it reads at once.
     void unpack(int64_t step, int64_t some) {
       for (int64_t i = 0; i < some; ++i)
         for (int64_t panel = 0; panel < slice.width; ++panel)
-          kernel.weight.unpack(slice.panel + panel * slice.apart, step + i, 1,
+          kernel.weight.unpack(slice.panel + panel * slice.panelStride, step + i, 1,
                                reinterpret_cast<float *>(tiles[panel][i]));
     }
 
@@ -102,4 +102,4 @@ private:
 } // namespace
 
 #endif // __AMX_TILE__
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_STEP_TILES_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_UNPACKED_TILES_H

@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Queries and weights as integers of sixteen bits: a row of queries under one step, the weights of a step under another. That is
-// as much as sums in f32 of long caches lose.
+// Queries and weights as integers of sixteen bits: a row of queries under one step, the weights of a step under
+// another. That is as much as sums in f32 of long caches lose.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_SOFTMAX_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_SOFTMAX_H
 
-#include "blocked_softmax.h"
-#include "rounded_dot.h"
+#include "kv_blocked_softmax.h"
+#include "kv_quantized_dot.h"
 #include "row_block.h"
 
 namespace {
@@ -20,8 +20,8 @@ inline Integers roundToIntegers(Vector x) {
   return loadAs<Integers>(&shifted) - 0x4b400000;
 }
 
-/// 2^t for t up to 127, by 2^n for the whole number n below and a polynomial for the rest, a least-squares fit of the relative error
-/// over [0, 1], reweighted until the error is even: 3e-6. 0 for -infinity, NaN for NaN.
+/// 2^t for t up to 127, by 2^n for the whole number n below and a polynomial for the rest, a least-squares fit of the
+/// relative error over [0, 1], reweighted until the error is even: 3e-6. 0 for -infinity, NaN for NaN.
 inline Vector powerOfTwo(Vector t) {
 #ifdef __AVX512DQ__
   constexpr int towardsLeast = 9; // without exceptions
@@ -43,11 +43,11 @@ inline Vector powerOfTwo(Vector t) {
 }
 
 /// A row of queries x ≈ step · integers.
-struct RoundedQuery {
+struct QuantizedQuery {
   float step, inverse;
   float sum; // of the row by its step
 
-  RoundedQuery(const float *query, int64_t size) {
+  QuantizedQuery(const float *query, int64_t size) {
     Vector most = 0, total = 0;
     bool isFinite = true;
     for (int64_t d = 0; d < size; d += kLanes) {
@@ -56,11 +56,11 @@ struct RoundedQuery {
       most = largerLanes(magnitude, most);
       total += x;
     }
-    // Sums of products with levels have 32 bits.
+    // Sums of products with codes have 32 bits.
     float limit = static_cast<float>(kMostQuery / ((size + kMostSize - 1) / kMostSize));
-    float largest = largestLane(most);
-    step = isFinite ? largest / limit : __builtin_nanf("");
-    inverse = isFinite && largest > kLeast ? limit / largest : 0;
+    float maximum = maximumLane(most);
+    step = isFinite ? maximum / limit : __builtin_nanf("");
+    inverse = isFinite && maximum > kLeast ? limit / maximum : 0;
     sum = sumLanes(total) * inverse;
   }
 
@@ -73,9 +73,9 @@ private:
 };
 
 /// Weights of the keys of a step as integers.
-template <int UNITS> struct RoundedWeights {
+template <int UNITS> struct QuantizedProbabilities {
   float correction; // what the sums so far must be multiplied with
-  float step;       // of products of the integers with levels
+  float step;       // of products of the integers with codes
   FactorWords words[UNITS];
 };
 
@@ -94,17 +94,17 @@ template <typename Cache> void finishRow(const RowBlock &block, int64_t r, const
   }
 }
 
-/// Steps and bases of keys, and of values, whose steps are divided by `largest`.
+/// Steps and bases of keys, and of values, whose steps are divided by `maximum`.
 template <typename Cache, int UNITS> struct CacheNumbers {
   StepNumbers<Cache, UNITS> keys, values;
-  float largest;
+  float maximum;
 };
 
 /// From products of integers to logits, but for a factor, which is the result.
 template <typename Cache, int UNITS, int PIECES>
-[[gnu::always_inline]] inline float scaleLogits(const QueryRow &row, const RoundedQuery &query,
-                                                const RoundedStep<Cache, UNITS> &step, float softcap, bool isPlainStep,
-                                                const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
+[[gnu::always_inline]] inline float
+scaleLogits(const QueryRow &row, const QuantizedQuery &query, const QuantizedStep<Cache, UNITS> &step, float softcap,
+            bool isPlainStep, const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
   for (int piece = 0; piece < PIECES; ++piece) {
     logits[piece] *= keys.step(piece);
     if constexpr (Cache::kHasBases)
@@ -121,21 +121,21 @@ template <typename Cache, int UNITS, int PIECES>
   return 1;
 }
 
-/// The running softmax of rows over a step: from products of queries with levels, as integers of both, to weights of values.
-/// Weights are relative to the largest of the step, and become relative to `row.largest` where they are summed. All rows are scaled
-/// before the first is weighed, as the largest of a row is long known then.
-class RoundedRows {
+/// Online softmax of rows over a step: from products of queries with codes, as integers of both, to weights of values.
+/// Weights are relative to the largest of the step, and become relative to `row.maximum` where they are summed. All
+/// rows are scaled before the first is exponentiated, as the largest of a row is long known then.
+class QuantizedRows {
 public:
-  /// Turns products of row `r` into logits, but for a factor that is remembered.
+  /// Converts products of row `r` into logits, but for a factor that is remembered.
   template <typename Cache, int UNITS, int PIECES>
-  [[gnu::always_inline]] void scale(int64_t r, QueryRow &row, const RoundedQuery &query,
-                                    const RoundedStep<Cache, UNITS> &step, float softcap,
+  [[gnu::always_inline]] void scale(int64_t r, QueryRow &row, const QuantizedQuery &query,
+                                    const QuantizedStep<Cache, UNITS> &step, float softcap,
                                     const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
     constexpr float log2E = 1.44269504f;
     bool isPlainStep = isPlain(row, step, softcap);
     float scale = scaleLogits<Cache, UNITS>(row, query, step, softcap, isPlainStep, keys, logits);
-    float most = largestLane(largestOf(logits)) * scale;
-    corrections[r] = row.follow((Vector)most);
+    float most = maximumLane(maximumOf(logits)) * scale;
+    corrections[r] = row.updateMaximum((Vector)most);
     above[r] = most - row.reference();
     float shift = most == -__builtin_inff() ? 0 : most;
     if (!isPlainStep) { // a bias may be the least float, of which no multiple is one
@@ -155,11 +155,12 @@ public:
 
   /// Weights of row `r`, whose scaled products are `logits`.
   template <typename Cache, int UNITS, int PIECES>
-  [[gnu::always_inline]] RoundedWeights<UNITS> weigh(int64_t r, const CacheNumbers<Cache, UNITS> &numbers,
-                                                     const Vector (&logits)[PIECES], RowTotals &totals) const {
-    RoundedWeights<UNITS> result;
+  [[gnu::always_inline]] QuantizedProbabilities<UNITS>
+  exponentiate(int64_t r, const CacheNumbers<Cache, UNITS> &numbers, const Vector (&logits)[PIECES],
+               RowTotals &totals) const {
+    QuantizedProbabilities<UNITS> result;
     result.correction = corrections[r];
-    result.step = units[r] * numbers.largest;
+    result.step = units[r] * numbers.maximum;
     Vector added = 0, bases = 0;
     for (int word = 0; word < UNITS; ++word) {
       Words four[4];
@@ -190,4 +191,4 @@ private:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_SOFTMAX_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_SOFTMAX_H

@@ -1,20 +1,20 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over a rounded cache in blocks by vectors: sixteen keys are the lanes of a score, sixteen elements those of a sum, and
-// products are of integers.
+// Attention over a rounded cache in blocks by vectors: sixteen keys are the lanes of a score, sixteen elements those of
+// a sum, and products are of integers.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_PRODUCTS_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_PRODUCTS_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_PRODUCTS_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_PRODUCTS_H
 
-#include "blocked_products.h"
-#include "rounded_softmax.h"
+#include "kv_blocked_products.h"
+#include "kv_quantized_softmax.h"
 
 namespace {
 
-template <typename Cache> class RoundedProducts {
+template <typename Cache> class QuantizedProducts {
 public:
-  RoundedProducts(const Attention &attention, int64_t mostRows)
+  QuantizedProducts(const Attention &attention, int64_t mostRows)
       : attention(attention), keyLayout(Cache::kBits, attention.size()),
         valueLayout(Cache::kBits, attention.valueSize()), lines(keyLayout.bytes.width / keyLayout.kWord),
         columns(toLanes(attention.valueSize()) / kLanes), groupWords(lines * Cache::kPerByte * kRows * 2),
@@ -27,14 +27,14 @@ public:
     height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
       beginRow(r);
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kFewRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
     for (int64_t i = 0; i < steps.count(); ++i) {
       Step step = steps[i];
-      if (of.count < kFewRows && i + 1 < steps.count())
-        askForNumbers(steps[i + 1]);
+      if (of.count < kGemvRows && i + 1 < steps.count())
+        prefetchElements(steps[i + 1]);
       numbers.keys.take(step.keys, keyLayout.kUnit * keyLayout.bytes.width);
       numbers.values.take(step.values, valueLayout.kUnit * valueLayout.bytes.width);
-      numbers.largest = numbers.values.normalize();
+      numbers.maximum = numbers.values.normalize();
       for (int64_t first = 0; first < of.count; first += height)
         addRows<kRows>(step, first, smaller(height, of.count - first));
     }
@@ -43,20 +43,20 @@ public:
   }
 
 private:
-  using Step = RoundedStep<Cache, kStepUnits>;
-  static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kRoundedRows;
+  using Step = QuantizedStep<Cache, kStepUnits>;
+  static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kQuantizedKvRows;
   static constexpr int64_t kLineBytes = 64, kWordBytes = 4;
-  static constexpr int64_t kAhead =
-      2048 * Cache::kPerByte; // bytes between what is read and what is asked for, as measured
+  static constexpr int64_t kPrefetchDistance =
+      2048 * Cache::kPerByte; // bytes between what is read and what is prefetched, as measured
 
   /// How many vectors a loop over ROWS rows takes at once.
   template <int ROWS> static constexpr int vectorsOf() {
-    constexpr int most = kRoundedSums / ROWS;
+    constexpr int most = kQuantizedKvSums / ROWS;
     return most >= 4 ? 4 : most >= 2 ? 2 : 1;
   }
 
-  /// Asks for the steps and bases of a step to come, which are read before its levels.
-  void askForNumbers(const Step &step) const {
+  /// Prefetches the steps and bases of a step to come, which are read before its codes.
+  void prefetchElements(const Step &step) const {
     constexpr int64_t numberBytes = 2 * hone::cpu::kCacheBlockPositions * Cache::kPerByte;
     for (int unit = 0; unit < kStepUnits; ++unit)
       for (int64_t at = 0; at < numberBytes; at += kLineBytes) {
@@ -65,12 +65,12 @@ private:
       }
   }
 
-  /// The words of quad 0 of a row: those of the next quad lie 2 · kRows behind.
+  /// The words of quad 0 of a row: those of the next quad lie 2 · kRows after.
   int32_t *wordsOf(int64_t r) const { return words.data() + r / height * groupWords + r % height * 2; }
 
   void beginRow(int64_t r) {
     const float *query = block->queries + r * block->queryStride;
-    RoundedQuery rounded(query, attention.size() == 0 ? 0 : toLanes(attention.size()));
+    QuantizedQuery rounded(query, attention.size() == 0 ? 0 : toLanes(attention.size()));
     queries.data()[r] = rounded;
     Dot start = {};
     int32_t *to = wordsOf(r);
@@ -81,7 +81,7 @@ private:
       FactorWords both = queryWords(four);
       to[0] = static_cast<int32_t>(both.first[0]);
       to[1] = static_cast<int32_t>(both.second[0]);
-      KeyLevels<Cache>::begin(start, to[0], to[1]);
+      KeyCodes<Cache>::begin(start, to[0], to[1]);
     }
     starts.data()[r] = start;
     RowTotals total = {0, 0};
@@ -95,37 +95,37 @@ private:
         return addRows<ROWS - 1>(step, first, rows);
     if (!block->sees(first, ROWS, step.begin, step.end))
       return;
-    int64_t ahead = first == 0 && block->count < kFewRows ? kAhead : 0;
+    int64_t prefetchDistance = first == 0 && block->count < kGemvRows ? kPrefetchDistance : 0;
     constexpr int units = vectorsOf<ROWS>();
     for (int unit = 0; unit < kStepUnits; unit += units)
       for (int part = 0; part < Cache::kBlockWord; ++part)
-        multiplyKeys<ROWS, units>(step, unit, part, first, ahead);
-    ValuesAhead<Step> asked(step, ahead != 0);
+        multiplyKeys<ROWS, units>(step, unit, part, first, prefetchDistance);
+    ValuePrefetcher<Step> prefetcher(step, prefetchDistance != 0);
     for (int64_t r = 0; r < ROWS; ++r)
       scale(step, first, r);
     softmax.finishScaling(ROWS);
     for (int64_t r = 0; r < ROWS; ++r) {
-      asked.ask(kPieces / 2);
-      weigh(first, r);
+      prefetcher.prefetch(kPieces / 2);
+      exponentiate(first, r);
     }
     constexpr int most = vectorsOf<ROWS>();
     constexpr int64_t linesAtOnce = most / Cache::kPerByte * kLanes;
     int64_t column = 0;
-    if (ahead != 0)
-      ahead = larger(ahead, linesAtOnce * kLineBytes); // behind what is read at once
+    if (prefetchDistance != 0)
+      prefetchDistance = larger(prefetchDistance, linesAtOnce * kLineBytes); // after what is read at once
     if constexpr (most > 1)
       for (; column + most <= columns; column += most)
-        multiplyValues<ROWS, most>(step, column, first, ahead);
+        multiplyValues<ROWS, most>(step, column, first, prefetchDistance);
     for (; column < columns; ++column)
       if (column % Cache::kPerByte == 0)
-        multiplyValues<ROWS, 1>(step, column, first, ahead);
+        multiplyValues<ROWS, 1>(step, column, first, prefetchDistance);
       else
         multiplyValues<ROWS, 1, 1>(step, column, first, 0);
   }
 
-  /// Scores of the pieces `part` of UNITS units.
+  /// Scores of the pieces `part` of UNITS KV micro-blocks.
   template <int ROWS, int UNITS>
-  void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t ahead) {
+  void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t prefetchDistance) {
     for (int lane = 0; lane < kLanes; lane += kDotLanes) {
       Dot dots[ROWS][UNITS];
       for (int r = 0; r < ROWS; ++r)
@@ -135,13 +135,13 @@ private:
       int64_t offset = part * lines * kLineBytes + lane * kWordBytes;
       for (int64_t line = 0; line < lines; ++line, offset += kLineBytes) {
         for (int u = 0; u < UNITS; ++u)
-          __builtin_prefetch(step.keys[unit + u] + offset + ahead, 0, 3);
+          __builtin_prefetch(step.keys[unit + u] + offset + prefetchDistance, 0, 3);
         for (int half = 0; half < Cache::kPerByte; ++half, word += 2 * kRows) {
-          KeyLevels<Cache> levels[UNITS];
+          KeyCodes<Cache> codes[UNITS];
           for (int u = 0; u < UNITS; ++u)
-            levels[u] = {loadAs<DotWords>(step.keys[unit + u] + offset), half};
+            codes[u] = {loadAs<DotWords>(step.keys[unit + u] + offset), half};
           for (int r = 0; r < ROWS; ++r)
-            KeyLevels<Cache>::add(dots[r], levels, word[2 * r], word[2 * r + 1]);
+            KeyCodes<Cache>::add(dots[r], codes, word[2 * r], word[2 * r + 1]);
         }
       }
       for (int r = 0; r < ROWS; ++r)
@@ -162,11 +162,11 @@ private:
       store(scores[r][piece], logits[piece]);
   }
 
-  void weigh(int64_t first, int64_t r) {
+  void exponentiate(int64_t first, int64_t r) {
     Vector logits[kPieces];
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = load(scores[r][piece]);
-    auto result = softmax.weigh<Cache, kStepUnits>(r, numbers, logits, totals.data()[first + r]);
+    auto result = softmax.exponentiate<Cache, kStepUnits>(r, numbers, logits, totals.data()[first + r]);
     weightSteps[r] = result.step;
     for (int unit = 0; unit < kStepUnits; ++unit) {
       __builtin_memcpy(weights[r][unit][0], &result.words[unit].first, sizeof weights[r][unit][0]);
@@ -179,9 +179,10 @@ private:
       store(sums, load(sums) * result.correction);
   }
 
-  /// sums += weights · values, for the elements of `column`, which are part HALF of their lines, and of the next COLUMNS - 1 columns
+  /// sums += weights · values, for the elements of `column`, which are part HALF of their lines, and of the next
+  /// COLUMNS - 1 columns
   template <int ROWS, int COLUMNS, int HALF = 0>
-  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t ahead) const {
+  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t prefetchDistance) const {
     constexpr int lines = (COLUMNS + Cache::kPerByte - 1) / Cache::kPerByte;
     for (int lane = 0; lane < kLanes; lane += kDotLanes) {
       Dot dots[ROWS][COLUMNS] = {};
@@ -189,13 +190,12 @@ private:
         const uint8_t *from = step.values[unit] + column / Cache::kPerByte * kLanes * kLineBytes + lane * kWordBytes;
         for (int64_t i = 0; i < kLanes; ++i, from += kLineBytes) {
           for (int line = 0; line < lines; ++line)
-            __builtin_prefetch(from + line * kLanes * kLineBytes + ahead, 0, 3);
-          ValueLevels<Cache> levels[COLUMNS];
+            __builtin_prefetch(from + line * kLanes * kLineBytes + prefetchDistance, 0, 3);
+          ValueCodes<Cache> codes[COLUMNS];
           for (int c = 0; c < COLUMNS; ++c)
-            levels[c] = {loadAs<DotWords>(from + c / Cache::kPerByte * kLanes * kLineBytes),
-                         HALF + c % Cache::kPerByte};
+            codes[c] = {loadAs<DotWords>(from + c / Cache::kPerByte * kLanes * kLineBytes), HALF + c % Cache::kPerByte};
           for (int r = 0; r < ROWS; ++r)
-            ValueLevels<Cache>::add(dots[r], levels, weights[r][unit][0][i], weights[r][unit][1][i]);
+            ValueCodes<Cache>::add(dots[r], codes, weights[r][unit][0][i], weights[r][unit][1][i]);
         }
       }
       for (int r = 0; r < ROWS; ++r)
@@ -207,26 +207,26 @@ private:
   }
 
   const Attention &attention;
-  hone::cpu::RoundedKeyLayout keyLayout;
-  hone::cpu::RoundedValueLayout valueLayout;
+  hone::cpu::QuantizedKeyLayout keyLayout;
+  hone::cpu::QuantizedValueLayout valueLayout;
   int64_t lines, columns, groupWords; // lines of sixteen keys, sixteens of elements of a value
-  Scratch<RoundedQuery> queries;
+  Scratch<QuantizedQuery> queries;
   Scratch<Dot> starts;
   Scratch<RowTotals> totals;
   Scratch<int32_t> words; // [group of rows][quad][row][first and second]
   const RowBlock *block = nullptr;
   int64_t height = 1; // rows of a group
   CacheNumbers<Cache, kStepUnits> numbers;
-  RoundedRows softmax;
+  QuantizedRows softmax;
   alignas(64) float scores[kRows][kPieces][kLanes];
   alignas(64) int32_t weights[kRows][kStepUnits][2][kLanes];
   float weightSteps[kRows];
 };
 
-template <int BITS> class BlockedProducts<RoundedCache<BITS>> : public RoundedProducts<RoundedCache<BITS>> {
-  using RoundedProducts<RoundedCache<BITS>>::RoundedProducts;
+template <int BITS> class BlockedProducts<QuantizedCache<BITS>> : public QuantizedProducts<QuantizedCache<BITS>> {
+  using QuantizedProducts<QuantizedCache<BITS>>::QuantizedProducts;
 };
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_PRODUCTS_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_PRODUCTS_H

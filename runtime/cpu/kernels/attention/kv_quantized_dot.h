@@ -1,19 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Exact products of levels of a cache with integers of sixteen bits, four levels of sixteen lanes at a time. With VNNI an integer
-// is two digits of 8 bits, without it one of 16.
+// Exact products of codes of a cache with integers of sixteen bits, four codes of sixteen lanes at a time. With VNNI an
+// integer is two limbs of 8 bits, without it one of 16.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_DOT_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_DOT_H
 
-#include "rounded_cache.h"
+#include "kv_quantized_cache.h"
 
 #include <immintrin.h>
 
 namespace {
 
-/// The largest integer that a query is rounded to: two signed digits of 8 bits.
+/// The largest integer that a query is rounded to: two signed limbs of 8 bits.
 constexpr int32_t kMostQuery = 127 * 256 + 127;
 
 /// Lanes of a dot: those of a register.
@@ -35,8 +35,8 @@ struct FactorWords {
 inline Vector toFloats(Integers integers) { return __builtin_convertvector(integers, Vector); }
 inline Words wordsOf(Integers integers) { return loadAs<Words>(&integers); }
 
-/// Four levels a lane, each in a byte: part `half` of words of a line of a cache.
-template <typename Cache, typename Lanes> Lanes levelsOf(Lanes words, int half) {
+/// Four codes a lane, each in a byte: part `half` of words of a line of a cache.
+template <typename Cache, typename Lanes> Lanes bitLayoutOf(Lanes words, int half) {
   if constexpr (Cache::kPerByte == 1)
     return words;
   return (half == 0 ? words : words >> 4) & 0x0f0f0f0fu;
@@ -54,24 +54,25 @@ inline FactorWords splitHalves(FactorWords pairs) {
   return {(pairs.first >> 8 & low) | (pairs.second & high), (pairs.first & low) | (pairs.second << 8 & high)};
 }
 
-/// What sums of products with upper and with lower digits are together. They have 32 bits, as their terms are bounded.
-inline Vector joinDigits(Integers upper, Integers lower) { return toFloats((upper << 8) + lower); }
+/// What sums of products with upper and with lower limbs are together. They have 32 bits, as their terms are bounded.
+inline Vector joinLimbs(Integers upper, Integers lower) { return toFloats((upper << 8) + lower); }
 
 #ifdef __AVX512VNNI__
 
-constexpr int kRoundedSums = 14, kRoundedRows = 12; // dots in registers, and rows that they may be of
+constexpr int kQuantizedKvSums = 14, kQuantizedKvRows = 12; // dots in registers, and rows that they may be of
 
-/// The largest integer that a weight is rounded to, which leaves 16 bits without a sign room for rounding, and 256 products 32 bits.
+/// The largest integer that a weight is rounded to, which leaves 16 bits without a sign room for rounding, and 256
+/// products 32 bits.
 constexpr float kMostWeight = 64000, kMostWeightLog2 = 15.9657843f;
 
-/// Sums of products with upper and with lower digits.
+/// Sums of products with upper and with lower limbs.
 struct Dot {
   Integers upper, lower;
 
-  Vector sum() const { return joinDigits(upper, lower); }
+  Vector sum() const { return joinLimbs(upper, lower); }
 };
 
-/// Four integers of queries: digits have signs, so that what the lower one has more is taken from the upper one.
+/// Four integers of queries: limbs have signs, so that what the lower one has more is taken from the upper one.
 inline FactorWords queryWords(const Integers (&four)[4]) {
   Words carried[4];
   for (int i = 0; i < 4; ++i)
@@ -80,26 +81,27 @@ inline FactorWords queryWords(const Integers (&four)[4]) {
 }
 inline FactorWords weightWords(const Words (&four)[4]) { return splitHalves(pairHalves(four)); }
 
-/// Products take one factor without a sign: levels of keys are counted from the least, and a dot begins with what that adds.
-template <typename Cache> class KeyLevels {
+/// Products take one factor without a sign: codes of keys are counted from the least, and a dot begins with what that
+/// adds.
+template <typename Cache> class KeyCodes {
 public:
-  KeyLevels() = default;
-  KeyLevels(DotWords line, int half) {
-    DotWords levels = levelsOf<Cache>(line, half);
-    bytes = (__m512i)(Cache::kIsSigned ? levels ^ 0x80808080u : levels);
+  KeyCodes() = default;
+  KeyCodes(DotWords line, int half) {
+    DotWords codes = bitLayoutOf<Cache>(line, half);
+    bytes = (__m512i)(Cache::kIsSigned ? codes ^ 0x80808080u : codes);
   }
 
   template <int COUNT>
-  static void add(Dot (&dots)[COUNT], const KeyLevels (&levels)[COUNT], int32_t upper, int32_t lower) {
+  static void add(Dot (&dots)[COUNT], const KeyCodes (&codes)[COUNT], int32_t upper, int32_t lower) {
     __m512i factor = _mm512_set1_epi32(upper);
     for (int i = 0; i < COUNT; ++i)
-      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, levels[i].bytes, factor);
+      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, codes[i].bytes, factor);
     factor = _mm512_set1_epi32(lower);
     for (int i = 0; i < COUNT; ++i)
-      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, levels[i].bytes, factor);
+      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, codes[i].bytes, factor);
   }
 
-  /// What a dot with integers whose digits are `words` begins with.
+  /// What a dot with integers whose limbs are `words` begins with.
   static void begin(Dot &start, int32_t upper, int32_t lower) {
     start.upper -= kLeast * sumBytes(upper);
     start.lower -= kLeast * sumBytes(lower);
@@ -115,19 +117,19 @@ private:
   __m512i bytes;
 };
 
-template <typename Cache> class ValueLevels {
+template <typename Cache> class ValueCodes {
 public:
-  ValueLevels() = default;
-  ValueLevels(DotWords line, int half) : bytes((__m512i)levelsOf<Cache>(line, half)) {}
+  ValueCodes() = default;
+  ValueCodes(DotWords line, int half) : bytes((__m512i)bitLayoutOf<Cache>(line, half)) {}
 
   template <int COUNT>
-  static void add(Dot (&dots)[COUNT], const ValueLevels (&levels)[COUNT], int32_t upper, int32_t lower) {
+  static void add(Dot (&dots)[COUNT], const ValueCodes (&codes)[COUNT], int32_t upper, int32_t lower) {
     __m512i factor = _mm512_set1_epi32(upper);
     for (int i = 0; i < COUNT; ++i)
-      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, factor, levels[i].bytes);
+      dots[i].upper = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].upper, factor, codes[i].bytes);
     factor = _mm512_set1_epi32(lower);
     for (int i = 0; i < COUNT; ++i)
-      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, factor, levels[i].bytes);
+      dots[i].lower = (Integers)_mm512_dpbusd_epi32((__m512i)dots[i].lower, factor, codes[i].bytes);
   }
 
 private:
@@ -150,10 +152,10 @@ inline FactorWords queryWords(const Integers (&four)[4]) {
 }
 inline FactorWords weightWords(const Words (&four)[4]) { return pairHalves(four); }
 
-template <typename Cache> class KeyLevels {
+template <typename Cache> class KeyCodes {
 public:
-  KeyLevels() = default;
-  KeyLevels(DotWords line, int half) {
+  KeyCodes() = default;
+  KeyCodes(DotWords line, int half) {
     if constexpr (Cache::kIsSigned) {
       auto pairs = loadAs<Pairs>(&line);
       even = (pairs << 8) >> 8;
@@ -166,9 +168,9 @@ public:
   }
 
   template <int COUNT>
-  static void add(Dot (&dots)[COUNT], const KeyLevels (&levels)[COUNT], int32_t first, int32_t second) {
+  static void add(Dot (&dots)[COUNT], const KeyCodes (&codes)[COUNT], int32_t first, int32_t second) {
     for (int i = 0; i < COUNT; ++i)
-      dots[i].all += multiply(levels[i].even, first) + multiply(levels[i].odd, second);
+      dots[i].all += multiply(codes[i].even, first) + multiply(codes[i].odd, second);
   }
 
   static void begin(Dot &, int32_t, int32_t) {}
@@ -185,19 +187,19 @@ private:
 #endif
   }
 
-  Pairs even, odd; // levels 0 and 2, and 1 and 3, sixteen bits each
+  Pairs even, odd; // codes 0 and 2, and 1 and 3, sixteen bits each
 };
 
-template <typename Cache> using ValueLevels = KeyLevels<Cache>;
+template <typename Cache> using ValueCodes = KeyCodes<Cache>;
 
 #ifdef __AVX512BW__
-constexpr int kRoundedSums = 16, kRoundedRows = 12;
+constexpr int kQuantizedKvSums = 16, kQuantizedKvRows = 12;
 #else
-constexpr int kRoundedSums = 8, kRoundedRows = 8;
+constexpr int kQuantizedKvSums = 8, kQuantizedKvRows = 8;
 #endif
 
 #endif // __AVX512VNNI__
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROUNDED_DOT_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_DOT_H

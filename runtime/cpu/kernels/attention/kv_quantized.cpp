@@ -5,11 +5,11 @@
 
 #include "../kernels.h"
 
-#include "blocked_keys.h"
-#include "rounded_tiles.h"
+#include "kv_blocked_keys.h"
+#include "kv_quantized_tiles.h"
 #include "run.h"
 
-namespace hone::cpu::HONE_LEVEL_NAMESPACE {
+namespace hone::cpu::HONE_ISA_NAMESPACE {
 
 void attentionBlocksI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
   runAttention<BlockedKeys<I8Cache>>(operands, ints, floats);
@@ -19,4 +19,4 @@ void attentionBlocksU4(hone_call *, const hone_tensor *operands, const int64_t *
   runAttention<BlockedKeys<U4Cache>>(operands, ints, floats);
 }
 
-} // namespace hone::cpu::HONE_LEVEL_NAMESPACE
+} // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -1,12 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values in blocks (packing/cache_blocks.h), and the order in which they are read. A unit is the positions whose values
-// share words; a step takes four units, or two, where memory is what bounds from as many places far apart: only so it gives a core
-// its full rate.
+// Keys and values in blocks (packing/cache_blocks.h), and the order in which they are read. A KV micro-block is the
+// positions whose values share words. A step takes four of them, or two. Where the call is memory-bound they come from
+// distant ranges of the cache: a core reaches its full bandwidth only with several streams.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
-#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
+#define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
 
 #include "../../packing/cache_blocks.h"
 #include "cache.h"
@@ -29,7 +29,7 @@ template <typename Cache> struct BlockedCache {
     return positions * hone::cpu::BlockedValueLayout(kWord, size).width;
   }
 
-  /// The numbers of sixteen words: vector e has element e of each.
+  /// The elements of sixteen words: vector e has element e of each.
   static void readWords(const Element *from, Vector (&numbers)[kWord]) {
     if constexpr (kWord == 1) {
       numbers[0] = Cache::load16(from);
@@ -41,19 +41,20 @@ template <typename Cache> struct BlockedCache {
   }
 };
 
-/// UNITS units, of as many words of sixteen positions as WORD says. Piece u · WORD + e is sixteen keys of unit u, from its key 16 e on.
+/// UNITS KV micro-blocks, of as many words of sixteen positions as WORD says. Piece u · WORD + e is sixteen keys of KV
+/// micro-block u, from its key 16 e on.
 template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> struct BlockedStep {
   using Element = typename Cache::Element;
   static constexpr int kUnits = UNITS;
 
-  int64_t firstKeys[UNITS]; // no key's number where a unit does not exist; its memory is that of another one
+  int64_t firstKeys[UNITS]; // no key's number where a KV micro-block does not exist; its memory is that of another one
   const Element *keys[UNITS], *values[UNITS];
   int64_t begin, end; // all keys are in this range
 
   int64_t firstKey(int piece) const { return firstKeys[piece / WORD] + piece % WORD * kLanes; }
 };
 
-/// Steps through units [first, end) of one sequence and key head.
+/// Steps through KV micro-blocks [first, end) of one sequence and key head.
 template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> class BlockedSteps {
 public:
   using Element = typename Cache::Element;
@@ -91,24 +92,24 @@ private:
   int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * UNITS + u; }
 
   const Element *keys, *values;
-  int64_t keyElements, valueElements; // of a unit
+  int64_t keyElements, valueElements; // of a KV micro-block
   int64_t first, units, steps;
   bool isSpread;
 };
 
-/// Asks for the values of a step line by line, a line of each unit at a time.
-template <typename Step> class ValuesAhead {
+/// Prefetches the values of a step line by line, a line of each KV micro-block at a time.
+template <typename Step> class ValuePrefetcher {
 public:
-  ValuesAhead(const Step &step, bool isWanted) : step(step), left(isWanted ? kMostLines : 0) {}
+  ValuePrefetcher(const Step &step, bool isWanted) : step(step), left(isWanted ? kMostLines : 0) {}
 
-  void ask(int64_t lines) {
+  void prefetch(int64_t lines) {
     for (; lines > 0 && left > 0; --lines, --left, offset += 64)
       for (int64_t u = 0; u < Step::kUnits; ++u)
         __builtin_prefetch(reinterpret_cast<const uint8_t *>(step.values[u]) + offset, 0, 2);
   }
 
 private:
-  static constexpr int64_t kMostLines = 32; // of a unit: the hardware asks for what follows by itself
+  static constexpr int64_t kMostLines = 32; // of a KV micro-block: the hardware prefetches what follows by itself
 
   const Step &step;
   int64_t left, offset = 0;
@@ -116,4 +117,4 @@ private:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCKED_CACHE_H
+#endif // HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H

@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many rows of floating-point weights by vector registers, as they lie or unpacked to what registers multiply.
+// GEMM (large M) of floating-point weights by vector registers; formats without arithmetic are converted to f32 first.
 
-#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_VECTOR_ENGINE_H
-#define HONE_RUNTIME_CPU_KERNELS_LINEAR_VECTOR_ENGINE_H
+#ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_VECTORS_H
+#define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_VECTORS_H
 
-#include "band_layer.h"
 #include "dense_activations.h"
 #include "dense_block.h"
+#include "gemm_layer.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ public:
   void unpack(int64_t panel, int64_t step, int64_t count, float *to) const {
     for (int64_t end = step + count; step < end; ++step, to += kTargetSteps * Target::kStepWords * kLanes) {
       Format::unpack(at(panel, step), to);
-      askForWeights(at(panel, step));
+      prefetchWeights(at(panel, step));
     }
   }
 
@@ -39,18 +39,18 @@ private:
   const uint8_t *data;
 };
 
-/// Weights have `panels` and `steps`; a step is kTargetSteps of the format `Target`, as which it lies `at` a panel and step, or is
-/// unpacked, a unit at a time.
+/// Weights have `panels` and `steps`; a step is kTargetSteps of the format `Target`, as which it lies `at` a panel and
+/// step, or is unpacked, an N-tile at a time.
 template <typename Weights> class VectorEngine {
 public:
   using Target = typename Weights::Target;
   static constexpr int64_t kStepWords = Weights::kTargetSteps * Target::kStepWords;
   static constexpr int64_t kPanels = kDensePanels, kStepInputs = kStepWords * Target::kWordInputs;
-  static constexpr int64_t kNearSteps = INT64_MAX / 2; // all: products wait for arithmetic
-  static constexpr int64_t kSliceInputs = 1024;        // of what is between two layers
-  static constexpr int64_t kPartBytes = 13 << 17;      // of a second-level cache of 2 MiB
+  static constexpr int64_t kL1Steps = INT64_MAX / 2; // all: products are compute-bound
+  static constexpr int64_t kSliceInputs = 1024;      // of what is between two layers
+  static constexpr int64_t kPartBytes = 13 << 17;    // of a L2 cache of 2 MiB
   /// Whether what a layer finishes at a time is whole steps of the next.
-  static constexpr bool kTakesUnits = kPanels * kLanes % kStepInputs == 0;
+  static constexpr bool kTakesNTiles = kPanels * kLanes % kStepInputs == 0;
 
   struct Sums {
     alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
@@ -60,8 +60,8 @@ public:
 
   explicit VectorEngine(const Weights &weights) : panels(weights.panels), steps(weights.steps), weights(weights) {}
 
-  /// Converted rows of a part fill half of a second-level cache of 2 MiB.
-  static BandLimits limits(int64_t rows) {
+  /// Converted rows of a part fill half of a L2 cache of 2 MiB.
+  static GemmLimits limits(int64_t rows) {
     return {evenHeight(rows, kDenseRows), larger(1024 / kStepWords, 1), 256, 128};
   }
   static int64_t blockBytes(int64_t rows, int64_t steps) { return rows * steps * kStepWords * 4; }
@@ -70,8 +70,8 @@ public:
     packWords<Target>(x, row, rows, step * kStepWords, steps * kStepWords, reinterpret_cast<float *>(to));
   }
 
-  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives those of a row
-  /// and of the p-th of them.
+  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives
+  /// those of a row and of the p-th of them.
   template <typename Read>
   static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
     auto *words = reinterpret_cast<float *>(block);
@@ -93,7 +93,8 @@ public:
 
   static int64_t betweenBytes(int64_t rows, int64_t steps) { return blockBytes(rows, steps); }
 
-  /// Zeros for inputs after those of so many panels: weights may be filled up by more than the panels of a layer before are.
+  /// Zeros for inputs after those of so many panels: weights may be filled up by more than the panels of a layer before
+  /// are.
   static void finishInputs(uint8_t *block, int64_t rows, int64_t count, int64_t steps) {
     auto *words = reinterpret_cast<float *>(block);
     for (int64_t i = count * kLanes / Target::kWordInputs * rows; i < steps * kStepWords * rows; ++i)
@@ -102,7 +103,7 @@ public:
 
   class Worker {
   public:
-    Worker(const VectorEngine &engine, const BandDivision &division)
+    Worker(const VectorEngine &engine, const GemmTiling &division)
         : engine(engine), unpacked(Weights::kIsUnpacked ? kPanels * division.sliceSteps * kStepBytes / 4 : 0) {}
 
     void select(int64_t panel, int64_t count, int64_t step, int64_t some) {
@@ -116,15 +117,15 @@ public:
       }
     }
 
-    template <typename Ahead>
+    template <typename Prefetcher>
     void multiply(const uint8_t *x, int64_t rows, BlockShare share, bool accumulates, Sums &sums,
-                  const Ahead &ahead) const {
-      ahead.ask(0, 1);
+                  const Prefetcher &prefetcher) const {
+      prefetcher.prefetch(0, 1);
       DenseOperands operands = {from,
                                 panelBytes,
                                 kLanes,
                                 steps * Weights::kTargetSteps,
-                                weightsAhead(share),
+                                weightPrefetch(share),
                                 reinterpret_cast<const float *>(x),
                                 sums.lanes[0][0],
                                 kPanels * kLanes,
@@ -136,15 +137,15 @@ public:
   private:
     static constexpr int64_t kStepBytes = Weights::kTargetSteps * Target::kBytes;
 
-    /// The first block asks for its own weights. While the others pass by, the next unit comes nearer, as many bytes at each step: one
-    /// block alone takes weights faster than memory delivers them.
-    WeightsAhead weightsAhead(BlockShare share) const {
+    /// The first block prefetches its own weights. While the others are multiplied, the next N-tile is prefetched, as
+    /// many bytes at each step: one block alone takes weights faster than memory delivers them.
+    WeightPrefetch weightPrefetch(BlockShare share) const {
       if (Weights::kIsUnpacked)
         return {from, 0, 0};
       if (share.index == 0)
-        return {from + kWeightsFar, kStepBytes, kWeightsSkew};
+        return {from + kWeightsL2Distance, kStepBytes, kPanelStagger};
       int64_t stepBytes = ceilDivide(kStepBytes, share.count - 1);
-      return {from + share.panelsAhead * panelBytes + (share.index - 1) * steps * stepBytes, stepBytes, 0};
+      return {from + share.panelsToNext * panelBytes + (share.index - 1) * steps * stepBytes, stepBytes, 0};
     }
 
     void unpack(int64_t panel, int64_t step) {
@@ -168,4 +169,4 @@ private:
 
 } // namespace
 
-#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_VECTOR_ENGINE_H
+#endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_VECTORS_H
