@@ -29,7 +29,7 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
       and `tables` `[panels, registers, 4, 16]` of bytes.
     - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
 
-    Several views are a plane `panels` `[panels, bytes]` of bytes, a record of runtime/cpu/packing/panel_record.h each.
+    Several views are a plane `panels` `[panels, bytes]` of bytes, a record of runtime/cpu/packing/panel_block.h each.
 
     *Constraints.*
 
@@ -96,7 +96,7 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
   let description = [{
     *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
     attention, which alone read it. With `bits` it holds what `#hone.rounded` of so many bits does, in the layout RoundedKeyLayout
-    of runtime/cpu/packing/rounded_blocks.h.
+    of runtime/cpu/packing/quantized_blocks.h.
 
     *Constraints.*
 
