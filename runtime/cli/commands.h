@@ -26,7 +26,7 @@ extern const Command kRunCommand, kEvalCommand, kBenchCommand, kInspectCommand;
 absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &path, rt::Profile *profile = nullptr);
 
 /// Most threads that --threads takes.
-constexpr int64_t kMostThreads = 4096;
+using rt::kMostThreads;
 
 /// The one positional argument, the artefact.
 absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals);

@@ -191,21 +191,30 @@ public:
         cutSums(division.slices == 1 ? 0 : division.units * division.bandBlocks()), outputs(target, epilogue) {}
 
   void run() const {
+    Parts threads;
 #pragma omp parallel
-    {
-      typename Engine::Worker worker(engine, division);
-      Scratch<typename Engine::Sums> ownSums(division.slices == 1 ? division.partBlocks : 0);
-      for (int64_t band = 0; band < division.blocks; band += division.bandBlocks())
-        for (int64_t slice = 0; slice < division.slices; ++slice)
-          runSlice(band, slice, ownSums.data(), worker);
-      BandOutputs::order();
-    }
+    threads.run(
+        [&] {
+          typename Engine::Worker worker(engine, division);
+          Scratch<typename Engine::Sums> ownSums(division.slices == 1 ? division.partBlocks : 0);
+          runBands(ownSums.data(), &worker);
+          BandOutputs::order();
+        },
+        [&] { runBands(nullptr, nullptr); });
+    threads.finish();
     outputs.finish();
   }
 
 private:
+  /// `worker` is null for a thread that has no memory for one.
+  void runBands(typename Engine::Sums *ownSums, typename Engine::Worker *worker) const {
+    for (int64_t band = 0; band < division.blocks; band += division.bandBlocks())
+      for (int64_t slice = 0; slice < division.slices; ++slice)
+        runSlice(band, slice, ownSums, worker);
+  }
+
   /// All outputs of a band of rows from a slice of inputs; by all threads together.
-  void runSlice(int64_t band, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker &worker) const {
+  void runSlice(int64_t band, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker *worker) const {
     int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
     int64_t blocks = smaller(division.bandBlocks(), division.blocks - band), threads = omp_get_num_threads();
 #pragma omp for schedule(static)
@@ -215,10 +224,12 @@ private:
     int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.units;
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < tasks; ++task) {
+      if (!worker)
+        continue;
       int64_t first = task / division.units * division.partBlocks, unit = task % division.units;
       typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + unit * division.bandBlocks() + first;
       int64_t next = (unit + threads) % division.units; // if threads take turns
-      multiplyUnit<Engine>(engine, worker, division, unit, next, step, steps,
+      multiplyUnit<Engine>(engine, *worker, division, unit, next, step, steps,
                            {band + first, smaller(division.partBlocks, blocks - first),
                             converted.data() + first * blockBytes, blockBytes, sums},
                            outputs);
