@@ -5,7 +5,7 @@
 import os
 import shutil
 
-for name in ("HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "OMP_NUM_THREADS"):
+for name in ("HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "OMP_TOOL_LIBRARIES", "OMP_NUM_THREADS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["HONE_SOURCE_DIR"] = config.hone_source_dir

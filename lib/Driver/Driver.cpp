@@ -25,6 +25,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
@@ -453,6 +454,8 @@ static std::optional<int> runOverview(ArrayRef<std::string> words) {
 int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   io::removeTemporariesOnInterrupt(llvm::sys::RunInterruptHandlers);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { io::endWithoutMemory("hone: error: out of memory\n"); });
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;

@@ -213,8 +213,9 @@ static OwningOpRef<ModuleOp> readParameters(StringRef path, MLIRContext *context
 
 LogicalResult inspectMasks(StringRef path, const MaskFlags &flags, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  if (flags.group < 1)
-    return emitError(loc) << "expected --mask-group to be a whole number of at least 1, but got "
+  constexpr int64_t mostElements = 1 << 16;
+  if (flags.group < 1 || flags.group > mostElements)
+    return emitError(loc) << "expected --mask-group to be a whole number of 1 to " << mostElements << ", but got "
                           << flags.group.getValue();
   OwningOpRef<ModuleOp> module = readParameters(path, context);
   if (!module)

@@ -35,10 +35,23 @@ struct hone_session {
 namespace hone::capi {
 
 /// Keeps the message for hone_last_error().
-hone_status report(const absl::Status &status);
+hone_status report(const absl::Status &status) noexcept;
+
+/// Fails for a number of threads that no call can have; 0 is as OpenMP decides.
+absl::Status checkThreads(int32_t threads);
 
 /// HONE_INVALID for an argument that must not be null.
 hone_status reportNull(const char *argument);
+
+/// Runs the body of a function of the interface, which returns an absl::Status. What it throws is reported as well: hosts may be
+/// compiled without exceptions, or in C.
+template <typename Body> hone_status reported(Body body) noexcept {
+  try {
+    return report(body());
+  } catch (...) {
+    return report(io::statusOfException());
+  }
+}
 
 /// The members of a caller's struct that it has, over defaults; fails for a struct_size that is none.
 template <typename Options>
@@ -54,8 +67,16 @@ absl::Status takeOptions(const Options *given, Options &options) {
 /// Inputs by name, checked for null names.
 absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor *inputs, size_t count);
 
-/// Makes the handle of a call's results.
-hone_outputs *makeOutputs(const io::EntryInfo &entry, std::vector<io::Array> arrays);
+/// The handle of a call's results, made before the call: afterwards a session has advanced, and nothing may fail.
+class PendingOutputs {
+public:
+  explicit PendingOutputs(const io::EntryInfo &entry);
+  hone_outputs *release(std::vector<io::Array> arrays) noexcept;
+
+private:
+  std::shared_ptr<hone_outputs_contents> contents;
+  std::unique_ptr<hone_outputs> outputs;
+};
 
 } // namespace hone::capi
 

@@ -13,7 +13,12 @@
 namespace hone::capi {
 namespace {
 
-thread_local std::string lastError;
+struct LastError {
+  std::string text;
+  bool isKept = true; // or there was no memory for the text
+};
+
+thread_local LastError lastError;
 
 const std::vector<io::TensorInfo> *tensorsOf(const io::EntryInfo &entry, hone_role role) {
   switch (role) {
@@ -36,6 +41,13 @@ absl::StatusOr<const std::vector<io::TensorInfo> *> findTensors(const hone_modul
   if (!tensors)
     return io::invalid("unknown role ", static_cast<int>(role));
   return tensors;
+}
+
+absl::StatusOr<std::shared_ptr<const rt::Module>> loadForAll(const char *folder) {
+  auto loaded = rt::Module::load(folder);
+  if (!loaded.ok())
+    rt::failRanks(); // the others may have loaded it
+  return loaded;
 }
 
 hone_tensor_info describe(const io::TensorInfo &tensor) {
@@ -63,14 +75,28 @@ hone_status statusOf(absl::StatusCode code) {
 
 } // namespace
 
-hone_status report(const absl::Status &status) {
+hone_status report(const absl::Status &status) noexcept {
   if (status.ok())
     return HONE_OK;
-  lastError = std::string(status.message());
-  return statusOf(status.code());
+  try {
+    lastError.text = io::messageOf(status);
+    lastError.isKept = true;
+    return statusOf(status.code());
+  } catch (...) {
+    lastError.isKept = false;
+    return HONE_OUT_OF_MEMORY;
+  }
 }
 
-hone_status reportNull(const char *argument) { return report(io::invalid("expected ", argument, " not to be null")); }
+hone_status reportNull(const char *argument) {
+  return reported([=] { return io::invalid("expected ", argument, " not to be null"); });
+}
+
+absl::Status checkThreads(int32_t threads) {
+  if (threads < 0 || threads > rt::kMostThreads)
+    return io::invalid("expected threads to be 0 to ", rt::kMostThreads, ", but got ", threads);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor *inputs, size_t count) {
   std::vector<rt::NamedTensor> tensors;
@@ -87,7 +113,7 @@ absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor 
 using namespace hone;
 using namespace hone::capi;
 
-const char *hone_last_error(void) { return lastError.c_str(); }
+const char *hone_last_error(void) { return lastError.isKept ? lastError.text.c_str() : "out of memory"; }
 
 const char *hone_version(void) { return HONE_VERSION; }
 
@@ -96,16 +122,13 @@ uint32_t hone_api_version(void) { return HONE_API_VERSION; }
 hone_status hone_module_open(const char *folder, hone_module **module) {
   if (!folder || !module)
     return reportNull("folder and module");
-  auto loaded = rt::Module::load(folder);
-  if (!loaded.ok()) {
-    rt::failRanks(); // the others may have loaded it
-    return report(loaded.status());
-  }
-  auto tokenizer = rt::loadTokenizer(**loaded);
-  if (!tokenizer.ok())
-    return report(tokenizer.status());
-  *module = new hone_module{*loaded, *tokenizer};
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    auto opened = std::make_unique<hone_module>();
+    HONE_ASSIGN_OR_RETURN(opened->module, loadForAll(folder));
+    HONE_ASSIGN_OR_RETURN(opened->tokenizer, rt::loadTokenizer(*opened->module));
+    *module = opened.release();
+    return absl::OkStatus();
+  });
 }
 
 void hone_module_close(hone_module *module) { delete module; }
@@ -121,54 +144,54 @@ const char *hone_module_entry_name(const hone_module *module, size_t index) {
 hone_status hone_module_tensor_count(const hone_module *module, const char *entry, hone_role role, size_t *count) {
   if (!module || !entry || !count)
     return reportNull("module, entry and count");
-  auto tensors = findTensors(module, entry, role);
-  if (tensors.ok())
-    *count = (*tensors)->size();
-  return report(tensors.status());
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(const std::vector<io::TensorInfo> *tensors, findTensors(module, entry, role));
+    *count = tensors->size();
+    return absl::OkStatus();
+  });
 }
 
 hone_status hone_module_tensor_info(const hone_module *module, const char *entry, hone_role role, size_t index,
                                     hone_tensor_info *info) {
   if (!module || !entry || !info)
     return reportNull("module, entry and info");
-  auto tensors = findTensors(module, entry, role);
-  if (!tensors.ok())
-    return report(tensors.status());
-  if (index >= (*tensors)->size())
-    return report(io::invalid("entry '", entry, "' has ", (*tensors)->size(), " tensors of that role, but ", index,
-                              " was asked for"));
-  if (info->struct_size < sizeof(size_t))
-    return report(io::invalid("expected struct_size to be the size of the struct, but got ", info->struct_size));
-  hone_tensor_info full = describe((**tensors)[index]);
-  full.struct_size = std::min(info->struct_size, sizeof full);
-  std::memcpy(info, &full, full.struct_size);
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(const std::vector<io::TensorInfo> *tensors, findTensors(module, entry, role));
+    if (index >= tensors->size())
+      return io::invalid("entry '", entry, "' has ", tensors->size(), " tensors of that role, but ", index,
+                         " was asked for");
+    if (info->struct_size < sizeof(size_t))
+      return io::invalid("expected struct_size to be the size of the struct, but got ", info->struct_size);
+    hone_tensor_info full = describe((*tensors)[index]);
+    full.struct_size = std::min(info->struct_size, sizeof full);
+    std::memcpy(info, &full, full.struct_size);
+    return absl::OkStatus();
+  });
 }
 
 hone_status hone_module_call(const hone_module *module, const char *entry, const hone_named_tensor *inputs,
                              size_t input_count, int32_t threads, hone_outputs **outputs) {
   if (!module || !entry || !outputs)
     return reportNull("module, entry and outputs");
-  auto tensors = takeInputs(inputs, input_count);
-  if (!tensors.ok())
-    return report(tensors.status());
-  auto arrays = module->module->call(entry, *tensors, threads);
-  if (!arrays.ok())
-    return report(arrays.status());
-  *outputs = makeOutputs(*module->module->manifest().entry(entry), *std::move(arrays));
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    HONE_RETURN_IF_ERROR(checkThreads(threads));
+    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
+    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, module->module->call(entry, tensors, threads));
+    *outputs = PendingOutputs(*module->module->manifest().entry(entry)).release(std::move(arrays));
+    return absl::OkStatus();
+  });
 }
 
 hone_status hone_module_encode(const hone_module *module, const char *text, int64_t *tokens, size_t capacity,
                                size_t *count) {
   if (!module || !text || !count || (!tokens && capacity > 0))
     return reportNull("module, text, tokens and count");
-  if (!module->tokenizer)
-    return report(io::invalid(module->module->folder(), ": has no tokenizer"));
-  auto ids = rt::encodePrompt(*module->tokenizer, text);
-  if (!ids.ok())
-    return report(ids.status());
-  *count = ids->size();
-  std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    if (!module->tokenizer)
+      return io::invalid(module->module->folder(), ": has no tokenizer");
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, rt::encodePrompt(*module->tokenizer, text));
+    *count = ids.size();
+    std::copy_n(ids.begin(), std::min(capacity, ids.size()), tokens);
+    return absl::OkStatus();
+  });
 }

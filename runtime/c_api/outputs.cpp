@@ -85,14 +85,33 @@ absl::StatusOr<hone_tensor> fromDlpack(const DLTensor &source) {
   return tensor;
 }
 
+absl::StatusOr<DLManagedTensorVersioned *> toDlpack(const hone_outputs &outputs, std::string_view name) {
+  HONE_ASSIGN_OR_RETURN(const io::Array *array, findOutput(&outputs, name));
+  auto owner = std::make_unique<Managed>();
+  hone_tensor view = viewOf(*array);
+  owner->contents = outputs.contents;
+  owner->shape.assign(view.sizes, view.sizes + view.rank);
+  owner->strides.assign(view.strides, view.strides + view.rank);
+  const auto *row = std::ranges::find(kDlpackTypes, array->dtype(), &DlpackRow::dtype);
+  owner->tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  owner->tensor.manager_ctx = owner.get();
+  owner->tensor.deleter = deleteManaged;
+  owner->tensor.dl_tensor = {view.data,           {kDLCPU, 0},           view.rank, {row->code, row->bits, 1},
+                             owner->shape.data(), owner->strides.data(), 0};
+  return &owner.release()->tensor;
+}
+
 } // namespace
 
-hone_outputs *makeOutputs(const io::EntryInfo &entry, std::vector<io::Array> arrays) {
-  auto contents = std::make_shared<hone_outputs_contents>();
+PendingOutputs::PendingOutputs(const io::EntryInfo &entry)
+    : contents(std::make_shared<hone_outputs_contents>()), outputs(new hone_outputs{contents}) {
   for (const io::TensorInfo &info : entry.outputs)
     contents->names.push_back(info.name);
+}
+
+hone_outputs *PendingOutputs::release(std::vector<io::Array> arrays) noexcept {
   contents->arrays = std::move(arrays);
-  return new hone_outputs{std::move(contents)};
+  return outputs.release();
 }
 
 } // namespace hone::capi
@@ -109,10 +128,11 @@ const char *hone_outputs_name(const hone_outputs *outputs, size_t index) {
 hone_status hone_outputs_get(const hone_outputs *outputs, const char *name, hone_tensor *tensor) {
   if (!outputs || !name || !tensor)
     return reportNull("outputs, name and tensor");
-  auto array = findOutput(outputs, name);
-  if (array.ok())
-    *tensor = viewOf(**array);
-  return report(array.status());
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(const io::Array *array, findOutput(outputs, name));
+    *tensor = viewOf(*array);
+    return absl::OkStatus();
+  });
 }
 
 void hone_outputs_free(hone_outputs *outputs) { delete outputs; }
@@ -120,29 +140,17 @@ void hone_outputs_free(hone_outputs *outputs) { delete outputs; }
 hone_status hone_tensor_from_dlpack(const DLTensor *source, hone_tensor *tensor) {
   if (!source || !tensor)
     return reportNull("source and tensor");
-  auto view = fromDlpack(*source);
-  if (view.ok())
-    *tensor = *view;
-  return report(view.status());
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(*tensor, fromDlpack(*source));
+    return absl::OkStatus();
+  });
 }
 
 hone_status hone_outputs_to_dlpack(const hone_outputs *outputs, const char *name, DLManagedTensorVersioned **managed) {
   if (!outputs || !name || !managed)
     return reportNull("outputs, name and managed");
-  auto array = findOutput(outputs, name);
-  if (!array.ok())
-    return report(array.status());
-  auto owner = std::make_unique<Managed>();
-  hone_tensor view = viewOf(**array);
-  owner->contents = outputs->contents;
-  owner->shape.assign(view.sizes, view.sizes + view.rank);
-  owner->strides.assign(view.strides, view.strides + view.rank);
-  const auto *row = std::ranges::find(kDlpackTypes, (*array)->dtype(), &DlpackRow::dtype);
-  owner->tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  owner->tensor.manager_ctx = owner.get();
-  owner->tensor.deleter = deleteManaged;
-  owner->tensor.dl_tensor = {view.data,           {kDLCPU, 0},           view.rank, {row->code, row->bits, 1},
-                             owner->shape.data(), owner->strides.data(), 0};
-  *managed = &owner.release()->tensor;
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(*managed, toDlpack(*outputs, name));
+    return absl::OkStatus();
+  });
 }

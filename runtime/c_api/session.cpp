@@ -46,9 +46,9 @@ absl::Status generate(hone_session &session, std::span<const int64_t> prompt, co
 absl::StatusOr<std::unique_ptr<rt::Session>> openSession(const hone_module &module, const hone_session_options *given) {
   hone_session_options options = {sizeof options, nullptr, 0, 0};
   HONE_RETURN_IF_ERROR(takeOptions(given, options));
-  if (options.threads < 0 || options.reserve < 0)
-    return io::invalid("expected threads and reserve to be at least 0, but got ", options.threads, " and ",
-                       options.reserve);
+  HONE_RETURN_IF_ERROR(checkThreads(options.threads));
+  if (options.reserve < 0 || options.reserve > rt::kMostPositions)
+    return io::invalid("expected reserve to be 0 to ", rt::kMostPositions, ", but got ", options.reserve);
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::Session::create(module.module, options.entry ? options.entry : "forward"));
   session->setThreads(options.threads);
@@ -65,11 +65,13 @@ using namespace hone::capi;
 hone_status hone_session_open(const hone_module *module, const hone_session_options *options, hone_session **session) {
   if (!module || !session)
     return reportNull("module and session");
-  auto opened = openSession(*module, options);
-  if (!opened.ok())
-    return report(opened.status());
-  *session = new hone_session{*std::move(opened), module->tokenizer};
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    auto opened = std::make_unique<hone_session>();
+    HONE_ASSIGN_OR_RETURN(opened->session, openSession(*module, options));
+    opened->tokenizer = module->tokenizer;
+    *session = opened.release();
+    return absl::OkStatus();
+  });
 }
 
 void hone_session_close(hone_session *session) { delete session; }
@@ -77,28 +79,31 @@ void hone_session_close(hone_session *session) { delete session; }
 hone_status hone_session_set_context(hone_session *session, const hone_named_tensor *inputs, size_t input_count) {
   if (!session)
     return reportNull("session");
-  auto tensors = takeInputs(inputs, input_count);
-  return report(tensors.ok() ? session->session->setContext(*tensors) : tensors.status());
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
+    return session->session->setContext(tensors);
+  });
 }
 
 hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
                                  hone_outputs **outputs) {
   if (!session || !outputs)
     return reportNull("session and outputs");
-  auto tensors = takeInputs(inputs, input_count);
-  if (!tensors.ok())
-    return report(tensors.status());
-  auto arrays = session->session->forward(*tensors);
-  if (!arrays.ok())
-    return report(arrays.status());
-  *outputs = makeOutputs(session->session->entry(), *std::move(arrays));
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
+    PendingOutputs pending(session->session->entry());
+    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, session->session->forward(tensors));
+    *outputs = pending.release(std::move(arrays));
+    return absl::OkStatus();
+  });
 }
 
 int64_t hone_session_length(const hone_session *session) { return session ? session->session->state().length() : 0; }
 
 hone_status hone_session_truncate(hone_session *session, int64_t length) {
-  return session ? report(session->session->state().truncate(length)) : reportNull("session");
+  if (!session)
+    return reportNull("session");
+  return reported([=] { return session->session->state().truncate(length); });
 }
 
 hone_status hone_session_reset(hone_session *session) {
@@ -111,16 +116,18 @@ hone_status hone_session_reset(hone_session *session) {
 hone_status hone_session_set_padding(hone_session *session, const int64_t *padding, size_t sequences) {
   if (!session || (!padding && sequences > 0))
     return reportNull("session and padding");
-  return report(session->session->state().setPadding({padding, padding + sequences}));
+  return reported([=] { return session->session->state().setPadding({padding, padding + sequences}); });
 }
 
 hone_status hone_session_set_wanted(hone_session *session, int64_t positions) {
   if (!session)
     return reportNull("session");
-  if (positions < 0)
-    return report(io::invalid("expected the number of wanted positions to be 0 or more, but got ", positions));
-  (void)session->session->state().setWanted(positions);
-  return HONE_OK;
+  return reported([=]() -> absl::Status {
+    if (positions < 0)
+      return io::invalid("expected the number of wanted positions to be 0 or more, but got ", positions);
+    (void)session->session->state().setWanted(positions);
+    return absl::OkStatus();
+  });
 }
 
 void hone_generation_options_init(hone_generation_options *options) {
@@ -138,5 +145,5 @@ hone_status hone_session_generate(hone_session *session, const int64_t *prompt, 
                                   const hone_generation_options *options, hone_token_callback callback, void *user) {
   if (!session || (!prompt && prompt_count > 0))
     return reportNull("session and prompt");
-  return report(generate(*session, {prompt, prompt_count}, options, callback, user));
+  return reported([=] { return generate(*session, {prompt, prompt_count}, options, callback, user); });
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <omp.h>
 
 namespace hone::calibration {
 
@@ -47,13 +48,13 @@ void SecondMoments::add(float *rows, int64_t count) {
   for (int64_t band = 0; band < bands; ++band)
     for (int64_t column = band; column < bands; ++column)
       tiles.emplace_back(band, column);
-#pragma omp parallel
-  {
-    auto products = std::make_unique_for_overwrite<float[]>(kBandRows * kBandRows);
-#pragma omp for schedule(dynamic)
-    for (size_t i = 0; i < tiles.size(); ++i)
-      addTile(rows, count, tiles[i].first, tiles[i].second, products.get());
-  }
+  // Before the region: what is thrown in one ends the process.
+  auto products =
+      std::make_unique_for_overwrite<float[]>(static_cast<size_t>(omp_get_max_threads()) * kBandRows * kBandRows);
+#pragma omp parallel for schedule(dynamic)
+  for (size_t i = 0; i < tiles.size(); ++i)
+    addTile(rows, count, tiles[i].first, tiles[i].second,
+            products.get() + omp_get_thread_num() * kBandRows * kBandRows);
 }
 
 std::vector<float> SecondMoments::band(int64_t number, double divisor) const {

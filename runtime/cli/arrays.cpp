@@ -86,15 +86,42 @@ double deviation(double actual, double expected, const Tolerance &tolerance) {
 
 } // namespace
 
-absl::StatusOr<NamedArrays> readArrays(const io::NpzReader &file, std::string_view prefix) {
+absl::StatusOr<NamedArrays> readArrays(const io::NpzReader &file, std::string_view prefix, const NameCheck &check) {
   NamedArrays arrays;
   for (const std::string &name : file.names()) {
     if (!name.starts_with(prefix))
       continue;
+    HONE_RETURN_IF_ERROR(check(std::string_view(name).substr(prefix.size())));
     HONE_ASSIGN_OR_RETURN(Array array, file.read(name));
     arrays.emplace(name.substr(prefix.size()), std::move(array));
   }
   return arrays;
+}
+
+absl::StatusOr<NamedArrays> readInputs(const io::NpzReader &file, std::string_view prefix, const io::EntryInfo &entry) {
+  HONE_ASSIGN_OR_RETURN(NamedArrays arrays, readArrays(file, prefix, [&](std::string_view name) {
+                          return rt::checkInputName(entry, name);
+                        }));
+  adoptTypes(arrays, entry.inputs);
+  return arrays;
+}
+
+std::vector<rt::NamedTensor> viewsOf(const NamedArrays &arrays) {
+  std::vector<rt::NamedTensor> tensors;
+  for (const auto &[name, array] : arrays)
+    tensors.push_back({name, array.view()});
+  return tensors;
+}
+
+std::string memberName(std::string_view name, std::set<std::string> &taken) {
+  std::string safe(name);
+  for (size_t i = 0; i < safe.size(); ++i)
+    if (safe[i] == '/' || safe[i] == '\\' || (safe[i] == '.' && safe.find_first_not_of("._") > i))
+      safe[i] = '_';
+  std::string free = safe;
+  for (int64_t number = 2; !taken.insert(free).second; ++number)
+    free = io::cat(safe, "_", number);
+  return free;
 }
 
 void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos) {

@@ -6,17 +6,32 @@
 #ifndef HONE_RUNTIME_CLI_ARRAYS_H
 #define HONE_RUNTIME_CLI_ARRAYS_H
 
-#include "hone/io/manifest.h"
+#include "core/inputs.h"
 #include "hone/io/npy.h"
 
+#include <functional>
 #include <map>
+#include <set>
 
 namespace hone::cli {
 
 using NamedArrays = std::map<std::string, io::Array>;
 
-/// The arrays whose names begin with `prefix`, by what follows it.
-absl::StatusOr<NamedArrays> readArrays(const io::NpzReader &file, std::string_view prefix = "");
+/// Fails for the name of an array that nobody asked for.
+using NameCheck = std::function<absl::Status(std::string_view name)>;
+
+/// The arrays whose names begin with `prefix`, by what follows it, which is checked before the array is read.
+absl::StatusOr<NamedArrays> readArrays(const io::NpzReader &file, std::string_view prefix, const NameCheck &check);
+
+/// Those that are inputs of the entry, of its types. Fails where one is not.
+absl::StatusOr<NamedArrays> readInputs(const io::NpzReader &file, std::string_view prefix, const io::EntryInfo &entry);
+
+/// For a call; valid while the arrays are.
+std::vector<rt::NamedTensor> viewsOf(const NamedArrays &arrays);
+
+/// What a member of an archive is called that holds the output `name`: a name without folders, so that who extracts the archive gets a file
+/// beside the others. It is not in `taken`, and then is.
+std::string memberName(std::string_view name, std::set<std::string> &taken);
 
 /// Gives arrays the types of `infos` that numpy cannot say: u16 read as bf16, u8 as an 8-bit float.
 void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos);

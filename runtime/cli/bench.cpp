@@ -61,11 +61,12 @@ struct BenchOptions {
 };
 
 OptionParser parserFor(BenchOptions &options) {
+  constexpr int64_t mostTokens = 1 << 24, mostRepeats = 1'000'000; // more than any model and anybody's patience has
   OptionParser parser;
-  parser.integer("prompt-length", options.promptLength, 1);
-  parser.integer("new-tokens", options.newTokens, 1);
+  parser.integer("prompt-length", options.promptLength, 1, mostTokens);
+  parser.integer("new-tokens", options.newTokens, 1, mostTokens);
   parser.integer("threads", options.threads, 1, kMostThreads);
-  parser.integer("repeat", options.repeat, 1);
+  parser.integer("repeat", options.repeat, 1, mostRepeats);
   parser.flag("json", options.json);
   parser.texts("profile", options.profile);
   return parser;

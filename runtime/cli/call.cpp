@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "core/communicator.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -24,29 +25,33 @@ public:
   Caller(const rt::Module &module, const io::EntryInfo &entry, const CallOptions &options)
       : module(module), entry(entry), options(options) {}
 
-  absl::StatusOr<NamedArrays> call(NamedArrays &inputs) const {
-    adoptTypes(inputs, entry.inputs);
-    std::vector<rt::NamedTensor> tensors;
-    for (const auto &[name, array] : inputs)
-      tensors.push_back({name, array.view()});
+  absl::StatusOr<NamedArrays> call(const NamedArrays &inputs) const {
     HONE_ASSIGN_OR_RETURN(std::vector<io::Array> results,
-                          module.call(entry.name, tensors, static_cast<int>(options.threads)));
+                          module.call(entry.name, viewsOf(inputs), static_cast<int>(options.threads)));
     NamedArrays outputs;
     for (size_t i = 0; i < results.size(); ++i)
       outputs.emplace(entry.outputs[i].name, std::move(results[i]));
     return outputs;
   }
 
-  /// Prints a line an output; fails with the first that differs.
-  absl::Status check(const NamedArrays &outputs, NamedArrays &expected, const std::string &label) const {
+  absl::StatusOr<NamedArrays> readExpected(const io::NpzReader &file, const std::string &prefix,
+                                           const std::string &label) const {
+    HONE_ASSIGN_OR_RETURN(NamedArrays expected, readArrays(file, prefix, [&](std::string_view name) {
+                            if (std::ranges::find(entry.outputs, name, &io::TensorInfo::name) != entry.outputs.end())
+                              return absl::OkStatus();
+                            return invalid(label, "the entry has no output '", name, "', which is expected");
+                          }));
     adoptTypes(expected, entry.outputs);
+    return expected;
+  }
+
+  /// Prints a line an output; fails with the first that differs.
+  absl::Status check(const NamedArrays &outputs, const NamedArrays &expected, const std::string &label) const {
     absl::Status status;
     for (const auto &[name, reference] : expected) {
-      auto found = outputs.find(name);
-      if (found == outputs.end())
-        return invalid(label, "the entry has no output '", name, "', which is expected");
-      HONE_ASSIGN_OR_RETURN(Comparison result, compare(name, found->second, reference, options.tolerance));
-      std::string line = describe(found->second.shape(), result);
+      const io::Array &output = outputs.at(name);
+      HONE_ASSIGN_OR_RETURN(Comparison result, compare(name, output, reference, options.tolerance));
+      std::string line = describe(output.shape(), result);
       printLine(label, name, ": ", line);
       if (!result.equal && status.ok())
         status = invalid(label, "output '", name, "' differs: ", line);
@@ -79,8 +84,14 @@ void printShapes(const io::EntryInfo &entry, const NamedArrays &outputs) {
 
 absl::Status writeArrays(const std::string &path, const io::EntryInfo &entry, const NamedArrays &arrays) {
   HONE_ASSIGN_OR_RETURN(io::NpzWriter writer, io::NpzWriter::create(path));
-  for (const io::TensorInfo &info : entry.outputs)
-    HONE_RETURN_IF_ERROR(writer.add(info.name, arrays.at(info.name)));
+  std::set<std::string> taken;
+  for (const io::TensorInfo &info : entry.outputs) {
+    std::string name = memberName(info.name, taken);
+    if (name != info.name)
+      std::fprintf(stderr, "note: %s: output '%s' is called '%s' in the archive\n", path.c_str(), info.name.c_str(),
+                   name.c_str());
+    HONE_RETURN_IF_ERROR(writer.add(name, arrays.at(info.name)));
+  }
   return writer.commit();
 }
 
@@ -88,14 +99,14 @@ absl::Status callOnce(const Caller &caller, const io::EntryInfo &entry, const Ca
   NamedArrays inputs;
   if (options.inputs) {
     HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(*options.inputs));
-    HONE_ASSIGN_OR_RETURN(inputs, readArrays(file));
+    HONE_ASSIGN_OR_RETURN(inputs, readInputs(file, "", entry));
   }
   HONE_ASSIGN_OR_RETURN(NamedArrays outputs, caller.call(inputs));
   if (options.outputs && rt::isFirstRank())
     HONE_RETURN_IF_ERROR(writeArrays(*options.outputs, entry, outputs));
   if (options.expect) {
     HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(*options.expect));
-    HONE_ASSIGN_OR_RETURN(NamedArrays expected, readArrays(file));
+    HONE_ASSIGN_OR_RETURN(NamedArrays expected, caller.readExpected(file, "", ""));
     return caller.check(outputs, expected, "");
   }
   if (!options.outputs)
@@ -114,9 +125,10 @@ std::vector<std::string> caseNames(const io::NpzReader &file) {
 }
 
 /// Runs `<case>/in/*` against `<case>/out/*`. True where the case has outputs.
-absl::StatusOr<bool> runCase(const Caller &caller, const io::NpzReader &file, const std::string &name) {
-  HONE_ASSIGN_OR_RETURN(NamedArrays inputs, readArrays(file, name + "/in/"));
-  HONE_ASSIGN_OR_RETURN(NamedArrays expected, readArrays(file, name + "/out/"));
+absl::StatusOr<bool> runCase(const Caller &caller, const io::EntryInfo &entry, const io::NpzReader &file,
+                             const std::string &name) {
+  HONE_ASSIGN_OR_RETURN(NamedArrays inputs, readInputs(file, name + "/in/", entry));
+  HONE_ASSIGN_OR_RETURN(NamedArrays expected, caller.readExpected(file, name + "/out/", name + ": "));
   if (expected.empty())
     return false;
   HONE_ASSIGN_OR_RETURN(NamedArrays outputs, caller.call(inputs));
@@ -124,14 +136,14 @@ absl::StatusOr<bool> runCase(const Caller &caller, const io::NpzReader &file, co
   return true;
 }
 
-absl::Status callCases(const Caller &caller, const std::string &path) {
+absl::Status callCases(const Caller &caller, const io::EntryInfo &entry, const std::string &path) {
   HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(path));
   std::vector<std::string> names = caseNames(file), failures;
   Progress progress("running cases", static_cast<int64_t>(names.size()));
   int64_t compared = 0;
   absl::Status first;
   for (const std::string &name : names) {
-    absl::StatusOr<bool> ran = runCase(caller, file, name);
+    absl::StatusOr<bool> ran = runCase(caller, entry, file, name);
     if (ran.status().code() == absl::StatusCode::kInternal)
       return ran.status();
     if (!ran.ok()) {
@@ -159,7 +171,7 @@ absl::Status callWithTensors(const rt::Module &module, const CallOptions &option
   if (!entry)
     return invalid(module.folder(), ": has no entry '", name, "'");
   Caller caller(module, *entry, options);
-  return options.cases ? callCases(caller, *options.cases) : callOnce(caller, *entry, options);
+  return options.cases ? callCases(caller, *entry, *options.cases) : callOnce(caller, *entry, options);
 }
 
 } // namespace hone::cli

@@ -34,7 +34,7 @@ template <typename... Parts> void printLine(const Parts &...parts) {
 }
 
 /// Most threads that --threads takes.
-constexpr int64_t kMostThreads = 4096;
+using rt::kMostThreads;
 
 /// The one positional argument, the artefact.
 absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals);

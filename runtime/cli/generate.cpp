@@ -128,12 +128,10 @@ absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer
 /// Gives the session the arrays of a .npz as its context.
 absl::Status setContext(rt::Session &session, const std::string &path) {
   HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(path));
-  HONE_ASSIGN_OR_RETURN(NamedArrays arrays, readArrays(file));
+  HONE_ASSIGN_OR_RETURN(NamedArrays arrays,
+                        readArrays(file, "", [&](std::string_view name) { return session.checkContextName(name); }));
   adoptTypes(arrays, session.entry().inputs);
-  std::vector<rt::NamedTensor> tensors;
-  for (const auto &[name, array] : arrays)
-    tensors.push_back({name, array.view()});
-  return session.setContext(tensors);
+  return session.setContext(viewsOf(arrays));
 }
 
 } // namespace

@@ -61,15 +61,26 @@ int report(const std::string &program, const absl::Status &status) {
   if (status.ok())
     return 0;
   rt::Communicator *ranks = rt::Communicator::current();
-  std::string message(status.message());
-  if (ranks && ranks->rank() > 0)
-    message = io::cat("rank ", ranks->rank(), ": ", message);
-  if (!ranks || ranks->speaks())
-    std::fprintf(stderr, "%s: %s\n", program.c_str(), io::printable(message).c_str());
+  std::string message = io::printable(io::messageOf(status));
+  if (!ranks || ranks->speaks()) {
+    std::fprintf(stderr, "%s: ", program.c_str());
+    if (ranks && ranks->rank() > 0)
+      std::fprintf(stderr, "rank %lld: ", static_cast<long long>(ranks->rank()));
+    std::fprintf(stderr, "%s\n", message.c_str());
+  }
   if (status.code() != absl::StatusCode::kInternal)
     return kFault;
   std::fprintf(stderr, "%s: this is a bug in Hone; please report it with the command and the model\n", program.c_str());
   return kBug;
+}
+
+/// What a command throws is a status as well.
+absl::Status runGuarded(const Command &command, std::span<const std::string> arguments) {
+  try {
+    return command.run(arguments);
+  } catch (...) {
+    return io::statusOfException();
+  }
 }
 
 /// Other processes may wait for one that has failed.
@@ -105,7 +116,7 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
     printHelp(stdout, command->help, program);
     return closeOutput(program, 0);
   }
-  int status = report(program, command->run(std::span(arguments).subspan(1)));
+  int status = report(program, runGuarded(*command, std::span(arguments).subspan(1)));
   return leaveRanks(status == 0 ? closeOutput(program, status) : status);
 }
 
@@ -143,6 +154,8 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> readTokens(const std::string &
   if (array.rank() != 1 && array.rank() != 2)
     return io::invalid(path, ": expected tokens of shape [n] or [rows, n], but got ", io::shapeText(array.shape()));
   int64_t rows = array.rank() == 2 ? array.shape()[0] : 1, size = array.shape().back();
+  if (rows > 1 && size == 0) // no bytes of the file stand for them
+    return io::invalid(path, ": expected rows of at least one token, but got ", io::shapeText(array.shape()));
   std::vector<std::vector<int64_t>> split;
   for (int64_t row = 0; row < rows; ++row)
     split.emplace_back(all.begin() + row * size, all.begin() + (row + 1) * size);

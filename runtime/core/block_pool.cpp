@@ -68,11 +68,6 @@ void *BlockPool::allocate(uint64_t bytes) {
   return block + 1;
 }
 
-void *BlockPool::allocateUntracked(uint64_t bytes) {
-  Block *block = create(nullptr, bytes);
-  return block ? block + 1 : nullptr;
-}
-
 void BlockPool::unlink(Block *block) {
   (block->previous ? block->previous->next : used) = block->next;
   if (block->next)
@@ -84,18 +79,25 @@ void BlockPool::release(void *memory) {
     return;
   Block *block = blockOf(memory);
   BlockPool *pool = block->pool;
-  if (!pool)
-    return std::free(block);
   std::lock_guard lock(pool->mutex);
   pool->unlink(block);
-  pool->free.emplace(block->capacity, block);
+  pool->keep(block);
+}
+
+/// For later. What there is no memory to remember is freed.
+void BlockPool::keep(Block *block) noexcept {
+  try {
+    free.emplace(block->capacity, block);
+  } catch (const std::bad_alloc &) {
+    std::free(block);
+  }
 }
 
 void BlockPool::endCall() {
   std::lock_guard lock(mutex);
   while (Block *block = used) {
     unlink(block);
-    free.emplace(block->capacity, block);
+    keep(block);
   }
   std::erase_if(free, [this](const auto &entry) {
     bool idle = entry.second->lastCall != calls;

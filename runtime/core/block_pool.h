@@ -24,12 +24,8 @@ public:
   /// Uninitialised memory, or null where there is none.
   void *allocate(uint64_t bytes);
 
-  /// Gives a block back to the pool it came from, whichever that is; null is nothing. A block that no pool tracks (see
-  /// allocateUntracked) is freed.
+  /// Gives a block back to the pool it came from, whichever that is; null is nothing.
   static void release(void *memory);
-
-  /// Memory for a thread that belongs to no call, in release()'s format.
-  static void *allocateUntracked(uint64_t bytes);
 
   /// Ends a call: blocks still out come back, and those that this call did not need are freed.
   void endCall();
@@ -40,6 +36,7 @@ private:
   static Block *blockOf(void *memory);
   Block *takeFree(uint64_t bytes);
   void unlink(Block *block);
+  void keep(Block *block) noexcept;
 
   std::mutex mutex;
   Block *used = nullptr;                 // doubly linked

@@ -6,6 +6,7 @@
 #include "core/call.h"
 
 #include "core/communicator.h"
+#include "cpu/scratch_memory.h"
 
 #include <utility>
 
@@ -16,6 +17,24 @@ using io::cat;
 using io::invalid;
 
 thread_local CallContext *currentCall = nullptr;
+thread_local std::jmp_buf *partExit = nullptr; // of the part of a parallel region that this thread is in
+
+/// Makes a call the thread's own while it lives.
+class CurrentCall {
+public:
+  explicit CurrentCall(CallContext *context)
+      : outer(std::exchange(currentCall, context)), outerExit(std::exchange(partExit, nullptr)) {}
+  ~CurrentCall() {
+    currentCall = outer;
+    partExit = outerExit;
+  }
+  CurrentCall(const CurrentCall &) = delete;
+  CurrentCall &operator=(const CurrentCall &) = delete;
+
+private:
+  CallContext *outer;
+  std::jmp_buf *outerExit;
+};
 
 bool fits(const io::TensorInfo &info, std::span<const int64_t> sizes) {
   if (sizes.size() != info.shape.size())
@@ -26,8 +45,8 @@ bool fits(const io::TensorInfo &info, std::span<const int64_t> sizes) {
   return true;
 }
 
-absl::Status outOfMemory(uint64_t bytes) {
-  return absl::ResourceExhaustedError(cat("cannot allocate ", bytes, " bytes: out of memory"));
+absl::Status outOfMemory(uint64_t bytes, std::string_view purpose) {
+  return absl::ResourceExhaustedError(cat("cannot allocate ", bytes, " bytes for ", purpose, ": out of memory"));
 }
 
 } // namespace
@@ -44,7 +63,23 @@ CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, 
 CallContext *CallContext::current() { return currentCall; }
 
 absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) {
-  CallContext *outer = std::exchange(currentCall, this);
+  absl::StatusOr<std::vector<io::Array>> results;
+  try {
+    results = runAndCommit(function);
+  } catch (...) {
+    results = io::statusOfException();
+  }
+  memory.pool.endCall();
+  if (!results.ok()) {
+    failRanks();
+    if (state)
+      state->rollback();
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<io::Array>> CallContext::runAndCommit(hone_entry_fn function) {
+  CurrentCall current(this);
   if (followers.profile)
     followers.profile->beginCall(entry, inputs);
   if (state)
@@ -52,22 +87,16 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
   runProgram(function);
   if (followers.profile)
     followers.profile->endCall();
-  currentCall = outer;
-  memory.pool.endCall();
-  absl::Status status = finish();
-  if (!status.ok()) {
-    failRanks();
-    if (state)
-      state->rollback();
-    return status;
+  HONE_RETURN_IF_ERROR(finish());
+  std::vector<io::Array> results;
+  if (!followers.choice) {
+    results.reserve(outputs.size());
+    for (std::optional<io::Array> &output : outputs)
+      results.push_back(*std::move(output));
   }
+  // Last, as what fails has to leave the state as it was.
   if (state)
     HONE_RETURN_IF_ERROR(state->commit(symbols));
-  std::vector<io::Array> results;
-  if (followers.choice)
-    return results;
-  for (std::optional<io::Array> &output : outputs)
-    results.push_back(*std::move(output));
   return results;
 }
 
@@ -95,8 +124,24 @@ absl::Status CallContext::choose() {
 
 /// A frame of its own, without variables that a longjmp could leave undefined.
 void CallContext::enter(hone_entry_fn function) {
+  cpu::ScratchScope scope;
+  if (setjmp(scope.exit) != 0) {
+    attempt([&] { return outOfMemory(scope.lackingBytes(), "a kernel"); });
+    return;
+  }
   if (setjmp(exit) == 0)
     function(&call);
+}
+
+void CallContext::leaveThread() { std::longjmp(partExit ? *partExit : exit, 1); }
+
+/// A frame of its own, as above.
+void CallContext::runPart(hone_body_fn body, void *captures, int64_t begin, int64_t end) {
+  CurrentCall current(this);
+  std::jmp_buf exitOfPart;
+  partExit = &exitOfPart;
+  if (setjmp(exitOfPart) == 0)
+    body(captures, begin, end);
 }
 
 /// Program and manifest disagree; a file may be the fault of anybody.
@@ -116,15 +161,15 @@ absl::Status CallContext::finish() {
 void *CallContext::allocate(uint64_t bytes) {
   void *block = memory.pool.allocate(bytes);
   if (!block)
-    record(outOfMemory(bytes));
+    attempt([&] { return outOfMemory(bytes, "a tensor within the program"); });
   return block;
 }
 
 bool CallContext::placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots) {
-  bool placed = memory.arena.place(bytes, slots);
-  if (!placed)
-    record(outOfMemory(Arena::totalBytes(bytes)));
-  return placed;
+  return attempt([&] {
+    return memory.arena.place(bytes, slots) ? absl::OkStatus()
+                                            : outOfMemory(Arena::totalBytes(bytes), "the tensors of the program");
+  });
 }
 
 absl::StatusOr<io::Array *> CallContext::makeOutput(int64_t index, int64_t rank, const int64_t *sizes) {
@@ -136,16 +181,20 @@ absl::StatusOr<io::Array *> CallContext::makeOutput(int64_t index, int64_t rank,
   if (!fits(info, shape))
     return mismatch("the program gave output '", info.name, "' the shape ", io::shapeText(shape),
                     ", but the manifest says ", io::shapeText(info.shape));
-  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(info.dtype, std::move(shape)));
-  return &outputs[static_cast<size_t>(index)].emplace(std::move(array));
+  absl::StatusOr<io::Array> array = io::Array::create(info.dtype, std::move(shape));
+  if (!array.ok())
+    return absl::Status(array.status().code(), cat("output '", info.name, "': ", array.status().message()));
+  return &outputs[static_cast<size_t>(index)].emplace(*std::move(array));
 }
 
 void *CallContext::createOutput(int64_t index, int64_t rank, const int64_t *sizes) {
-  absl::StatusOr<io::Array *> array = makeOutput(index, rank, sizes);
-  if (array.ok())
-    return (*array)->data();
-  record(array.status());
-  return nullptr;
+  void *data = nullptr;
+  attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(io::Array * array, makeOutput(index, rank, sizes));
+    data = array->data();
+    return absl::OkStatus();
+  });
+  return data;
 }
 
 absl::StatusOr<void *> CallContext::createDeviceOutput(int64_t index, int64_t rank, const int64_t *sizes) {
@@ -160,44 +209,41 @@ absl::StatusOr<void *> CallContext::deviceInput(int64_t index) {
   return queue()->input(input, inputs[input], versions[input]);
 }
 
-Slot *CallContext::findSlot(int64_t index) {
-  if (!state) {
-    record(invalid("entry '", entry.name, "' keeps state: it can only be called in a session"));
-    return nullptr;
-  }
+absl::StatusOr<Slot *> CallContext::findSlot(int64_t index) {
+  if (!state)
+    return invalid("entry '", entry.name, "' keeps state: it can only be called in a session");
   if (index >= 0 && index < static_cast<int64_t>(state->slots().size()))
     return &state->slots()[static_cast<size_t>(index)];
-  record(mismatch("the program uses state ", index, ", which the manifest does not have"));
-  return nullptr;
-}
-
-bool CallContext::assign(absl::StatusOr<hone_tensor> view, hone_tensor &target) {
-  if (view.ok())
-    target = *view;
-  else
-    record(view.status());
-  return view.ok();
+  return mismatch("the program uses state ", index, ", which the manifest does not have");
 }
 
 bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tensor &all) {
-  Slot *slot = findSlot(index);
-  return slot && assign(slot->append(fresh, state->length()), all);
+  return attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
+    HONE_ASSIGN_OR_RETURN(all, slot->append(fresh, state->length()));
+    return absl::OkStatus();
+  });
 }
 
 bool CallContext::extendState(int64_t index, std::span<const int64_t> sizes, hone_tensor &fresh) {
-  Slot *slot = findSlot(index);
-  return slot && assign(slot->extend(sizes, state->length()), fresh);
+  return attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
+    HONE_ASSIGN_OR_RETURN(fresh, slot->extend(sizes, state->length()));
+    return absl::OkStatus();
+  });
 }
 
 bool CallContext::viewState(int64_t index, hone_tensor &all) {
-  Slot *slot = findSlot(index);
-  return slot && assign(slot->view(state->length(), symbols), all);
+  return attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
+    HONE_ASSIGN_OR_RETURN(all, slot->view(state->length(), symbols));
+    return absl::OkStatus();
+  });
 }
 
 bool CallContext::observe(int64_t site, const hone_tensor &values) {
-  if (followers.observer)
-    record(queue() ? observeDevice(site, values) : (*followers.observer)(site, values));
-  return failure.ok();
+  return !followers.observer ||
+         attempt([&] { return queue() ? observeDevice(site, values) : (*followers.observer)(site, values); });
 }
 
 absl::Status CallContext::observeDevice(int64_t site, const hone_tensor &values) {

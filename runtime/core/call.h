@@ -15,6 +15,7 @@
 
 #include <csetjmp>
 #include <functional>
+#include <mutex>
 
 namespace hone::rt {
 
@@ -43,7 +44,7 @@ struct Followers {
 };
 
 /// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
-/// with a destructor is alive between the two.
+/// with a destructor is alive between the two. Programs have no tables for unwinding: nothing is thrown through them.
 class CallContext {
 public:
   /// `state` is null for a call without a session.
@@ -57,10 +58,35 @@ public:
   static CallContext *current();
   static CallContext &of(hone_call *call) { return *static_cast<CallContext *>(call->runtime); }
 
-  /// Ends the call with the status that was recorded.
+  /// Ends the call with the status that was recorded. By the thread that began it, outside of parallel regions.
   [[noreturn]] void leave() { std::longjmp(exit, 1); }
-  void record(absl::Status status) { failure = std::move(status); }
+  /// The same in any thread: within a parallel region this thread's part of it ends, and the call after the region.
+  [[noreturn]] void leaveThread();
+  /// This thread's part of a parallel region of the program.
+  void runPart(hone_body_fn body, void *captures, int64_t begin, int64_t end);
 
+  /// Keeps the first failure. By any thread of the call.
+  void record(absl::Status status) {
+    std::lock_guard lock(mutex);
+    if (failure.ok())
+      failure = std::move(status);
+  }
+  bool hasFailed() const { return !failure.ok(); }
+
+  /// Whether the status that `work` returns is OK; else, or where it throws, the reason is recorded.
+  template <typename Work> bool attempt(Work work) noexcept {
+    try {
+      absl::Status status = work();
+      if (status.ok())
+        return true;
+      record(std::move(status));
+    } catch (...) {
+      record(io::statusOfException());
+    }
+    return false;
+  }
+
+  /// Null with the reason recorded. By any thread of the call.
   void *allocate(uint64_t bytes);
   /// False with the reason recorded.
   bool placeSlots(std::span<const uint64_t> bytes, std::span<void *> slots);
@@ -82,9 +108,9 @@ public:
   Profile *profile() const { return followers.profile; }
 
 private:
-  Slot *findSlot(int64_t index);
-  bool assign(absl::StatusOr<hone_tensor> view, hone_tensor &target);
+  absl::StatusOr<Slot *> findSlot(int64_t index);
   void enter(hone_entry_fn function);
+  absl::StatusOr<std::vector<io::Array>> runAndCommit(hone_entry_fn function);
   void runProgram(hone_entry_fn function);
   absl::Status choose();
   absl::StatusOr<io::Array *> makeOutput(int64_t index, int64_t rank, const int64_t *sizes);
@@ -99,6 +125,7 @@ private:
   std::span<const uint64_t> versions; // of inputs
   const Symbols &symbols;
   hone_call call = {};
+  std::mutex mutex; // of the failure
   absl::Status failure;
   std::vector<std::optional<io::Array>> outputs;
   std::jmp_buf exit;
@@ -106,14 +133,7 @@ private:
 
 /// Runs the host side of a kernel, which ends the call where it fails. Nothing with a destructor lives in `run` or in the caller.
 template <typename Run> void runOrLeave(hone_call *call, Run run) {
-  bool failed = false;
-  {
-    absl::Status status = run();
-    failed = !status.ok();
-    if (failed)
-      CallContext::of(call).record(std::move(status));
-  }
-  if (failed)
+  if (!CallContext::of(call).attempt(run))
     CallContext::of(call).leave();
 }
 

@@ -11,67 +11,51 @@ namespace {
 
 DeviceQueue &queueOf(hone_call *call) { return *CallContext::of(call).queue(); }
 
-bool succeeded(hone_call *call, absl::Status status) {
-  if (status.ok())
-    return true;
-  CallContext::of(call).record(std::move(status));
-  return false;
-}
-
-void *memoryOf(hone_call *call, absl::StatusOr<void *> memory) {
-  return succeeded(call, memory.status()) ? *memory : nullptr;
-}
-
-/// Ends the call where there is no memory. In a statement of its own, as what failed is destroyed at the end of its own.
-void *orLeave(hone_call *call, void *memory) {
-  if (!memory)
-    CallContext::of(call).leave();
+/// The memory that `make` returns, or the end of the call.
+template <typename Make> void *memoryOf(hone_call *call, Make make) {
+  void *memory = nullptr;
+  runOrLeave(call, [&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(memory, make());
+    return absl::OkStatus();
+  });
   return memory;
 }
 
 const uint8_t *serviceWeights(hone_call *call) { return queueOf(call).weights(); }
 
 void *serviceInput(hone_call *call, int64_t index) {
-  void *memory = memoryOf(call, CallContext::of(call).deviceInput(index));
-  return orLeave(call, memory);
+  return memoryOf(call, [=] { return CallContext::of(call).deviceInput(index); });
 }
 
 void *serviceDeviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t *sizes) {
-  void *memory = memoryOf(call, CallContext::of(call).createDeviceOutput(index, rank, sizes));
-  return orLeave(call, memory);
+  return memoryOf(call, [=] { return CallContext::of(call).createDeviceOutput(index, rank, sizes); });
 }
 
 void serviceDeviceArena(hone_call *call, int64_t count, const uint64_t *bytes, void **slots) {
   auto number = static_cast<size_t>(count);
-  if (!succeeded(call, queueOf(call).placeSlots({bytes, number}, {slots, number})))
-    CallContext::of(call).leave();
+  runOrLeave(call, [=] { return queueOf(call).placeSlots({bytes, number}, {slots, number}); });
 }
 
 void *serviceDeviceAlloc(hone_call *call, uint64_t bytes) {
-  void *memory = memoryOf(call, queueOf(call).allocate(bytes));
-  return orLeave(call, memory);
+  return memoryOf(call, [=] { return queueOf(call).allocate(bytes); });
 }
 
 void serviceDeviceFree(hone_call *call, void *memory) { queueOf(call).release(memory); }
 
 void serviceLaunch(hone_call *call, int64_t kernel, const int64_t *shape, void **arguments) {
-  if (!succeeded(call, queueOf(call).launch(kernel, std::span<const int64_t, 7>(shape, 7), arguments)))
-    CallContext::of(call).leave();
+  runOrLeave(call, [=] { return queueOf(call).launch(kernel, std::span<const int64_t, 7>(shape, 7), arguments); });
 }
 
 void serviceDeviceCopy(hone_call *call, void *to, const void *from, uint64_t bytes) {
-  if (!succeeded(call, queueOf(call).copy(to, from, bytes)))
-    CallContext::of(call).leave();
+  runOrLeave(call, [=] { return queueOf(call).copy(to, from, bytes); });
 }
 
 void serviceUpload(hone_call *call, void *device, const void *host, uint64_t bytes) {
-  if (!succeeded(call, queueOf(call).upload(device, host, bytes)))
-    CallContext::of(call).leave();
+  runOrLeave(call, [=] { return queueOf(call).upload(device, host, bytes); });
 }
 
 void serviceFetch(hone_call *call, void *host, const void *device, uint64_t bytes) {
-  if (!succeeded(call, queueOf(call).fetch(host, device, bytes)))
-    CallContext::of(call).leave();
+  runOrLeave(call, [=] { return queueOf(call).fetch(host, device, bytes); });
 }
 
 void serviceStateExtend(hone_call *call, int64_t slot, int64_t rank, const int64_t *sizes, hone_tensor *fresh) {

@@ -23,8 +23,7 @@ std::string inputNames(const io::EntryInfo &entry) {
 absl::Status checkNames(const io::EntryInfo &entry, std::span<const NamedTensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::string_view name = inputs[i].name;
-    if (std::ranges::find(entry.inputs, name, &io::TensorInfo::name) == entry.inputs.end())
-      return invalid("unknown input '", name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
+    HONE_RETURN_IF_ERROR(checkInputName(entry, name));
     if (std::ranges::find(inputs.first(i), name, &NamedTensor::name) != inputs.begin() + i)
       return invalid("input '", name, "' is given twice");
   }
@@ -109,6 +108,12 @@ absl::Status missing(const io::EntryInfo &entry, const io::TensorInfo &input) {
 }
 
 } // namespace
+
+absl::Status checkInputName(const io::EntryInfo &entry, std::string_view name) {
+  if (std::ranges::find(entry.inputs, name, &io::TensorInfo::name) != entry.inputs.end())
+    return absl::OkStatus();
+  return invalid("unknown input '", name, "'; the inputs of '", entry.name, "' are: ", inputNames(entry));
+}
 
 absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols) {
   HONE_RETURN_IF_ERROR(checkView(input, tensor));

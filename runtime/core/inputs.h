@@ -35,6 +35,9 @@ struct BoundInputs {
   Symbols symbols;
 };
 
+/// Fails for a name that no input of the entry has.
+absl::Status checkInputName(const io::EntryInfo &entry, std::string_view name);
+
 /// Checks type, rank and fixed sizes of an input, and that equal symbols are equal sizes.
 absl::Status checkInput(const io::TensorInfo &input, const hone_tensor &tensor, Symbols &symbols);
 

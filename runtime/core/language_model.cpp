@@ -21,6 +21,19 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Says of how many positions a call's results are wanted; what was said before comes back with its end.
+class WantedPositions {
+public:
+  WantedPositions(State &state, int64_t count) : state(state), before(state.setWanted(count)) {}
+  ~WantedPositions() { state.setWanted(before); }
+  WantedPositions(const WantedPositions &) = delete;
+  WantedPositions &operator=(const WantedPositions &) = delete;
+
+private:
+  State &state;
+  int64_t before;
+};
+
 /// Feeds a prompt in pieces, of which `choose` gets the last; returns its token.
 absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> prompt, const GenerationOptions &options,
                                 const TokenChooser &choose) {
@@ -115,10 +128,8 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  int64_t before = memory->state().setWanted(wanted);
-  absl::StatusOr<std::vector<io::Array>> results = memory->forward({&input, 1});
-  memory->state().setWanted(before);
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, std::move(results));
+  WantedPositions positions(memory->state(), wanted);
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
   std::span<const int64_t> shape = outputs[0].shape();
   auto count = static_cast<int64_t>(tokens.size());
   bool isAll = shape[1] == count, isWanted = wanted > 0 && shape[1] == std::min(wanted, count), isLast = shape[1] == 1;
@@ -132,10 +143,8 @@ absl::StatusOr<int64_t> LanguageModel::choose(std::span<const int64_t> tokens, u
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  int64_t before = memory->state().setWanted(1);
-  absl::StatusOr<int64_t> token = memory->choose({&input, 1}, number);
-  memory->state().setWanted(before);
-  return token;
+  WantedPositions positions(memory->state(), 1);
+  return memory->choose({&input, 1}, number);
 }
 
 std::span<const float> lastRow(const io::Array &logits) {

@@ -309,6 +309,8 @@ static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &e
                  "' is: ", names.empty() ? "(none)" : names);
 }
 
+absl::Status Session::checkContextName(std::string_view name) const { return findContext(*target.info, name).status(); }
+
 absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
   if (memory.length() > 0)
     return invalid("cannot set context after ", memory.length(), " positions; reset the session first");
@@ -342,6 +344,7 @@ absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor>
     if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
       all.push_back({name, array.view(), contextVersion});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols(), memory.length()));
+  HONE_RETURN_IF_ERROR(memory.checkPadding(bound.symbols));
   ThreadCount threadCount(threads);
   Followers followers = {owner->profile, observer ? &observer : nullptr, choice};
   return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, followers).run(target.function);

@@ -16,6 +16,9 @@ namespace hone::rt {
 
 class Communicator;
 
+/// Most threads that a call can be given: OpenMP ends the process where the system has not as many as it is told to use.
+constexpr int64_t kMostThreads = 4096;
+
 /// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
 class Module {
 public:
@@ -93,6 +96,9 @@ public:
 
   /// Who gets what the program of this session's calls observes; an empty one for nobody.
   void setObserver(Observer receiver) { observer = std::move(receiver); }
+
+  /// Fails for a name that no context of the entry has.
+  absl::Status checkContextName(std::string_view name) const;
 
   /// Copies inputs of the entry that are the same in all its calls, before the first of them. They replace those of the
   /// same names, and stay when the state is reset. After a failure nothing has changed.

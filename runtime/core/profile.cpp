@@ -31,7 +31,10 @@ template <KernelNumber number> struct TimedKernel {
       return kernel(call, operands, ints, floats);
     Profile::Clock::time_point begin = Profile::Clock::now();
     kernel(call, operands, ints, floats);
-    profile->addKernel(name, {operands, operandCount}, begin, Profile::Clock::now());
+    runOrLeave(call, [=] {
+      profile->addKernel(name, {operands, operandCount}, begin, Profile::Clock::now());
+      return absl::OkStatus();
+    });
   }
 
   static hone_kernel_fn of(const char *ownName, size_t operands) {

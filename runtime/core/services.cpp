@@ -7,25 +7,20 @@
 #include "core/call.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <omp.h>
 
 namespace hone::rt {
 namespace {
 
+/// The call that generated code runs in: it runs in no thread that has none.
+CallContext &currentCall() { return *CallContext::current(); }
+
 void *serviceAlloc(uint64_t bytes) {
-  CallContext *context = CallContext::current();
-  void *memory = context ? context->allocate(bytes) : BlockPool::allocateUntracked(bytes);
-  if (memory)
-    return memory;
-  if (context)
-    context->leave();
-  // A worker of a parallel region has no call to end.
-  std::fprintf(stderr, "hone: cannot allocate %llu bytes in a parallel region: out of memory\n",
-               static_cast<unsigned long long>(bytes));
-  std::abort();
+  void *memory = currentCall().allocate(bytes);
+  if (!memory)
+    currentCall().leaveThread();
+  return memory;
 }
 
 void serviceArena(hone_call *call, int64_t count, const uint64_t *bytes, void **slots) {
@@ -54,6 +49,7 @@ void serviceParallel(hone_body_fn body, void *captures, int64_t count, int64_t c
   int64_t threads = countThreads(count, cost);
   if (threads <= 1)
     return body(captures, 0, count);
+  CallContext *context = CallContext::current(); // null for a loop outside of a call
 #pragma omp parallel num_threads(static_cast<int>(threads))
   {
     int64_t parts = omp_get_num_threads(), step = (count + parts - 1) / parts;
@@ -61,8 +57,10 @@ void serviceParallel(hone_body_fn body, void *captures, int64_t count, int64_t c
       step = (step + kLineElements - 1) / kLineElements * kLineElements;
     int64_t begin = omp_get_thread_num() * step, end = std::min(begin + step, count);
     if (begin < end)
-      body(captures, begin, end);
+      context ? context->runPart(body, captures, begin, end) : body(captures, begin, end);
   }
+  if (context && context->hasFailed())
+    context->leaveThread();
 }
 
 void serviceFree(void *memory) { BlockPool::release(memory); }
@@ -75,13 +73,8 @@ void *serviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t 
 }
 
 void serviceFail(const char *message) {
-  CallContext *context = CallContext::current();
-  if (!context) {
-    std::fprintf(stderr, "hone: failure in a parallel region: %s\n", message);
-    std::abort();
-  }
-  context->record(absl::InvalidArgumentError(message));
-  context->leave();
+  currentCall().attempt([&] { return absl::InvalidArgumentError(message); });
+  currentCall().leaveThread();
 }
 
 void serviceStateAppend(hone_call *call, int64_t slot, const hone_tensor *fresh, hone_tensor *all) {

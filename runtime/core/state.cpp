@@ -195,9 +195,25 @@ void State::begin(const Symbols &callSymbols) {
 absl::Status State::setPadding(std::vector<int64_t> perSequence) {
   if (positions > 0)
     return invalid("cannot set padding after ", positions, " positions; reset the session first");
-  if (std::ranges::any_of(perSequence, [](int64_t count) { return count < 0; }))
-    return invalid("expected padding to be at least 0");
+  auto wrong = std::ranges::find_if(perSequence, [](int64_t count) { return count < 0 || count > kMostPositions; });
+  if (wrong != perSequence.end())
+    return invalid("expected padding to be 0 to ", kMostPositions, ", but got ", *wrong);
   paddings = std::move(perSequence);
+  return absl::OkStatus();
+}
+
+absl::Status State::checkPadding(const Symbols &callSymbols) const {
+  for (const Slot &slot : all) {
+    if (paddings.empty() || !slot.grows() || slot.description().appendAxis == 0)
+      continue;
+    const io::Dim &batch = slot.description().shape[0];
+    auto known = callSymbols.find(batch.symbol);
+    if (!batch.isFixed() && known == callSymbols.end())
+      continue;
+    if (int64_t sequences = batch.isFixed() ? batch.size : known->second.size;
+        sequences < static_cast<int64_t>(paddings.size()))
+      return invalid("expected padding of at most ", sequences, " sequences, but got ", paddings.size());
+  }
   return absl::OkStatus();
 }
 
@@ -219,11 +235,11 @@ absl::Status State::commit(const Symbols &callSymbols) {
     }
     grown = slot.appended();
   }
-  positions += grown.value_or(0);
-  for (Slot &slot : all) {
-    slot.endCall(true);
+  for (const Slot &slot : all) // first, as it takes memory; what follows does not
     fixSymbols(slot.description(), callSymbols);
-  }
+  positions += grown.value_or(0);
+  for (Slot &slot : all)
+    slot.endCall(true);
   return absl::OkStatus();
 }
 

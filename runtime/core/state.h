@@ -16,6 +16,9 @@
 
 namespace hone::rt {
 
+/// Most positions that a session can be told to expect: more than any memory holds, and sums of two are numbers.
+constexpr int64_t kMostPositions = int64_t{1} << 40;
+
 /// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
 /// blocks (see the manifest) has room for whole blocks, and zeros behind its last position up to the end of a block; its views have
 /// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
@@ -75,8 +78,10 @@ public:
   std::span<Slot> slots() { return all; }
   const Symbols &symbols() const { return fixed; }
 
-  /// Padding at the left of each sequence; none for sequences beyond the list.
+  /// Padding at the left of each sequence, 0 to kMostPositions; none for sequences beyond the list.
   absl::Status setPadding(std::vector<int64_t> perSequence);
+  /// Fails where there is padding for more sequences than a call with these symbols has.
+  absl::Status checkPadding(const Symbols &callSymbols) const;
   int64_t padding(int64_t sequence) const;
 
   /// Of how many of the last positions of a call results are wanted; 0 for all. Returns what it was.

@@ -17,24 +17,48 @@ namespace {
 constexpr uint64_t kLine = 64, kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kMostKept = uint64_t{32} << 20; // bytes of a kept block
 
+constexpr uint64_t kLargest = uint64_t{1} << 62; // more than any memory
+
 struct alignas(kLine) Header {
-  uint64_t bytes; // of what follows
+  uint64_t bytes;  // of what follows
+  uint64_t number; // of the allocation, in its thread
+  Header *older, *newer;
 };
 
+/// Blocks that a thread uses, the newest first.
+thread_local Header *newest = nullptr;
+thread_local uint64_t allocations = 0;
+thread_local ScratchScope *innermost = nullptr;
+
+/// Null where there is not so much memory.
 Header *allocateBlock(uint64_t bytes) {
+  if (bytes > kLargest)
+    return nullptr;
   uint64_t alignment = bytes >= kHugePage ? kHugePage : kLine;
   uint64_t total = (bytes + sizeof(Header) + alignment - 1) / alignment * alignment;
   void *memory = std::aligned_alloc(alignment, total);
-  if (!memory) {
-    std::fprintf(stderr, "hone: cannot allocate %llu bytes for a kernel: out of memory\n",
-                 static_cast<unsigned long long>(bytes));
-    std::abort();
-  }
+  if (!memory)
+    return nullptr;
   if (alignment == kHugePage)
     madvise(memory, total, MADV_HUGEPAGE);
   auto *header = static_cast<Header *>(memory);
   header->bytes = total - sizeof(Header);
   return header;
+}
+
+void link(Header *block) {
+  block->number = allocations++;
+  block->newer = nullptr;
+  block->older = newest;
+  if (newest)
+    newest->newer = block;
+  newest = block;
+}
+
+void unlink(Header *block) {
+  (block->newer ? block->newer->older : newest) = block->older;
+  if (block->older)
+    block->older->newer = block->newer;
 }
 
 /// Freed blocks of a thread, for its next kernels.
@@ -79,15 +103,43 @@ KeptBlocks &keptBlocks() {
 
 } // namespace
 
+ScratchScope::ScratchScope() : outer(innermost), firstBlock(allocations) { innermost = this; }
+
+ScratchScope::~ScratchScope() { innermost = outer; }
+
+void failScratch(uint64_t bytes) {
+  ScratchScope *scope = innermost;
+  if (!scope) {
+    std::fprintf(stderr, "hone: cannot allocate %llu bytes for a kernel outside of a call: out of memory\n",
+                 static_cast<unsigned long long>(bytes));
+    std::abort();
+  }
+  while (newest && newest->number >= scope->firstBlock) {
+    Header *block = newest;
+    unlink(block);
+    std::free(block);
+  }
+  scope->lacking = bytes;
+  longjmp(scope->exit, 1);
+}
+
 float *allocateScratch(int64_t count) {
   uint64_t bytes = static_cast<uint64_t>(count) * sizeof(float);
   Header *block = keptBlocks().take(bytes);
-  return reinterpret_cast<float *>((block ? block : allocateBlock(bytes)) + 1);
+  if (!block)
+    block = allocateBlock(bytes);
+  if (!block)
+    failScratch(bytes);
+  link(block);
+  return reinterpret_cast<float *>(block + 1);
 }
 
 void freeScratch(float *memory) {
-  if (memory)
-    keptBlocks().keep(reinterpret_cast<Header *>(memory) - 1);
+  if (!memory)
+    return;
+  Header *block = reinterpret_cast<Header *>(memory) - 1;
+  unlink(block);
+  keptBlocks().keep(block);
 }
 
 } // namespace hone::cpu

@@ -5,6 +5,8 @@
 
 #include "cpu/sgemm.h"
 
+#include "cpu/scratch_memory.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <dnnl.h>
@@ -17,6 +19,8 @@ void sgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMat
                                     a.leading, b.data, b.leading, beta, c.data, c.leading);
   if (status == dnnl_success)
     return;
+  if (status == dnnl_out_of_memory)
+    failScratch(static_cast<uint64_t>(m) * static_cast<uint64_t>(n) * sizeof(float)); // about what it works in
   std::fprintf(stderr, "hone: oneDNN refused a product of %lld x %lld x %lld (status %d)\n", static_cast<long long>(m),
                static_cast<long long>(n), static_cast<long long>(k), status);
   std::abort();

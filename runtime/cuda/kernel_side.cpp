@@ -16,21 +16,24 @@ public:
 
   void launch(const hone::cuda::DeviceFunction &function, const hone::cuda::LaunchShape &shape,
               void **arguments) override {
-    if (!succeeded(queue().launch(function, shape, arguments)))
-      context().leave();
+    runOrLeave(call, [&] { return queue().launch(function, shape, arguments); });
   }
 
   bool multiply(const hone::cuda::MatrixProduct &product) override {
     bool isEnqueued = false;
-    if (!tryMultiply(product, isEnqueued))
-      context().leave();
+    runOrLeave(call, [&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(isEnqueued, queue().multiply(product));
+      return absl::OkStatus();
+    });
     return isEnqueued;
   }
 
   void *acquire(uint64_t bytes) override {
-    void *memory = allocate(bytes);
-    if (!memory)
-      context().leave();
+    void *memory = nullptr;
+    runOrLeave(call, [&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(memory, queue().allocate(bytes));
+      return absl::OkStatus();
+    });
     return memory;
   }
 
@@ -38,8 +41,10 @@ public:
 
   hone::cuda::TensorMap mapOf(const hone::cuda::TensorBox &box) override {
     hone::cuda::TensorMap map;
-    if (!encode(box, map))
-      context().leave();
+    runOrLeave(call, [&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(map, encodeTensorMap(queue().context(), box));
+      return absl::OkStatus();
+    });
     return map;
   }
 
@@ -49,35 +54,7 @@ public:
   }
 
 private:
-  CallContext &context() const { return CallContext::of(call); }
-  Queue &queue() const { return static_cast<Queue &>(*context().queue()); }
-
-  bool succeeded(absl::Status status) {
-    if (status.ok())
-      return true;
-    context().record(std::move(status));
-    return false;
-  }
-
-  /// Whatever has a destructor is gone when the caller leaves the call.
-  bool tryMultiply(const hone::cuda::MatrixProduct &product, bool &isEnqueued) {
-    absl::StatusOr<bool> result = queue().multiply(product);
-    isEnqueued = result.ok() && *result;
-    return succeeded(result.status());
-  }
-
-  void *allocate(uint64_t bytes) {
-    absl::StatusOr<void *> memory = queue().allocate(bytes);
-    return succeeded(memory.status()) ? *memory : nullptr;
-  }
-
-  bool encode(const hone::cuda::TensorBox &box, hone::cuda::TensorMap &map) {
-    absl::StatusOr<hone::cuda::TensorMap> encoded = encodeTensorMap(queue().context(), box);
-    if (!succeeded(encoded.status()))
-      return false;
-    map = *encoded;
-    return true;
-  }
+  Queue &queue() const { return static_cast<Queue &>(*CallContext::of(call).queue()); }
 
   hone_call *call = nullptr;
 };

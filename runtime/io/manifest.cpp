@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kSchema = "hone-artefact";
 constexpr int64_t kMostRows = int64_t(1) << 60;
+constexpr uint64_t kMostManifestBytes = uint64_t(4) << 20; // of models with a thousand layers it has a tenth of that
 
 struct LayoutName {
   std::string_view word;
@@ -363,8 +364,10 @@ absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string 
 }
 
 absl::StatusOr<Manifest> readManifest(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(std::string text, readFile(path));
-  return parseManifest(text, path);
+  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (file.size() > kMostManifestBytes)
+    return invalid(path, ": expected a manifest of at most ", kMostManifestBytes, " bytes, but got ", file.size());
+  return parseManifest(file.text(), path);
 }
 
 std::string manifestText(const Manifest &manifest) {

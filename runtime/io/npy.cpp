@@ -3,7 +3,7 @@
 //
 // The .npy format: magic, version, a Python dictionary literal as header, raw elements (numpy.lib.format).
 
-#include "hone/io/npy.h"
+#include "npy_header.h"
 
 #include <charconv>
 #include <cstring>
@@ -12,6 +12,8 @@ namespace hone::io {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kNpyPrefixBytes =
+    12; // magic, version, and a length of up to 32 bits; no header is shorter than the difference
 
 struct TypeWord {
   std::string_view word;
@@ -121,15 +123,13 @@ private:
   bool hasType = false, hasOrder = false, hasShape = false;
 };
 
-/// Splits the bytes into header and data.
+/// Splits the bytes into header and what follows of them.
 bool splitHeader(std::string_view bytes, std::string_view &header, std::string_view &data) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 10)
+  if (!bytes.starts_with(kMagic) || bytes.size() < kNpyPrefixBytes)
     return false;
   auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
   bool wide = byte(6) >= 2; // version 1 has a 16-bit header length, versions 2 and 3 a 32-bit one
   size_t begin = wide ? 12 : 10;
-  if (bytes.size() < begin)
-    return false;
   size_t length = byte(8) | byte(9) << 8;
   if (wide)
     length |= byte(10) << 16 | byte(11) << 24;
@@ -149,7 +149,7 @@ std::string_view typeWord(hone_dtype dtype) {
 
 } // namespace
 
-absl::StatusOr<Array> parseNpy(std::string_view bytes, const std::string &name) {
+absl::StatusOr<NpyHeader> parseNpyHeader(std::string_view bytes, uint64_t total, const std::string &name) {
   std::string_view headerText, data;
   if (!splitHeader(bytes, headerText, data))
     return invalid(name, ": not a .npy file, or cut short in its header");
@@ -166,14 +166,25 @@ absl::StatusOr<Array> parseNpy(std::string_view bytes, const std::string &name) 
     return invalid(name, ": unsupported element type '", header.type,
                    "'; supported: ", "little-endian bool, (unsigned) integers, f2, f4, f8, c8, c16");
   std::optional<int64_t> expected = tensorBytes(type->dtype, header.shape);
-  if (!expected || static_cast<uint64_t>(*expected) != data.size())
+  uint64_t size = bytes.size() - data.size();
+  if (!expected || static_cast<uint64_t>(*expected) != total - size)
     return invalid(name, ": expected ", expected ? cat(*expected) : "fewer", " bytes of data for shape ",
-                   shapeText(header.shape), ", but got ", data.size());
-  absl::StatusOr<Array> array = Array::create(type->dtype, header.shape);
+                   shapeText(header.shape), ", but got ", total - size);
+  return NpyHeader{type->dtype, std::move(header.shape), size};
+}
+
+absl::StatusOr<Array> createNpyArray(const NpyHeader &header, const std::string &name) {
+  absl::StatusOr<Array> array = Array::create(header.dtype, header.shape);
   if (!array.ok())
-    return invalid(name, ": ", array.status().message());
-  if (!data.empty())
-    std::memcpy(array->data(), data.data(), data.size());
+    return absl::Status(array.status().code(), cat(name, ": ", array.status().message()));
+  return array;
+}
+
+absl::StatusOr<Array> parseNpy(std::string_view bytes, const std::string &name) {
+  HONE_ASSIGN_OR_RETURN(NpyHeader header, parseNpyHeader(bytes, bytes.size(), name));
+  HONE_ASSIGN_OR_RETURN(Array array, createNpyArray(header, name));
+  if (array.bytes() > 0)
+    std::memcpy(array.data(), bytes.data() + header.bytes, static_cast<size_t>(array.bytes()));
   return array;
 }
 

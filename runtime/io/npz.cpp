@@ -4,8 +4,7 @@
 // Reading of .npz, a zip archive of .npy files. The central directory is believed
 // for sizes and offsets after they are checked against the file; every member is checked against its CRC.
 
-#include "hone/io/npy.h"
-
+#include "npy_header.h"
 #include "zip.h"
 
 #include <algorithm>
@@ -15,6 +14,8 @@ namespace hone::io {
 namespace {
 
 using namespace zip;
+
+constexpr uint64_t kNpyHeadBytes = 4096; // more than the headers of arrays with HONE_MAX_RANK dimensions
 
 template <typename Number> Number load(std::string_view bytes, size_t offset) {
   Number number;
@@ -72,26 +73,52 @@ bool findDirectory(std::string_view text, std::string_view &directory, uint64_t 
   return true;
 }
 
-bool inflateTo(std::string_view packed, std::string &bytes) {
-  z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-    return false;
-  constexpr size_t step = size_t{1} << 30; // zlib counts in 32 bits
-  int status = Z_OK;
-  size_t read = 0, written = 0;
-  while (status == Z_OK) {
-    stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(packed.data() + read));
-    stream.avail_in = static_cast<uInt>(std::min(step, packed.size() - read));
-    stream.next_out = reinterpret_cast<Bytef *>(bytes.data() + written);
-    stream.avail_out = static_cast<uInt>(std::min(step, bytes.size() - written));
-    size_t in = stream.avail_in, out = stream.avail_out;
-    status = inflate(&stream, Z_NO_FLUSH);
-    read += in - stream.avail_in;
-    written += out - stream.avail_out;
+/// A deflated member, from its beginning to its end.
+class Inflater {
+public:
+  explicit Inflater(std::string_view packed) : packed(packed) { isGood = inflateInit2(&stream, -MAX_WBITS) == Z_OK; }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater &) = delete;
+  Inflater &operator=(const Inflater &) = delete;
+
+  /// The next bytes, as many as there is room for.
+  bool read(char *to, size_t count) {
+    while (isGood && !isAtEnd && count > 0) {
+      size_t got = step(to, count);
+      to += got;
+      count -= got;
+    }
+    return isGood && count == 0;
   }
-  inflateEnd(&stream);
-  return status == Z_STREAM_END && written == bytes.size();
-}
+
+  /// Whether nothing follows what was read.
+  bool finish() {
+    char next;
+    while (isGood && !isAtEnd)
+      if (step(&next, 1) > 0)
+        return false;
+    return isGood;
+  }
+
+private:
+  size_t step(char *to, size_t count) {
+    constexpr size_t most = size_t{1} << 30; // zlib counts in 32 bits
+    stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(packed.data()));
+    stream.next_out = reinterpret_cast<Bytef *>(to);
+    size_t in = std::min(most, packed.size()), out = std::min(most, count);
+    stream.avail_in = static_cast<uInt>(in);
+    stream.avail_out = static_cast<uInt>(out);
+    int status = inflate(&stream, Z_NO_FLUSH);
+    isAtEnd = status == Z_STREAM_END;
+    isGood = isAtEnd || status == Z_OK;
+    packed.remove_prefix(in - stream.avail_in);
+    return out - stream.avail_out;
+  }
+
+  z_stream stream = {};
+  std::string_view packed;
+  bool isGood, isAtEnd = false;
+};
 
 } // namespace
 
@@ -111,6 +138,20 @@ absl::Status NpzReader::readDirectory() {
   size_t position = 0;
   for (uint64_t i = 0; i < count; ++i)
     HONE_RETURN_IF_ERROR(readEntry(directory, position));
+  return checkOverlaps();
+}
+
+/// Members that share bytes would let a small file say much.
+absl::Status NpzReader::checkOverlaps() const {
+  std::vector<std::pair<uint64_t, uint64_t>> places; // the first byte, and how many there are at least
+  for (const auto &[name, member] : members)
+    places.emplace_back(member.localHeader, member.packedBytes);
+  std::ranges::sort(places);
+  for (size_t i = 0; i + 1 < places.size(); ++i) {
+    uint64_t room = places[i + 1].first - places[i].first;
+    if (room < kLocalHeaderBytes || room - kLocalHeaderBytes < places[i].second)
+      return invalid(path, ": two arrays share bytes of the file");
+  }
   return absl::OkStatus();
 }
 
@@ -157,20 +198,34 @@ absl::StatusOr<Array> NpzReader::read(const std::string &name) const {
   const Member &member = found->second;
   std::string label = cat(path, ": ", name);
   HONE_ASSIGN_OR_RETURN(std::string_view bytes, packed(member, label));
-  std::string inflated;
-  if (member.method == kDeflated) {
-    if (member.bytes / kBestRatio > member.packedBytes)
-      return invalid(label, ": damaged deflate data");
-    inflated.resize(member.bytes);
-    if (!inflateTo(bytes, inflated))
-      return invalid(label, ": damaged deflate data");
-    bytes = inflated;
-  } else if (member.method != kStored) {
+  if (member.method == kDeflated)
+    return readDeflated(member, bytes, label);
+  if (member.method != kStored)
     return invalid(label, ": unsupported zip method ", member.method, "; supported: stored, deflated");
-  }
   if (crcOf(bytes) != member.crc)
     return invalid(label, ": checksum mismatch");
   return parseNpy(bytes, label);
+}
+
+/// Inflates no more than the .npy header says, into the array.
+absl::StatusOr<Array> NpzReader::readDeflated(const Member &member, std::string_view packed,
+                                              const std::string &label) const {
+  Inflater inflater(packed);
+  std::string head(std::min<uint64_t>(member.bytes, kNpyHeadBytes), '\0');
+  if (!inflater.read(head.data(), head.size()))
+    return invalid(label, ": damaged deflate data");
+  HONE_ASSIGN_OR_RETURN(NpyHeader header, parseNpyHeader(head, member.bytes, label));
+  if (member.bytes / kBestRatio > packed.size())
+    return invalid(label, ": damaged deflate data");
+  HONE_ASSIGN_OR_RETURN(Array array, createNpyArray(header, label));
+  std::string_view begun = std::string_view(head).substr(header.bytes);
+  size_t rest = static_cast<size_t>(array.bytes()) - begun.size();
+  std::copy(begun.begin(), begun.end(), array.data());
+  if (!inflater.read(array.data() + begun.size(), rest) || !inflater.finish())
+    return invalid(label, ": damaged deflate data");
+  if (crcOf({array.data() + begun.size(), rest}, crcOf(head)) != member.crc)
+    return invalid(label, ": checksum mismatch");
+  return array;
 }
 
 } // namespace hone::io

@@ -5,6 +5,7 @@
 
 #include "hone/io/temporary.h"
 
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -29,9 +30,15 @@ Registry &registry() {
   return *all;
 }
 
-void remove(const std::string &path) {
-  std::error_code error; // what cannot be removed stays; there is nobody left to tell
-  std::filesystem::remove_all(path, error);
+/// What cannot be removed stays; there is nobody left to tell. A file takes no memory.
+void remove(const std::string &path) noexcept {
+  if (unlink(path.c_str()) == 0)
+    return;
+  try {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+  } catch (const std::bad_alloc &) {
+  }
 }
 
 /// Another thread may still make a file in a folder that is being removed.
@@ -78,10 +85,11 @@ void waitForInterrupt(sigset_t signals, void (*alsoRemove)()) {
 TemporaryPath TemporaryPath::made(std::string path, const std::function<bool()> &make) {
   TemporaryPath result;
   std::scoped_lock lock(registry().mutex);
-  if (make()) {
-    registry().paths.insert(path);
+  auto place = registry().paths.insert(path).first; // first, as it takes memory
+  if (make())
     result.name = std::move(path);
-  }
+  else
+    registry().paths.erase(place);
   return result;
 }
 
@@ -101,6 +109,16 @@ void TemporaryPath::release() {
   std::scoped_lock lock(registry().mutex);
   registry().paths.erase(name);
   name.clear();
+}
+
+void endWithoutMemory(std::string_view sentence) {
+  static std::atomic_flag isEnding;
+  if (isEnding.test_and_set()) // there is no memory for the end either
+    std::_Exit(1);
+  (void)!write(STDERR_FILENO, sentence.data(), sentence.size());
+  if (registry().mutex.try_lock()) // this thread may have it
+    removeAll();
+  std::_Exit(1);
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {

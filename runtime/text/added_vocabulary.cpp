@@ -107,28 +107,37 @@ void AddedVocabulary::index() {
   std::sort(order.begin(), order.end()); // of equal strings the lowest id counts
   for (int32_t id : order) {
     const Token &token = tokens[id];
-    (token.normalized ? normalizedTrie : rawTrie).insert(token.normalized ? token.decoded : token.content, id);
+    (token.normalized ? normalizedMatcher : rawMatcher).insert(token.normalized ? token.decoded : token.content, id);
   }
+  rawMatcher.finish();
+  normalizedMatcher.finish();
 }
 
 absl::Status AddedVocabulary::split(std::string_view text, bool normalized, Sink sink) const {
   constexpr int32_t kNoToken = -1;
-  const StringTrie &trie = normalized ? normalizedTrie : rawTrie;
-  size_t done = 0;
-  Range match;
-  int32_t id;
-  for (size_t start = 0; trie.find(text, start, match, id);) {
+  std::vector<TokenMatcher::Match> matches = (normalized ? normalizedMatcher : rawMatcher).matchBackwards(text);
+  size_t start = 0, done = 0, spaceBegin = 0, spaceEnd = 0;
+  for (; !matches.empty(); matches.pop_back()) {
+    const TokenMatcher::Match &found = matches.back();
+    Range match = {found.begin, found.begin + size_t{found.length}};
+    if (match.begin < start) // within the last match
+      continue;
     start = match.end;
-    const Token &token = tokens.find(id)->second;
+    const Token &token = tokens.find(found.value)->second;
     if (token.singleWord && (endsWithWord(text.substr(0, match.begin)) || beginsWithWord(text.substr(match.end))))
       continue;
     if (token.stripLeft)
-      match.begin = std::max(trailingSpace(text.substr(0, match.begin)), done);
-    if (token.stripRight)
-      match.end += leadingSpace(text.substr(match.end));
+      match.begin = match.begin > done ? done + trailingSpace(text.substr(done, match.begin - done)) : done;
+    if (token.stripRight) {
+      if (match.end < spaceBegin || match.end > spaceEnd) { // else the same white space follows several matches
+        spaceBegin = match.end;
+        spaceEnd = match.end + leadingSpace(text.substr(match.end));
+      }
+      match.end = spaceEnd;
+    }
     if (done < match.begin)
       HONE_RETURN_IF_ERROR(sink({done, match.begin}, kNoToken));
-    HONE_RETURN_IF_ERROR(sink(match, id));
+    HONE_RETURN_IF_ERROR(sink(match, found.value));
     done = match.end;
   }
   return done < text.size() ? sink({done, text.size()}, kNoToken) : absl::OkStatus();

@@ -9,7 +9,7 @@
 
 #include "text/model.h"
 #include "text/normalizer.h"
-#include "text/string_trie.h"
+#include "text/token_matcher.h"
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
@@ -24,10 +24,10 @@ public:
                                               const Normalizer *normalizer);
 
   /// Cuts `text` at added tokens; `normalized` selects those that are matched in normalized text or the others.
-  /// Receives the stretches between with id -1.
+  /// Receives the stretches between with id -1. Takes time that grows with the text, whatever the tokens are.
   using Sink = absl::FunctionRef<absl::Status(Range, int32_t id)>;
   absl::Status split(std::string_view text, bool normalized, Sink sink) const;
-  bool hasTokens(bool normalized) const { return !(normalized ? normalizedTrie : rawTrie).empty(); }
+  bool hasTokens(bool normalized) const { return !(normalized ? normalizedMatcher : rawMatcher).empty(); }
 
   std::optional<int32_t> idOf(std::string_view content) const;
   /// What decoding makes of an added token: its normalized form; null where the id is not an added token's.
@@ -48,7 +48,7 @@ private:
   absl::flat_hash_map<int32_t, Token> tokens;
   absl::flat_hash_map<std::string, int32_t> ids;
   absl::flat_hash_set<std::string> specials;
-  StringTrie rawTrie, normalizedTrie;
+  TokenMatcher rawMatcher, normalizedMatcher;
 };
 
 } // namespace hone::text

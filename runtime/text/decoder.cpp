@@ -194,9 +194,8 @@ private:
   absl::Status token(std::string &whole) override {
     std::string result;
     HONE_RETURN_IF_ERROR(options.pattern->segments(whole, scratch, [&](Range range, bool isMatch) {
-      result += isMatch ? std::string_view(options.content)
-                        : std::string_view(whole).substr(range.begin, range.end - range.begin);
-      return checkLength(result.size());
+      return appendLimited(result, isMatch ? std::string_view(options.content)
+                                           : std::string_view(whole).substr(range.begin, range.end - range.begin));
     }));
     return emit(result);
   }

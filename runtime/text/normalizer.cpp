@@ -22,17 +22,34 @@ constexpr std::string_view kSupported = "BertNormalizer, ByteLevel, Lowercase, N
                                         "Prepend, Replace, Sequence, Strip, StripAccents";
 
 /// Rewrites character by character. `rewrite` appends what a character becomes.
-void rewriteCharacters(NormalizedText &text, absl::FunctionRef<void(char32_t, std::string &)> rewrite) {
+absl::Status rewriteCharacters(NormalizedText &text, absl::FunctionRef<void(char32_t, std::string &)> rewrite) {
   std::string result;
   result.reserve(text.text.size());
   for (size_t position = 0; position < text.text.size();) {
     bool first = position == 0;
     rewrite(decodeCodePoint(text.text, position), result);
+    HONE_RETURN_IF_ERROR(checkLength(result.size()));
     if (first && result.empty())
       text.atStart = false;
   }
   text.text = std::move(result);
+  return absl::OkStatus();
 }
+
+/// Takes what ICU writes, up to the limit.
+class LimitedSink final : public icu::ByteSink {
+public:
+  explicit LimitedSink(std::string &text) : text(text) {}
+  void Append(const char *bytes, int32_t count) override {
+    if (status.ok())
+      status = appendLimited(text, {bytes, static_cast<size_t>(count)});
+  }
+
+  absl::Status status;
+
+private:
+  std::string &text;
+};
 
 class UnicodeForm : public Normalizer {
 public:
@@ -45,12 +62,13 @@ public:
     UErrorCode error = U_ZERO_ERROR;
     const icu::Normalizer2 *form = getter(error);
     std::string result;
-    icu::StringByteSink<std::string> sink(&result, static_cast<int32_t>(text.text.size()));
+    LimitedSink sink(result);
     if (U_SUCCESS(error))
       form->normalizeUTF8(0, icu::StringPiece(text.text.data(), static_cast<int32_t>(text.text.size())), sink, nullptr,
                           error);
     if (U_FAILURE(error))
       return absl::InternalError(io::cat("cannot normalize ", text.text.size(), " bytes: ", u_errorName(error)));
+    HONE_RETURN_IF_ERROR(sink.status);
     text.text = std::move(result);
     return absl::OkStatus();
   }
@@ -62,19 +80,17 @@ private:
 class Lowercase : public Normalizer {
 public:
   absl::Status apply(NormalizedText &text, RegexScratch &) const override {
-    rewriteCharacters(text, [](char32_t c, std::string &out) { appendLowercase(out, c); });
-    return absl::OkStatus();
+    return rewriteCharacters(text, [](char32_t c, std::string &out) { appendLowercase(out, c); });
   }
 };
 
 class StripAccents : public Normalizer {
 public:
   absl::Status apply(NormalizedText &text, RegexScratch &) const override {
-    rewriteCharacters(text, [](char32_t c, std::string &out) {
+    return rewriteCharacters(text, [](char32_t c, std::string &out) {
       if (!isCombiningMark(c))
         appendCodePoint(out, c);
     });
-    return absl::OkStatus();
   }
 };
 
@@ -82,11 +98,10 @@ public:
 class Nmt : public Normalizer {
 public:
   absl::Status apply(NormalizedText &text, RegexScratch &) const override {
-    rewriteCharacters(text, [](char32_t c, std::string &out) {
+    return rewriteCharacters(text, [](char32_t c, std::string &out) {
       if (!isDropped(c))
         appendCodePoint(out, isSpace(c) ? U' ' : c);
     });
-    return absl::OkStatus();
   }
 
 private:
@@ -111,13 +126,13 @@ public:
   }
 
   absl::Status apply(NormalizedText &text, RegexScratch &scratch) const override {
-    rewriteCharacters(text, [&](char32_t c, std::string &out) { clean(c, out); });
+    HONE_RETURN_IF_ERROR(rewriteCharacters(text, [&](char32_t c, std::string &out) { clean(c, out); }));
     if (stripAccents) {
       HONE_RETURN_IF_ERROR(UnicodeForm(icu::Normalizer2::getNFDInstance).apply(text, scratch));
-      rewriteCharacters(text, [](char32_t c, std::string &out) {
+      HONE_RETURN_IF_ERROR(rewriteCharacters(text, [](char32_t c, std::string &out) {
         if (!isNonspacingMark(c))
           appendCodePoint(out, c);
-      });
+      }));
     }
     return lowercase ? Lowercase().apply(text, scratch) : absl::OkStatus();
   }
@@ -182,8 +197,10 @@ public:
   }
 
   absl::Status apply(NormalizedText &text, RegexScratch &) const override {
-    if (!text.text.empty())
-      text.text.insert(0, prefix);
+    if (text.text.empty())
+      return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(checkLength(prefix.size() + text.text.size()));
+    text.text.insert(0, prefix);
     return absl::OkStatus();
   }
 
@@ -208,8 +225,7 @@ public:
       // What replaces several characters takes the place of the last of them.
       if (isMatch && range.begin == 0 && !segment.empty())
         text.atStart &= !content.empty() && countCodePoints(segment) == 1;
-      result += isMatch ? std::string_view(content) : segment;
-      return checkLength(result.size());
+      return appendLimited(result, isMatch ? std::string_view(content) : segment);
     }));
     text.text = std::move(result);
     return absl::OkStatus();
@@ -223,10 +239,12 @@ private:
 class ByteLevelNormalizer : public Normalizer {
 public:
   absl::Status apply(NormalizedText &text, RegexScratch &) const override {
+    constexpr size_t most = 2; // bytes of a character of that alphabet
+    HONE_RETURN_IF_ERROR(checkLength(text.text.size() * most));
     std::string result;
     appendByteLevel(result, text.text);
     text.text = std::move(result);
-    return checkLength(text.text.size());
+    return absl::OkStatus();
   }
 };
 

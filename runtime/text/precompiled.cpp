@@ -94,17 +94,16 @@ std::optional<std::string_view> Precompiled::replacementOf(std::string_view text
   return std::nullopt;
 }
 
-void Precompiled::appendCluster(std::string_view cluster, std::string &result) const {
+absl::Status Precompiled::appendCluster(std::string_view cluster, std::string &result) const {
   if (cluster.size() <= kLongestCluster)
-    if (auto replacement = replacementOf(cluster)) {
-      result += *replacement;
-      return;
-    }
+    if (auto replacement = replacementOf(cluster))
+      return appendLimited(result, *replacement);
   for (size_t begin = 0, length = 0; begin < cluster.size(); begin += length) {
     length = sequenceLength(cluster[begin]);
     std::string_view character = cluster.substr(begin, length);
-    result += replacementOf(character).value_or(character);
+    HONE_RETURN_IF_ERROR(appendLimited(result, replacementOf(character).value_or(character)));
   }
+  return absl::OkStatus();
 }
 
 absl::Status Precompiled::apply(NormalizedText &text, RegexScratch &) const {
@@ -121,8 +120,7 @@ absl::Status Precompiled::apply(NormalizedText &text, RegexScratch &) const {
   std::string result;
   for (int32_t begin = clusters->first(), end = clusters->next(); end != icu::BreakIterator::DONE;
        begin = end, end = clusters->next()) {
-    appendCluster(input.substr(begin, end - begin), result);
-    HONE_RETURN_IF_ERROR(checkLength(result.size()));
+    HONE_RETURN_IF_ERROR(appendCluster(input.substr(begin, end - begin), result));
   }
   text.text = std::move(result);
   return absl::OkStatus();

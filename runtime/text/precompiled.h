@@ -22,7 +22,7 @@ public:
 
 private:
   std::optional<std::string_view> replacementOf(std::string_view text) const;
-  void appendCluster(std::string_view cluster, std::string &result) const;
+  absl::Status appendCluster(std::string_view cluster, std::string &result) const;
 
   std::vector<uint32_t> units; // a double array in the layout of Darts-clone
   std::string replacements;    // each ends with a NUL

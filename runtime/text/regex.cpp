@@ -45,6 +45,8 @@ absl::StatusOr<Regex> Regex::compile(std::string_view pattern) {
   HONE_ASSIGN_OR_RETURN(std::string translated, translateRegex(pattern));
   std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
       pcre2_compile_context_create(nullptr), &pcre2_compile_context_free);
+  if (!context)
+    return absl::ResourceExhaustedError("cannot read regular expression: out of memory");
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE offset = 0;
@@ -59,6 +61,8 @@ absl::StatusOr<Regex> Regex::compile(std::string_view pattern) {
 }
 
 absl::StatusOr<bool> Regex::find(std::string_view text, size_t start, RegexScratch &scratch, Range &match) const {
+  if (!scratch.matchData)
+    return absl::ResourceExhaustedError("cannot match regular expression: out of memory");
   int count = PCRE2_ERROR_JIT_STACKLIMIT;
   if (hasJit)
     count = pcre2_jit_match(code.get(), units(text), text.size(), start, 0, scratch.matchData, scratch.context);

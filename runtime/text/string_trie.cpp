@@ -15,7 +15,6 @@ std::optional<uint32_t> StringTrie::childOf(uint32_t node, char byte) const {
 void StringTrie::insert(std::string_view string, int32_t value) {
   if (string.empty())
     return;
-  begins[static_cast<unsigned char>(string[0])] = true;
   uint32_t node = 0;
   for (char byte : string) {
     uint64_t edge = static_cast<uint64_t>(node) << 8 | static_cast<unsigned char>(byte);
@@ -26,18 +25,6 @@ void StringTrie::insert(std::string_view string, int32_t value) {
   }
   if (nodes[node] == kNoValue)
     nodes[node] = value;
-}
-
-bool StringTrie::find(std::string_view text, size_t start, Range &match, int32_t &value) const {
-  bool found = false;
-  for (size_t begin = start; begin < text.size() && !found; ++begin)
-    if (begins[static_cast<unsigned char>(text[begin])])
-      forEachPrefix(text, begin, [&](size_t length, int32_t stringValue) {
-        match = {begin, begin + length};
-        value = stringValue;
-        found = true;
-      });
-  return found;
 }
 
 } // namespace hone::text

@@ -6,11 +6,8 @@
 #ifndef HONE_RUNTIME_TEXT_STRING_TRIE_H
 #define HONE_RUNTIME_TEXT_STRING_TRIE_H
 
-#include "text/regex.h"
-
 #include "absl/container/flat_hash_map.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -22,10 +19,6 @@ namespace hone::text {
 class StringTrie {
 public:
   void insert(std::string_view string, int32_t value);
-  bool empty() const { return nodes.size() == 1; }
-
-  /// The leftmost match at or after `start`, the longest of those that begin there; false where there is none.
-  bool find(std::string_view text, size_t start, Range &match, int32_t &value) const;
 
   /// Calls `visit(length, value)` for every string that `text` has at `begin`, the shortest first.
   template <typename Visit>
@@ -47,7 +40,6 @@ private:
   static constexpr int32_t kNoValue = -1;
   std::vector<int32_t> nodes = {kNoValue}; // the value that ends at a node; node 0 is the root
   absl::flat_hash_map<uint64_t, uint32_t> edges;
-  std::array<bool, 256> begins = {};
 };
 
 } // namespace hone::text

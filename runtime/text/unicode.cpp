@@ -125,6 +125,12 @@ absl::Status checkLength(size_t bytes) {
       io::cat("cannot tokenize: the text grows to more than ", kMaximalBytes, " bytes"));
 }
 
+absl::Status appendLimited(std::string &text, std::string_view part) {
+  HONE_RETURN_IF_ERROR(checkLength(text.size() + part.size()));
+  text += part;
+  return absl::OkStatus();
+}
+
 size_t countCodePoints(std::string_view text) {
   size_t count = 0;
   for (char c : text)

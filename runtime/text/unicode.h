@@ -34,6 +34,9 @@ bool isAscii(std::string_view text);
 /// Fails for text beyond a gigabyte: the stages of a tokenizer.json can multiply the length of a text again and again.
 absl::Status checkLength(size_t bytes);
 
+/// Appends, unless the text would be longer than that.
+absl::Status appendLimited(std::string &text, std::string_view part);
+
 size_t countCodePoints(std::string_view text);
 
 /// Turns bytes that arrive in pieces into valid UTF-8. Each maximal part of an ill-formed sequence becomes one U+FFFD

@@ -26,7 +26,7 @@ command_build() {
 }
 
 command_clean() {
-  rm -rf build build-debug build-asan build-fuzz
+  rm -rf build build-debug build-asan build-tsan build-fuzz
 }
 
 # The main job from end to end on the model in examples/: compile it, look at it, let it write.

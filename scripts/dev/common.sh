@@ -32,8 +32,8 @@ parse_options() {
 
 set_option() {
   case "$1=$2" in
-    --preset=release | --preset=debug | --preset=asan) PRESET=$2 ;;
-    --preset=*) fail "unknown preset '$2'; supported: release, debug, asan" ;;
+    --preset=release | --preset=debug | --preset=asan | --preset=tsan) PRESET=$2 ;;
+    --preset=*) fail "unknown preset '$2'; supported: release, debug, asan, tsan" ;;
     --jobs=[1-9]*) JOBS=$2 ;;
     *) fail "option $1 expects a positive number, but got '$2'" ;;
   esac

@@ -172,8 +172,22 @@ def tokenizers():
     }, "Ab áb 漢! a"
 
 
+def inputs(**changes):
+    """What test/fuzz/inputs.cpp takes, and with changes of it what it refuses."""
+    arrays = {"tokens": np.array([[1, 2, -8], [7, 0, 3]]), "mask": np.ones((2, 5), bool),
+              "x": np.arange(18, dtype=np.uint16).reshape(2, 3, 3), "scale": np.float32(0.5)}
+    return {name: array for name, array in {**arrays, **changes}.items() if array is not None}
+
+
 def seeds():
     f32 = np.arange(6, dtype=np.float32).reshape(2, 3)
+    yield "inputs/all", npz(np.savez, **inputs())
+    yield "inputs/deflated", npz(np.savez_compressed, **inputs())
+    yield "inputs/missing", npz(np.savez, **inputs(mask=None))
+    yield "inputs/rows", npz(np.savez, **inputs(tokens=np.full((2, 3), 8)))
+    yield "inputs/symbol", npz(np.savez, **inputs(mask=np.ones((3, 5), bool)))
+    yield "inputs/empty", npz(np.savez, **inputs(tokens=np.zeros((0, 2), int), mask=np.ones((0, 0), bool),
+                                                 x=np.zeros((0, 2, 3), np.uint16)))
     yield "manifest/full", manifest()
     yield "npy/f32", npy(f32)
     yield "npy/f16-fortran", npy(f32.astype(np.float16), fortran=True)

@@ -44,7 +44,7 @@ absl::Status parseOptions(int argc, char **argv, Options &options) {
 }
 
 int fail(const absl::Status &status) {
-  std::cerr << "hone-tokenize: error: " << hone::io::printable(std::string(status.message())) << "\n";
+  std::cerr << "hone-tokenize: error: " << hone::io::printable(hone::io::messageOf(status)) << "\n";
   return 1;
 }
 
@@ -120,5 +120,9 @@ int main(int argc, char **argv) {
   if (absl::Status status = parseOptions(argc, argv, options); !status.ok())
     return fail(status);
   std::ios::sync_with_stdio(false);
-  return run(options, std::string(std::istreambuf_iterator<char>(std::cin), {}));
+  try {
+    return run(options, std::string(std::istreambuf_iterator<char>(std::cin), {}));
+  } catch (...) {
+    return fail(hone::io::statusOfException());
+  }
 }

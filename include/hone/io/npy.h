@@ -26,7 +26,8 @@ absl::StatusOr<Array> readNpy(const std::string &path);
 std::string npyHeader(hone_dtype dtype, std::span<const int64_t> shape);
 absl::Status writeNpy(const std::string &path, const Array &array);
 
-/// Reads arrays of a .npz (a zip of .npy files, stored or deflated) one by one.
+/// Reads arrays of a .npz (a zip of .npy files, stored or deflated) one by one. An array takes as much memory as its .npy header says, and
+/// no byte of the file is part of two.
 class NpzReader {
 public:
   static absl::StatusOr<NpzReader> open(const std::string &path);
@@ -45,6 +46,8 @@ private:
 
   absl::Status readDirectory();
   absl::Status readEntry(std::string_view directory, size_t &position);
+  absl::Status checkOverlaps() const;
+  absl::StatusOr<Array> readDeflated(const Member &member, std::string_view packed, const std::string &label) const;
   absl::StatusOr<std::string_view> packed(const Member &member, const std::string &name) const;
 
   std::string path;

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Text of messages and the two macros that pass a failure on. Nothing below the runtime's C ABI throws.
+// Text of messages and the two macros that pass a failure on. What is thrown below the runtime's C ABI is the C++ library's: that there
+// is no memory.
 
 #ifndef HONE_IO_STATUS_H
 #define HONE_IO_STATUS_H
@@ -41,6 +42,13 @@ template <typename... Parts> std::string cat(const Parts &...parts) {
 template <typename... Parts> absl::Status invalid(const Parts &...parts) {
   return absl::InvalidArgumentError(cat(parts...));
 }
+
+/// Within a catch block, what the exception that is handled says: that there is no memory (ResourceExhausted), or a bug. Throws nothing;
+/// where there is no memory for a message either, the message is empty.
+absl::Status statusOfException() noexcept;
+
+/// The message of a failure, also where statusOfException() had no memory for one.
+std::string_view messageOf(const absl::Status &status);
 
 } // namespace hone::io
 

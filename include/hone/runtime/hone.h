@@ -30,9 +30,9 @@ extern "C" {
 
 typedef enum hone_status {
   HONE_OK = 0,
-  HONE_INVALID = 1, // an argument, a file or an input is at fault
-  HONE_OUT_OF_MEMORY = 2,
-  HONE_INTERNAL = 3 // a bug of Hone
+  HONE_INVALID = 1,       // an argument, a file or an input is at fault
+  HONE_OUT_OF_MEMORY = 2, // sessions and modules can be used and closed as if the call had not been
+  HONE_INTERNAL = 3       // a bug of Hone
 } hone_status;
 
 /// Message of the last failure in this thread; "" before any. Valid until the next failure in this thread.
@@ -88,7 +88,7 @@ typedef struct hone_named_tensor {
 /// What a call returned.
 typedef struct hone_outputs hone_outputs;
 
-/// Calls an entry that keeps no state. `threads` 0: as OpenMP decides.
+/// Calls an entry that keeps no state. `threads`, at most 4096, 0: as OpenMP decides.
 HONE_API hone_status hone_module_call(const hone_module *module, const char *entry, const hone_named_tensor *inputs,
                                       size_t input_count, int32_t threads, hone_outputs **outputs);
 
@@ -115,8 +115,8 @@ typedef struct hone_session hone_session;
 typedef struct hone_session_options {
   size_t struct_size;
   const char *entry; // default "forward"
-  int32_t threads;   // default 0: as OpenMP decides
-  int64_t reserve;   // positions to make room for at once; default 0
+  int32_t threads;   // at most 4096; default 0: as OpenMP decides
+  int64_t reserve;   // positions to make room for at once, at most 2^40; default 0
 } hone_session_options;
 
 /// `options` may be null.
@@ -140,7 +140,8 @@ HONE_API int64_t hone_session_length(const hone_session *session);
 HONE_API hone_status hone_session_truncate(hone_session *session, int64_t length);
 /// Forgets everything, the batch size and the padding too.
 HONE_API hone_status hone_session_reset(hone_session *session);
-/// How many positions at the left of each sequence are padding. Only before the first position.
+/// How many positions at the left of each sequence are padding, at most 2^40. Only before the first position; a call of fewer sequences is
+/// then refused.
 HONE_API hone_status hone_session_set_padding(hone_session *session, const int64_t *padding, size_t sequences);
 /// Of how many of the last positions of each call results are wanted; 0, as at first, for all. A language model's logits then
 /// have so many rows at most. A model that is not made of one product at its end gives the rows of all positions.

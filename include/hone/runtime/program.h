@@ -98,12 +98,14 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   void hone_rt_parallel(hone_body_fn body, void *captures, int64_t count, int64_t cost)
 ///                                                  calls `body` for ranges that together are 0 … count, on several
 ///                                                  threads where `count · cost` operations pay for that; returns when
-///                                                  all are done. The body calls no service and no kernel
+///                                                  all are done. The body calls no service but hone_rt_alloc,
+///                                                  hone_rt_free and hone_rt_fail, and no kernel
 ///   void *hone_rt_output(hone_call *, int64_t index, int64_t rank, const int64_t *sizes)
 ///                                                  memory for output `index`, dense row-major, 64-byte aligned, owned by
 ///                                                  the caller of the entry; called once for every output
 ///   void hone_rt_fail(const char *message)         ends the current call with an error; does not return. The message is
-///                                                  copied. Never called from inside a parallel region
+///                                                  copied. Inside a parallel region it ends this thread's part of it,
+///                                                  and the call after the region
 ///   void hone_rt_state_append(hone_call *, int64_t slot, const hone_tensor *fresh, hone_tensor *all)
 ///                                                  copies `fresh` behind what the slot holds along its axis; `all` views
 ///                                                  everything, with any strides, until the call ends. A slot without an

@@ -9,6 +9,7 @@
 #include "../scratch_memory.h"
 #include "../sgemm.h"
 #include "matrix.h"
+#include "parts.h"
 #include "vector.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
@@ -176,9 +177,11 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
   };
   // Many products share the threads, few products have all threads each.
   constexpr int64_t many = 8;
+  Parts threads;
 #pragma omp parallel for schedule(static) if (batches >= many)
   for (int64_t index = 0; index < batches; ++index)
-    multiplyOne(index);
+    threads.run([&] { multiplyOne(index); });
+  threads.finish();
 }
 
 } // namespace

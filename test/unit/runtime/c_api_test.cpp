@@ -208,6 +208,50 @@ TEST_F(CApi, SessionsRemember) {
   EXPECT_EQ(hone_session_length(session), 0);
 }
 
+TEST_F(CApi, NumbersBeyondReasonAreRefused) {
+  hone_session *other = nullptr;
+  hone_session_options options = {sizeof options, nullptr, 100000, 0};
+  EXPECT_EQ(hone_session_open(module, &options, &other), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(), "expected threads to be 0 to 4096, but got 100000");
+  options = {sizeof options, nullptr, 0, INT64_MAX};
+  EXPECT_EQ(hone_session_open(module, &options, &other), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(), "expected reserve to be 0 to 1099511627776, but got 9223372036854775807");
+  hone_outputs *outputs = nullptr;
+  EXPECT_EQ(hone_module_call(module, "main", nullptr, 0, -1, &outputs), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(), "expected threads to be 0 to 4096, but got -1");
+  int64_t padding[] = {0, INT64_MAX};
+  EXPECT_EQ(hone_session_set_padding(session, padding, 2), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(), "expected padding to be 0 to 1099511627776, but got 9223372036854775807");
+  EXPECT_EQ(other, nullptr);
+}
+
+TEST_F(CApi, PaddingIsOfTheSequencesThereAre) {
+  Array tokens = makeArray<int64_t>(HONE_I64, {1, 3}, {5, 5, 1});
+  hone_named_tensor input = {"tokens", tokens.view()};
+  int64_t padding[] = {2, 0};
+  ASSERT_EQ(hone_session_set_padding(session, padding, 2), HONE_OK);
+  hone_outputs *outputs = nullptr;
+  EXPECT_EQ(hone_session_forward(session, &input, 1, &outputs), HONE_INVALID);
+  EXPECT_STREQ(hone_last_error(), "expected padding of at most 1 sequences, but got 2");
+  EXPECT_EQ(hone_session_length(session), 0);
+  ASSERT_EQ(hone_session_set_padding(session, padding, 1), HONE_OK);
+  EXPECT_EQ(hone_session_forward(session, &input, 1, &outputs), HONE_OK) << hone_last_error();
+  hone_outputs_free(outputs);
+}
+
+TEST_F(CApi, MemoryThatIsNotThereIsAnError) {
+  hone_session *other = nullptr;
+  hone_session_options options = {sizeof options, nullptr, 0, int64_t{1} << 40};
+  ASSERT_EQ(hone_session_open(module, &options, &other), HONE_OK) << hone_last_error();
+  Array tokens = makeArray<int64_t>(HONE_I64, {4096, 1}, std::vector<int64_t>(4096, 1));
+  hone_named_tensor input = {"tokens", tokens.view()};
+  hone_outputs *outputs = nullptr;
+  EXPECT_EQ(hone_session_forward(other, &input, 1, &outputs), HONE_OUT_OF_MEMORY);
+  EXPECT_THAT(hone_last_error(), HasSubstr("cannot allocate 36028797018963968 bytes"));
+  EXPECT_EQ(hone_session_length(other), 0);
+  hone_session_close(other);
+}
+
 TEST_F(CApi, GenerationStreams) {
   hone_generation_options options;
   hone_generation_options_init(&options);

@@ -8,6 +8,8 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 
+#include <set>
+
 namespace hone::test {
 namespace {
 
@@ -273,6 +275,39 @@ TEST_F(Cli, InspectPrintsTheManifest) {
                     HasSubstr("weight  offset: f32 [3], 12 bytes"), HasSubstr("weights f32: 1 tensors, 12 bytes")));
   shorten(model + "/weights.safetensors", 9);
   EXPECT_THAT(complaint({"inspect", model}), HasSubstr("cut short"));
+}
+
+TEST(MemberNames, StayInTheFolderThatAnArchiveIsExtractedTo) {
+  std::set<std::string> taken;
+  EXPECT_EQ(cli::memberName("present.0.key", taken), "present.0.key");
+  EXPECT_EQ(cli::memberName("/etc/passwd", taken), "_etc_passwd");
+  EXPECT_EQ(cli::memberName("../../x", taken), "______x");
+  EXPECT_EQ(cli::memberName("..", taken), "__");
+  EXPECT_EQ(cli::memberName(".hidden", taken), "_hidden");
+  EXPECT_EQ(cli::memberName("a\\..\\b", taken), "a_.._b");
+  EXPECT_EQ(cli::memberName("_etc/passwd", taken), "_etc_passwd_2") << "another output has the name";
+  EXPECT_EQ(cli::memberName("_etc_passwd", taken), "_etc_passwd_3");
+}
+
+TEST_F(Cli, RowsOfNoTokensAreRefused) {
+  std::string path = temporary.file("rows.npy");
+  ASSERT_EQ(messageOf(io::writeFile(path, io::npyHeader(HONE_I64, std::vector<int64_t>{int64_t{1} << 40, 0}))), "OK");
+  for (const char *command : {"run", "eval"}) {
+    Outcome outcome = run({command, model, "--tokens", path});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("expected rows of at least one token, but got [1099511627776, 0]"));
+  }
+}
+
+TEST_F(Cli, ArraysThatNobodyAskedForAreNotRead) {
+  auto writer = io::NpzWriter::create(temporary.file("other.npz"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_EQ(messageOf(writer->add("z", makeArray<float>(HONE_F32, {2}, {1, 2}))), "OK");
+  ASSERT_EQ(messageOf(writer->commit()), "OK");
+  std::string archive = *io::readFile(temporary.file("other.npz"));
+  archive[archive.find("NUMPY")] = 'n'; // what is read fails by its sum
+  ASSERT_EQ(messageOf(io::writeFile(temporary.file("other.npz"), archive)), "OK");
+  EXPECT_THAT(run({"run", model, "--inputs", temporary.file("other.npz")}).err, HasSubstr("unknown input 'z'"));
 }
 
 TEST(Compare, TreatsSpecialValues) {

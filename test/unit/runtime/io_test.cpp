@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 namespace hone::test {
 namespace {
@@ -138,6 +139,38 @@ TEST(Npz, ReadsWhatNumpyCompressed) {
   EXPECT_THAT(elementsOf<uint16_t>(*reader->read("half")), ElementsAre(0x3e00));
 }
 
+/// Changes the number of four bytes that the `which`-th record with this signature has at `offset`.
+void patch(std::string &archive, std::string_view signature, size_t which, size_t offset, uint32_t number) {
+  size_t place = archive.find(signature);
+  while (which-- > 0)
+    place = archive.find(signature, place + 1);
+  std::memcpy(archive.data() + place + offset, &number, sizeof number);
+}
+
+TEST(Npz, MembersShareNoBytes) {
+  TemporaryFolder folder;
+  std::string archive = *io::readFile(HONE_TEST_INPUTS "/deflated.npz"), path = folder.file("shared.npz");
+  patch(archive, "PK\1\2", 1, 42, 0); // the second member begins where the first does
+  ASSERT_EQ(messageOf(io::writeFile(path, archive)), "OK");
+  EXPECT_EQ(messageOf(io::NpzReader::open(path)), path + ": two arrays share bytes of the file");
+}
+
+TEST(Npz, MembersAreAsLongAsTheirHeadersSay) {
+  TemporaryFolder folder;
+  std::string whole = *io::readFile(HONE_TEST_INPUTS "/deflated.npz"), path = folder.file("long.npz");
+  for (uint32_t bytes : {4127u, 4129u, 1000000u, 127u, 5u, 0u}) { // not the 128 + 4000 that they are
+    std::string archive = whole;
+    patch(archive, "PK\1\2", 0, 24, bytes);
+    ASSERT_EQ(messageOf(io::writeFile(path, archive)), "OK");
+    auto reader = io::NpzReader::open(path);
+    ASSERT_TRUE(reader.ok()) << messageOf(reader);
+    EXPECT_THAT(messageOf(reader->read("ramp")),
+                testing::AnyOf(HasSubstr("expected 4000 bytes of data for shape [1000], but got"),
+                               HasSubstr("cut short in its header"), HasSubstr("damaged deflate data")))
+        << bytes;
+  }
+}
+
 TEST(Npz, EveryCutIsAnError) {
   TemporaryFolder folder;
   std::string whole = *io::readFile(HONE_TEST_INPUTS "/deflated.npz");
@@ -162,6 +195,15 @@ TEST(Npz, EveryFlippedByteIsHarmless) {
         EXPECT_EQ(array->as<int32_t>()[999], 999) << i;
       }
   }
+}
+
+TEST(Manifests, AreFilesOfAFewMegabytes) {
+  TemporaryFolder folder;
+  std::string path = folder.file("manifest.json");
+  std::ofstream(path).close();
+  std::filesystem::resize_file(path, uint64_t{1} << 40); // all of it a hole
+  EXPECT_EQ(messageOf(io::readManifest(path)),
+            path + ": expected a manifest of at most 4194304 bytes, but got 1099511627776");
 }
 
 TEST(FileWriters, LeaveNothingWithoutCommit) {

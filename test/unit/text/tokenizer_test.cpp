@@ -163,6 +163,29 @@ TEST(AddedTokens, TheLongestWins) {
   EXPECT_THAT(tokens(tokenizer(document), "<a><b><a>x<a"), ElementsAre("<a><b>", "<a>", "x", "<a"));
 }
 
+TEST(AddedTokens, LookIntoTheTextBehindAMatch) {
+  Json document = bpe({"a", "b", "c", "d"}, {});
+  document["added_tokens"] = Json::array({addedToken("bc"), addedToken("abcd"), addedToken("b"), addedToken("cda")});
+  auto added = tokenizer(document);
+  EXPECT_THAT(tokens(added, "abcd"), ElementsAre("abcd"));
+  EXPECT_THAT(tokens(added, "abcabcd"), ElementsAre("a", "bc", "abcd"));
+  EXPECT_THAT(tokens(added, "acdabcda"), ElementsAre("a", "cda", "bc", "d", "a"));
+  EXPECT_THAT(tokens(added, "bb"), ElementsAre("b", "b"));
+}
+
+/// Each of these took hours where the time grew with the square of the text.
+TEST(AddedTokens, TakeTimeThatGrowsWithTheText) {
+  constexpr size_t length = 1 << 20;
+  for (const char *side : {"lstrip", "rstrip"}) {
+    Json document = bpe({"a"}, {});
+    document["added_tokens"] = Json::array({addedToken(" ", {{side, true}})});
+    EXPECT_EQ(tokens(tokenizer(document), std::string(length, ' ')).size(), length) << side;
+  }
+  Json document = bpe({"a", "b"}, {});
+  document["added_tokens"] = Json::array({addedToken(std::string(length / 2, 'a') + "b"), addedToken("aa")});
+  EXPECT_EQ(tokens(tokenizer(document), std::string(length, 'a')).size(), length / 2);
+}
+
 TEST(AddedTokens, AreNumberedAfterTheVocabulary) {
   Json document = bpe({"x", "y"}, {});
   document["added_tokens"] = {addedToken("<a>", {{"id", 77}}), addedToken("y", {{"id", 1}}), addedToken("<b>")};

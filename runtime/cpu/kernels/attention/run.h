@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
 
+#include "../parts.h"
 #include "../tasks.h"
 #include "block.h"
 
@@ -68,20 +69,29 @@ public:
     if (isAbsent(attention.out))
       return;
     Tasks parts(division.count()), wholes(division.parts == 1 ? 0 : division.count() / division.parts);
+    Parts threads;
 #pragma omp parallel
-    {
-      Block<Keys> block(attention);
-      for (int64_t task; parts.take(task);)
-        runPart(block, task);
-      if (division.parts > 1) {
-#pragma omp barrier
-        for (int64_t task; wholes.take(task);)
-          mergeSplits(block, task * division.parts);
-      }
-    }
+    threads.run(
+        [&] {
+          Block<Keys> block(attention);
+          runTasks(&block, parts, wholes);
+        },
+        [&] { runTasks(nullptr, parts, wholes); });
+    threads.finish();
   }
 
 private:
+  /// `block` is null for a thread that has no memory for one.
+  void runTasks(Block<Keys> *block, Tasks &parts, Tasks &wholes) const {
+    for (int64_t task; block && parts.take(task);)
+      runPart(*block, task);
+    if (division.parts > 1) {
+#pragma omp barrier
+      for (int64_t task; block && wholes.take(task);)
+        mergeSplits(*block, task * division.parts);
+    }
+  }
+
   /// Blocks are taken from the last, whose causal rows see most keys, to the first.
   void runKeys(Block<Keys> &block, int64_t task, int64_t firstKey, int64_t endKey) const {
     int64_t index = task / division.parts, sequenceHead = index / division.blocks;

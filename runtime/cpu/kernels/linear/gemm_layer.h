@@ -194,21 +194,30 @@ public:
         cutSums(division.slices == 1 ? 0 : division.nTiles * division.mBlockSize()), outputs(target, epilogue) {}
 
   void run() const {
+    Parts threads;
 #pragma omp parallel
-    {
-      typename Engine::Worker worker(engine, division);
-      Scratch<typename Engine::Sums> ownSums(division.slices == 1 ? division.partBlocks : 0);
-      for (int64_t mBlock = 0; mBlock < division.blocks; mBlock += division.mBlockSize())
-        for (int64_t slice = 0; slice < division.slices; ++slice)
-          runSlice(mBlock, slice, ownSums.data(), worker);
-      GemmOutputs::order();
-    }
+    threads.run(
+        [&] {
+          typename Engine::Worker worker(engine, division);
+          Scratch<typename Engine::Sums> ownSums(division.slices == 1 ? division.partBlocks : 0);
+          runMBlocks(ownSums.data(), &worker);
+          GemmOutputs::order();
+        },
+        [&] { runMBlocks(nullptr, nullptr); });
+    threads.finish();
     outputs.finish();
   }
 
 private:
+  /// `worker` is null for a thread that has no memory for one.
+  void runMBlocks(typename Engine::Sums *ownSums, typename Engine::Worker *worker) const {
+    for (int64_t mBlock = 0; mBlock < division.blocks; mBlock += division.mBlockSize())
+      for (int64_t slice = 0; slice < division.slices; ++slice)
+        runSlice(mBlock, slice, ownSums, worker);
+  }
+
   /// All outputs of an M-block of rows from a slice of inputs; by all threads together.
-  void runSlice(int64_t mBlock, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker &worker) const {
+  void runSlice(int64_t mBlock, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker *worker) const {
     int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
     int64_t blocks = smaller(division.mBlockSize(), division.blocks - mBlock), threads = omp_get_num_threads();
 #pragma omp for schedule(static)
@@ -218,10 +227,12 @@ private:
     int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.nTiles;
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < tasks; ++task) {
+      if (!worker)
+        continue;
       int64_t first = task / division.nTiles * division.partBlocks, nTile = task % division.nTiles;
       typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + nTile * division.mBlockSize() + first;
       int64_t next = (nTile + threads) % division.nTiles; // if threads alternate
-      multiplyNTile<Engine>(engine, worker, division, nTile, next, step, steps,
+      multiplyNTile<Engine>(engine, *worker, division, nTile, next, step, steps,
                             {mBlock + first, smaller(division.partBlocks, blocks - first),
                              converted.data() + first * blockBytes, blockBytes, sums},
                             outputs);

@@ -37,18 +37,20 @@ public:
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
 
   void run() const {
+    Parts threads;
+    Tasks left(parts);
 #pragma omp parallel
-    {
+    threads.run([&] {
       typename Engine::Worker gateWorker(gate ? *gate : up, upRows), upWorker(up, upRows), downWorker(down, downRows);
       Part part(*this);
-#pragma omp for schedule(dynamic)
-      for (int64_t index = 0; index < parts; ++index) {
+      for (int64_t index; left.take(index);) {
         part.begin(firstBlock(index), firstBlock(index + 1));
         for (int64_t slice = 0; slice < slices; ++slice)
           runSlice(part, slice, gateWorker, upWorker, downWorker);
       }
       GemmOutputs::order();
-    }
+    });
+    threads.finish();
     outputs.finish();
   }
 

@@ -8,6 +8,7 @@
 
 #include "../../packing/layout.h"
 #include "../matrix.h"
+#include "../parts.h"
 #include "../scratch.h"
 #include "../tasks.h"
 #include "activation.h"
@@ -252,12 +253,14 @@ public:
 
   void run() const {
     Tasks left(tasks.count());
+    Parts threads;
 #pragma omp parallel
-    {
+    threads.run([&] {
       typename Kernel::Worker worker(kernel);
       for (int64_t index; left.take(index);)
         runTask(tasks[index], worker);
-    }
+    });
+    threads.finish();
     y.finish();
   }
 
