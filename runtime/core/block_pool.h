@@ -40,6 +40,7 @@ private:
   static Block *blockOf(void *memory);
   Block *takeFree(uint64_t bytes);
   void unlink(Block *block);
+  void takeBack(Block *block);
 
   std::mutex mutex;
   Block *used = nullptr;                 // doubly linked
