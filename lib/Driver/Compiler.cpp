@@ -37,13 +37,13 @@ using namespace mlir;
 
 namespace hone {
 
-static void buildRaisePhase(OpPassManager &pm) {
+static void buildRaisePhase(OpPassManager &pm, Sanitizer) {
   buildRaisingPipeline(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
-static void buildLowerPhase(OpPassManager &pm) {
+static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
   pm.addPass(createBoundLookups());
   pm.addPass(createDivideGates());
   pm.addPass(createExpandOnnxFunctions());
@@ -52,15 +52,17 @@ static void buildLowerPhase(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-template <Target target> static void buildTensorPhase(OpPassManager &pm) { buildTensorPipeline(pm, target); }
-template <Target target> static void buildBufferPhase(OpPassManager &pm) { buildBufferPipeline(pm, target); }
-template <Target target> static void buildLLVMPhase(OpPassManager &pm) { buildLLVMPipeline(pm, target); }
+template <Target target> static void buildTensorPhase(OpPassManager &pm, Sanitizer) { buildTensorPipeline(pm, target); }
+template <Target target> static void buildBufferPhase(OpPassManager &pm, Sanitizer sanitizer) {
+  buildBufferPipeline(pm, target, sanitizer);
+}
+template <Target target> static void buildLLVMPhase(OpPassManager &pm, Sanitizer) { buildLLVMPipeline(pm, target); }
 
 template <Target target>
 static constexpr Phase kPhases[] = {
     {"import", "the file as it is, in the onnx dialect", nullptr},
     {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
-    {"rewrite", "rewrites that were asked for", [](OpPassManager &) {}},
+    {"rewrite", "rewrites that were asked for", [](OpPassManager &, Sanitizer) {}},
     {"lower", "everything else in linalg", buildLowerPhase},
     {"tensor", "entry points, kernels selected, loops fused", buildTensorPhase<target>},
     {"buffer", "memory instead of values", buildBufferPhase<target>},
@@ -96,7 +98,7 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
 
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (phase.build)
-    phase.build(pm);
+    phase.build(pm, options.sanitizer);
   if (phase.name != "rewrite")
     return success();
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
@@ -151,6 +153,7 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
   manifest.honeVersion = HONE_VERSION;
   manifest.target = options.target;
   manifest.cpuName = target.name;
+  manifest.sanitizer = options.sanitizer == Sanitizer::Address ? "address" : "";
   for (const std::string &feature : target.features)
     if (cpu::cpuHasFeature(feature)) // one that the loader knows how to look for
       manifest.cpuFeatures.push_back(feature);
@@ -324,7 +327,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto emitDevice = [&] { return emitKernels(options, **chip, *module, *artefact, manifest); };
   if (*chip && failed(steps.step("machine code of the device", emitDevice)))
     return failure();
-  auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
+  auto emit = [&] { return emitProgram(*module, *target, options.sanitizer, artefact->getFile("program.so")); };
   if (failed(steps.step("machine code", emit)))
     return failure();
   return artefact->commit(std::move(manifest));

@@ -6,6 +6,8 @@
 #ifndef HONE_LIB_DRIVER_COMPILER_H
 #define HONE_LIB_DRIVER_COMPILER_H
 
+#include "hone/Target/Optimise.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -61,13 +63,14 @@ struct CompileOptions {
   /// Watches the rewrite phase, or null.
   CompressionRecorder *recorder = nullptr;
   std::string remarks; // YAML file for the remarks of all passes, or empty
+  Sanitizer sanitizer = Sanitizer::None;
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.
 struct Phase {
   llvm::StringRef name;
   llvm::StringRef summary;
-  void (*build)(mlir::OpPassManager &pm);
+  void (*build)(mlir::OpPassManager &pm, Sanitizer sanitizer);
 };
 
 /// All phases, in order. The first ("import") has no passes; those up to "lower" are the same for every target.

@@ -124,6 +124,8 @@ struct CompileFlags {
                             cl::value_desc("CHIP"), cl::sub(compileCommand)};
   cl::opt<std::string> ptxas{"ptxas", cl::desc("With --target=cuda, CUDA's assembler (default: that of the build)"),
                              cl::value_desc("FILE"), cl::sub(compileCommand)};
+  cl::opt<std::string> sanitize{"sanitize", cl::desc("Check accesses to memory in generated code: address (slow)"),
+                                cl::value_desc("KIND"), cl::sub(compileCommand)};
   cl::opt<std::string> tokenizer{"tokenizer", cl::desc("tokenizer.json to ship in the artefact"),
                                  cl::value_desc("FILE"), cl::sub(compileCommand)};
   cl::opt<std::string> saveIr{"save-ir", cl::desc("Write the IR after every phase into DIR"), cl::value_desc("DIR"),
@@ -290,6 +292,10 @@ static std::string checkTarget(const CompileFlags &flags) {
       return ("expected --target=cuda with --" + option->ArgStr).str();
   if (isCuda && flags.chip.empty())
     return "expected --chip with --target=cuda: sm_80, sm_86, sm_89, sm_90 or sm_100";
+  if (isCuda && !flags.sanitize.empty())
+    return "unsupported --sanitize=" + flags.sanitize + " with --target=cuda; supported: --target=cpu";
+  if (!flags.sanitize.empty() && flags.sanitize != "address")
+    return "unsupported --sanitize=" + flags.sanitize + "; supported: address";
   if (isCuda && (flags.cache == "int8" || flags.cache == "int4"))
     return "unsupported --kv-cache=" + flags.cache + " with --target=cuda; supported: f32, f16, bf16, model";
   return "";
@@ -307,6 +313,7 @@ static int runCompile(const CompileFlags &flags) {
     options.output = renamed(options.input, "hone");
   options.cpu = flags.cpu;
   options.target = flags.target;
+  options.sanitizer = flags.sanitize.empty() ? Sanitizer::None : Sanitizer::Address;
   options.chip = flags.chip;
   options.ptxas = flags.ptxas;
   options.tokenizer = flags.tokenizer;

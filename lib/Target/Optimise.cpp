@@ -10,15 +10,31 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 
 namespace hone {
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+/// Functions are marked before anything else runs, as LLVM then moves no load to where the program did not have it.
+static void addAddressChecks(llvm::Module &module, llvm::PassBuilder &builder) {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::SanitizeAddress);
+  builder.registerOptimizerLastEPCallback(
+      [](llvm::ModulePassManager &passes, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
+        llvm::AddressSanitizerOptions options;
+        options.UseAfterReturn = llvm::AsanDetectStackUseAfterReturnMode::Never;
+        passes.addPass(llvm::AddressSanitizerPass(options));
+      });
+}
+
+void optimise(llvm::Module &module, llvm::TargetMachine &machine, Sanitizer sanitizer) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder(&machine);
+  if (sanitizer == Sanitizer::Address)
+    addAddressChecks(module, builder);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);

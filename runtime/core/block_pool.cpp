@@ -6,6 +6,7 @@
 #include "core/block_pool.h"
 
 #include <cstdlib>
+#include <new>
 
 namespace hone::rt {
 
@@ -13,6 +14,17 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kLargest = uint64_t{1} << 62;
 constexpr uint64_t kSmallBlock = 4096; // below this a block may be reused however much too large it is
+
+// AddressSanitizer knows the ends of allocations and what was freed: blocks are then as large as asked for, and no block is kept.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HONE_EXACT_BLOCKS true
+#endif
+#endif
+#ifndef HONE_EXACT_BLOCKS
+#define HONE_EXACT_BLOCKS false
+#endif
+constexpr bool kIsExact = HONE_EXACT_BLOCKS;
 } // namespace
 
 struct alignas(kAlignment) BlockPool::Block {
@@ -34,11 +46,11 @@ BlockPool::~BlockPool() {
 BlockPool::Block *BlockPool::create(BlockPool *pool, uint64_t bytes) {
   if (bytes > kLargest)
     return nullptr;
-  uint64_t capacity = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  auto *block = static_cast<Block *>(std::aligned_alloc(kAlignment, sizeof(Block) + capacity));
-  if (block)
-    *block = {pool, nullptr, nullptr, capacity, 0};
-  return block;
+  uint64_t capacity = kIsExact ? bytes : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void *memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, sizeof(Block) + capacity) != 0)
+    return nullptr;
+  return new (memory) Block{pool, nullptr, nullptr, capacity, 0};
 }
 
 BlockPool::Block *BlockPool::blockOf(void *memory) { return static_cast<Block *>(memory) - 1; }
@@ -74,18 +86,11 @@ void BlockPool::unlink(Block *block) {
     block->next->previous = block->previous;
 }
 
-void BlockPool::release(void *memory) {
-  if (!memory)
-    return;
-  Block *block = blockOf(memory);
-  BlockPool *pool = block->pool;
-  std::lock_guard lock(pool->mutex);
-  pool->unlink(block);
-  pool->keep(block);
-}
-
-/// For later. What there is no memory to remember is freed.
-void BlockPool::keep(Block *block) noexcept {
+/// Keeps the block for later calls. A block that there is no memory to remember is freed.
+void BlockPool::takeBack(Block *block) noexcept {
+  unlink(block);
+  if (kIsExact)
+    return std::free(block);
   try {
     free.emplace(block->capacity, block);
   } catch (const std::bad_alloc &) {
@@ -93,12 +98,19 @@ void BlockPool::keep(Block *block) noexcept {
   }
 }
 
+void BlockPool::release(void *memory) {
+  if (!memory)
+    return;
+  Block *block = blockOf(memory);
+  BlockPool *pool = block->pool;
+  std::lock_guard lock(pool->mutex);
+  pool->takeBack(block);
+}
+
 void BlockPool::endCall() {
   std::lock_guard lock(mutex);
-  while (Block *block = used) {
-    unlink(block);
-    keep(block);
-  }
+  while (Block *block = used)
+    takeBack(block);
   std::erase_if(free, [this](const auto &entry) {
     bool idle = entry.second->lastCall != calls;
     if (idle)

@@ -36,7 +36,7 @@ private:
   static Block *blockOf(void *memory);
   Block *takeFree(uint64_t bytes);
   void unlink(Block *block);
-  void keep(Block *block) noexcept;
+  void takeBack(Block *block) noexcept;
 
   std::mutex mutex;
   Block *used = nullptr;                 // doubly linked

@@ -24,7 +24,8 @@ using io::invalid;
 
 constexpr std::string_view kManifest = "manifest.json", kProgram = "program.so";
 constexpr std::string_view kCpu = "cpu", kCuda = "cuda"; // targets
-constexpr uint64_t kWeightAlignment = 64;                // what program.h promises generated code
+constexpr std::string_view kAddressSanitizer = "address";
+constexpr uint64_t kWeightAlignment = 64; // what program.h promises generated code
 
 std::string join(const std::vector<std::string> &words) {
   std::string text;
@@ -107,6 +108,7 @@ absl::Status Module::checkManifest() const {
   if (description.target != kCpu && description.target != kCuda)
     return invalid(path, ": unsupported target '", description.target, "'; supported: ", kCpu, ", ", kCuda);
   HONE_RETURN_IF_ERROR(checkCpu());
+  HONE_RETURN_IF_ERROR(checkSanitizer());
   if (description.target != kCpu)
     HONE_RETURN_IF_ERROR(checkDevice());
   for (const std::string &needed : {std::string(kProgram), weightsName})
@@ -129,6 +131,19 @@ absl::Status Module::checkCpu() const {
     return absl::OkStatus();
   return invalid(path, ": this artefact was built for ", description.cpuName, " (", join(description.cpuFeatures),
                  "); this CPU lacks ", join(lacking));
+}
+
+/// Whether the process has the functions that the checks of a program call.
+absl::Status Module::checkSanitizer() const {
+  if (description.sanitizer.empty())
+    return absl::OkStatus();
+  if (description.sanitizer != kAddressSanitizer)
+    return invalid(path, ": unsupported sanitizer '", description.sanitizer, "'; supported: ", kAddressSanitizer);
+  if (dlsym(RTLD_DEFAULT, "__asan_init"))
+    return absl::OkStatus();
+  return invalid(path,
+                 ": this artefact was compiled with --sanitize=address, and this process has no AddressSanitizer; "
+                 "run it with a build of the preset asan, or compile it without");
 }
 
 absl::Status Module::checkDevice() const {

@@ -52,6 +52,7 @@ private:
   bool needsFile(const std::string &name) const;
   absl::Status checkManifest() const;
   absl::Status checkCpu() const;
+  absl::Status checkSanitizer() const;
   absl::Status checkDevice() const;
   absl::Status checkFile(const std::string &name) const;
   absl::Status loadDevice();

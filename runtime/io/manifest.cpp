@@ -34,6 +34,8 @@ public:
     HONE_RETURN_IF_ERROR(checkVersion());
     manifest.honeVersion = text(document, "hone", "manifest");
     manifest.target = text(document, "target", "manifest");
+    if (member(document, "sanitizer"))
+      manifest.sanitizer = text(document, "sanitizer", "manifest");
     parseCpu();
     parseDevice();
     parseRanks();
@@ -376,6 +378,8 @@ std::string manifestText(const Manifest &manifest) {
                    {"hone", manifest.honeVersion},
                    {"target", manifest.target},
                    {"cpu", {{"name", manifest.cpuName}, {"features", manifest.cpuFeatures}}}};
+  if (!manifest.sanitizer.empty())
+    document["sanitizer"] = manifest.sanitizer;
   if (const std::optional<DeviceInfo> &device = manifest.device)
     document["device"] = {
         {"chip", device->chip}, {"file", device->file}, {"kernels", device->kernels}, {"services", device->services}};

@@ -6,6 +6,8 @@
 #ifndef HONE_TARGET_CPU_H
 #define HONE_TARGET_CPU_H
 
+#include "hone/Target/Optimise.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringRef.h"
@@ -34,13 +36,16 @@ enum class Target { Cpu, Cuda };
 
 /// From tensors to entry points: decomposition, kernel selection, fusion, and what is the device's.
 void buildTensorPipeline(mlir::OpPassManager &pm, Target target);
-/// From tensors to memrefs and loops; on a device, to launches of kernels of the module @device.
-void buildBufferPipeline(mlir::OpPassManager &pm, Target target);
+/// From tensors to memrefs and loops; on a device, to launches of kernels of the module @device. For AddressSanitizer every buffer is
+/// an allocation of its own, as it sees no border between parts of one.
+void buildBufferPipeline(mlir::OpPassManager &pm, Target target, Sanitizer sanitizer = Sanitizer::None);
 /// From loops to the LLVM dialect; the module @device to that of NVVM.
 void buildLLVMPipeline(mlir::OpPassManager &pm, Target target);
 
-/// Translates a module of the LLVM dialect, optimises it for `target`, and links it into the shared object `path`.
-llvm::LogicalResult emitProgram(mlir::ModuleOp module, const CpuTarget &target, llvm::StringRef path);
+/// Translates a module of the LLVM dialect, optimises it for `target`, and links it into the shared object `path`. What checks of
+/// `sanitizer` call is left to the process that loads it.
+llvm::LogicalResult emitProgram(mlir::ModuleOp module, const CpuTarget &target, Sanitizer sanitizer,
+                                llvm::StringRef path);
 
 } // namespace hone
 

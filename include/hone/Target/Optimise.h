@@ -16,8 +16,11 @@ class TargetMachine;
 
 namespace hone {
 
-/// Runs LLVM's pipeline at O2 for what `machine` runs.
-void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+/// What checks of a program find that it does while it runs.
+enum class Sanitizer { None, Address };
+
+/// Runs LLVM's pipeline at O2 for what `machine` runs, and adds the checks of `sanitizer` to every function.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine, Sanitizer sanitizer = Sanitizer::None);
 
 /// Writes `bytes` to the file `path`; fails after an error, also where the disk is full.
 llvm::LogicalResult writeFile(llvm::StringRef path, llvm::StringRef bytes, mlir::Location loc);

@@ -83,6 +83,7 @@ struct DeviceInfo {
 struct Manifest {
   std::string honeVersion, target, cpuName;
   std::vector<std::string> cpuFeatures;
+  std::string sanitizer;            // whose checks the program calls ("address"), or empty
   std::optional<DeviceInfo> device; // of targets that run elsewhere than on the CPU
   int64_t ranks = 1;                // processes that run it together, each with weights of its own
   std::map<std::string, uint64_t> fileBytes;

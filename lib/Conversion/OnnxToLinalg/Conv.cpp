@@ -51,27 +51,28 @@ static Value correlate(Node &node, Value x, Value weight, const Window &window, 
 }
 
 /// `tensor[N, M, spatial...]` plus `bias[M]`.
-static Value addBias(Node &node, Value tensor, Value bias) {
+static FailureOr<Value> addBias(Node &node, Value tensor, Value bias) {
   if (!bias)
     return tensor;
   SmallVector<Size> sizes = node.sizes(tensor), column(sizes.size() - 1, one(node));
+  if (failed(requireSizes(node, bias, sizes[1], "the bias", "[M]")))
+    return failure();
   column[0] = sizes[1];
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
   return node.elementwiseOver(sizes, {tensor, node.reshape(bias, column)}, element,
                               [](Builder &b, ValueRange v) { return addScalars(b, v[0], v[1]); });
 }
 
-static LogicalResult checkGroups(Node &node, Value x, Value weight, int64_t groups, size_t outputs) {
-  auto channels = IndexMath::getConstant(node.size(x, 1)),
-       features = IndexMath::getConstant(node.size(weight, outputs));
-  if (groups < 1 || (channels && *channels % groups) || (features && *features % groups))
-    return node.fail() << "expected 'group' to divide the channels of the input and of the weight, but got " << groups;
-  return success();
+static LogicalResult checkGroups(Node &node, Value x, Value weight, int64_t groups) {
+  if (groups < 1)
+    return node.fail() << "expected 'group' to be at least 1, but got " << groups;
+  return failure(failed(requireMultiple(node, node.size(x, 1), groups, "the channels of the input")) ||
+                 failed(requireMultiple(node, node.size(weight, 0), groups, "the channels of the weight")));
 }
 
 static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
   int64_t groups = node.integer("group", 1);
-  if (node.sizes(weight).size() < 3 || failed(checkGroups(node, x, weight, groups, 0)))
+  if (node.sizes(weight).size() < 3 || failed(checkGroups(node, x, weight, groups)))
     return failure();
   auto window = getWindow(node, x, getTrailing(node, weight, 2));
   if (failed(window))
@@ -85,10 +86,11 @@ static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
 }
 
 static LogicalResult lowerConv(Node &node) {
-  auto result = convolve(node, node.in(0), node.in(1));
+  auto sum = convolve(node, node.in(0), node.in(1));
+  auto result = failed(sum) ? sum : addBias(node, *sum, node.in(2));
   if (failed(result))
     return failure();
-  node.set(0, addBias(node, *result, node.in(2)));
+  node.set(0, *result);
   return success();
 }
 
@@ -162,10 +164,11 @@ static LogicalResult lowerQLinearConv(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 3, 5, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto sum = convolve(node, *x, *weight);
+  auto product = convolve(node, *x, *weight);
+  auto sum = failed(product) ? product : addBias(node, *product, node.in(8));
   if (failed(sum))
     return failure();
-  node.set(0, requantize(node, addBias(node, *sum, node.in(8))));
+  node.set(0, requantize(node, *sum));
   return success();
 }
 
@@ -260,7 +263,7 @@ static LogicalResult lowerConvTranspose(Node &node) {
   if (node.rank(0) < 3 || node.rank(0) != node.rank(1))
     return node.fail() << "expected X and W to have the same rank of at least 3, but got " << x.getType() << " and "
                        << weight.getType();
-  if (failed(checkGroups(node, x, weight, groups, 0)) ||
+  if (failed(checkGroups(node, x, weight, groups)) ||
       failed(requireEqual(node, node.size(x, 1), node.size(weight, 0), "the channels of X and W")))
     return failure();
   auto strides = getPerDimension(node, "strides", rank, 1), dilations = getPerDimension(node, "dilations", rank, 1);
@@ -279,9 +282,12 @@ static LogicalResult lowerConvTranspose(Node &node) {
   }
   wide = splitGroups(node, padOrCut(node, wide, before, after), 1, groups);
   window.strides.assign(rank, 1);
-  Value result =
-      correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false);
-  node.set(0, addBias(node, result, node.in(2)));
+  auto result = addBias(
+      node, correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false),
+      node.in(2));
+  if (failed(result))
+    return failure();
+  node.set(0, *result);
   return success();
 }
 

@@ -136,6 +136,9 @@ LogicalResult Sampler::lower() {
   if (!compute && !isNearest)
     return node.fail() << "unsupported mode '" << mode << "' for elements of type " << element
                        << "; supported: nearest";
+  if (failed(requireEqual(node, from[0], points[0], "the batches of X and grid")) ||
+      failed(requireElements(node, ArrayRef(from).drop_front(2), "the spatial dimensions of X")))
+    return failure();
   Type f32 = node.b.getF32Type();
   for (Size size : ArrayRef(from).drop_front(2))
     spans.push_back(

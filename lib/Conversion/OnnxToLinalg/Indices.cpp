@@ -101,22 +101,25 @@ static bool areKnownInside(Node &node, Value indices, Size size) {
          });
 }
 
-void checkIndices(Node &node, Value indices, Size size) {
-  if (areKnownInside(node, indices, size))
-    return;
+void checkElements(Node &node, Value tensor, Size least, Size end, const Twine &message) {
   Builder &b = node.b;
-  Value limit = node.math.value(size);
-  Value lowest = node.math.value(node.math.sub(node.math.constant(0), size));
+  Value limit = node.math.value(end), lowest = node.math.value(least);
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   SmallVector<int64_t> axes =
-      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(indices.getType()).getRank()));
-  Value inside = node.reduce(indices, axes, false, yes, [&](Builder &inner, Value element, Value so) -> Value {
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(tensor.getType()).getRank()));
+  Value inside = node.reduce(tensor, axes, false, yes, [&](Builder &inner, Value element, Value so) -> Value {
     Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), element);
     Value low = arith::CmpIOp::create(inner, arith::CmpIPredicate::sge, index, lowest);
     Value high = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, index, limit);
     return arith::AndIOp::create(inner, so, arith::AndIOp::create(inner, low, high));
   });
-  node.check(tensor::ExtractOp::create(b, inside, ValueRange()), "expected indices inside their dimension");
+  node.check(tensor::ExtractOp::create(b, inside, ValueRange()), message);
+}
+
+void checkIndices(Node &node, Value indices, Size size) {
+  if (!areKnownInside(node, indices, size))
+    checkElements(node, indices, node.math.sub(node.math.constant(0), size), size,
+                  "expected indices inside their dimension");
 }
 
 /// True if an operand of ONNX's has what TopK, ArgMax or ArgMin say of an axis of at most `size` elements, in another shape or integer

@@ -29,6 +29,8 @@ FailureOr<Size> normalizeAxis(Node &node, Size axis, int64_t rank);
 FailureOr<Size> normalizeIndex(Node &node, Size index, Size size);
 /// The same as an element of a loop: negative indices count from the end, and nothing is checked.
 Value wrapIndex(Builder &b, Value index, Value size);
+/// Checks at run time that every element of an integer tensor is in [least, end), else the call ends with `message`.
+void checkElements(Node &node, Value tensor, Size least, Size end, const llvm::Twine &message);
 /// Checks at run time that every element of an integer tensor is in [-size, size).
 void checkIndices(Node &node, Value indices, Size size);
 /// The same of an input, and nothing where its operator says already that they are: what a router chose, for instance.

@@ -179,6 +179,35 @@ LogicalResult requireEqual(Node &node, Size lhs, Size rhs, const Twine &what) {
   return success();
 }
 
+LogicalResult requireSizes(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape) {
+  SmallVector<Size> own = node.sizes(tensor);
+  if (own.size() != sizes.size())
+    return node.fail() << "expected " << what << " to be " << shape << ", but got " << tensor.getType();
+  for (auto [lhs, rhs] : llvm::zip_equal(own, sizes))
+    if (failed(requireEqual(node, lhs, rhs, "the sizes of " + what + " and " + shape)))
+      return failure();
+  return success();
+}
+
+LogicalResult requireMultiple(Node &node, Size size, int64_t factor, const Twine &what) {
+  Size unit = node.b.getIndexAttr(factor), whole = node.math.mul(node.math.floorDiv(size, unit), unit);
+  if (auto constant = IndexMath::getConstant(size); constant && *constant % factor)
+    return node.fail() << "expected " << what << " to be a multiple of " << factor << ", but got " << *constant;
+  node.check(node.math.compare(arith::CmpIPredicate::eq, size, whole),
+             "expected " + what + " to be a multiple of " + Twine(factor));
+  return success();
+}
+
+LogicalResult requireElements(Node &node, ArrayRef<Size> sizes, const Twine &what) {
+  for (Size size : sizes) {
+    if (IndexMath::getConstant(size) == 0)
+      return node.fail() << "expected " << what << " to have elements, but got a size of 0";
+    node.check(node.math.compare(arith::CmpIPredicate::ne, size, node.b.getIndexAttr(0)),
+               "expected " + what + " to have elements");
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Products of matrices
 //===----------------------------------------------------------------------===//

@@ -49,6 +49,12 @@ Value sliceAxis(Node &node, Value tensor, int64_t axis, Size offset, Size size);
 
 /// Failure if the sizes are known to differ; a check at run time if they may.
 LogicalResult requireEqual(Node &node, Size lhs, Size rhs, const llvm::Twine &what);
+/// The same of all sizes of `tensor`, which has to have as many: `what` is its name, `shape` says the sizes in words.
+LogicalResult requireSizes(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape);
+/// The same of a size that has to be a multiple of `factor`.
+LogicalResult requireMultiple(Node &node, Size size, int64_t factor, const llvm::Twine &what);
+/// Failure if one of the sizes is known to be 0; a check at run time if it may.
+LogicalResult requireElements(Node &node, ArrayRef<Size> sizes, const llvm::Twine &what);
 
 /// Product of batches of matrices of ONNX's MatMul for operands of at least two dimensions.
 FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs);

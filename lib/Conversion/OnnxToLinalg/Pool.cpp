@@ -3,6 +3,7 @@
 //
 // Poolings: MaxPool with its indices, AveragePool, LpPool, their global forms, and MaxUnpool.
 
+#include "Indices.h"
 #include "Window.h"
 
 using namespace mlir;
@@ -286,28 +287,19 @@ static LogicalResult lowerGlobalLpPool(Node &node) {
 // MaxUnpool
 //===----------------------------------------------------------------------===//
 
-/// Zeros of `count` elements with element `indices[i]` set to `values[i]`, all flat; indices outside are dropped.
+/// Zeros of `count` elements with element `indices[i]` set to `values[i]`, all flat; indices are in [0, count).
 static Value scatterFlat(Node &node, Value values, Value indices, Size count) {
   Builder &b = node.b;
   Value zeros = node.filled(count, node.zero(cast<RankedTensorType>(values.getType()).getElementType()));
   Value first = arith::ConstantIndexOp::create(b, 0), step = arith::ConstantIndexOp::create(b, 1);
-  Value total = node.math.value(count);
   auto loop = scf::ForOp::create(
       b, first, node.math.value(node.size(values, 0)), step, zeros,
       [&](OpBuilder &nested, Location loc, Value i, ValueRange state) {
         Builder inner(loc, nested);
         Value at =
             arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, indices, i));
-        Value isInside = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, at, total);
-        auto insert = scf::IfOp::create(
-            inner, isInside,
-            [&](OpBuilder &deeper, Location where) {
-              Builder last(where, deeper);
-              Value value = tensor::ExtractOp::create(last, values, i);
-              scf::YieldOp::create(last, tensor::InsertOp::create(last, value, state[0], at).getResult());
-            },
-            [&](OpBuilder &deeper, Location where) { scf::YieldOp::create(deeper, where, state[0]); });
-        scf::YieldOp::create(inner, insert.getResult(0));
+        Value value = tensor::ExtractOp::create(inner, values, i);
+        scf::YieldOp::create(inner, tensor::InsertOp::create(inner, value, state[0], at).getResult());
       });
   node.lowerer.setSizes(loop.getResult(0), count);
   return loop.getResult(0);
@@ -335,7 +327,10 @@ static LogicalResult lowerMaxUnpool(Node &node) {
     Size start = node.math.mul(steps, node.b.getIndexAttr((*strides)[i]));
     inferred[2 + i] = node.math.add(start, node.b.getIndexAttr((*kernel)[i] - (*pads)[i] - (*pads)[rank + i]));
   }
+  if (failed(requireSizes(node, node.in(1), sizes, "I", "those of X")))
+    return failure();
   Size count = getCount(node, sizes), total = getCount(node, inferred);
+  checkElements(node, node.in(1), node.b.getIndexAttr(0), total, "expected indices inside the result");
   Value flat = scatterFlat(node, node.reshape(node.in(0), count), node.reshape(node.in(1), count), total);
   Value result = node.reshape(flat, inferred);
   if (node.has(2)) {

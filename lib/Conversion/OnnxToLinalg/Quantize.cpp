@@ -36,7 +36,7 @@ static Range getRange(Type type) {
   return {-std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1) - 1};
 }
 
-static FailureOr<Granularity> getGranularity(Node &node) {
+static FailureOr<Granularity> getScaleGranularity(Node &node) {
   Granularity result;
   auto scale = node.type(1);
   int64_t rank = node.rank(0);
@@ -52,6 +52,29 @@ static FailureOr<Granularity> getGranularity(Node &node) {
   int64_t expected = result.kind == Granularity::Block ? rank : 1;
   if (scale.getRank() != expected)
     return node.fail() << "expected the scale to have " << expected << " dimensions, but got " << scale;
+  return result;
+}
+
+/// The granularity of the scale and the zero point, whose sizes are checked where they are not broadcast.
+static FailureOr<Granularity> getGranularity(Node &node) {
+  auto result = getScaleGranularity(node);
+  if (failed(result))
+    return failure();
+  for (unsigned input : {1, 2}) {
+    if (!node.has(input))
+      continue;
+    StringRef what = input == 1 ? "the scale" : "the zero point";
+    SmallVector<Size> sizes = result->kind == Granularity::Block ? node.sizes(node.in(0)) : node.sizes(node.in(input));
+    if (result->kind == Granularity::Axis && sizes.size() != 1)
+      return node.fail() << "expected " << what << " to have 1 dimension, but got " << node.type(input);
+    if (result->kind == Granularity::Tensor)
+      sizes.assign(sizes.size(), node.b.getIndexAttr(1));
+    if (result->kind == Granularity::Block)
+      sizes[result->axis] = node.math.ceilDiv(sizes[result->axis], node.b.getIndexAttr(result->blockSize));
+    if (failed(requireSizes(node, node.in(input), sizes, what,
+                            result->kind == Granularity::Block ? "the blocks of x" : "[1]")))
+      return failure();
+  }
   return result;
 }
 

@@ -4,11 +4,15 @@
 // Operators that sample images at computed places or put windows back: RoiAlign, DeformConv, Col2Im.
 
 #include "Formula.h"
+#include "Indices.h"
 #include "Window.h"
 
 using namespace mlir;
 
 namespace hone::lowering {
+
+/// A bin of more samples than this has as many; they are far more than any image has elements.
+static constexpr double kMostSamples = 1ull << 40;
 
 static Value toIndex(Builder &b, Number x) {
   return arith::IndexCastOp::create(b, b.getIndexType(), arith::FPToSIOp::create(b, b.getI64Type(), x.value));
@@ -32,12 +36,13 @@ public:
   LogicalResult lower();
 
 private:
-  /// One side of a region: its first coordinate, the length of a bin, and how many samples a bin has.
+  /// One side of a bin: its first coordinate, its length, how many samples it has, and which of them may lie inside the image;
+  /// the others are 0, however many they are.
   struct Side {
-    Number start, bin;
-    Value samples;
+    Number start, length, samples;
+    Value first, count;
   };
-  Side getSide(Builder &b, Value region, int64_t column, int64_t bins);
+  Side getSide(Builder &b, Value region, Value bin, int64_t column, int64_t bins);
   Number sample(Builder &b, Value batch, Value channel, Number y, Number x);
 
   Node &node;
@@ -48,18 +53,31 @@ private:
 
 } // namespace
 
-RoiAlign::Side RoiAlign::getSide(Builder &b, Value region, int64_t column, int64_t bins) {
+/// `x` between 0 and `limit`; 0 for NaN.
+static Number clamp(Number x, Number limit) {
+  Number least = select(x > 0.0, x, x.with(0));
+  return select(least > limit, limit, least);
+}
+
+RoiAlign::Side RoiAlign::getSide(Builder &b, Value region, Value bin, int64_t column, int64_t bins) {
   auto edge = [&](int64_t at) {
     Value value = tensor::ExtractOp::create(b, node.in(1), ValueRange{region, arith::ConstantIndexOp::create(b, at)});
     return Number{&b, convertFloat(b, value, compute)} * node.real("spatial_scale", 1.0) - (half ? 0.5 : 0.0);
   };
-  Number start = edge(column), length = edge(column + 2) - start;
+  Number start = edge(column), extent = edge(column + 2) - start;
   if (!half)
-    length = max(length, length.with(1));
-  Number bin = length / static_cast<double>(bins);
+    extent = max(extent, extent.with(1));
+  Number length = extent / static_cast<double>(bins);
   int64_t ratio = node.integer("sampling_ratio");
-  Value samples = ratio > 0 ? Value(arith::ConstantIndexOp::create(b, ratio)) : toIndex(b, apply<math::CeilOp>(bin));
-  return {start, bin, samples};
+  Number samples = ratio > 0 ? length.with(static_cast<double>(ratio))
+                             : clamp(apply<math::CeilOp>(length), length.with(kMostSamples));
+  Number begin = start + toNumber(b, bin, compute) * length, step = length / samples;
+  Number size = toNumber(b, column == 0 ? width : height, compute);
+  // One more on each side than needed, as quotients are rounded: every sample is asked again whether it is inside.
+  Number first = clamp(apply<math::FloorOp>((-1.0 - begin) / step - 0.5) - 1.0, samples);
+  Number end = clamp(apply<math::CeilOp>((size - begin) / step - 0.5) + 2.0, samples);
+  Value from = toIndex(b, first), count = arith::SubIOp::create(b, toIndex(b, end), from);
+  return {begin, length, samples, from, arith::MaxSIOp::create(b, count, arith::ConstantIndexOp::create(b, 0))};
 }
 
 /// Bilinear; 0 more than one element outside. With mode max it is the greatest of the four weighted neighbours.
@@ -90,6 +108,13 @@ LogicalResult RoiAlign::lower() {
   if (node.rank(0) != 4 || node.rank(1) != 2 || node.rank(2) != 1 || rows < 1 || columns < 1)
     return node.fail() << "expected X [N, C, H, W], rois [R, 4] and batch_indices [R], but got " << node.type(0) << ", "
                        << node.type(1) << " and " << node.type(2);
+  Value x = node.in(0), regions = node.in(1);
+  if (failed(
+          requireEqual(node, node.size(regions, 0), node.size(node.in(2), 0), "the sizes of rois and batch_indices")) ||
+      failed(requireEqual(node, node.size(regions, 1), node.b.getIndexAttr(4), "the coordinates of a region and 4")) ||
+      failed(requireElements(node, {node.size(x, 2), node.size(x, 3)}, "the spatial dimensions of X")))
+    return failure();
+  checkElements(node, node.in(2), node.b.getIndexAttr(0), node.size(x, 0), "expected batch_indices inside the batch");
   compute = getAccumulator(node.element(0));
   height = node.math.value(node.size(node.in(0), 2));
   width = node.math.value(node.size(node.in(0), 3));
@@ -98,29 +123,29 @@ LogicalResult RoiAlign::lower() {
   node.set(0, node.generate(sizes, node.element(0), [&](Builder &b, ValueRange at) -> Value {
     Value batch = tensor::ExtractOp::create(b, node.in(2), at[0]);
     batch = arith::IndexCastOp::create(b, b.getIndexType(), batch);
-    Side y = getSide(b, at[0], 1, rows), x = getSide(b, at[0], 0, columns);
+    Side y = getSide(b, at[0], at[2], 1, rows), x = getSide(b, at[0], at[3], 0, columns);
     Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
-    Value count = arith::MulIOp::create(b, y.samples, x.samples);
+    Value count = arith::MulIOp::create(b, y.count, x.count);
     Value initial =
         arith::ConstantOp::create(b, b.getFloatAttr(compute, takesMax ? -std::numeric_limits<double>::infinity() : 0));
     auto loop = scf::ForOp::create(
         b, zero, count, one, initial, [&](OpBuilder &nested, Location loc, Value i, ValueRange carried) {
           Builder inner(loc, nested);
-          auto place = [&](Side side, Value bin, Value step) {
-            Number start{&inner, side.start.value}, length{&inner, side.bin.value};
-            Number shift = (toNumber(inner, step, compute) + 0.5) * length / toNumber(inner, side.samples, compute);
-            return start + toNumber(inner, bin, compute) * length + shift;
+          auto place = [&](Side side, Value step) {
+            Number number = toNumber(inner, arith::AddIOp::create(inner, side.first, step), compute);
+            return Number{&inner, side.start.value} + (number + 0.5) * side.length / side.samples;
           };
-          Number vertical = place(y, at[2], arith::DivUIOp::create(inner, i, x.samples));
-          Number horizontal = place(x, at[3], arith::RemUIOp::create(inner, i, x.samples));
+          Number vertical = place(y, arith::DivUIOp::create(inner, i, x.count));
+          Number horizontal = place(x, arith::RemUIOp::create(inner, i, x.count));
           Number value = sample(inner, batch, at[1], vertical, horizontal), total{&inner, carried[0]};
           scf::YieldOp::create(inner, (takesMax ? max(total, value) : total + value).value);
         });
-    Number result{&b, loop.getResult(0)};
-    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, count, zero);
-    if (!takesMax)
-      result = result / toNumber(b, arith::MaxUIOp::create(b, count, one), compute);
-    return convertFloat(b, select(isEmpty, result.with(0), result).value, node.element(0));
+    Number result{&b, loop.getResult(0)}, all = y.samples * x.samples;
+    if (takesMax)
+      result = select(toNumber(b, count, compute) < all, max(result, result.with(0)), result);
+    else
+      result = result / all;
+    return convertFloat(b, select(all > 0.0, result, result.with(0)).value, node.element(0));
   }));
   return success();
 }
@@ -153,6 +178,24 @@ static Number sampleOrZero(Node &node, Builder &b, Value batch, Value channel, N
   return total;
 }
 
+/// The sizes of all inputs follow from those of X [N, C, H, W] and W [M, C / group, kH, kW].
+static LogicalResult checkDeformConv(Node &node, const Window &window, int64_t groups, int64_t offsetGroups) {
+  SmallVector<Size> from = node.sizes(node.in(0)), shape = node.sizes(node.in(1));
+  auto times = [&](Size size, int64_t factor) { return node.math.mul(size, node.b.getIndexAttr(factor)); };
+  Size taps = times(node.math.mul(shape[2], shape[3]), offsetGroups);
+  SmallVector<Size> sizes = {from[0], times(taps, 2), window.output[0], window.output[1]};
+  if (failed(requireMultiple(node, shape[0], groups, "the features of W")) ||
+      failed(requireMultiple(node, from[1], offsetGroups, "the channels of X")) ||
+      failed(requireEqual(node, from[1], times(shape[1], groups), "the channels of X and of the groups of W")) ||
+      failed(requireElements(node, {from[2], from[3]}, "the spatial dimensions of X")) ||
+      failed(requireSizes(node, node.in(2), sizes, "offset", "[N, offset_group * kH * kW * 2, oH, oW]")))
+    return failure();
+  sizes[1] = taps;
+  if (node.has(4) && failed(requireSizes(node, node.in(4), sizes, "mask", "[N, offset_group * kH * kW, oH, oW]")))
+    return failure();
+  return node.has(3) ? requireSizes(node, node.in(3), shape[0], "the bias", "[M]") : success();
+}
+
 /// Convolution of two spatial dimensions whose samples are moved by offsets `[N, G * kh * kw * 2, oh, ow]`.
 static LogicalResult lowerDeformConv(Node &node) {
   Value x = node.in(0), weight = node.in(1), offset = node.in(2), mask = node.in(4);
@@ -162,6 +205,8 @@ static LogicalResult lowerDeformConv(Node &node) {
   int64_t groups = node.integer("group", 1), offsetGroups = node.integer("offset_group", 1);
   auto window = getWindow(node, x, ArrayRef<Size>(shape).drop_front(2));
   if (failed(window) || groups < 1 || offsetGroups < 1)
+    return failure();
+  if (failed(checkDeformConv(node, *window, groups, offsetGroups)))
     return failure();
   Type element = node.element(0), compute = getAccumulator(element);
   auto value = [&](Size size) { return node.math.value(size); };

@@ -5,6 +5,7 @@
 // indices and one of weights are made; the result is the weighted sum. Coordinates are f64 as in ONNX's reference.
 
 #include "Formula.h"
+#include "Indices.h"
 #include "Loops.h"
 
 #include "mlir/IR/Matchers.h"
@@ -42,6 +43,7 @@ private:
   LogicalResult setSizes(unsigned input);
   void keepAspectRatio();
   LogicalResult setRoi(unsigned input);
+  LogicalResult checkElements();
   bool isUnchanged(const Axis &axis);
 
   Number map(const Axis &axis, Number position, Number from, Number to);
@@ -135,7 +137,7 @@ LogicalResult Resizer::setScales(unsigned input) {
 }
 
 LogicalResult Resizer::setSizes(unsigned input) {
-  auto wanted = node.indices(input);
+  auto wanted = getSizes(node, input);
   if (failed(wanted) || failed(checkLength(node, input, axes.size())))
     return failure();
   for (auto [axis, to] : llvm::zip(axes, *wanted)) {
@@ -173,6 +175,21 @@ LogicalResult Resizer::setRoi(unsigned input) {
   for (auto [i, axis] : llvm::enumerate(axes)) {
     axis.roiStart = readReal(node, input, i);
     axis.roiEnd = readReal(node, input, axes.size() + i);
+  }
+  return success();
+}
+
+/// What has no elements has none to repeat.
+LogicalResult Resizer::checkElements() {
+  Size zero = b.getIndexAttr(0);
+  for (const Axis &axis : axes) {
+    auto from = IndexMath::getConstant(axis.from), to = IndexMath::getConstant(axis.to);
+    if (from == 0 && to.value_or(0) != 0)
+      return node.fail() << "cannot resize a dimension of 0 elements to " << *to;
+    Value isFull = node.math.compare(arith::CmpIPredicate::ne, axis.from, zero);
+    Value staysEmpty = node.math.compare(arith::CmpIPredicate::eq, axis.to, zero);
+    node.check(node.math.simplify(b.createOrFold<arith::OrIOp>(isFull, staysEmpty)),
+               "cannot resize a dimension of 0 elements to others");
   }
   return success();
 }
@@ -380,7 +397,7 @@ LogicalResult Resizer::lower() {
   bool bySizes = isGiven(node, 3);
   if (!bySizes && !isGiven(node, 2))
     return node.fail() << "expected 'scales' or 'sizes', but both are missing";
-  if (failed(bySizes ? setSizes(3) : setScales(2)) || failed(setRoi(1)))
+  if (failed(bySizes ? setSizes(3) : setScales(2)) || failed(checkElements()) || failed(setRoi(1)))
     return failure();
   Value x = node.in(0);
   Type element = node.element(0);

@@ -5,6 +5,7 @@
 // over the steps; step s of a reversed sequence reads the s-th element from the sequence's end.
 
 #include "Formula.h"
+#include "Indices.h"
 #include "Loops.h"
 
 using namespace mlir;
@@ -51,6 +52,7 @@ protected:
 
 private:
   LogicalResult prepare();
+  LogicalResult checkOptionalInputs(Size directions, Size rows);
   FailureOr<Direction> getDirection(int64_t index, bool isReversed);
   FailureOr<SmallVector<Activation>> getActivations(int64_t direction);
   Value part(Value tensor, int64_t index);
@@ -212,11 +214,33 @@ LogicalResult Recurrence::prepare() {
   lengths = node.in(4);
   int64_t directions = node.string("direction", "forward") == "bidirectional" ? 2 : 1;
   Size wanted = node.math.mul(hidden, b.getIndexAttr(gates));
-  if (failed(requireEqual(node, node.size(node.in(1), 0), b.getIndexAttr(directions),
-                          "the directions of W and of the node")) ||
-      failed(requireEqual(node, node.size(node.in(1), 1), wanted, "the rows of W and the gates")) ||
-      failed(requireEqual(node, node.size(node.in(2), 1), wanted, "the rows of R and the gates")))
+  Size count = b.getIndexAttr(directions), inputs = node.size(x, 2);
+  if (failed(requireSizes(node, node.in(1), {count, wanted, inputs}, "W", "[directions, gates * hidden, inputs]")) ||
+      failed(requireSizes(node, node.in(2), {count, wanted, hidden}, "R", "[directions, gates * hidden, hidden]")))
     return failure();
+  return checkOptionalInputs(count, wanted);
+}
+
+/// Inputs from the third on, each of which may be left out. A sequence has up to all steps.
+LogicalResult Recurrence::checkOptionalInputs(Size directions, Size rows) {
+  Size zero = b.getIndexAttr(0), two = b.getIndexAttr(2), three = b.getIndexAttr(3);
+  auto check = [&](unsigned input, ArrayRef<Size> sizes, StringRef what, StringRef shape) {
+    return node.has(input) ? requireSizes(node, node.in(input), sizes, what, shape) : success();
+  };
+  SmallVector<Size> state = {directions, batch, hidden};
+  StringRef stateShape = "[directions, batch, hidden]";
+  if (node.integer("layout")) {
+    std::swap(state[0], state[1]);
+    stateShape = "[batch, directions, hidden]";
+  }
+  if (failed(check(3, {directions, node.math.mul(two, rows)}, "B", "[directions, 2 * gates * hidden]")) ||
+      failed(check(4, batch, "sequence_lens", "[batch]")) || failed(check(5, state, "initial_h", stateShape)) ||
+      failed(check(6, state, "initial_c", stateShape)) ||
+      failed(check(7, {directions, node.math.mul(three, hidden)}, "P", "[directions, 3 * hidden]")))
+    return failure();
+  if (lengths)
+    checkElements(node, lengths, zero, node.math.add(steps, b.getIndexAttr(1)),
+                  "expected sequence_lens to be from 0 to the number of steps");
   return success();
 }
 

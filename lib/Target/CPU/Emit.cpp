@@ -156,7 +156,7 @@ static LogicalResult link(StringRef object, StringRef path, Location loc) {
   return success();
 }
 
-LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, StringRef path) {
+LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, Sanitizer sanitizer, StringRef path) {
   Location loc = module.getLoc();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
@@ -171,7 +171,7 @@ LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, StringRef pa
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setDataLayout(machine->createDataLayout());
   setFeatures(*translated, *machine);
-  optimise(*translated, *machine);
+  optimise(*translated, *machine, sanitizer);
   std::string object = (path + ".o").str();
   llvm::FileRemover remover(object);
   if (failed(emitObject(*translated, *machine, object, loc)))

@@ -45,7 +45,7 @@ void buildTensorPipeline(OpPassManager &pm, Target target) {
   simplify(pm);
 }
 
-void buildBufferPipeline(OpPassManager &pm, Target target) {
+void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer) {
   pm.addPass(createSplitEmpties());
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -63,7 +63,8 @@ void buildBufferPipeline(OpPassManager &pm, Target target) {
   if (target == Target::Cuda)
     pm.addNestedPass<func::FuncOp>(createPlaceBuffers());
   pm.addNestedPass<func::FuncOp>(createPlaceOutputs());
-  pm.addNestedPass<func::FuncOp>(createPlanMemory());
+  if (sanitizer == Sanitizer::None)
+    pm.addNestedPass<func::FuncOp>(createPlanMemory());
   simplify(pm);
   pm.addPass(createLowerCopies());
   if (target == Target::Cuda)

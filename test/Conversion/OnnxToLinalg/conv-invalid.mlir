@@ -14,7 +14,7 @@ func.func @channels(%x: tensor<1x4x9x9xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<
 
 module attributes {onnx.opsets = {ai.onnx = 23 : i64, com.microsoft = 1 : i64}} {
 func.func @groups(%x: tensor<1x4x9xf32>, %w: tensor<6x1x3xf32>) -> tensor<1x6x7xf32> {
-  // expected-error @+1 {{expected 'group' to divide the channels of the input and of the weight, but got 3}}
+  // expected-error @+1 {{expected the channels of the input to be a multiple of 3, but got 4}}
   %0 = "onnx.Conv"(%x, %w) {group = 3 : i64} : (tensor<1x4x9xf32>, tensor<6x1x3xf32>) -> tensor<1x6x7xf32>
   return %0 : tensor<1x6x7xf32>
 }
