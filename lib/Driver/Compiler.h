@@ -61,6 +61,8 @@ struct CompileOptions {
   /// Watches the rewrite phase, or null.
   CompressionRecorder *recorder = nullptr;
   std::string remarks; // YAML file for the remarks of all passes, or empty
+  /// Files that the command reads and writes beside those above; no output is an input.
+  std::vector<std::string> otherInputs, otherOutputs;
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

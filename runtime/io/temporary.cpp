@@ -5,6 +5,8 @@
 
 #include "hone/io/temporary.h"
 
+#include "interrupts.h"
+
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -101,6 +103,11 @@ void TemporaryPath::release() {
   std::scoped_lock lock(registry().mutex);
   registry().paths.erase(name);
   name.clear();
+}
+
+void withoutInterrupt(const std::function<void()> &action) {
+  std::scoped_lock lock(registry().mutex);
+  action();
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {
