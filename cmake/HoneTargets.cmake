@@ -29,3 +29,11 @@ function(hone_unit_test name)
   target_link_libraries(${name}Tests PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name}Tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
 endfunction()
+
+# hone_install(TARGET COMPONENT): installs a program or a library. Its RUNPATH, here and where it is installed, has the folders of what
+# it links with that the system does not look in. CMake would fill up the one of the build tree for the installer to write over: with
+# an empty element, which means the current folder, and a library that happens to lie there would be loaded.
+function(hone_install target component)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${target} RUNTIME COMPONENT ${component} LIBRARY COMPONENT ${component})
+endfunction()

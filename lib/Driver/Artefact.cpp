@@ -5,6 +5,8 @@
 
 #include "Artefact.h"
 
+#include "FormerArtefact.h"
+
 #include "hone/Analysis/SymbolicAnalysis.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -260,13 +262,13 @@ std::vector<std::string> listKernels(ModuleOp module) {
 // The folder
 //===----------------------------------------------------------------------===//
 
-static bool isArtefact(const Twine &path) { return llvm::sys::fs::exists(path + "/manifest.json"); }
-
 FailureOr<io::TemporaryPath> makeTemporaryFolder(StringRef path, Location loc) {
-  std::string name = (path + ".tmp-" + Twine(llvm::sys::Process::getProcessId())).str();
   std::error_code error;
-  auto folder = io::TemporaryPath::made(name, [&] {
-    error = llvm::sys::fs::create_directory(name, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
+  std::string name;
+  auto folder = io::makeBeside(path.str(), [&](const std::string &free) {
+    name = free;
+    error = llvm::sys::fs::create_directory(free, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
+    errno = error.value();
     return !error;
   });
   if (error)
@@ -274,14 +276,37 @@ FailureOr<io::TemporaryPath> makeTemporaryFolder(StringRef path, Location loc) {
   return folder;
 }
 
-FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, Location loc) {
-  std::string clean = path.size() > 1 ? path.rtrim('/').str() : path.str();
-  if (llvm::sys::fs::exists(clean) && !isArtefact(clean))
-    return emitError(loc) << "cannot write '" << clean << "': it exists and is not an artefact of ours";
-  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(clean, loc);
+/// The path of the folder that `path` names: links at its end are followed, it ends in a name, and no tool that it is given to takes it
+/// for an option or for a file of options.
+static absl::StatusOr<std::string> getFolder(StringRef path) {
+  StringRef clean = path.rtrim('/');
+  HONE_ASSIGN_OR_RETURN(std::string folder, io::followLinks(clean.empty() ? path.str() : clean.str()));
+  StringRef name = llvm::sys::path::filename(folder);
+  if (name != "." && name != "..")
+    return StringRef("-@").contains(folder.front()) ? "./" + folder : folder;
+  SmallString<128> real;
+  if (std::error_code error = llvm::sys::fs::real_path(folder, real))
+    return io::invalid("cannot write '", path.str(), "': ", error.message());
+  return real.str().str();
+}
+
+FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, const io::InputFiles &inputs, Location loc) {
+  absl::StatusOr<std::string> place = getFolder(path);
+  if (failed(report(loc, place.status())))
+    return failure();
+  ArtefactWriter writer(path, *place, inputs, loc);
+  llvm::sys::fs::file_status before;
+  std::error_code error = llvm::sys::fs::status(*place, before, /*follow=*/false);
+  if (!error && failed(report(loc, checkFormerArtefact(path.str(), *place, inputs))))
+    return failure();
+  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(*place, loc);
   if (failed(folder))
     return failure();
-  return ArtefactWriter(clean, std::move(*folder), loc);
+  writer.folder = std::move(*folder);
+  // Who may read the old one may read the new one.
+  if (!error)
+    (void)llvm::sys::fs::setPermissions(writer.folder.path(), before.permissions() | llvm::sys::fs::owner_all);
+  return writer;
 }
 
 std::string ArtefactWriter::getFile(StringRef name) const { return folder.path() + "/" + name.str(); }
@@ -294,25 +319,6 @@ LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
   if (!json.ok())
     return report(loc, json.status());
   return report(loc, io::writeFile(getFile("tokenizer.json"), *json));
-}
-
-/// Swaps two folders, or moves `from` to where nothing is. Afterwards `from` is what was replaced.
-static std::error_code swapPaths(const std::string &from, const std::string &to) {
-  if (!llvm::sys::fs::exists(to))
-    return llvm::sys::fs::rename(from, to);
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0)
-    return {};
-  if (errno != EINVAL && errno != ENOSYS)
-    return std::error_code(errno, std::generic_category());
-  // A file system that cannot swap: for a moment there is neither.
-  std::string old = from + ".old";
-  if (std::error_code error = llvm::sys::fs::rename(to, old))
-    return error;
-  if (std::error_code error = llvm::sys::fs::rename(from, to)) {
-    (void)llvm::sys::fs::rename(old, to);
-    return error;
-  }
-  return llvm::sys::fs::rename(old, from);
 }
 
 LogicalResult ArtefactWriter::writeWeights(ModuleOp module, int64_t ranks) {
@@ -343,13 +349,9 @@ LogicalResult ArtefactWriter::commit(io::Manifest manifest) {
     return emitError(loc) << "cannot read '" << folder.path() << "': " << error.message();
   if (failed(report(loc, io::writeFile(getFile("manifest.json"), io::manifestText(manifest)))))
     return failure();
-  // An artefact of before makes way only once the new one is whole; it goes with the temporary folder.
-  bool replaces = llvm::sys::fs::exists(path);
-  if ((error = swapPaths(folder.path(), path)))
-    return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  if (!replaces)
-    folder.release();
-  return success();
+  // An artefact of before makes way only once the new one is whole.
+  auto check = [&](const std::string &there) { return checkFormerArtefact(path, there, inputs); };
+  return report(loc, io::putInPlace(folder, place, check));
 }
 
 } // namespace hone

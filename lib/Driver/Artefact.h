@@ -8,7 +8,7 @@
 
 #include "hone/Target/CPU.h"
 #include "hone/io/manifest.h"
-#include "hone/io/temporary.h"
+#include "hone/io/output.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -44,13 +44,15 @@ std::string getTensorName(ParamOp param, size_t number);
 /// Names of the kernels that the program calls.
 std::vector<std::string> listKernels(mlir::ModuleOp module);
 
-/// Makes a folder beside `path`, under a name of this process; it is gone with the result. Fails after an error.
+/// Makes a folder beside `path`, under a name that nothing has; it is gone with the result. Fails after an error.
 llvm::FailureOr<io::TemporaryPath> makeTemporaryFolder(llvm::StringRef path, mlir::Location loc);
 
 /// An artefact under construction, in a folder beside its place; it appears by rename, or not at all.
 class ArtefactWriter {
 public:
-  static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, mlir::Location loc);
+  /// For the folder `path`, or the one that a symbolic link there names. Only an artefact may be there (FormerArtefact.h), now and when
+  /// the new one is put into place.
+  static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, const io::InputFiles &inputs, mlir::Location loc);
   /// Streams the bytes of every placed parameter of `module` into the weights file of each rank.
   llvm::LogicalResult writeWeights(mlir::ModuleOp module, int64_t ranks);
   llvm::LogicalResult copyTokenizer(llvm::StringRef file);
@@ -59,10 +61,11 @@ public:
   llvm::LogicalResult commit(io::Manifest manifest);
 
 private:
-  ArtefactWriter(llvm::StringRef path, io::TemporaryPath folder, mlir::Location loc)
-      : path(path), folder(std::move(folder)), loc(loc) {}
+  ArtefactWriter(llvm::StringRef path, std::string place, io::InputFiles inputs, mlir::Location loc)
+      : path(path), place(std::move(place)), inputs(std::move(inputs)), loc(loc) {}
 
-  std::string path;
+  std::string path, place; // as it was given, and with its links followed
+  io::InputFiles inputs;
   io::TemporaryPath folder;
   mlir::Location loc;
 };

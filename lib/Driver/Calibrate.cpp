@@ -160,6 +160,8 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   compileOptions.input = options.input;
   compileOptions.output = folder->path() + "/model.hone";
   compileOptions.remarks = options.remarks;
+  compileOptions.otherInputs = {options.tokens};
+  compileOptions.otherOutputs = {options.output};
   compileOptions.rewrite = [&](ModuleOp module) { return observe(module, observed); };
   if (failed(compile(compileOptions, context)))
     return failure();

@@ -10,6 +10,7 @@
 #include "OnnxRewrites.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
+#include "hone/io/output.h"
 #include "hone/io/printable.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -41,13 +42,17 @@ ReportOptions ReportFlags::get(bool isQuiet) const {
   return options;
 }
 
-/// Whether all that is asked for can be made and written: said now, not when the model is compiled.
-static LogicalResult checkReports(const CompileOptions &options, const ReportOptions &report, Location loc) {
+/// Opens what is asked for, if all of it can be made: said now, not when the model is compiled.
+static FailureOr<std::vector<io::FileWriter>> openReports(const CompileOptions &options, const ReportOptions &report,
+                                                          Location loc) {
+  std::vector<io::FileWriter> writers;
   for (const std::string &file : report.files) {
     if (!StringRef(file).ends_with(".html") && !StringRef(file).ends_with(".json"))
       return emitError(loc) << "unsupported report '" << file << "'; supported: names that end in .html or .json";
-    if (auto writer = io::FileWriter::create(file); !writer.ok())
-      return hone::report(loc, writer.status());
+    auto writer = io::FileWriter::create(file);
+    if (failed(hone::report(loc, writer.status())))
+      return failure();
+    writers.push_back(std::move(*writer));
   }
   if (report.window < 1)
     return emitError(loc) << "expected --report-window to be a whole number of at least 1, but got " << report.window;
@@ -55,7 +60,7 @@ static LogicalResult checkReports(const CompileOptions &options, const ReportOpt
     return emitError(loc) << "expected --report with --report-tokens";
   if (!report.tokens.empty() && !options.stopAfter.empty())
     return emitError(loc) << "expected a whole artefact with --report-tokens, but --stop-after makes none";
-  return success();
+  return writers;
 }
 
 /// What the rewrite phase runs, as text.
@@ -85,11 +90,12 @@ static FailureOr<cli::Evaluation> evaluateOriginal(const CompileOptions &options
   return *found;
 }
 
-static LogicalResult writeReport(const std::string &file, const CompressionRecord &record, Location loc) {
+static absl::Status writeReport(const std::string &file, const CompressionRecord &record, io::FileWriter &writer) {
   std::string text = StringRef(file).ends_with(".json")
                          ? llvm::formatv("{0:2}\n", llvm::json::Value(describeRecord(record))).str()
                          : makeReportPage(record);
-  return hone::report(loc, io::writeFile(file, text));
+  HONE_RETURN_IF_ERROR(writer.write(text));
+  return writer.commit();
 }
 
 /// Whether a user who asked for nothing else wants to read what became of the weights.
@@ -105,9 +111,9 @@ static void name(CompressionRecord &record, const CompileOptions &options) {
 
 /// Writes the files of `report`, and prints the summary where it wants one.
 static LogicalResult writeReports(const CompileOptions &options, const ReportOptions &report,
-                                  const CompressionRecord &record, Location loc) {
-  for (const std::string &file : report.files)
-    if (failed(writeReport(file, record, loc)))
+                                  const CompressionRecord &record, std::vector<io::FileWriter> &writers, Location loc) {
+  for (auto [file, writer] : llvm::zip_equal(report.files, writers))
+    if (failed(hone::report(loc, writeReport(file, record, writer))))
       return failure();
   if (report.summary && isCompressing(options) && !record.weights.empty())
     printSummary(llvm::errs(), record);
@@ -116,7 +122,8 @@ static LogicalResult writeReports(const CompileOptions &options, const ReportOpt
 
 LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptions &report, ModuleOp module) {
   Location loc = FileLineColLoc::get(module.getContext(), llvm::sys::path::filename(options.input), 0, 0);
-  if (failed(checkReports(options, report, loc)))
+  FailureOr<std::vector<io::FileWriter>> writers = openReports(options, report, loc);
+  if (failed(writers))
     return failure();
   CompressionRecorder recorder(/*measures=*/true);
   name(recorder.record, options);
@@ -124,7 +131,7 @@ LogicalResult rewriteWithReport(const CompileOptions &options, const ReportOptio
   watched.recorder = &recorder;
   if (failed(rewriteOnnx(watched, module)))
     return failure();
-  return writeReports(options, report, recorder.record, loc);
+  return writeReports(options, report, recorder.record, *writers, loc);
 }
 
 LogicalResult compileWithReport(const CompileOptions &options, const ReportOptions &report, MLIRContext *context) {
@@ -133,7 +140,10 @@ LogicalResult compileWithReport(const CompileOptions &options, const ReportOptio
   CompressionRecorder recorder(measures);
   CompressionRecord &record = recorder.record;
   FailureOr<std::string> passes = getPasses(options, loc);
-  if (failed(passes) || failed(checkReports(options, report, loc)))
+  if (failed(passes))
+    return failure();
+  FailureOr<std::vector<io::FileWriter>> writers = openReports(options, report, loc);
+  if (failed(writers))
     return failure();
   record.passes = std::move(*passes);
   name(record, options);
@@ -150,6 +160,8 @@ LogicalResult compileWithReport(const CompileOptions &options, const ReportOptio
   }
   CompileOptions watched = options;
   watched.recorder = &recorder;
+  watched.otherInputs = {report.tokens};
+  watched.otherOutputs = report.files;
   if (failed(compile(watched, context)))
     return failure();
   if (tokens) {
@@ -158,7 +170,7 @@ LogicalResult compileWithReport(const CompileOptions &options, const ReportOptio
       return hone::report(loc, after.status());
     record.after = *after;
   }
-  return writeReports(options, report, record, loc);
+  return writeReports(options, report, record, *writers, loc);
 }
 
 /// The models that reports were made of come once each.
@@ -180,6 +192,11 @@ static absl::StatusOr<std::vector<ReportPoint>> readAll(llvm::ArrayRef<std::stri
 
 LogicalResult compareReports(llvm::ArrayRef<std::string> inputs, StringRef output, MLIRContext *context) {
   Location loc = UnknownLoc::get(context);
+  io::InputFiles read;
+  for (const std::string &input : inputs)
+    read.add(input);
+  if (failed(report(loc, read.checkOutput(output.str()))))
+    return failure();
   auto points = readAll(inputs);
   if (!points.ok())
     return report(loc, points.status());

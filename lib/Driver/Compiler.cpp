@@ -7,12 +7,15 @@
 
 #include "Artefact.h"
 #include "CompressionRecord.h"
+#include "Outputs.h"
+#include "RemarksFile.h"
 #include "Rewrites.h"
 #include "cli/progress.h"
 #include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -24,8 +27,6 @@
 #include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Remarks.h"
-#include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -139,14 +140,15 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
   return options.rewrite ? options.rewrite(module) : success();
 }
 
-static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number, ModuleOp module) {
+static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number,
+                            const io::InputFiles &inputs, ModuleOp module) {
   if (options.saveIr.empty())
     return success();
   if (std::error_code error =
           llvm::sys::fs::create_directories(options.saveIr, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
     return emitError(module.getLoc()) << "cannot make folder '" << options.saveIr << "': " << error.message();
   std::string name = options.saveIr + "/" + std::to_string(number) + "-" + phase.name.str() + ".mlir";
-  return writeModule(module, name);
+  return failed(report(module.getLoc(), inputs.checkOutput(name))) ? failure() : writeModule(module, name);
 }
 
 static void fillManifest(const CompileOptions &options, const CpuTarget &target, io::Manifest &manifest) {
@@ -164,15 +166,11 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
 
 /// Streams the weights out as soon as their places are known, so that later phases need not hold them.
 static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
-                                   std::optional<ArtefactWriter> &artefact) {
+                                   ArtefactWriter &artefact) {
   manifest.kernels = listKernels(module);
-  FailureOr<ArtefactWriter> created = ArtefactWriter::create(options.output, module.getLoc());
-  if (failed(created))
+  if (!options.tokenizer.empty() && failed(artefact.copyTokenizer(options.tokenizer)))
     return failure();
-  artefact.emplace(std::move(*created));
-  if (!options.tokenizer.empty() && failed(artefact->copyTokenizer(options.tokenizer)))
-    return failure();
-  return artefact->writeWeights(module, manifest.ranks);
+  return artefact.writeWeights(module, manifest.ranks);
 }
 
 LogicalResult runPhases(ModuleOp module, StringRef last) {
@@ -182,21 +180,6 @@ LogicalResult runPhases(ModuleOp module, StringRef last) {
     if (phase.name == last)
       break;
   }
-  return success();
-}
-
-/// Remarks of every pass go to a file, if one is named. What writes them is not safe for threads, and their order would not
-/// always be the same: functions then pass one after the other.
-static LogicalResult openRemarks(const CompileOptions &options, MLIRContext &context, Location loc) {
-  if (options.remarks.empty())
-    return success();
-  context.disableMultithreading();
-  remark::RemarkCategories everything;
-  everything.passed = everything.missed = everything.analysis = everything.failed = ".*";
-  if (failed(remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarks, llvm::remarks::Format::YAML,
-                                                               std::make_unique<remark::RemarkEmittingPolicyAll>(),
-                                                               everything)))
-    return emitError(loc) << "cannot write remarks to '" << options.remarks << "'";
   return success();
 }
 
@@ -259,11 +242,13 @@ static LogicalResult checkStart(const CompileOptions &options, ModuleOp module) 
 
 /// The device's kernels, made before the host's program, which is what is left.
 static LogicalResult emitKernels(const CompileOptions &options, const CudaChip &chip, ModuleOp module,
-                                 const ArtefactWriter &artefact, io::Manifest &manifest) {
+                                 const io::InputFiles &inputs, const ArtefactWriter &artefact, io::Manifest &manifest) {
   constexpr llvm::StringLiteral file = "device.fatbin";
   manifest.device =
       io::DeviceInfo{chip.name.str(), file.str(), hrt::listGeneratedKernels(module), HONE_DEVICE_SERVICES_VERSION};
   CudaOptions cuda{chip, options.ptxas, options.saveIr.empty() ? "" : options.saveIr + "/device.ptx"};
+  if (failed(report(module.getLoc(), inputs.checkOutput(cuda.savePtx))))
+    return failure();
   return emitDevice(module, cuda, artefact.getFile(file));
 }
 
@@ -278,6 +263,75 @@ static FailureOr<std::optional<CudaChip>> getChip(const CompileOptions &options,
   return std::optional<CudaChip>(*chip);
 }
 
+namespace {
+
+/// One compilation, after its options were checked and its model was read.
+struct Compilation {
+  const CompileOptions &options;
+  const CpuTarget &target;
+  const std::optional<CudaChip> &chip;
+  const io::InputFiles &inputs;
+  Steps &steps;
+  ModuleOp module;
+  io::Manifest manifest;
+  std::optional<ArtefactWriter> artefact; // where no phase is the last one
+
+  /// Runs the phases; the last one that is asked for writes its IR.
+  LogicalResult runPhases();
+  LogicalResult runPhase(const Phase &phase, size_t number);
+  LogicalResult finish();
+};
+
+} // namespace
+
+LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
+  bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
+  if (entries && artefact && failed(describe(module, manifest)))
+    return failure();
+  if (failed(steps.step(phase.summary, [&] { return hone::runPhase(phase, options, module); })) ||
+      failed(saveIr(options, phase, number, inputs, module)))
+    return failure();
+  if (phase.name == options.stopAfter)
+    return writeModule(module, options.output.empty() ? "-" : StringRef(options.output));
+  onnxir::dropDescriptions(module);
+  if (entries)
+    describeLayouts(module, manifest.entries);
+  auto begin = [&] { return beginArtefact(options, module, manifest, *artefact); };
+  return entries && artefact ? steps.step("weights written", begin) : success();
+}
+
+LogicalResult Compilation::runPhases() {
+  bool started = options.startFrom.empty();
+  for (auto [number, phase] : llvm::enumerate(getPhases(options.target))) {
+    started |= phase.name == options.startFrom;
+    if (started && failed(runPhase(phase, number)))
+      return failure();
+    if (phase.name == options.stopAfter)
+      return success();
+  }
+  return finish();
+}
+
+LogicalResult Compilation::finish() {
+  auto emitDevice = [&] { return emitKernels(options, *chip, module, inputs, *artefact, manifest); };
+  if (chip && failed(steps.step("machine code of the device", emitDevice)))
+    return failure();
+  auto emit = [&] { return emitProgram(module, target, options.sanitizer, artefact->getFile("program.so")); };
+  if (failed(steps.step("machine code", emit)))
+    return failure();
+  return artefact->commit(std::move(manifest));
+}
+
+/// Begins the artefact of a compilation for `chip`, or for the CPU.
+static FailureOr<ArtefactWriter> createArtefact(const CompileOptions &options, const std::optional<CudaChip> &chip,
+                                                const io::InputFiles &inputs, Location loc) {
+  FailureOr<ArtefactWriter> artefact = ArtefactWriter::create(options.output, inputs, loc);
+  if (succeeded(artefact) && chip && StringRef(artefact->getFile("")).contains(','))
+    return emitError(loc) << "unsupported output '" << options.output
+                          << "' for the target cuda; supported: names without a comma, where fatbinary splits options";
+  return artefact;
+}
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
@@ -289,48 +343,30 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   FailureOr<std::optional<CudaChip>> chip = getChip(options, loc);
   if (failed(chip))
     return failure();
-  if (failed(openRemarks(options, *context, loc)))
-    return failure();
   context->loadDialect<HoneDialect>();
   ScratchBytes::get(context).lieBeside(options.output);
-  ArrayRef<Phase> phases = getPhases(options.target);
-  Steps steps(phases.size() + 3 + chip->has_value());
+  Steps steps(getPhases(options.target).size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context))); };
   if (failed(steps.step("model read", read)))
     return failure();
-  if (failed(checkStart(options, *module)))
+  io::InputFiles inputs = listInputs(options, *module);
+  if (failed(checkStart(options, *module)) || failed(checkOutputs(options, inputs, loc)))
     return failure();
-  io::Manifest manifest;
-  fillManifest(options, *target, manifest);
-  std::optional<ArtefactWriter> artefact;
-  bool started = options.startFrom.empty();
-  for (auto [number, phase] : llvm::enumerate(phases)) {
-    started |= phase.name == options.startFrom;
-    if (!started)
-      continue;
-    bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
-    if (entries && options.stopAfter.empty() && failed(describe(*module, manifest)))
+  FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.remarks, *context, loc);
+  if (failed(remarks))
+    return failure();
+  Compilation compilation{options, *target, *chip, inputs, steps, *module, {}, {}};
+  fillManifest(options, *target, compilation.manifest);
+  if (options.stopAfter.empty()) {
+    FailureOr<ArtefactWriter> artefact = createArtefact(options, *chip, inputs, loc);
+    if (failed(artefact))
       return failure();
-    if (failed(steps.step(phase.summary, [&] { return runPhase(phase, options, *module); })) ||
-        failed(saveIr(options, phase, number, *module)))
-      return failure();
-    if (phase.name == options.stopAfter)
-      return writeModule(*module, options.output.empty() ? "-" : StringRef(options.output));
-    onnxir::dropDescriptions(*module);
-    if (entries)
-      describeLayouts(*module, manifest.entries);
-    auto begin = [&] { return beginArtefact(options, *module, manifest, artefact); };
-    if (entries && options.stopAfter.empty() && failed(steps.step("weights written", begin)))
-      return failure();
+    compilation.artefact.emplace(std::move(*artefact));
   }
-  auto emitDevice = [&] { return emitKernels(options, **chip, *module, *artefact, manifest); };
-  if (*chip && failed(steps.step("machine code of the device", emitDevice)))
-    return failure();
-  auto emit = [&] { return emitProgram(*module, *target, options.sanitizer, artefact->getFile("program.so")); };
-  if (failed(steps.step("machine code", emit)))
-    return failure();
-  return artefact->commit(std::move(manifest));
+  LogicalResult result = compilation.runPhases();
+  // What was decided until an error is worth reading, too.
+  return succeeded((*remarks)->commit(loc)) ? result : failure();
 }
 
 } // namespace hone

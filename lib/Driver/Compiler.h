@@ -64,6 +64,8 @@ struct CompileOptions {
   CompressionRecorder *recorder = nullptr;
   std::string remarks; // YAML file for the remarks of all passes, or empty
   Sanitizer sanitizer = Sanitizer::None;
+  /// Files that the command reads and writes beside those above; no output is an input.
+  std::vector<std::string> otherInputs, otherOutputs;
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

@@ -12,8 +12,10 @@
 #include "Inspect.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
+#include "Outputs.h"
 #include "ProgressFlags.h"
 #include "cli/commands.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
 #include "hone/io/manifest.h"
@@ -70,7 +72,9 @@ struct ImportFlags {
 
 struct ExportFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir|.mlirbc|.onnx"), cl::sub(exportCommand)};
-  cl::opt<std::string> output{"o", cl::desc("Write to FILE (default: the model's name with .onnx)"),
+  cl::opt<std::string> output{"o",
+                              cl::desc("Write to FILE (default: the model's name with .onnx; of an ONNX file, with "
+                                       ".rewritten.onnx)"),
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
   CompressFlags compress{exportCommand};
   ReportFileFlags report{exportCommand};
@@ -232,8 +236,13 @@ static int withContext(StringRef input, llvm::function_ref<LogicalResult(MLIRCon
 
 static int runImport(const ImportFlags &flags) {
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
+    CompileOptions options;
+    options.input = flags.input;
+    options.output = flags.output;
     OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
-    return success(module && succeeded(writeModule(*module, flags.output)));
+    if (!module || failed(checkOutputs(options, listInputs(options, *module), module->getLoc())))
+      return failure();
+    return writeModule(*module, flags.output);
   });
 }
 
@@ -244,19 +253,31 @@ static std::string renamed(StringRef path, StringRef ending) {
   return name.str().str();
 }
 
+/// The default output of `export`: an ONNX file is not written over.
+static std::string nameExport(StringRef input) {
+  return renamed(input, input.ends_with(".mlir") || input.ends_with(".mlirbc") ? "onnx" : "rewritten.onnx");
+}
+
 static int runExport(const ExportFlags &flags) {
   if (failed(flags.progress.apply()))
     return 1;
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
-    OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     CompileOptions options;
     options.input = flags.input;
-    options.output = flags.output.empty() ? renamed(flags.input, "onnx") : std::string(flags.output);
+    // The second file lies beside the first one, and not beside a link to it.
+    auto output = io::followLinks(flags.output.empty() ? nameExport(flags.input) : std::string(flags.output));
+    if (failed(report(UnknownLoc::get(&context), output.status())))
+      return failure();
+    options.output = *output;
+    OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
     flags.compress.writeTo(options);
-    ReportOptions report;
-    report.files.assign(flags.report.files.begin(), flags.report.files.end());
-    report.summary = !flags.progress.quiet;
-    if (!module || failed(rewriteWithReport(options, report, *module)))
+    ReportOptions reports;
+    reports.files.assign(flags.report.files.begin(), flags.report.files.end());
+    reports.summary = !flags.progress.quiet;
+    options.otherOutputs = reports.files;
+    options.otherOutputs.push_back(options.output + kDataEnding.str());
+    if (!module || failed(checkOutputs(options, listInputs(options, *module), module->getLoc())) ||
+        failed(rewriteWithReport(options, reports, *module)))
       return failure();
     std::optional<cli::Progress> progress;
     return exportOnnx(*module, options.output, [&](int64_t done, int64_t total, StringRef name) {
@@ -392,54 +413,11 @@ static std::optional<int> runRuntimeCommand(ArrayRef<std::string> words) {
   return cli::runMain("hone", words);
 }
 
-/// LLVM's libraries register options of their own, which a user of this command does not want to read.
-static void hideForeignOptions(ArrayRef<cl::SubCommand *> commands) {
-  for (cl::SubCommand *command : commands)
-    for (auto &option : command->OptionsMap) {
-      bool ours = command != &cl::SubCommand::getTopLevel() &&
-                  !llvm::is_contained(option.second->Subs, &cl::SubCommand::getAll());
-      if (!ours && option.first != "help" && option.first != "version")
-        option.second->setHiddenFlag(cl::ReallyHidden);
-    }
-}
-
-/// Complaints about options that LLVM's parser makes in two lines, or with a guess: one it does not know, or one without
-/// its value.
-static LogicalResult checkOptions(ArrayRef<std::string> words, const cl::SubCommand &command) {
-  for (size_t i = 1; i < words.size(); ++i) {
-    StringRef word = words[i], name = word.ltrim('-').split('=').first;
-    if (!word.starts_with("-") || word == "-")
-      continue;
-    auto option = command.OptionsMap.find(name);
-    bool isKnown = option != command.OptionsMap.end() || llvm::is_contained({"h", "help", "help-hidden"}, name);
-    if (!isKnown) {
-      fail("unknown option '" + word.split('=').first + "'; 'hone " + words[0] + " --help' lists the options");
-      return failure();
-    }
-    bool takesNext = option != command.OptionsMap.end() && !word.contains('=') &&
-                     option->second->getValueExpectedFlag() == cl::ValueRequired;
-    if (takesNext && ++i == words.size()) {
-      fail("option '" + word + "' needs a value");
-      return failure();
-    }
-  }
-  return success();
-}
-
 static cl::SubCommand &getCommand(StringRef name) {
   for (cl::SubCommand *command : {&importCommand, &exportCommand, &calibrateCommand, &reportCommand, &inspectCommand})
     if (command->getName() == name)
       return *command;
   return compileCommand;
-}
-
-/// What LLVM's parser says of the words of `command`; of values it has complained itself.
-static int reportCommandLine(StringRef errors, StringRef command) {
-  if (errors.contains("Too many positional arguments"))
-    return fail("expected one model, but got several; 'hone " + command + " --help' lists the options");
-  StringRef line = errors.split('\n').first.split("  Try: ").first;
-  line.consume_front("hone: ");
-  return line.empty() ? 1 : fail(line.rtrim(".! "));
 }
 
 /// The overview, for a word that is no command; nothing if it is one.

@@ -34,6 +34,16 @@ inline llvm::LogicalResult checkRange(const llvm::cl::opt<int64_t> &option, int6
   return llvm::failure();
 }
 
+/// LLVM's libraries register options of their own, which a user of this command does not want to read.
+void hideForeignOptions(llvm::ArrayRef<llvm::cl::SubCommand *> commands);
+
+/// Complaints about options that LLVM's parser makes in two lines, or with a guess: one it does not know, or one without
+/// its value.
+llvm::LogicalResult checkOptions(llvm::ArrayRef<std::string> words, const llvm::cl::SubCommand &command);
+
+/// What LLVM's parser says of the words of `command`; of values it has complained itself.
+int reportCommandLine(llvm::StringRef errors, llvm::StringRef command);
+
 } // namespace hone
 
 #endif // HONE_LIB_DRIVER_FLAGCHECKS_H

@@ -5,8 +5,10 @@
 
 #include "Compiler.h"
 
+#include "FileStream.h"
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Import/Import.h"
-#include "hone/io/file.h"
+#include "hone/io/descriptors.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
@@ -14,6 +16,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -84,8 +88,13 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
   // Bytecode has sections at multiples of what its weights ask for, and is read where it lies.
   constexpr size_t alignment = 4096;
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true,
-                                          /*IsVolatile=*/false, llvm::Align(alignment));
+  uint64_t size = 0;
+  absl::StatusOr<int> descriptor = io::openForReading(path.str(), size);
+  if (failed(report(loc, descriptor.status())))
+    return nullptr;
+  auto file = llvm::MemoryBuffer::getOpenFile(*descriptor, path, size, /*RequiresNullTerminator=*/true,
+                                              /*IsVolatile=*/false, llvm::Align(alignment));
+  ::close(*descriptor);
   if (!file) {
     emitError(loc) << "cannot read '" << path << "': " << file.getError().message();
     return nullptr;
@@ -113,12 +122,11 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
 
 namespace {
 
-/// Hands what is printed to a file that appears once it is whole; the first failure stays.
-class FileStream : public llvm::raw_ostream {
+/// Of a module: knows the CRC-32 of everything behind bytecode's header.
+class ModuleStream : public FileStream {
 public:
-  explicit FileStream(io::FileWriter &writer) : writer(writer) { SetBufferSize(size_t(1) << 16); }
-  ~FileStream() override { flush(); }
-  absl::Status status;
+  using FileStream::FileStream;
+  ~ModuleStream() override { flush(); }
 
   /// After bytecode whose producer has room for it: puts the sum of everything behind the header there.
   void writeSum() {
@@ -129,19 +137,14 @@ public:
 
 private:
   void write_impl(const char *bytes, size_t size) override {
-    if (status.ok())
-      status = writer.write({bytes, size});
     StringRef rest(bytes, size);
     if (std::optional<StringRef> producer = written == 0 ? findProducer(rest) : std::nullopt)
       headerBytes = producer->end() + 1 - bytes;
     rest = rest.drop_front(written == 0 ? headerBytes : 0);
     sum = io::crcOf({rest.data(), rest.size()}, sum);
-    written += size;
+    FileStream::write_impl(bytes, size);
   }
-  uint64_t current_pos() const override { return written; }
 
-  io::FileWriter &writer;
-  uint64_t written = 0;
   size_t headerBytes = 0; // of bytecode
   uint32_t sum = 0;
 };
@@ -165,7 +168,7 @@ LogicalResult writeModule(ModuleOp module, StringRef path) {
   auto writer = io::FileWriter::create(path.str());
   absl::Status status = writer.status();
   if (status.ok()) {
-    FileStream stream(*writer);
+    ModuleStream stream(*writer);
     bool hasSum = asBytecode && writer->canOverwrite();
     std::string producer = kProducer.str() + (hasSum ? kSumName.str() + std::string(kSumDigits, '0') : "");
     if (failed(print(module, asBytecode, producer, stream)))

@@ -100,7 +100,7 @@ LogicalResult exportOnnx(ModuleOp module, StringRef path,
                          llvm::function_ref<void(int64_t done, int64_t total, StringRef name)> onWeight) {
   if (llvm::sys::fs::is_directory(path))
     return module.emitError() << "cannot write '" << path << "': it is a folder";
-  std::string dataPath = (path + ".data").str();
+  std::string dataPath = (path + kDataEnding).str();
   DataFile data(llvm::sys::path::filename(dataPath));
   ::onnx::ModelProto model;
   if (failed(exportModel(module, data, model)))

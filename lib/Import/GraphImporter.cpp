@@ -10,10 +10,9 @@
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Dialect/Onnx/PackedElements.h"
+#include "hone/io/file.h"
 
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -156,11 +155,12 @@ static ExternalPlace getExternalPlace(const TensorProto &tensor, StringRef model
 Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorType type, Location loc) {
   ExternalPlace place = getExternalPlace(tensor, path);
   std::optional<int64_t> bytes = getFileBytes(type, /*raw=*/true);
-  uint64_t size = 0;
-  if (std::error_code error = llvm::sys::fs::file_size(place.file, size))
-    return emitError(loc) << "cannot read external data '" << place.file << "' of tensor '" << tensor.name()
-                          << "': " << error.message(),
+  auto file = io::MappedFile::open(place.file);
+  if (!file.ok())
+    return emitError(loc) << "cannot read external data of tensor '" << tensor.name()
+                          << "': " << std::string(file.status().message()),
            Attribute();
+  uint64_t size = file->size();
   if (!bytes || !place.offset || place.length.value_or(*bytes) != *bytes)
     return emitError(loc) << "expected external data of tensor '" << tensor.name() << "' of type " << type << " to be "
                           << (bytes ? std::to_string(*bytes) : "fewer than 2^63")
@@ -173,12 +173,7 @@ Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorT
            Attribute();
   if (!onnxir::getPackedBits(type.getElementType()))
     return ExternalAttr::get(builder.getContext(), place.file, *place.offset, *bytes);
-  auto buffer = llvm::MemoryBuffer::getFileSlice(place.file, *bytes, *place.offset);
-  if (!buffer)
-    return emitError(loc) << "cannot read external data '" << place.file << "' of tensor '" << tensor.name()
-                          << "': " << buffer.getError().message(),
-           Attribute();
-  return importPacked(type, (*buffer)->getBuffer(), tensor);
+  return importPacked(type, StringRef(file->text().data() + *place.offset, *bytes), tensor);
 }
 
 LogicalResult GraphImporter::importInitializer(const TensorProto &tensor, StringRef name, Location loc) {

@@ -9,7 +9,9 @@
 #include "OnnxChecks.h"
 #include "SortNodes.h"
 
+#include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/io/file.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "onnx/checker.h"
@@ -17,8 +19,6 @@
 #include "onnx/shape_inference/implementation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -55,29 +55,18 @@ bool guarded(Location loc, StringRef doing, Function &&function) {
 } // namespace
 
 static std::shared_ptr<ModelProto> parse(StringRef path, Location loc) {
-  uint64_t size = 0;
-  if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
-    emitError(loc) << "cannot read '" << path << "': " << error.message();
+  auto file = io::MappedFile::open(path.str());
+  if (failed(report(loc, file.status())))
     return nullptr;
-  }
-  if (llvm::sys::fs::is_directory(path)) {
-    emitError(loc) << "cannot read '" << path << "': expected an ONNX file, but got a folder";
-    return nullptr;
-  }
+  uint64_t size = file->size();
   if (size > kProtobufLimit) {
     emitError(loc) << "cannot read '" << path << "': expected at most " << kProtobufLimit << " bytes, but got " << size
                    << "; a protobuf ends at 2 GiB: save the weights as external data";
     return nullptr;
   }
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    emitError(loc) << "cannot read '" << path << "': " << buffer.getError().message();
-    return nullptr;
-  }
   // Protobuf's own log repeats on stderr what the diagnostic below says.
   google::protobuf::LogSilencer silencer;
-  google::protobuf::io::ArrayInputStream stream((*buffer)->getBufferStart(),
-                                                static_cast<int>((*buffer)->getBufferSize()));
+  google::protobuf::io::ArrayInputStream stream(file->data(), static_cast<int>(size));
   google::protobuf::io::CodedInputStream coded(&stream);
   coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
   coded.SetRecursionLimit(kRecursionLimit);

@@ -5,10 +5,11 @@
 
 #include "hone/Target/Optimise.h"
 
-#include "mlir/IR/Diagnostics.h"
+#include "hone/Dialect/Hone/Report.h"
+#include "hone/io/file.h"
+
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 
@@ -44,17 +45,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine, Sanitizer sani
 }
 
 llvm::LogicalResult writeFile(llvm::StringRef path, llvm::StringRef bytes, mlir::Location loc) {
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (!error) {
-    file << bytes;
-    file.close();
-    error = file.error();
-    file.clear_error(); // else the stream ends the process
-  }
-  if (error)
-    return mlir::emitError(loc) << "cannot write '" << path << "': " << error.message();
-  return llvm::success();
+  return report(loc, io::writeFile(path.str(), {bytes.data(), bytes.size()}));
 }
 
 } // namespace hone

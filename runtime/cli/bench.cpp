@@ -287,8 +287,10 @@ absl::Status runBench(std::span<const std::string> arguments) {
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
+  io::InputFiles inputs;
+  inputs.add(path);
   Profiler profiler;
-  HONE_RETURN_IF_ERROR(profiler.open(options.profile));
+  HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   Measurement measured;
   double start = wallSeconds();
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));

@@ -118,12 +118,13 @@ std::string profileTable(const rt::Profile &profile) {
   return text;
 }
 
-absl::Status Profiler::open(std::span<const std::string> targets) {
+absl::Status Profiler::open(std::span<const std::string> targets, const io::InputFiles &inputs) {
   for (const std::string &target : targets) {
     if (target == "-") {
       printsTable = true;
       continue;
     }
+    HONE_RETURN_IF_ERROR(inputs.checkOutput(target));
     HONE_ASSIGN_OR_RETURN(io::FileWriter file, io::FileWriter::create(target));
     files.push_back(std::move(file));
   }

@@ -8,6 +8,7 @@
 
 #include "core/module.h"
 #include "hone/io/file.h"
+#include "hone/io/output.h"
 
 namespace hone::cli {
 
@@ -37,8 +38,8 @@ std::string profileTable(const rt::Profile &profile);
 /// Records for the targets of --profile, files or "-", and writes them.
 class Profiler {
 public:
-  /// Opens the files, so that one that cannot be written is found before the work.
-  absl::Status open(std::span<const std::string> targets);
+  /// Opens the files, so that one that cannot be written, or is one of the `inputs`, is found before the work.
+  absl::Status open(std::span<const std::string> targets, const io::InputFiles &inputs);
 
   /// What a module is to be loaded with; null where nothing was asked for.
   rt::Profile *recorder() { return files.empty() && !printsTable ? nullptr : &profile; }

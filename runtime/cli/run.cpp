@@ -109,14 +109,29 @@ absl::Status checkMode(const RunOptions &options) {
                  modes ? "several" : "none");
 }
 
+/// What is read; fails where results would be written over it.
+absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunOptions &options) {
+  const CallOptions &call = options.call;
+  const GenerateOptions &generate = options.generate;
+  io::InputFiles inputs;
+  inputs.add(model);
+  for (const auto *file :
+       {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect, &call.cases})
+    inputs.add(file->value_or(""));
+  for (const auto *file : {&generate.outputTokens, &call.outputs})
+    HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
+  return inputs;
+}
+
 absl::Status runRun(std::span<const std::string> arguments) {
   RunOptions options;
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(checkMode(options));
+  HONE_ASSIGN_OR_RETURN(io::InputFiles inputs, checkOutputs(path, options));
   Profiler profiler;
-  HONE_RETURN_IF_ERROR(profiler.open(options.profile));
+  HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);

@@ -5,15 +5,13 @@
 
 #include "hone/io/file.h"
 
+#include "hone/io/descriptors.h"
+#include "hone/io/output.h"
 #include "hone/io/pages.h"
+#include "system.h"
 
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <zlib.h>
@@ -21,16 +19,32 @@
 namespace hone::io {
 namespace {
 
-absl::Status systemError(std::string_view verb, const std::string &path) {
-  int reason = errno;
-  std::string message = cat("cannot ", verb, " ", path, ": ", std::strerror(reason));
-  return reason == ENOENT ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
+/// Why a file of this mode cannot be read, or OK.
+absl::Status checkRegular(const std::string &path, mode_t mode) {
+  return S_ISREG(mode) ? absl::OkStatus()
+                       : invalid("cannot read ", path, ": expected a file, but it is ", kindOf(mode));
 }
 
-/// A name beside `path` that no other writer of this machine uses.
-std::string temporaryName(const std::string &path) {
-  static std::atomic<uint64_t> counter = 0;
-  return cat(path, ".partial-", getpid(), "-", counter++);
+/// Opens what exists and has no bytes of its own (a pipe, a terminal) for writing. `mode` is what it is.
+absl::StatusOr<int> openStream(const std::string &path, mode_t mode) {
+  if (S_ISBLK(mode) || S_ISSOCK(mode))
+    return invalid("cannot write ", path, ": it is ", kindOf(mode));
+  // A pipe without a reader would let nobody open it. What a shell has opened for ">>" keeps what it has.
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENXIO && S_ISFIFO(mode))
+    return invalid("cannot write ", path, ": nobody reads this pipe");
+  if (descriptor < 0)
+    return systemError("write", path);
+  fcntl(descriptor, F_SETFL, O_APPEND);
+  return descriptor;
+}
+
+/// What an output may replace: any file, and nothing else.
+absl::Status checkReplaceable(const std::string &shown, const std::string &path) {
+  struct stat there = {};
+  if (lstat(path.c_str(), &there) != 0)
+    return systemError("write", shown);
+  return S_ISREG(there.st_mode) ? absl::OkStatus() : invalid("cannot write ", shown, ": it is ", kindOf(there.st_mode));
 }
 
 } // namespace
@@ -52,30 +66,41 @@ MappedFile::~MappedFile() {
     munmap(const_cast<uint8_t *>(bytes), length);
 }
 
-absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+void keepStandardStreams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) // then it is the lowest free number, which open() gives
+      (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+absl::StatusOr<int> openForReading(const std::string &path, uint64_t &size) {
+  struct stat information = {};
+  if (stat(path.c_str(), &information) != 0)
+    return systemError("open", path);
+  // Opening alone does something to a device, and waits for the writer of a pipe: also of one that comes to be there right now.
+  HONE_RETURN_IF_ERROR(checkRegular(path, information.st_mode));
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0)
     return systemError("open", path);
-  struct stat information = {};
-  MappedFile file;
-  absl::Status status;
-  if (fstat(descriptor, &information) != 0) {
-    status = systemError("read", path);
-  } else if (!S_ISREG(information.st_mode)) {
-    status = invalid("cannot read ", path, ": not a regular file");
-  } else if (information.st_size > 0) {
-    size_t size = static_cast<size_t>(information.st_size);
-    void *address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (address == MAP_FAILED) {
-      status = systemError("map", path);
-    } else {
-      file.bytes = static_cast<const uint8_t *>(address);
-      file.length = size;
-    }
-  }
+  absl::Status status =
+      fstat(descriptor, &information) == 0 ? checkRegular(path, information.st_mode) : systemError("read", path);
+  size = static_cast<uint64_t>(information.st_size);
+  if (status.ok())
+    return descriptor;
+  close(descriptor);
+  return status;
+}
+
+absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
+  uint64_t size = 0;
+  HONE_ASSIGN_OR_RETURN(int descriptor, openForReading(path, size));
+  void *address = size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
+  absl::Status status = address == MAP_FAILED ? systemError("map", path) : absl::OkStatus();
   close(descriptor);
   if (!status.ok())
     return status;
+  MappedFile file;
+  file.bytes = static_cast<const uint8_t *>(address);
+  file.length = size;
   return file;
 }
 
@@ -104,15 +129,14 @@ void releasePages(const void *begin, uint64_t bytes) {
 void ScratchFile::release(uint64_t begin, uint64_t end) const { releasePages(bytes + begin, end - begin); }
 
 absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_t size) {
-  std::string name = temporaryName(path);
   int descriptor = -1;
-  {
-    // The name is gone before anybody else could want it, also where an interrupt comes in between.
-    TemporaryPath temporary = TemporaryPath::made(name, [&] {
-      descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-      return descriptor >= 0;
-    });
-  }
+  std::string name = path;
+  // The name is gone before anybody else could want it, also where an interrupt comes in between.
+  (void)makeBeside(path, [&](const std::string &free) {
+    name = free;
+    descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return descriptor >= 0;
+  });
   if (descriptor < 0)
     return systemError("write", name);
   // All of it now: a page without room on the disk would end the process when it is written.
@@ -156,22 +180,28 @@ void FileWriter::discard() {
 
 absl::StatusOr<FileWriter> FileWriter::create(const std::string &path) {
   FileWriter writer;
-  writer.path = path;
-  struct stat information = {};
-  bool exists = stat(path.c_str(), &information) == 0;
-  if (exists && S_ISDIR(information.st_mode))
+  HONE_ASSIGN_OR_RETURN(writer.path, followLinks(path));
+  struct stat there = {};
+  bool exists = lstat(writer.path.c_str(), &there) == 0;
+  bool isOpenFile = exists && S_ISLNK(there.st_mode);
+  if (isOpenFile && stat(path.c_str(), &there) != 0)
+    return systemError("write", path);
+  if (exists && S_ISDIR(there.st_mode))
     return invalid("cannot write ", path, ": it is a folder");
-  if (exists && !S_ISREG(information.st_mode)) {
-    writer.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    std::string temporary = temporaryName(path);
-    writer.temporary = TemporaryPath::made(temporary, [&] {
-      writer.descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      return writer.descriptor >= 0;
-    });
+  if (isOpenFile || (exists && !S_ISREG(there.st_mode))) {
+    writer.path = path;
+    HONE_ASSIGN_OR_RETURN(writer.descriptor, openStream(path, there.st_mode));
+    return writer;
   }
+  // What nobody else could read before, nobody else can read meanwhile.
+  writer.temporary = makeBeside(writer.path, [&](const std::string &free) {
+    writer.descriptor = ::open(free.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? 0600 : 0666);
+    return writer.descriptor >= 0;
+  });
   if (writer.descriptor < 0)
     return systemError("write", path);
+  if (exists)
+    fchmod(writer.descriptor, there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
   return writer;
 }
 
@@ -220,10 +250,9 @@ absl::Status FileWriter::commit() {
   bool whole = close(std::exchange(descriptor, -1)) == 0;
   if (whole && temporary.path().empty())
     return absl::OkStatus();
-  if (!whole || std::rename(temporary.path().c_str(), path.c_str()) != 0)
+  if (!whole)
     return systemError("write", path);
-  temporary.release();
-  return absl::OkStatus();
+  return putInPlace(temporary, path, [&](const std::string &there) { return checkReplaceable(path, there); });
 }
 
 absl::Status writeFile(const std::string &path, std::string_view bytes) {

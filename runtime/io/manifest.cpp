@@ -372,6 +372,18 @@ absl::StatusOr<Manifest> readManifest(const std::string &path) {
   return parseManifest(file.text(), path);
 }
 
+absl::StatusOr<std::set<std::string>> listFiles(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  HONE_ASSIGN_OR_RETURN(Json document, parseJson(file.text(), path));
+  const Json *files = member(document, "files");
+  if (asString(member(document, "schema")) != kSchema || !files || !files->is_object())
+    return invalid(path, ": expected the manifest of a .hone artefact");
+  std::set<std::string> names;
+  for (const auto &[name, entry] : files->items())
+    names.insert(name);
+  return names;
+}
+
 std::string manifestText(const Manifest &manifest) {
   Json document = {{"schema", std::string(kSchema)},
                    {"version", kManifestVersion},

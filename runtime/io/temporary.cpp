@@ -5,6 +5,8 @@
 
 #include "hone/io/temporary.h"
 
+#include "interrupts.h"
+
 #include <atomic>
 #include <csignal>
 #include <fcntl.h>
@@ -119,6 +121,11 @@ void endWithoutMemory(std::string_view sentence) {
   if (registry().mutex.try_lock()) // this thread may have it
     removeAll();
   std::_Exit(1);
+}
+
+void withoutInterrupt(const std::function<void()> &action) {
+  std::scoped_lock lock(registry().mutex);
+  action();
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {

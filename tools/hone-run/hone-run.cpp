@@ -3,10 +3,12 @@
 //
 // hone-run: runs artefacts, without LLVM.
 
+#include "hone/io/descriptors.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
 int main(int argc, char **argv) {
+  hone::io::keepStandardStreams();
   hone::io::removeTemporariesOnInterrupt();
   return hone::cli::runMain("hone-run", {argv + 1, argv + argc});
 }

@@ -3,6 +3,7 @@
 //
 // hone-tokenize: text on standard input to token ids on standard output, or back.
 
+#include "hone/io/descriptors.h"
 #include "hone/io/printable.h"
 #include "text/tokenizer.h"
 
@@ -111,6 +112,7 @@ int run(const Options &options, const std::string &input) {
 } // namespace
 
 int main(int argc, char **argv) {
+  hone::io::keepStandardStreams();
   Options options;
   std::string_view only = argc == 2 ? argv[1] : "";
   if (only == "--help" || only == "-h" || only == "--version") {

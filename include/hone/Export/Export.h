@@ -10,6 +10,9 @@
 
 namespace hone {
 
+/// What follows the name of a model in that of the file with its larger parameters.
+constexpr llvm::StringLiteral kDataEnding = ".data";
+
 /// Writes `@main` of `module`, which holds operations of the `onnx` dialect and parameters only, to `path`. Parameters that
 /// lie in other files, and all of them where the model would pass a protobuf's limit, go to `path`.data. The files appear
 /// by rename. Before each parameter that goes to the second file `onWeight` hears how many of how many are there, and its name.

@@ -15,7 +15,7 @@
 
 namespace hone::io {
 
-/// A file mapped read-only. Unmapped with the object.
+/// A regular file (descriptors.h), mapped read-only. Unmapped with the object.
 class MappedFile {
 public:
   MappedFile() = default;
@@ -66,8 +66,8 @@ uint32_t crcOf(std::string_view bytes, uint32_t crc = 0);
 /// All bytes of a small file.
 absl::StatusOr<std::string> readFile(const std::string &path);
 
-/// A file under construction: bytes go to a temporary name in the same folder, and commit() renames it into place.
-/// Without commit() the temporary file is removed. What is no regular file (a pipe, /dev/stdout) is written as it is. Bytes are
+/// A file under construction, beside its place: commit() puts it there (output.h), and without that it is removed. A link stays, and what it
+/// names is written; permissions stay too. A pipe that is read, a terminal and what a shell has opened are written as it comes. Bytes are
 /// written in pieces of whole huge pages: what the system keeps of the file in memory can then be mapped by such pages.
 class FileWriter {
 public:

@@ -10,6 +10,7 @@
 #include "hone/io/status.h"
 
 #include <map>
+#include <set>
 
 namespace hone::io {
 
@@ -106,6 +107,9 @@ std::string weightsFile(int64_t ranks, int64_t rank);
 /// The manifest in `text`; `name` begins every error.
 absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name);
 absl::StatusOr<Manifest> readManifest(const std::string &path);
+
+/// The files that the manifest `path` lists, whatever its version is. Fails where it is not the manifest of an artefact.
+absl::StatusOr<std::set<std::string>> listFiles(const std::string &path);
 
 /// The JSON text, with a newline at the end.
 std::string manifestText(const Manifest &manifest);

@@ -9,11 +9,11 @@
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
@@ -30,11 +30,11 @@ static llvm::XXH128_hash_t hash(StringRef bytes) {
 /// Appends the first bytes of a plane, no more than `limit`; elements that are no numbers have none.
 static LogicalResult appendBytes(ParamOp param, Attribute storage, size_t limit, std::string &text) {
   if (auto external = dyn_cast<ExternalAttr>(storage)) {
-    uint64_t count = std::min<uint64_t>(limit, external.getBytes());
-    auto slice = llvm::MemoryBuffer::getFileSlice(external.getFile(), count, external.getOffset());
-    if (!slice)
-      return param.emitError() << "cannot read '" << external.getFile() << "': " << slice.getError().message();
-    text += (*slice)->getBuffer();
+    FailureOr<StoredBytes> stored = StoredBytes::open(external, param.getLoc());
+    if (failed(stored))
+      return failure();
+    ArrayRef<char> bytes = stored->get();
+    text.append(bytes.data(), std::min(limit, bytes.size()));
   } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     if (!blob)

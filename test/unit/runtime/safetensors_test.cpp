@@ -104,7 +104,8 @@ TEST_F(Safetensors, ReaderChecksTheHeaderLength) {
     EXPECT_THAT(messageOf(io::SafetensorsReader::open(path)), HasSubstr("safetensors file"));
   }
   EXPECT_THAT(messageOf(io::SafetensorsReader::open(folder.file("none"))), HasSubstr("cannot open"));
-  EXPECT_THAT(messageOf(io::SafetensorsReader::open(folder.path.string())), HasSubstr("not a regular file"));
+  EXPECT_THAT(messageOf(io::SafetensorsReader::open(folder.path.string())),
+              HasSubstr("expected a file, but it is a folder"));
 }
 
 } // namespace
