@@ -103,6 +103,18 @@ std::string getTensorName(ParamOp param, size_t number) {
   return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
 }
 
+std::vector<hone_addresses> listAddresses(ModuleOp module) {
+  std::vector<hone_addresses> addresses;
+  for (PlacedPlane placed : listPlanes(module)) {
+    EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
+    if (plane.addresses)
+      addresses.push_back({static_cast<uint64_t>(placed.offset),
+                           static_cast<uint64_t>(getDenseBytes(plane.type).value_or(0)), plane.addresses->bound,
+                           plane.addresses->rule});
+  }
+  return addresses;
+}
+
 /// In the metadata, before the name of a parameter: its type, which says how the planes are to be read.
 static constexpr llvm::StringLiteral kTypeOf = "type of ";
 

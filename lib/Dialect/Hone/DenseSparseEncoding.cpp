@@ -55,9 +55,11 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 SmallVector<EncodingPlane> DenseSparseAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   MLIRContext *context = getContext();
   SmallVector<int64_t> starts{countPanels(shape) + 1}, slots{getOutliers() / kSparseRows, kSparseRows};
-  SmallVector<EncodingPlane> planes{{"starts", RankedTensorType::get(starts, IntegerType::get(context, 32))},
-                                    {"columns", RankedTensorType::get(slots, IntegerType::get(context, 16))},
-                                    {"outliers", RankedTensorType::get(slots, Float16Type::get(context))}};
+  AddressRule areStarts{HONE_ADDRESS_STARTS, slots[0]}, areColumns{HONE_ADDRESS_BELOW, shape[1]};
+  SmallVector<EncodingPlane> planes{
+      {"starts", RankedTensorType::get(starts, IntegerType::get(context, 32)), areStarts},
+      {"columns", RankedTensorType::get(slots, IntegerType::get(context, 16)), areColumns},
+      {"outliers", RankedTensorType::get(slots, Float16Type::get(context))}};
   llvm::append_range(planes, getBase().getPlanes(shape, elementType));
   return planes;
 }

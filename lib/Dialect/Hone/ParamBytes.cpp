@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 
+#include "hone/io/addresses.h"
 #include "hone/io/pages.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -63,6 +64,16 @@ Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
   return DenseResourceElementsAttr::get(type, "weight", ScratchBytes::get(type.getContext()).copy(bytes));
 }
 
+/// Unpacking reads and writes where some planes say.
+static LogicalResult checkElements(ParamOp param, const EncodingPlane &plane, ArrayRef<char> bytes) {
+  if (!plane.addresses)
+    return success();
+  absl::Status status = io::checkAddresses(plane.addresses->rule, plane.addresses->bound,
+                                           {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()},
+                                           (param.getSymName() + "." + plane.name).str());
+  return status.ok() ? success() : param.emitError() << std::string(status.message());
+}
+
 FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
   RankedTensorType type = param.getStorageType();
   SmallVector<StoredBytes> opened;
@@ -74,6 +85,8 @@ FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
     if (static_cast<int64_t>(stored->get().size()) != expected)
       return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
                                << ", but got " << stored->get().size();
+    if (failed(checkElements(param, plane, stored->get())))
+      return failure();
     opened.push_back(std::move(*stored));
   }
   return opened;
