@@ -16,6 +16,7 @@
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -152,6 +153,18 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t ran
   return report(module.getLoc(), writer->commit());
 }
 
+/// Whether so many bytes could hold a tensor of `type`, so that sizes of its planes can be computed, and its elements unpacked: no
+/// encoding has more than 64 elements in a byte.
+static bool fitsInto(RankedTensorType type, uint64_t bytes) {
+  uint64_t elements = 1, most = llvm::SaturatingMultiply<uint64_t>(bytes, 64);
+  for (int64_t size : type.getShape()) {
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(size, 1));
+    if (elements > most)
+      return false;
+  }
+  return true;
+}
+
 /// The planes of a parameter of `type` in the file of `reader`, or null after an error.
 static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file, StringRef name, RankedTensorType type,
                             Location loc) {
@@ -188,6 +201,11 @@ OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
     auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
     if (!type || !type.hasStaticShape()) {
       emitError(loc) << file << ": expected '" << key << "' to be a tensor type, but got '" << text << "'";
+      return {};
+    }
+    if (!fitsInto(type, reader->allBytes().size())) {
+      emitError(loc) << file << ": expected '" << key << "' to be a tensor that " << reader->allBytes().size()
+                     << " bytes hold, but got " << type;
       return {};
     }
     Attribute storage = findPlanes(*reader, file, name, type, loc);

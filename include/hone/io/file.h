@@ -15,7 +15,8 @@
 
 namespace hone::io {
 
-/// A file mapped read-only. Unmapped with the object.
+/// A file mapped read-only. Unmapped with the object. Who cuts a mapped file short ends the processes that read it: a file that is in
+/// use is replaced by another one under its name, and never written over.
 class MappedFile {
 public:
   MappedFile() = default;
@@ -24,6 +25,8 @@ public:
   ~MappedFile();
 
   static absl::StatusOr<MappedFile> open(const std::string &path);
+  /// The same, but that what is small is copied: for files that are read once.
+  static absl::StatusOr<MappedFile> openInput(const std::string &path);
 
   const uint8_t *data() const { return bytes; }
   uint64_t size() const { return length; }
@@ -32,6 +35,8 @@ public:
   void askForHugePages() const;
 
 private:
+  static absl::StatusOr<MappedFile> openBy(void *(*take)(int descriptor, size_t size), const std::string &path);
+
   const uint8_t *bytes = nullptr;
   uint64_t length = 0;
 };
