@@ -108,10 +108,13 @@ std::vector<hone_addresses> listAddresses(ModuleOp module) {
   std::vector<hone_addresses> addresses;
   for (PlacedPlane placed : listPlanes(module)) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
-    if (plane.addresses)
+    std::optional<AddressRule> rule = plane.addresses;
+    // Integers that were constants in the code: indices that are known to be inside are not checked there.
+    if (auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage()); known && !rule)
+      rule = {HONE_ADDRESS_KNOWN, io::crcOf(getElements(known))};
+    if (rule)
       addresses.push_back({static_cast<uint64_t>(placed.offset),
-                           static_cast<uint64_t>(getDenseBytes(plane.type).value_or(0)), plane.addresses->bound,
-                           plane.addresses->rule});
+                           static_cast<uint64_t>(getDenseBytes(plane.type).value_or(0)), rule->bound, rule->rule});
   }
   return addresses;
 }

@@ -5,6 +5,8 @@
 
 #include "hone/io/addresses.h"
 
+#include "hone/io/file.h"
+
 #include <cstring>
 
 namespace hone::io {
@@ -50,6 +52,13 @@ absl::Status checkBelow(std::span<const uint8_t> bytes, int64_t bound, std::stri
   return absl::OkStatus();
 }
 
+absl::Status checkKnown(std::span<const uint8_t> bytes, int64_t sum, std::string_view name) {
+  int64_t found = crcOf({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  if (found != sum)
+    return invalid("expected the CRC-32 of '", name, "' to be ", sum, ", but got ", found);
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::Status checkAddresses(uint64_t rule, int64_t bound, std::span<const uint8_t> bytes, std::string_view name) {
@@ -57,6 +66,8 @@ absl::Status checkAddresses(uint64_t rule, int64_t bound, std::span<const uint8_
     return checkStarts(bytes, bound, name);
   if (rule == HONE_ADDRESS_BELOW)
     return checkBelow(bytes, bound, name);
+  if (rule == HONE_ADDRESS_KNOWN)
+    return checkKnown(bytes, bound, name);
   return invalid("unsupported rule ", rule, " of the addresses in '", name, "'");
 }
 

@@ -20,7 +20,9 @@ extern "C" {
 /// What elements of a weight have to be that kernels and generated code compute addresses from.
 typedef enum hone_address_rule {
   HONE_ADDRESS_STARTS = 1, // i32: the first is 0, none is less than the one before it, and the last is `bound`
-  HONE_ADDRESS_BELOW = 2   // u16: each is less than `bound`
+  HONE_ADDRESS_BELOW = 2,  // u16: each is less than `bound`
+  HONE_ADDRESS_KNOWN =
+      3 // any: the compiler knew them, and what they are the program does not ask; `bound` is their CRC-32
 } hone_address_rule;
 
 /// Such a weight. The loader checks its elements once.

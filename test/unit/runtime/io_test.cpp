@@ -356,6 +356,14 @@ TEST(Addresses, StartsDoNotFallAndEndAtTheBound) {
   EXPECT_EQ(message({}), "expected 'w' to have elements");
 }
 
+TEST(Addresses, AreTheElementsThatTheCompilerKnew) {
+  std::vector<uint16_t> elements = {1, 2, 3};
+  int64_t sum = io::crcOf({reinterpret_cast<const char *>(elements.data()), 6});
+  EXPECT_EQ(addressMessage(HONE_ADDRESS_KNOWN, sum, elements), "OK");
+  elements[1] = 4;
+  EXPECT_THAT(addressMessage(HONE_ADDRESS_KNOWN, sum, elements), HasSubstr("expected the CRC-32 of 'w' to be "));
+}
+
 TEST(Addresses, AreBelowTheBound) {
   auto message = [](int64_t bound, std::vector<uint16_t> elements) {
     return addressMessage(HONE_ADDRESS_BELOW, bound, elements);
