@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/PlaneAddresses.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -108,7 +109,7 @@ std::vector<hone_addresses> listAddresses(ModuleOp module) {
   std::vector<hone_addresses> addresses;
   for (PlacedPlane placed : listPlanes(module)) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
-    std::optional<AddressRule> rule = plane.addresses;
+    std::optional<AddressRule> rule = getAddressRule(placed.param.getTensorType(), placed.number);
     // Integers that were constants in the code: indices that are known to be inside are not checked there.
     if (auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage()); known && !rule)
       rule = {HONE_ADDRESS_KNOWN, io::crcOf(getElements(known))};

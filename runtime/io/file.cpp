@@ -7,7 +7,6 @@
 
 #include "hone/io/pages.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -53,35 +52,7 @@ MappedFile::~MappedFile() {
     munmap(const_cast<uint8_t *>(bytes), length);
 }
 
-static void *mapBytes(int descriptor, size_t size) {
-  return mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-}
-
-/// Memory like that of a mapping with a copy of the bytes, or where there are many, a mapping.
-static void *copyBytes(int descriptor, size_t size) {
-  constexpr size_t most = size_t{16} << 20;
-  if (size > most)
-    return mapBytes(descriptor, size);
-  void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  for (size_t done = 0; memory != MAP_FAILED && done < size;) {
-    ssize_t count = pread(descriptor, static_cast<char *>(memory) + done, size - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0) {
-      int reason = count < 0 ? errno : ESTALE; // of a file that was cut short meanwhile
-      munmap(std::exchange(memory, MAP_FAILED), size);
-      errno = reason;
-    }
-    done += static_cast<size_t>(std::max<ssize_t>(count, 0));
-  }
-  return memory;
-}
-
-absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) { return openBy(mapBytes, path); }
-
-absl::StatusOr<MappedFile> MappedFile::openInput(const std::string &path) { return openBy(copyBytes, path); }
-
-absl::StatusOr<MappedFile> MappedFile::openBy(void *(*take)(int descriptor, size_t size), const std::string &path) {
+absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return systemError("open", path);
@@ -94,9 +65,9 @@ absl::StatusOr<MappedFile> MappedFile::openBy(void *(*take)(int descriptor, size
     status = invalid("cannot read ", path, ": not a regular file");
   } else if (information.st_size > 0) {
     size_t size = static_cast<size_t>(information.st_size);
-    void *address = take(descriptor, size);
+    void *address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (address == MAP_FAILED) {
-      status = systemError("read", path);
+      status = systemError("map", path);
     } else {
       file.bytes = static_cast<const uint8_t *>(address);
       file.length = size;
@@ -159,7 +130,7 @@ absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_
 }
 
 absl::StatusOr<std::string> readFile(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::openInput(path));
+  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return std::string(file.text());
 }
 

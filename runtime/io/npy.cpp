@@ -178,7 +178,7 @@ absl::StatusOr<Array> parseNpy(std::string_view bytes, const std::string &name) 
 }
 
 absl::StatusOr<Array> readNpy(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::openInput(path));
+  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   return parseNpy(file.text(), path);
 }
 

@@ -98,7 +98,7 @@ bool inflateTo(std::string_view packed, std::string &bytes) {
 absl::StatusOr<NpzReader> NpzReader::open(const std::string &path) {
   NpzReader reader;
   reader.path = path;
-  HONE_ASSIGN_OR_RETURN(reader.file, MappedFile::openInput(path));
+  HONE_ASSIGN_OR_RETURN(reader.file, MappedFile::open(path));
   HONE_RETURN_IF_ERROR(reader.readDirectory());
   return reader;
 }

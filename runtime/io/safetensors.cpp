@@ -6,6 +6,7 @@
 #include "hone/io/safetensors.h"
 
 #include "json.h"
+#include "stored_types.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,6 +5,8 @@
 
 #include "hone/io/signature.h"
 
+#include "stored_types.h"
+
 #include <algorithm>
 
 namespace hone::io {

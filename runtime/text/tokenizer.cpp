@@ -147,7 +147,7 @@ absl::StatusOr<Tokenizer> Tokenizer::fromJson(std::string_view json) {
 }
 
 absl::StatusOr<Tokenizer> Tokenizer::fromFile(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(io::MappedFile file, io::MappedFile::openInput(path));
+  HONE_ASSIGN_OR_RETURN(io::MappedFile file, io::MappedFile::open(path));
   auto tokenizer = fromJson(file.text());
   if (!tokenizer.ok())
     return absl::Status(tokenizer.status().code(), io::cat(path, ": ", tokenizer.status().message()));

@@ -330,7 +330,7 @@ class Bench:
 
 def compile_model(tools, model, folder, name, flags):
     target = folder / f"{name}.hone"
-    suite.run_tool([tools / "hone", "compile", model, "-o", target, "--quiet", f"--cpu={CPU}", *flags])
+    suite.run_tool([tools / "hone", "compile", model, "-o", target, "--quiet", f"--mcpu={CPU}", *flags])
     return target
 
 

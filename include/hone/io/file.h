@@ -15,8 +15,7 @@
 
 namespace hone::io {
 
-/// A file mapped read-only. Unmapped with the object. Who cuts a mapped file short ends the processes that read it: a file that is in
-/// use is replaced by another one under its name, and never written over.
+/// A file mapped read-only. Unmapped with the object.
 class MappedFile {
 public:
   MappedFile() = default;
@@ -25,8 +24,6 @@ public:
   ~MappedFile();
 
   static absl::StatusOr<MappedFile> open(const std::string &path);
-  /// The same, but that what is small is copied: for files that are read once.
-  static absl::StatusOr<MappedFile> openInput(const std::string &path);
 
   const uint8_t *data() const { return bytes; }
   uint64_t size() const { return length; }
@@ -35,8 +32,6 @@ public:
   void askForHugePages() const;
 
 private:
-  static absl::StatusOr<MappedFile> openBy(void *(*take)(int descriptor, size_t size), const std::string &path);
-
   const uint8_t *bytes = nullptr;
   uint64_t length = 0;
 };

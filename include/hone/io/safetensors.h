@@ -25,9 +25,6 @@ struct StoredTensor {
   uint64_t bytes = 0;
 };
 
-/// The format's word for elements of the type, or an empty one. Elements of fewer than 8 bits are stored as bytes.
-std::string_view storedTypeName(hone_dtype dtype);
-
 /// A mapped file whose header was checked in full: every tensor lies within the file, has as many bytes as its type and
 /// shape say, and overlaps no other.
 class SafetensorsReader {

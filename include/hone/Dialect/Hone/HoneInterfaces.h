@@ -10,30 +10,18 @@
 #ifndef HONE_DIALECT_HONE_HONEINTERFACES_H
 #define HONE_DIALECT_HONE_HONEINTERFACES_H
 
-#include "hone/runtime/signature.h"
-
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TensorEncoding.h"
 
-#include <optional>
 #include <string>
 
 namespace hone {
 
-/// What elements have to be that are addresses (hone_addresses).
-struct AddressRule {
-  hone_address_rule rule;
-  int64_t bound;
-};
-
-/// One array of an encoded tensor's bytes: its name, and its shape and elements as a tensor type without encoding. Where kernels,
-/// generated code or unpacking compute addresses from its elements, what those have to be: they are checked before (ParamBytes.h, and
-/// the loader of an artefact).
+/// One array of an encoded tensor's bytes: its name, and its shape and elements as a tensor type without encoding.
 struct EncodingPlane {
   llvm::StringRef name;
   mlir::RankedTensorType type;
-  std::optional<AddressRule> addresses = std::nullopt;
 };
 
 /// An array that operations read of an encoded tensor's bytes: a plane, or of a plane whose rows have several arrays' parts one of

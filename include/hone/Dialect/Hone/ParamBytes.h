@@ -43,7 +43,7 @@ private:
 mlir::Attribute makeResource(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes);
 
 /// The bytes of each plane of what a parameter stores, in the order of `getPlanes`. Fails, after an error, where they cannot be
-/// read, are not as many as the plane has, or are addresses of what there is not.
+/// read, or are not as many as the plane has.
 llvm::FailureOr<llvm::SmallVector<StoredBytes>> openPlanes(ParamOp param);
 
 /// The elements of a parameter of f32 that is plain or `#hone.stored`, row-major, as they are before any conversion. Fails, after
