@@ -169,6 +169,24 @@ static bool fitsInto(RankedTensorType type, uint64_t bytes) {
   return true;
 }
 
+/// The type of a parameter in a file with so many bytes of tensors, or null with a `reason`.
+static RankedTensorType readType(StringRef text, uint64_t bytes, MLIRContext *context, std::string &reason) {
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (reason.empty())
+      reason = diagnostic.str();
+    return success();
+  });
+  auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
+  if (!reason.empty())
+    return {};
+  llvm::raw_string_ostream os(reason);
+  if (!type || !type.hasStaticShape())
+    os << "expected a tensor type of known sizes, but got '" << text << "'";
+  else if (!fitsInto(type, bytes))
+    os << "expected a tensor that " << bytes << " bytes hold, but got " << type;
+  return reason.empty() ? type : RankedTensorType();
+}
+
 /// The planes of a parameter of `type` in the file of `reader`, or null after an error.
 static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file, StringRef name, RankedTensorType type,
                             Location loc) {
@@ -202,14 +220,10 @@ OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
     StringRef name = key;
     if (!name.consume_front(kTypeOf))
       continue;
-    auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
-    if (!type || !type.hasStaticShape()) {
-      emitError(loc) << file << ": expected '" << key << "' to be a tensor type, but got '" << text << "'";
-      return {};
-    }
-    if (!fitsInto(type, reader->allBytes().size())) {
-      emitError(loc) << file << ": expected '" << key << "' to be a tensor that " << reader->allBytes().size()
-                     << " bytes hold, but got " << type;
+    std::string reason;
+    RankedTensorType type = readType(text, reader->allBytes().size(), context, reason);
+    if (!type) {
+      emitError(loc) << file << ": cannot read '" << key << "': " << reason;
       return {};
     }
     Attribute storage = findPlanes(*reader, file, name, type, loc);

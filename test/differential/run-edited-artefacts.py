@@ -32,6 +32,17 @@ FORMS = {
     "sparse": ["--prune=2:4", "--force", "--weights=bf16", "--kv-cache=int8"],
     "codebook": ["--quantize=int4", "--quantize-method=squeezellm", "--outliers=0.5%", "--kv-cache=int4"],
 }
+INDICES = """
+hone.param @ids : tensor<4xi64> = dense<[3, 1, 2, 0]> : tensor<4xi64>
+hone.param @table : tensor<4x8xf32> = dense<1.0> : tensor<4x8xf32>
+func.func @main(%x: tensor<4xi64> {onnx.name = "x"}) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %ids = hone.get_param @ids : tensor<4xi64>
+  %table = hone.get_param @table : tensor<4x8xf32>
+  %known = hone.embedding %ids, %table : (tensor<4xi64>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %given = hone.embedding %x, %table : (tensor<4xi64>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %known, %given : tensor<4x8xf32>, tensor<4x8xf32>
+}
+"""
 REPLACEMENTS = [None, -1, 2**62, -(2**63), 10**30, 1.5, "", "x" * 300, "../x", [], {}, [[]], True]
 
 
@@ -180,6 +191,14 @@ def address_edits(artefact):
                        commands=["run", "masks"])
 
 
+def known_edits(artefact):
+    """Integers that the compiler knew."""
+    weights = artefact.files["weights.safetensors"]
+    for value in 1, 4, -1, 2**62:
+        yield Edit(f"ids {value}", artefact, {"weights.safetensors": with_tensor(weights, "ids", put("<i8", 0, value))},
+                   must_fail="ids", commands=["run"])
+
+
 def flipped(data, places):
     copied = bytearray(data)
     for place in places:
@@ -233,6 +252,7 @@ def type_edits(artefact):
                                    metadata[key].replace(shape, f"{2**63 - 1}x1"), metadata[key].replace(shape, "0x0"),
                                    metadata[key].replace(shape, f"{2**60}x0"), metadata[key].replace("outliers = ", "outliers = 1"),
                                    metadata[key].replace(shape, "x".join(reversed(shape.split("x")))),
+                                   "tensor<4x4xf32, 1 : i32>", "tensor<4x4xf32, #hrt.key_blocks>",
                                    "tensor<64x64xf32, #hone.nm<2:4, of = f32>>", "tensor<8x8xi64>", "tensor<4x" * 200 + "f32>"]):
         edited = {**header, "__metadata__": {**metadata, key: text}}
         yield Edit(f"type {number}", artefact, {name: join(edited, data)}, commands=["masks"])
@@ -262,7 +282,7 @@ def folder_edits(artefact, other):
     yield Edit("manifest of another artefact", artefact, must_fail=True, resize=False,
                manifest={**copy.deepcopy(other.manifest), "files": manifest["files"]})
     for end in (64, len(program) // 2, len(program) - 1):
-        yield Edit(f"program cut at {end}", artefact, {"program.so": program[:end]}, must_fail=None if end == len(program) - 1 else True)
+        yield Edit(f"program cut at {end}", artefact, {"program.so": program[:end]}, must_fail=True, resize=False)
     yield Edit("program is text", artefact, {"program.so": b"no library " * 100}, must_fail=True)
     for name in "/etc/passwd", "../elsewhere", "..", ".", "", "a/b", "manifest.json", "program.so", "\0":
         yield Edit(f"tokenizer {name!r}", artefact, manifest={**manifest, "tokenizer": name}, must_fail=True)
@@ -344,6 +364,10 @@ def make_artefacts(tools, folder):
         np.savez(folder / "in.npz", **{key.split("/", 2)[2]: arrays[key] for key in arrays if key.startswith("case0/in/")})
     plain = compile_model(tools, PLAIN_MODEL, folder, "plain", [])
     artefacts["plain"] = Artefact(plain, ["--inputs", folder / "in.npz", "--threads=1"])
+    (folder / "indices.mlir").write_text(INDICES)
+    np.savez(folder / "x.npz", x=np.arange(4))
+    indices = compile_model(tools, folder / "indices.mlir", folder, "indices", ["--start-from=rewrite"])
+    artefacts["indices"] = Artefact(indices, ["--inputs", folder / "x.npz"])
     return artefacts
 
 
@@ -353,6 +377,7 @@ def edits_of(artefacts):
         yield Edit("as it is", artefact, commands=["run", "inspect", "masks"])
         yield from manifest_edits(artefact, 30)
         yield from address_edits(artefact)
+    yield from known_edits(artefacts["indices"])
     yield Edit("as it is, measured", outliers, commands=["bench"])
     for artefact in outliers, plain:
         yield from contradictions(artefact)

@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace hone;
@@ -50,8 +51,11 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   if (getCodebook() && !elementType.isF32()) // dense_sparse C4
     return emitError() << "expected a tensor with outliers beside a codebook to have elements of f32, but got "
                        << elementType;
-  int64_t most = ShapedType::isDynamicShape(shape) ? getOutliers() : countPanels(shape) * kSparseRows * shape[1];
-  if (most < getOutliers()) // dense_sparse C3
+  if (ShapedType::isDynamicShape(shape))
+    return success();
+  uint64_t panels = llvm::divideCeil(static_cast<uint64_t>(shape[0]), kSparseRows), count = getOutliers();
+  uint64_t most = llvm::SaturatingMultiply<uint64_t>(panels * kSparseRows, shape[1]);
+  if (most < count) // dense_sparse C3
     return emitError() << "expected a tensor with " << getOutliers()
                        << " outliers to have as many elements in panels of 16 rows, but got " << most;
   return success();
