@@ -8,6 +8,7 @@
 #include "FormerArtefact.h"
 
 #include "hone/Analysis/SymbolicAnalysis.h"
+#include "hone/Conversion/ProgramSignature.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -16,6 +17,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
+#include "hone/io/signature.h"
 #include "text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -322,9 +324,22 @@ LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
 }
 
 LogicalResult ArtefactWriter::writeWeights(ModuleOp module, int64_t ranks) {
+  addresses = listAddresses(module);
   for (int64_t rank = 0; rank < ranks; ++rank)
     if (failed(hone::writeWeights(module, getFile(io::weightsFile(ranks, rank)), rank)))
       return failure();
+  return success();
+}
+
+LogicalResult ArtefactWriter::signProgram(ModuleOp module, const io::Manifest &manifest) const {
+  // As the loader will read them: a name that is no UTF-8 is another one in JSON.
+  auto described = io::parseManifest(io::manifestText(manifest), getFile("manifest.json"));
+  if (!described.ok())
+    return report(loc, described.status());
+  auto weights = io::SafetensorsReader::open(getFile(io::weightsFile(manifest.ranks, 0)));
+  if (!weights.ok())
+    return report(loc, weights.status());
+  addProgramSignature(module, io::signatureOf(*described) + io::signatureOf(weights->tensors()), addresses);
   return success();
 }
 

@@ -316,7 +316,10 @@ LogicalResult Compilation::finish() {
   auto emitDevice = [&] { return emitKernels(options, *chip, module, inputs, *artefact, manifest); };
   if (chip && failed(steps.step("machine code of the device", emitDevice)))
     return failure();
-  auto emit = [&] { return emitProgram(module, target, options.sanitizer, artefact->getFile("program.so")); };
+  auto emit = [&] {
+    return failure(failed(artefact->signProgram(module, manifest)) ||
+                   failed(emitProgram(module, target, options.sanitizer, artefact->getFile("program.so"))));
+  };
   if (failed(steps.step("machine code", emit)))
     return failure();
   return artefact->commit(std::move(manifest));
