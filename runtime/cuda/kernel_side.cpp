@@ -36,7 +36,7 @@ public:
 
   void release(void *memory) override { queue().release(memory); }
 
-  hone::cuda::TensorMap mapOf(const hone::cuda::TensorBox &box) override {
+  hone::cuda::TensorMap makeTensorMap(const hone::cuda::TensorBox &box) override {
     hone::cuda::TensorMap map;
     if (!encode(box, map))
       context().leave();
