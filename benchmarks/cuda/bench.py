@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""bench.py BUNDLE [--small] [FILTER]: Hone on this machine's GPU beside cuBLASLt and PyTorch (flash attention) in one run.
+"""bench.py BUNDLE [--small] [FILTER]: Hone on this machine's GPU, cuBLASLt and PyTorch (flash attention) in one run.
 
-A line for each kernel: microseconds of both, what Hone reaches in bytes and operations a second, and its share of what memory was read
-with in the same run. Then a line for each model: a step of decoding beside the time that reading its weights and state takes. At the end
-the figures that the project asks for, and whether they are met. Without PyTorch, or without one that sees a GPU, only Hone is measured.
---small tries all of it with small shapes. FILTER leaves out kernels and models whose name does not contain it.
+A line for each kernel: microseconds of both, Hone's bytes and operations a second, and its fraction of the read bandwidth measured in
+the same run. Then a line for each model: a decoding step against the time for reading its weights and state. At the end the goals of the
+project, and whether they are met. Without PyTorch, or without one that sees a GPU, only Hone is measured. --small runs everything with
+small shapes. FILTER selects kernels and models whose name contains it.
 """
 
 import argparse
@@ -70,8 +70,8 @@ PEERS = {"linear": linear, "attention": attention, "rms_norm": norm}
 
 
 def peer_of(torch, case):
-    """The time of PyTorch's kernel in bf16 at the shape of a case, or None where the case is a peer itself; weights of few bits, and
-    pruned ones, stand beside dense bf16."""
+    """The time of PyTorch's kernel in bf16 at the shape of a case, or None where the case is a peer itself; quantized and pruned
+    weights are compared with dense bf16."""
     match = re.fullmatch(r"(\w+)\.(.+)\.([\dx]+)", case)
     if not torch or not match or match[1] not in PEERS:
         return None
@@ -96,7 +96,7 @@ def text_of(value, form, width):
 
 
 class Figures:
-    """What was measured: times of cases, and shares of the rate at which memory was read."""
+    """The measurements: times of cases, and fractions of the read bandwidth."""
 
     def __init__(self):
         self.rate, self.times, self.peers, self.bytes, self.steps = None, {}, {}, {}, {}
@@ -109,13 +109,13 @@ class Figures:
         self.bytes[case] = row["GB_per_s"]
 
     def share(self, case):
-        """Of the memory's rate."""
+        """The fraction of the read bandwidth."""
         return self.bytes[case] / self.rate if self.rate and case in self.bytes else None
 
     def speedup(self, case, other):
         return self.times[other] / self.times[case] if case in self.times and other in self.times else None
 
-    def beside_peer(self, case):
+    def against_peer(self, case):
         return self.peers[case] / self.times[case] if self.peers.get(case) else None
 
     def step(self, name):
@@ -123,7 +123,7 @@ class Figures:
 
 
 def goals_of(figures, shrink):
-    """Each with its figure, None where it was not measured, and what it is to be at least."""
+    """Each with its figure, None where it was not measured, and its goal, a lower bound."""
 
     def side(full):
         return full // shrink
@@ -135,15 +135,15 @@ def goals_of(figures, shrink):
     direct, wide = f"cublaslt.bf16.{square}.direct", (1, side(4096), side(14336))
     prefill = f"attention.bf16.{square}x{square}"
     return [
-        ("dense layer, bf16, 8192 x 8192 x 8192, beside cuBLASLt called directly", figures.speedup(f"cublaslt.bf16.{square}.layer", direct), 0.95),
-        ("row by 4096 x 14336 in bf16, of the memory's rate", figures.share(layer("bf16", *wide)), 0.85),
-        ("row by 4096 x 14336 in int4, of the memory's rate", figures.share(layer("affine4", *wide)), 0.85),
-        ("attention of 8192 tokens, beside PyTorch's flash kernel", figures.beside_peer(prefill), 0.9),
-        ("attention of a token to 65536, of the memory's rate", figures.share(f"attention.bf16.1x{side(65536)}"), 0.85),
-        ("step of a 0.5B model, of the memory's rate", figures.step("0.5b" if shrink == 1 else "tiny"), 1 / 1.1),
-        ("step of an 8B model, of the memory's rate", figures.step("8b" if shrink == 1 else "tiny"), 1 / 1.1),
-        ("2:4 layer, bf16, 8192 x 8192 x 8192, beside dense cuBLASLt", figures.speedup(layer("sparse.bf16", *(square,) * 3), direct), 1.5),
-        ("row by 4096 x 14336 in int4 with outliers, of the memory's rate", figures.share(layer("outliers.affine4", *wide)), 0.75),
+        ("dense layer, bf16, 8192 x 8192 x 8192, against cuBLASLt called directly", figures.speedup(f"cublaslt.bf16.{square}.layer", direct), 0.95),
+        ("row by 4096 x 14336 in bf16, of the read bandwidth", figures.share(layer("bf16", *wide)), 0.85),
+        ("row by 4096 x 14336 in int4, of the read bandwidth", figures.share(layer("affine4", *wide)), 0.85),
+        ("attention of 8192 tokens, against PyTorch's flash kernel", figures.against_peer(prefill), 0.9),
+        ("attention of a token to 65536, of the read bandwidth", figures.share(f"attention.bf16.1x{side(65536)}"), 0.85),
+        ("step of a 0.5B model, of the read bandwidth", figures.step("0.5b" if shrink == 1 else "tiny"), 1 / 1.1),
+        ("step of an 8B model, of the read bandwidth", figures.step("8b" if shrink == 1 else "tiny"), 1 / 1.1),
+        ("2:4 layer, bf16, 8192 x 8192 x 8192, against dense cuBLASLt", figures.speedup(layer("sparse.bf16", *(square,) * 3), direct), 1.5),
+        ("row by 4096 x 14336 in int4 with outliers, of the read bandwidth", figures.share(layer("outliers.affine4", *wide)), 0.75),
     ]
 
 
@@ -165,7 +165,7 @@ def measure_kernels(bundle, options, torch, figures):
 
 
 def measure_model(bundle, folder, small):
-    """What `hone-run bench` says of it."""
+    """The report of `hone-run bench`."""
     if not (folder / "weights.safetensors").exists():
         make_weights.write_weights(folder)
     sizes = [4, 4, 1] if small else [PROMPT_TOKENS, NEW_TOKENS, 5]
@@ -175,7 +175,7 @@ def measure_model(bundle, folder, small):
     if result.returncode:
         raise SystemExit(f"bench.py: {folder.name}: {result.stderr.strip() or result.stdout.strip()}")
     if not small:
-        os.remove(folder / "weights.safetensors")  # two of them need not fit on the disk
+        os.remove(folder / "weights.safetensors")  # the disk need not hold two of them
     return json.loads(result.stdout)
 
 
@@ -193,7 +193,7 @@ def measure_models(bundle, options, figures):
 
 
 def print_goals(figures, shrink):
-    print(f"\n{'figure':72} {'measured':>9} {'asked for':>10}")
+    print(f"\n{'figure':72} {'measured':>9} {'goal':>10}")
     for what, figure, least in goals_of(figures, shrink):
         verdict = "not measured" if figure is None else "of small sizes" if shrink > 1 else "met" if figure >= least else "missed"
         print(f"{what:72} {text_of(figure, '.3f', 9)} {least:>10.3f}  {verdict}")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_artefacts.py FOLDER [NAME]: runs what make_bundle.py made on this machine's GPU, and compares the answers.
 
-Prints a line for each artefact whose answers are others or that this machine cannot run, for want of a second GPU, NCCL or MPI, and
-`N passed, N failed[, N skipped]` at the end; the exit code is 1 where one failed. NAME leaves out artefacts whose name does not contain it.
-Texts may go on otherwise where the CPU preferred its token by less than MARGIN to the next best, which is said too.
+Prints a line for each artefact whose answers differ or that this machine cannot run, for lack of a second GPU, NCCL or MPI, and
+`N passed, N failed[, N skipped]` at the end; the exit code is 1 where one failed. NAME selects artefacts whose name contains it. A text may
+diverge where the CPU preferred its token by less than MARGIN to the next best, which is printed too.
 """
 
 import ctypes
@@ -54,25 +54,25 @@ def run(runtime, folder, command, ranks):
 
 
 def read_tokens(path):
-    """The integers of an array that hone-run wrote: int64 behind a header of text."""
+    """The integers of an array that hone-run wrote: int64 after a text header."""
     content = path.read_bytes()
     begin = 10 + int.from_bytes(content[8:10], "little")
     return list(struct.unpack(f"<{(len(content) - begin) // 8}q", content[begin:]))
 
 
 def compare_tokens(name, tokens, expected, margins):
-    """Why a continuation is not the CPU's, or None."""
+    """How a continuation differs from the CPU's, or None."""
     at = next((i for i, (one, other) in enumerate(zip(tokens, expected)) if one != other), min(len(tokens), len(expected)))
     if tokens == expected:
         return None
     if at < len(margins) and at < len(tokens) and margins[at] < MARGIN:
-        print(f"{name}: goes on otherwise behind {at} tokens, where the CPU's token was better by {margins[at]}", flush=True)
+        print(f"{name}: diverges after {at} tokens, where the CPU's token was better by {margins[at]}", flush=True)
         return None
-    return f"chose {tokens[at:at + 1]} behind {at} tokens, where the CPU chose {expected[at:at + 1]}, better by {margins[at:at + 1]}"
+    return f"chose {tokens[at:at + 1]} after {at} tokens, where the CPU chose {expected[at:at + 1]}, better by {margins[at:at + 1]}"
 
 
 def difference(runtime, folder, check):
-    """Why an artefact does not do what it shall, or None."""
+    """Why an artefact fails its check, or None."""
     for number, command in enumerate(check["commands"]):
         failure = run(runtime, folder, command, check.get("ranks", 1))
         if not failure and "tokens" in check:

@@ -1,12 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device kernels on the machine's GPU: time, bytes and operations a second, one line of JSON a case.
+// Device kernels on the machine's GPU: time, bytes and operations a second, a line of JSON for each case.
 //
-//   hone-cuda-benchmarks [--small] [FILTER]    cases whose name contains FILTER; with --small all sizes are a sixteenth, and are
-//                                              measured once, to try it on an emulated driver
+//   hone-cuda-benchmarks [--small] [FILTER]    cases whose name contains FILTER; with --small all sizes are a
+//                                              sixteenth, measured once, for an emulated driver
 //
-// What is read is larger than second-level caches: weights take turns. bench.py says what the figures stand beside.
+// The data is larger than L2: cases alternate between copies of the weights. bench.py compares the figures.
 
 #include "test_device.h"
 
@@ -32,7 +32,7 @@ struct Bench {
 
   bool wants(const std::string &name) const { return name.find(filter) != std::string::npos; }
 
-  /// Enqueues `call(i)` many times, after a few that warm up, and prints the mean of the fastest of five such runs.
+  /// Enqueues `call(i)` many times, after a warm-up, and prints the mean of the fastest of five such runs.
   template <typename Call>
   void run(const std::string &name, double bytes, double operations, Call call) {
     double best = 1e30;
@@ -53,7 +53,7 @@ struct Bench {
   }
 };
 
-/// Device memory with random positive numbers below 2 of 16 bits; as levels and as f32 they are any.
+/// Device memory with random positive 16-bit floats below 2; as quantized values and as f32 they are arbitrary.
 hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t dtype, int64_t elementBytes) {
   std::mt19937 random(5);
   int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -76,7 +76,7 @@ hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t
 
 const hone_tensor kAbsent = {nullptr, HONE_F32, 1, {0}, {1}};
 
-/// Planes of a weight of `format`, and how many bytes they have. Codes have a scale of f16 for each 128 inputs.
+/// The planes of a weight of `format`, and their bytes. Quantized values have a scale of f16 for each 128 inputs.
 struct Weight {
   std::vector<hone_tensor> planes;
   double bytes = 0;
@@ -86,7 +86,7 @@ struct Weight {
     bytes += static_cast<double>(elementBytes) * std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
   }
 
-  /// 0.45 % of the elements, as many of each panel of 16 outputs, at random inputs.
+  /// 0.45 % of the elements as outliers, as many for each panel of 16 outputs, at random inputs.
   void addOutliers(TestDevice &device, int64_t outputs, int64_t inputs) {
     int64_t panels = outputs / 16, slots = inputs * 45 / 10000;
     std::vector<int32_t> starts(static_cast<size_t>(panels + 1));
@@ -115,13 +115,13 @@ struct Weight {
     if (format.ends_with("bf16"))
       add(device, {outputs, stored}, HONE_BF16, 2);
     else
-      addLevels(device, format, outputs, stored, inputs);
+      addQuantized(device, format, outputs, stored, inputs);
     if (isSparse)
-      addPlaces(device, outputs, inputs);
+      addIndices(device, outputs, inputs);
   }
 
 private:
-  void addLevels(TestDevice &device, const std::string &format, int64_t outputs, int64_t stored, int64_t inputs) {
+  void addQuantized(TestDevice &device, const std::string &format, int64_t outputs, int64_t stored, int64_t inputs) {
     if (format.starts_with("outliers."))
       addOutliers(device, outputs, inputs);
     add(device, {outputs, stored * (format.back() - '0') / 8}, HONE_U8, 1);
@@ -129,17 +129,17 @@ private:
     planes.push_back(kAbsent); // zero points
   }
 
-  /// Any two of every four inputs.
-  void addPlaces(TestDevice &device, int64_t outputs, int64_t inputs) {
+  /// Random indices of two of every four inputs.
+  void addIndices(TestDevice &device, int64_t outputs, int64_t inputs) {
     static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
     std::mt19937 random(3);
-    std::vector<uint8_t> places(static_cast<size_t>(outputs * inputs / 8));
-    for (uint8_t &byte : places)
+    std::vector<uint8_t> indices(static_cast<size_t>(outputs * inputs / 8));
+    for (uint8_t &byte : indices)
       byte = static_cast<uint8_t>(kPairs[random() % 6] | kPairs[random() % 6] << 4);
     hone_tensor plane = randomTensor(device, {outputs, inputs / 8}, HONE_U8, 1);
-    fill(device, plane, places.data(), places.size());
+    fill(device, plane, indices.data(), indices.size());
     planes.insert(planes.begin() + 1, plane);
-    bytes += static_cast<double>(places.size());
+    bytes += static_cast<double>(indices.size());
   }
 };
 
@@ -201,7 +201,7 @@ void runMatrices(Bench &bench, int64_t size) {
     device.release(tensor.data);
 }
 
-/// 32 query and 8 key heads of 128 numbers of bf16, causal.
+/// 32 query and 8 KV heads of 128 elements of bf16, causal.
 void runAttention(Bench &bench, int64_t queries, int64_t keys) {
   std::string name = "attention.bf16." + std::to_string(queries) + "x" + std::to_string(keys);
   if (!bench.wants(name))
@@ -233,7 +233,7 @@ void runNorm(Bench &bench, int64_t rows, int64_t count) {
     bench.device.release(tensor.data);
 }
 
-/// What memory is read with at most: gibibytes, by threads that each have 128 bytes on the way.
+/// The peak read bandwidth: gibibytes, by threads with 128 bytes in flight each.
 void runMemory(Bench &bench) {
   std::string name = "memory.read";
   if (!bench.wants(name))
@@ -275,7 +275,7 @@ void runAll(Bench &bench) {
   runAttention(bench, size(8192), size(8192));
   runNorm(bench, 1, size(4096));
   runNorm(bench, size(8192), size(4096));
-  runMemory(bench); // again: clocks change
+  runMemory(bench); // again, as clocks change
 }
 
 int run(const char *filter, bool isSmall) {

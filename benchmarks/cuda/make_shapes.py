@@ -1,10 +1,10 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decoders in bf16 of the shapes of public models, for measurements of a step of decoding: what a step takes does not depend on what
-weights say, so they are made where the artefact runs (make_weights.py).
+"""Decoders in bf16 of the shapes of public models, for measurements of a decoding step. Its time does not depend on the values of weights,
+so they are made where the artefact runs (make_weights.py).
 
-The file of weights beside the ONNX file is a hole as large as they are, which takes no space, but for the first numbers of each: zeros alone
-would be stored as 2:4 weights.
+The external data of the ONNX file is a sparse file of the size of the weights, except for the first elements of each: zeros alone would be
+stored as 2:4 weights.
 """
 
 import os
@@ -30,7 +30,7 @@ class Shape:
 
 
 SHAPES = {
-    "tiny": Shape(512, 128, 2, 2, 1, 64, 256, 512),                # to try it with
+    "tiny": Shape(512, 128, 2, 2, 1, 64, 256, 512),                # for tests
     "0.5b": Shape(151936, 896, 24, 14, 2, 64, 4864, 2048),         # Qwen2.5-0.5B
     "8b": Shape(128256, 4096, 32, 32, 8, 128, 14336, 2048),        # Llama-3.1-8B
 }
@@ -45,7 +45,7 @@ class Decoder:
         self.nodes, self.initializers, self.bytes = [], [], 0
 
     def weight(self, name, *sizes):
-        """One that lies in the hole."""
+        """One that lies in the sparse file."""
         count = 2
         for size in sizes:
             count *= size
@@ -69,8 +69,8 @@ class Decoder:
 
     def linear(self, x, name, outputs, inputs):
         weight = self.weight(f"{name}.weight", outputs, inputs)
-        turned = self.node("Transpose", [weight], f"{name}/turned", perm=[1, 0])
-        return self.node("MatMul", [x, turned], name)
+        transposed = self.node("Transpose", [weight], f"{name}/transposed", perm=[1, 0])
+        return self.node("MatMul", [x, transposed], name)
 
     def attend(self, layer, x, lengths):
         s = self.shape
@@ -97,7 +97,7 @@ class Decoder:
         return normed, total
 
     def lengths(self):
-        """What GroupQueryAttention is told of a batch: the last key of each sequence, and how many keys there are."""
+        """The inputs of GroupQueryAttention on lengths: the last key of each sequence, and the number of keys."""
         one, axis = self.constant("one", [1]), self.constant("axis", 1)
         held = self.node("ReduceSum", ["attention_mask", one], "held", keepdims=0)
         last = self.node("Cast", [self.node("Sub", [held, one], "last")], "last.i32", to=TensorProto.INT32)
@@ -115,7 +115,7 @@ class Decoder:
         for layer in range(s.layers):
             normed, x = self.add_norm(x, self.attend(layer, normed, lengths), f"layers.{layer}.norm2")
             normed, x = self.add_norm(x, self.feed_forward(layer, normed), f"layers.{layer + 1}.norm")
-        self.nodes[-1].output[3] = ""  # nobody adds to the last sum
+        self.nodes[-1].output[3] = ""  # the last sum has no reader
         logits = self.linear(normed, "head", s.vocabulary, s.width)
         self.nodes.append(helper.make_node("Identity", [logits], ["logits"]))
 

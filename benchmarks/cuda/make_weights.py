@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """make_weights.py ARTEFACT: writes the weights of an artefact that carries none.
 
-`weights.header` in it is the beginning of `weights.safetensors`: the table of its tensors. They become random floats around 0
-that have one exponent. Fails where the disk is too small.
+`weights.header` in it is the beginning of `weights.safetensors`: the table of its tensors. They become random floats of both signs
+with one exponent. Fails where the disk is too small.
 """
 
 import json
@@ -18,7 +18,7 @@ BLOCK = 64 << 20  # bytes that are repeated
 FLOATS = {"BF16": (2, 0x807F, 0x3C80), "F16": (2, 0x83FF, 0x2400), "F32": (4, 0x807FFFFF, 0x3C800000)}
 
 
-def numbers(dtype, size):
+def random_elements(dtype, size):
     """A block of elements of a type."""
     width, mask, exponent = FLOATS[dtype]
     count = size // width
@@ -28,7 +28,7 @@ def numbers(dtype, size):
 
 
 def write_weights(folder, size=BLOCK):
-    """Writes them to another name first, so that half a file is none."""
+    """Writes them under another name first, so that no partial file is left."""
     header = (folder / "weights.header").read_bytes()
     tensors = json.loads(header[8:])
     tensors.pop("__metadata__", None)
@@ -42,7 +42,7 @@ def write_weights(folder, size=BLOCK):
         for _, tensor in tensors:
             begin, end = tensor["data_offsets"]
             if tensor["dtype"] not in blocks:
-                blocks[tensor["dtype"]] = numbers(tensor["dtype"], size)
+                blocks[tensor["dtype"]] = random_elements(tensor["dtype"], size)
             block = blocks[tensor["dtype"]]
             file.seek(len(header) + begin)
             for at in range(begin, end, size):

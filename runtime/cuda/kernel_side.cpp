@@ -39,7 +39,7 @@ public:
 
   void release(void *memory) override { queue().release(memory); }
 
-  hone::cuda::TensorMap mapOf(const hone::cuda::TensorBox &box) override {
+  hone::cuda::TensorMap makeTensorMap(const hone::cuda::TensorBox &box) override {
     hone::cuda::TensorMap map;
     runOrLeave(call, [&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(map, encodeTensorMap(queue().context(), box));

@@ -7,9 +7,9 @@
 
 namespace hone::rt::cuda {
 
-using hone::cuda::ChoiceArguments;
 using hone::cuda::kLogitThreads;
-using hone::cuda::kPickThreads;
+using hone::cuda::kSampleThreads;
+using hone::cuda::SamplingArguments;
 
 void TokenSampler::begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
   options = newOptions;
@@ -24,7 +24,7 @@ void TokenSampler::setInput(CUdeviceptr newInput, int32_t bytes) {
 
 /// The state that the first choice of a text finds.
 absl::Status TokenSampler::fill(Staging &staging) {
-  std::vector<uint8_t> first(static_cast<size_t>(layout.largest));
+  std::vector<uint8_t> first(static_cast<size_t>(layout.blockMax));
   for (int32_t token : history)
     if (token >= 0 && token < vocabulary)
       first[static_cast<size_t>(layout.seen + token)] = 1;
@@ -32,20 +32,20 @@ absl::Status TokenSampler::fill(Staging &staging) {
   return staging.upload(memory.address(), first.data(), first.size());
 }
 
-absl::StatusOr<ChoiceArguments> TokenSampler::prepare(Staging &staging, CUdeviceptr logits, int64_t tokens,
-                                                      uint64_t number) {
+absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdeviceptr logits, int64_t tokens,
+                                                        uint64_t number) {
   if (vocabulary != tokens) {
     vocabulary = tokens;
-    layout = hone::cuda::layOutChoices(tokens);
+    layout = hone::cuda::layOutSampler(tokens);
     HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "choices of tokens"));
     HONE_RETURN_IF_ERROR(fill(staging));
   }
   auto at = [&](int64_t offset) { return static_cast<char *>(memory.data()) + offset; };
-  ChoiceArguments args = {};
+  SamplingArguments args = {};
   args.logits = reinterpret_cast<const float *>(logits);
   args.vocabulary = vocabulary;
-  args.state = reinterpret_cast<hone::cuda::ChoiceState *>(at(0));
-  args.largest = reinterpret_cast<hone::cuda::LargestLogit *>(at(layout.largest));
+  args.state = reinterpret_cast<hone::cuda::SamplerState *>(at(0));
+  args.blockMax = reinterpret_cast<hone::cuda::MaxLogit *>(at(layout.blockMax));
   args.weights = reinterpret_cast<uint64_t *>(at(layout.weights));
   args.seen = options.repetitionPenalty == 1 ? nullptr : reinterpret_cast<uint8_t *>(at(layout.seen));
   args.temperature = options.temperature;
@@ -64,8 +64,8 @@ std::vector<TokenSampler::Launch> TokenSampler::launches() const {
   auto blocks = static_cast<uint32_t>(hone::cuda::logitBlocks(vocabulary));
   hone::cuda::LaunchShape wide = {{blocks, 1, 1}, {kLogitThreads, 1, 1}, 0};
   if (options.temperature == 0)
-    return {{"largest_logit", wide}};
-  return {{"largest_logit", wide}, {"weigh_logits", wide}, {"pick_token", {{1, 1, 1}, {kPickThreads, 1, 1}, 0}}};
+    return {{"argmax_logits", wide}};
+  return {{"argmax_logits", wide}, {"exp_logits", wide}, {"sample_token", {{1, 1, 1}, {kSampleThreads, 1, 1}, 0}}};
 }
 
 } // namespace hone::rt::cuda

@@ -27,8 +27,8 @@ public:
   void setInput(CUdeviceptr input, int32_t bytes);
 
   /// What a choice from `logits` takes; `staging` brings what it needs of the host.
-  absl::StatusOr<hone::cuda::ChoiceArguments> prepare(Staging &staging, CUdeviceptr logits, int64_t vocabulary,
-                                                      uint64_t number);
+  absl::StatusOr<hone::cuda::SamplingArguments> prepare(Staging &staging, CUdeviceptr logits, int64_t vocabulary,
+                                                        uint64_t number);
 
   /// A kernel of a choice that was prepared.
   struct Launch {
@@ -43,7 +43,7 @@ private:
   text::SamplingOptions options;
   std::vector<int32_t> history; // until it is on the GPU
   int64_t vocabulary = 0;       // that memory is laid out for; 0 before the first choice of a text
-  hone::cuda::ChoiceLayout layout = {};
+  hone::cuda::SamplerLayout layout = {};
   DeviceBuffer memory;
   CUdeviceptr input = 0;
   int32_t inputBytes = 0;

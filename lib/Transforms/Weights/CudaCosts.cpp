@@ -17,7 +17,7 @@ namespace {
 /// rows have, and for 2:4 weights those for up to `groupRows` / 2 rows. On sm_90 that is 5/8 (Luo et al., "Benchmarking and Dissecting
 /// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); sm_100 is taken to do as many of them a second as sm_90. `groupShare`:
 /// the same of the kernel for 2:4 weights by warpgroups, whose tiles have `groupRows` rows (0: there is none), where shared memory
-/// takes 203 cycles for what takes matrix units 128 (runtime/cuda/kernels/linear/hopper_sparse_rows.cu).
+/// takes 203 cycles for what takes matrix units 128 (runtime/cuda/kernels/linear/hopper_sparse_gemm.cu).
 struct Chip {
   llvm::StringRef name;
   double bytes, exact, dense, warpShare;

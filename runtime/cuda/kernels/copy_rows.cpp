@@ -17,7 +17,7 @@ RowView copyRows(KernelDevice &device, const RowView &from, int64_t rows, int32_
   void *pointers[] = {&args};
   device.launch({kCopyRowsFatbin, "copy_rows"},
                 {{static_cast<uint32_t>(divideUp(args.stride, 256)),
-                  static_cast<uint32_t>(std::min<int64_t>(rows, kMostBlocksAlongY)), 1},
+                  static_cast<uint32_t>(std::min<int64_t>(rows, kMaxGridY)), 1},
                  {256, 1, 1},
                  0},
                 pointers);

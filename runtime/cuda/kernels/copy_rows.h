@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of any strides and type into dense rows of another.
+// Rows of any strides and type to dense rows of another.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_COPY_ROWS_H
 #define HONE_RUNTIME_CUDA_KERNELS_COPY_ROWS_H
@@ -13,14 +13,14 @@ namespace hone::cuda {
 struct CopyRowsArguments {
   RowView from;
   char *to;
-  int64_t rows, stride; // rows of `to` are `stride` numbers apart; those behind from.count become 0
+  int64_t rows, stride; // rows of `to` are `stride` elements apart, zero-padded after from.count
   int32_t type;         // hone_dtype of `to`
 };
 
 class KernelDevice;
 
-/// `from` as dense rows of `type` in memory of the device that the caller releases (copy_rows.cu); rows begin at multiples of
-/// 16 bytes. The view's count is from.count rounded up to a multiple of eight.
+/// `from` as dense rows of `type` in memory of the device that the caller releases (copy_rows.cu); rows begin at
+/// multiples of 16 bytes. The view's count is from.count rounded up to a multiple of eight.
 RowView copyRows(KernelDevice &device, const RowView &from, int64_t rows, int32_t type);
 
 } // namespace hone::cuda

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One fatbin as data: compiled once for each with HONE_FATBIN_FILE, its file, and HONE_FATBIN_NAME, its name in fatbins.def.
+// One fatbin as data: compiled once for each with HONE_FATBIN_FILE, its file, and HONE_FATBIN_NAME, its name in
+// fatbins.def.
 
 #include <span>
 

@@ -16,7 +16,7 @@ enum FatbinIndex : uint32_t {
 #undef HONE_FATBIN
 };
 
-constexpr int64_t kMostBlocksAlongY = 65535; // of a grid, and along z; along x there are 2^31 - 1
+constexpr int64_t kMaxGridY = 65535; // of a grid, as along z; along x it is 2^31 - 1
 
 } // namespace hone::cuda
 

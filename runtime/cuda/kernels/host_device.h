@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What host code and device code share: index arithmetic is written once, and its tests run on the host.
+// What host and device code share: index arithmetic is written once and tested on the host.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_HOST_DEVICE_H
 #define HONE_RUNTIME_CUDA_KERNELS_HOST_DEVICE_H

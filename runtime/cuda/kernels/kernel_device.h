@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the host side of kernels asks of the device that a call runs on. Kernels know nothing of the driver: whoever runs
-// calls (the runtime, or a test) gives them a device.
+// The device as the host side of kernels sees it. Kernels do not know the driver: whoever runs calls (the runtime, or
+// a test) provides the device.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_KERNEL_DEVICE_H
 #define HONE_RUNTIME_CUDA_KERNELS_KERNEL_DEVICE_H
@@ -22,7 +22,7 @@ struct Fatbin {
   std::span<const unsigned char> bytes;
 };
 
-/// All of them; a DeviceFunction says its fatbin by the index.
+/// All fatbins; DeviceFunction::fatbin is an index into them.
 std::span<const Fatbin> fatbins();
 
 /// A function of device code.
@@ -36,11 +36,11 @@ struct LaunchShape {
   uint32_t grid[3], block[3], shared;
 };
 
-/// What planners decide by.
+/// What launch plans depend on.
 struct DeviceLimits {
   int32_t chip;            // 10 · major + minor of the compute capability: 90
   int32_t multiprocessors; // of the device
-  int32_t sharedBytes;     // the most that a block may ask for
+  int32_t sharedBytes;     // limit of a block
 };
 
 /// The device of one call. Everything is enqueued on the call's stream, in order. Members that fail end the call as
@@ -50,16 +50,16 @@ public:
   /// `arguments` as cuLaunchKernel takes them: one pointer a parameter.
   virtual void launch(const DeviceFunction &function, const LaunchShape &shape, void **arguments) = 0;
 
-  /// Enqueues a product by a library that the machine has. False where there is none, or it has no way to compute this; then nothing
-  /// was enqueued.
+  /// Enqueues a product of the machine's BLAS library. False, and nothing enqueued, where there is no library or it
+  /// does not support this product.
   virtual bool multiply(const MatrixProduct &product) = 0;
 
   /// Device memory for what is enqueued until `release`, aligned to 256 bytes, uninitialised.
   virtual void *acquire(uint64_t bytes) = 0;
   virtual void release(void *memory) = 0;
 
-  /// What the copy engine needs to know of a tensor; on sm_90.
-  virtual TensorMap mapOf(const TensorBox &box) = 0;
+  /// A tensor map for TMA loads; on sm_90.
+  virtual TensorMap makeTensorMap(const TensorBox &box) = 0;
 
   virtual DeviceLimits limits() const = 0;
 

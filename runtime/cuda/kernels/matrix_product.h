@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A product of matrices that kernels ask a library for.
+// A matrix product by a BLAS library.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_MATRIX_PRODUCT_H
 #define HONE_RUNTIME_CUDA_KERNELS_MATRIX_PRODUCT_H
@@ -10,8 +10,8 @@
 
 namespace hone::cuda {
 
-/// y[rows, outputs] = act(x[rows, inputs] · weight[outputs, inputs]ᵀ + addend[rows, outputs] + bias[outputs]), sums in f32. Numbers of
-/// a row lie side by side, strides count numbers.
+/// y[rows, outputs] = act(x[rows, inputs] · weight[outputs, inputs]ᵀ + addend[rows, outputs] + bias[outputs]),
+/// accumulated in f32. Elements of a row are contiguous, strides count elements.
 struct MatrixProduct {
   const void *x, *weight, *addend, *bias; // the last two may be null; the addend may be y
   void *y;

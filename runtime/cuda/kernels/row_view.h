@@ -11,19 +11,19 @@
 
 namespace hone::cuda {
 
-/// Rows of `count` numbers. Leading axes are at most three once neighbours that follow each other in memory are one;
-/// strides and sizes count elements. `data` is null for an absent tensor.
+/// Rows of `count` elements. Leading axes are at most three after contiguous neighbours are merged; strides and sizes
+/// count elements. `data` is null for an absent tensor.
 struct RowView {
   char *data;
   int32_t dtype;      // HONE_F32, HONE_F16 or HONE_BF16
-  int32_t isVector;   // 1: numbers of a row lie side by side, and every row begins at a multiple of 16 bytes
-  int64_t count;      // numbers of a row
+  int32_t isVector;   // 1: elements of a row are contiguous, and every row begins at a multiple of 16 bytes
+  int64_t count;      // elements of a row
   int64_t inner;      // stride within a row
   int64_t sizes[2];   // of the last two leading axes
   int64_t strides[3]; // of the three leading axes
 
   HONE_HOST_DEVICE int64_t offset(int64_t row) const {
-    if (sizes[0] == 1) // as nearly always: no division
+    if (sizes[0] == 1) // the common case, without a division
       return row * strides[2];
     auto last = static_cast<uint32_t>(sizes[1]), middle = static_cast<uint32_t>(sizes[0]);
     auto r = static_cast<uint32_t>(row);

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What host and device say to each other about a copy between two views.
+// The kernel arguments of a copy between two views.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_STRIDED_COPY_H
 #define HONE_RUNTIME_CUDA_KERNELS_STRIDED_COPY_H
@@ -15,8 +15,8 @@ namespace hone::cuda {
 constexpr int kCopyRank = HONE_MAX_RANK;
 constexpr uint32_t kCopyThreads = 256; // of a block
 
-/// Elements of 1, 2, 4, 8 or 16 bytes, which is in the name of the kernel: strided_copy_1, … Sizes and strides count them, from
-/// the outermost dimension to the innermost; what is behind `rank` has no meaning.
+/// Elements of 1, 2, 4, 8 or 16 bytes, which is in the name of the kernel: strided_copy_1, … Sizes and strides count
+/// them, from the outermost dimension to the innermost; those after `rank` have no meaning.
 struct StridedCopy {
   void *to;
   const void *from;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention on the device beside plain loops in double precision.
+// Attention on the device against plain loops in double precision.
 
 #include "parity.h"
 
@@ -9,22 +9,22 @@ namespace hone::test {
 namespace {
 
 struct Case {
-  int64_t sequences, queryHeads, keyHeads, queries, keys, size, valueSize;
+  int64_t sequences, queryHeads, kvHeads, queries, keys, size, valueSize;
   bool causal = true;
   int64_t window = -1;
   double softcap = 0;
   bool hasBias = false, hasAlibi = false, hasSinks = false, hasRanges = false, hasPrefix = false;
   int32_t type = HONE_F32, cacheType = HONE_F32;
   Layout layout = Layout::Dense;
-  bool isTree = false; // queries are a tree of tokens: a bias of the last keys lets each see its ancestors among them
+  bool isTree = false; // queries are a tree of tokens: a bias of the last keys lets each see its ancestors
 };
 
 /// The operands of a case.
 struct Problem {
   Problem(const Case &test, std::mt19937 &random)
       : query({test.sequences, test.queryHeads, test.queries, test.size}, test.type, test.layout),
-        key({test.sequences, test.keyHeads, test.keys, test.size}, test.cacheType, test.layout),
-        value({test.sequences, test.keyHeads, test.keys, test.valueSize}, test.cacheType, test.layout),
+        key({test.sequences, test.kvHeads, test.keys, test.size}, test.cacheType, test.layout),
+        value({test.sequences, test.kvHeads, test.keys, test.valueSize}, test.cacheType, test.layout),
         out({test.sequences, test.queryHeads, test.queries, test.valueSize}, test.type, test.layout) {
     query.randomize(random), key.randomize(random), value.randomize(random);
     if (test.hasBias)
@@ -95,7 +95,7 @@ protected:
     for (int64_t d = 0; d < test.valueSize; ++d) {
       double expected = 0, magnitude = 0;
       for (int64_t j = 0; j < test.keys; ++j) {
-        double value = problem.value.at({b, h / (test.queryHeads / test.keyHeads), j, d});
+        double value = problem.value.at({b, h / (test.queryHeads / test.kvHeads), j, d});
         double weight = sum == 0 ? 0 : logits[static_cast<size_t>(j)] / sum;
         expected += weight * value;
         magnitude += weight * std::abs(value);
@@ -104,7 +104,7 @@ protected:
       double error = tolerance(test) * magnitude + roundingOf(test.type) * std::abs(expected) + 1e-6;
       if (std::abs(actual - expected) <= error)
         continue;
-      ADD_FAILURE() << kernel() << " sequence " << b << " head " << h << " query " << i << " number " << d << " of "
+      ADD_FAILURE() << kernel() << " sequence " << b << " head " << h << " query " << i << " element " << d << " of "
                     << test.queries << " queries, " << test.keys << " keys, size " << test.size << ", type "
                     << test.type << ", cache " << test.cacheType << ": expected " << expected << " ± " << error
                     << ", but got " << actual;
@@ -127,7 +127,7 @@ protected:
         continue;
       double logit = 0;
       for (int64_t d = 0; d < test.size; ++d)
-        logit += problem.query.at({b, h, i, d}) * problem.key.at({b, h / (test.queryHeads / test.keyHeads), j, d});
+        logit += problem.query.at({b, h, i, d}) * problem.key.at({b, h / (test.queryHeads / test.kvHeads), j, d});
       logit *= scale;
       if (test.softcap > 0)
         logit = test.softcap * std::tanh(logit / test.softcap);
@@ -142,8 +142,8 @@ protected:
     return logits;
   }
 
-  /// What weights may be wrong by, as a share of them. In f32 logits are sums of up to a few hundred products; products of sums of
-  /// two numbers of bf16 err by up to 3 · 2^-16, of which signs leave little in a logit. Types of 16 bits round weights.
+  /// The relative error of probabilities. In f32 logits are sums of up to a few hundred products; products of hi and
+  /// lo terms of bf16 err by up to 3 · 2^-16, which mostly cancels in a logit. 16-bit types round probabilities.
   static double tolerance(const Case &test) {
     if (test.type == test.cacheType && test.type != HONE_F32)
       return roundingOf(test.type) + 1e-4;
@@ -222,8 +222,8 @@ TEST_P(AttentionParity, NothingToSee) {
   check(none);
 }
 
-/// Queries, keys and values of 16 bits, as models have them, which a device of one multiprocessor does not divide further.
-class ManyQueriesParity : public AttentionParity {
+/// Prefill with queries, keys and values of one 16-bit type. With one SM no split-KV is needed.
+class PrefillParity : public AttentionParity {
 protected:
   void SetUp() override {
     AttentionParity::SetUp();
@@ -242,7 +242,8 @@ protected:
       check(test);
       if (device->limits().chip != 90)
         continue;
-      std::string name = std::string("hopper_") + (type == HONE_F16 ? "f16_" : "bf16_") + std::to_string(test.size);
+      std::string name =
+          std::string("hopper_flash_") + (type == HONE_F16 ? "f16_" : "bf16_") + std::to_string(test.size);
       EXPECT_EQ(device->takeLaunched(), std::set<std::string>{name});
     }
   }
@@ -251,32 +252,32 @@ private:
   int32_t multiprocessors = 0;
 };
 
-TEST_P(ManyQueriesParity, Prefill) {
+TEST_P(PrefillParity, Prefill) {
   for (int64_t size : {64, 128})
     for (int64_t queries : {64, 128, 200})
       checkTypes({1, 2, 1, queries, queries, size, size});
 }
 
-TEST_P(ManyQueriesParity, ManyTilesOfKeys) {
+TEST_P(PrefillParity, ManyKeyTiles) {
   for (int64_t size : {64, 128})
     for (bool causal : {true, false})
       checkTypes({1, 1, 1, 70, 700, size, size, causal});
 }
 
-TEST_P(ManyQueriesParity, HeadsAndSequences) {
+TEST_P(PrefillParity, HeadsAndSequences) {
   Case test = {2, 4, 2, 130, 140, 64, 64};
   checkTypes(test);
   test.layout = Layout::HeadsInside;
   checkTypes(test);
 }
 
-TEST_P(ManyQueriesParity, Windows) {
+TEST_P(PrefillParity, Windows) {
   for (int64_t window : {0, 1, 40, 128, 300})
     checkTypes({1, 1, 1, 150, 420, 64, 64, true, window});
   checkTypes({1, 1, 1, 150, 420, 128, 128, false, 100});
 }
 
-TEST_P(ManyQueriesParity, SoftcapSinksRangesAndPrefix) {
+TEST_P(PrefillParity, SoftcapSinksRangesAndPrefix) {
   for (int64_t size : {64, 128}) {
     Case test = {2, 2, 1, 80, 200, size, size, true, -1, 3, false, false, true, true, true};
     checkTypes(test);
@@ -285,15 +286,15 @@ TEST_P(ManyQueriesParity, SoftcapSinksRangesAndPrefix) {
   }
 }
 
-TEST_P(ManyQueriesParity, NothingToSee) {
+TEST_P(PrefillParity, NothingToSee) {
   Case none = {2, 1, 1, 70, 70, 64, 64, true, -1, 0, false, false, false, true};
   checkTypes(none);
   none.window = 0;
   checkTypes(none);
 }
 
-/// What the kernel does not have goes to the others.
-TEST_P(ManyQueriesParity, OthersAreAsBefore) {
+/// Unsupported problems run by the other kernels.
+TEST_P(PrefillParity, OthersRunElsewhere) {
   auto launchedBy = [&](Case test) {
     test.type = test.cacheType = HONE_BF16;
     device->takeLaunched();
@@ -310,7 +311,7 @@ TEST_P(ManyQueriesParity, OthersAreAsBefore) {
             "flash_double_64_4");
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, ManyQueriesParity, testing::Values("cuda.attention.f32"));
+INSTANTIATE_TEST_SUITE_P(Attention, PrefillParity, testing::Values("cuda.attention.f32"));
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionParity, testing::Values("cuda.attention.f32"));
 
 } // namespace

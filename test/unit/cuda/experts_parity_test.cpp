@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels of experts on the device beside sums in double precision over the numbers that weights stand for.
+// Kernels of experts on the device against sums in double precision over the dequantized weights.
 
 #include "../activation.h"
 #include "linear_weight.h"
@@ -10,7 +10,7 @@
 namespace hone::test {
 namespace {
 
-/// How rows choose: any experts, the same ones, or some that do not exist.
+/// The routing of rows: to random experts, to the same ones, or also to some that do not exist.
 enum class Choices { Random, Same, Missing };
 
 enum Form : int64_t { kPlain, kHalves, kAlternate, kSeparate };
@@ -18,7 +18,7 @@ enum Form : int64_t { kPlain, kHalves, kAlternate, kSeparate };
 struct Case {
   int64_t rows, choices, experts, inputs, width;
   Form form = kSeparate;
-  LevelKind levels = {};
+  Quantization quantization = {};
   int32_t type = HONE_F32; // of everything but weights
   Choices how = Choices::Random;
   bool hasBiases = true;
@@ -27,7 +27,7 @@ struct Case {
 
   int64_t pairs() const { return rows * choices; }
   int64_t upRows() const { return form == kHalves || form == kAlternate ? 2 * width : width; }
-  bool isMany() const { return pairs() > 32 * experts; }
+  bool isGemm() const { return pairs() > 32 * experts; }
 };
 
 constexpr int64_t kSilu = 2;
@@ -37,7 +37,7 @@ protected:
   std::string format() const { return kernel().substr(kernel().rfind('.') + 1); }
   bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
-  /// Rows of levels are whole words.
+  /// Rows of quantized values are whole words.
   void fillWords(Case &test) const {
     if (!isQuantized())
       return;
@@ -75,8 +75,8 @@ protected:
     return groups;
   }
 
-  LinearWeight weightOf(const Case &test, int64_t outputs, int64_t inputs) {
-    return {format(), Stored::Whole, test.experts * outputs, inputs, test.levels, Layout::Aligned, random};
+  LinearWeight probabilityOf(const Case &test, int64_t outputs, int64_t inputs) {
+    return {format(), Stored::Whole, test.experts * outputs, inputs, test.quantization, Layout::Aligned, random};
   }
 
   Tensor biasOf(const Case &test, int64_t outputs) {
@@ -92,9 +92,9 @@ protected:
     operands.push_back(&bias);
   }
 
-  std::vector<int64_t> withLevels(const Case &test, std::vector<int64_t> ints) const {
+  std::vector<int64_t> withQuantization(const Case &test, std::vector<int64_t> ints) const {
     if (isQuantized())
-      ints.insert(ints.end(), {test.levels.group, test.levels.isSigned});
+      ints.insert(ints.end(), {test.quantization.group, test.quantization.isSigned});
     return ints;
   }
 
@@ -102,13 +102,13 @@ protected:
     double value = 0, error = 0;
   };
 
-  /// Products err as those of cuda.linear do (linear_parity_test.cpp), which depends on how many rows an expert has.
+  /// The relative error of a product, which depends on how many rows an expert has, as in linear_parity_test.cpp.
   double productError(const Case &test) const {
     constexpr double kExact = 1e-6, kSplit = 1.53e-5;
     bool isBf16 = test.type == HONE_BF16;
     if (format() == "f16" && test.type == HONE_F16)
       return kExact;
-    if (!test.isMany())
+    if (!test.isGemm())
       return format() == "f32" || format() == "f16" || isBf16 ? kExact : kExact + kSplit;
     if (format() == "bf16" || (isQuantized() && isBf16))
       return isBf16 ? kExact + (isQuantized() ? roundingOf(HONE_BF16) : 0) : kExact + kSplit;
@@ -133,7 +133,7 @@ protected:
     double error = expected.error + (1e-6 + roundingOf(test.type)) * std::abs(expected.value);
     if (std::abs(actual - expected.value) <= error)
       return;
-    ADD_FAILURE() << kernel() << " type " << test.type << " group " << test.levels.group << " rows " << test.rows
+    ADD_FAILURE() << kernel() << " type " << test.type << " group " << test.quantization.group << " rows " << test.rows
                   << " choices " << test.choices << " experts " << test.experts << " inputs " << test.inputs
                   << " width " << test.width << " form " << test.form << " at " << testing::PrintToString(at)
                   << ": expected " << expected.value << " ± " << error << ", but got " << actual;
@@ -150,13 +150,14 @@ protected:
         ids = chooseIds(test), groups = groupsOf(test, ids),
         hidden({test.rows, test.choices, test.width}, test.type, test.layout);
     x.randomize(random);
-    LinearWeight up = weightOf(test, test.upRows(), test.inputs), gate = weightOf(test, test.width, test.inputs);
+    LinearWeight up = probabilityOf(test, test.upRows(), test.inputs),
+                 gate = probabilityOf(test, test.width, test.inputs);
     Tensor upBias = biasOf(test, test.upRows()), gateBias = biasOf(test, test.width);
     std::vector<Tensor *> operands = {&x, &groups};
     append(operands, &up, upBias);
     append(operands, test.form == kSeparate ? &gate : nullptr, test.form == kSeparate ? gateBias : nothing);
     operands.push_back(&hidden);
-    run(operands, 1, withLevels(test, {kSilu, test.form == kSeparate ? 0 : test.form, test.experts}));
+    run(operands, 1, withQuantization(test, {kSilu, test.form == kSeparate ? 0 : test.form, test.experts}));
     hidden.forEach([&](const std::vector<int64_t> &at) {
       if (HasFailure() || !exists(test, ids, {at[0], at[1]}))
         return;
@@ -185,19 +186,19 @@ private:
 
 class ExpertSumParity : public ExpertParity {
 protected:
-  /// The block's inputs are `width` numbers a pair, its outputs `inputs`.
+  /// The inputs are `width` elements a pair, the outputs `inputs`.
   void check(Case test) {
     fillWords(test);
     Tensor hidden({test.rows, test.choices, test.width}, test.type, test.layout),
         ids = chooseIds(test), weights({test.rows, test.choices}, test.type, test.layout), groups = groupsOf(test, ids),
         y({test.rows, test.inputs}, test.type, test.layout);
     hidden.randomize(random), weights.randomize(random);
-    LinearWeight down = weightOf(test, test.inputs, test.width);
+    LinearWeight down = probabilityOf(test, test.inputs, test.width);
     Tensor bias = biasOf(test, test.inputs);
     std::vector<Tensor *> operands = {&hidden, &ids, &weights, &groups};
     append(operands, &down, bias);
     operands.push_back(&y);
-    run(operands, 1, withLevels(test, {test.experts}));
+    run(operands, 1, withQuantization(test, {test.experts}));
     y.forEach([&](const std::vector<int64_t> &at) {
       Sum expected = {0, 1e-6};
       for (int64_t t = 0; t < test.choices && !HasFailure(); ++t) {
@@ -216,20 +217,20 @@ protected:
   }
 };
 
-/// Levels with and without zeros, signs and groups; floats have none.
-std::vector<LevelKind> kindsOf(bool isQuantized) {
+/// Quantized values with and without zeros, signs and groups; floats have none.
+std::vector<Quantization> kindsOf(bool isQuantized) {
   if (!isQuantized)
     return {{}};
   return {{0, true, HONE_F32, true}, {32, true, HONE_F16}, {64, false, HONE_F32}};
 }
 
-template <typename Check> void checkNumbersOfRows(bool isQuantized, Check check) {
-  for (const LevelKind &kind : kindsOf(isQuantized))
+template <typename Check> void checkRowCounts(bool isQuantized, Check check) {
+  for (const Quantization &kind : kindsOf(isQuantized))
     for (int64_t rows : {1, 2, 7, 40})
       check({rows, 2, 4, 64, 48, kSeparate, kind});
 }
 
-template <typename Check> void checkManyRows(bool isQuantized, Check check) {
+template <typename Check> void checkGemm(bool isQuantized, Check check) {
   for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
     check({150, 2, 3, 72, 40, kHalves, kindsOf(isQuantized).back(), type});
   check({130, 1, 2, 64, 136, kSeparate, kindsOf(isQuantized).front(), HONE_F32, Choices::Same});
@@ -237,7 +238,7 @@ template <typename Check> void checkManyRows(bool isQuantized, Check check) {
 }
 
 template <typename Check> void checkOthers(bool isQuantized, Check check) {
-  LevelKind kind = kindsOf(isQuantized)[isQuantized];
+  Quantization kind = kindsOf(isQuantized)[isQuantized];
   for (Form form : {kPlain, kHalves, kAlternate})
     for (bool hasBiases : {false, true})
       check({5, 3, 6, 40, 24, form, kind, HONE_F32, Choices::Random, hasBiases});
@@ -253,20 +254,20 @@ template <typename Check> void checkOthers(bool isQuantized, Check check) {
   check({3, 0, 3, 8, 8, kHalves, kind});
 }
 
-TEST_P(ExpertHiddenParity, NumbersOfRows) {
-  checkNumbersOfRows(isQuantized(), [&](const Case &test) { check(test); });
+TEST_P(ExpertHiddenParity, RowCounts) {
+  checkRowCounts(isQuantized(), [&](const Case &test) { check(test); });
 }
-TEST_P(ExpertHiddenParity, ManyRows) {
-  checkManyRows(isQuantized(), [&](const Case &test) { check(test); });
+TEST_P(ExpertHiddenParity, Gemm) {
+  checkGemm(isQuantized(), [&](const Case &test) { check(test); });
 }
 TEST_P(ExpertHiddenParity, FormsTypesAndLayouts) {
   checkOthers(isQuantized(), [&](const Case &test) { check(test); });
 }
-TEST_P(ExpertSumParity, NumbersOfRows) {
-  checkNumbersOfRows(isQuantized(), [&](const Case &test) { check(test); });
+TEST_P(ExpertSumParity, RowCounts) {
+  checkRowCounts(isQuantized(), [&](const Case &test) { check(test); });
 }
-TEST_P(ExpertSumParity, ManyRows) {
-  checkManyRows(isQuantized(), [&](const Case &test) { check(test); });
+TEST_P(ExpertSumParity, Gemm) {
+  checkGemm(isQuantized(), [&](const Case &test) { check(test); });
 }
 TEST_P(ExpertSumParity, FormsTypesAndLayouts) {
   checkOthers(isQuantized(), [&](const Case &test) { check(test); });

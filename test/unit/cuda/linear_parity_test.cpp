@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers on the device beside sums in double precision over the numbers that weights stand for.
+// Linear layers on the device against sums in double precision over the dequantized weights.
 
 #include "../activation.h"
 #include "linear_weight.h"
@@ -13,7 +13,7 @@ namespace {
 struct Case {
   std::vector<int64_t> rows; // leading sizes of x
   int64_t inputs, outputs;
-  LevelKind levels = {};
+  Quantization quantization = {};
   int32_t type = HONE_F32; // of everything but the weight
   Layout layout = Layout::Dense;
   bool hasEpilogue = false;
@@ -39,12 +39,12 @@ protected:
     x.randomize(random);
     Tensor bias = optional(test, {test.outputs}), factor = optional(test, yShape, test.hasFactor),
            residual = optional(test, yShape, test.hasResidual);
-    LinearWeight weight(format(), stored(), test.outputs, test.inputs, test.levels, test.weightLayout, random);
+    LinearWeight weight(format(), stored(), test.outputs, test.inputs, test.quantization, test.weightLayout, random);
     std::vector<Tensor *> operands = weight.planes();
     operands.insert(operands.begin(), &x);
     std::vector<int64_t> ints = {test.activation};
     if (isQuantized())
-      ints.insert(ints.end(), {test.levels.group, test.levels.isSigned});
+      ints.insert(ints.end(), {test.quantization.group, test.quantization.isSigned});
     operands.insert(operands.end(), {&bias, &factor, &residual, &y});
     run(operands, 1, ints);
     compare(test, x, weight, bias, factor, residual, y);
@@ -74,23 +74,23 @@ protected:
       if (std::abs(y.at(index) - expected) <= error)
         return;
       failed = true;
-      ADD_FAILURE() << kernel() << " type " << test.type << " group " << test.levels.group << " rows " << y.count()
-                    << " inputs " << test.inputs << " outputs " << test.outputs << " layout "
+      ADD_FAILURE() << kernel() << " type " << test.type << " group " << test.quantization.group << " rows "
+                    << y.count() << " inputs " << test.inputs << " outputs " << test.outputs << " layout "
                     << static_cast<int>(test.layout) << " output " << index.back() << ": expected " << expected << " ± "
                     << error << ", but got " << y.at(index);
     });
   }
 
-  /// What a product may be wrong by, as a share of it. Sums in f32 err by less than 1e-6 of every term, and a number that becomes
-  /// the sum of two numbers of bf16 by at most 2^-16. Many rows split weights too where they have more than eight bits and x has,
-  /// and leave the product of both rests out, which is as much again; x of bf16 rounds scaled levels to bf16.
+  /// The relative error of a product. Sums in f32 err by less than 1e-6 of every term, and an element that is split
+  /// into hi and lo terms of bf16 by at most 2^-16. GEMM splits weights too where they and x have more than eight
+  /// bits, and omits lo · lo, which is as much again; x of bf16 rounds scaled quantized values to bf16.
   double productError(const Case &test) const {
     constexpr double kSplit = 1.53e-5;
     int64_t rows = std::accumulate(test.rows.begin(), test.rows.end(), int64_t{1}, std::multiplies<>());
-    bool isMany = rows > 32, isBf16 = test.type == HONE_BF16;
+    bool isGemm = rows > 32, isBf16 = test.type == HONE_BF16;
     if (format() == "f16" && test.type == HONE_F16)
       return 1e-6;
-    if (!isMany)
+    if (!isGemm)
       return format() == "f32" || format() == "f16" || isBf16 ? 1e-6 : 1e-6 + kSplit;
     if (format() == "bf16" || (isQuantized() && isBf16))
       return isBf16 ? 1e-6 + (isQuantized() ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
@@ -109,7 +109,7 @@ protected:
     return test.hasEpilogue && isGiven ? Tensor(shape, test.type, test.layout).randomize(random) : Tensor::absent();
   }
 
-  std::vector<LevelKind> kinds() const {
+  std::vector<Quantization> kinds() const {
     if (!isQuantized())
       return {{}};
     return {{0},
@@ -123,13 +123,13 @@ protected:
   }
 };
 
-TEST_P(LinearParity, EveryNumberOfRows) {
+TEST_P(LinearParity, EveryRowCount) {
   for (int64_t rows : {1, 2, 3, 7, 8, 9, 16, 17, 32})
     check({{rows}, 136, 40, kinds().back()});
 }
 
-TEST_P(LinearParity, EveryKindOfLevels) {
-  for (const LevelKind &kind : kinds())
+TEST_P(LinearParity, EveryQuantization) {
+  for (const Quantization &kind : kinds())
     for (int32_t type : {HONE_F32, HONE_BF16})
       for (int64_t rows : {1, 9})
         check({{rows}, 296, 33, kind, type});
@@ -155,12 +155,12 @@ TEST_P(LinearParity, LayoutsOfWeights) {
         check({{rows}, inputs, 19, kinds().back(), HONE_F32, Layout::Dense, false, 0, layout});
 }
 
-TEST_P(LinearParity, LongRowsInSlices) {
+TEST_P(LinearParity, LongRows) {
   for (int64_t rows : {1, 4, 12})
     check({{rows}, 4104, 33, kinds().front()});
 }
 
-TEST_P(LinearParity, ManyRows) {
+TEST_P(LinearParity, Gemm) {
   for (int64_t rows : {33, 64, 65, 150})
     for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
       check({{rows},
@@ -173,29 +173,30 @@ TEST_P(LinearParity, ManyRows) {
              rows < 65 ? 2 : 0});
 }
 
-/// Few outputs and many inputs, so that blocks share outputs.
-TEST_P(LinearParity, FewRowsInParts) {
+/// Few outputs and many inputs: split-K.
+TEST_P(LinearParity, GemvSplitK) {
   device->takeLaunched();
   for (int64_t rows : {1, 12})
     check({{rows}, 32800, 24, kinds().front(), rows == 1 ? HONE_F32 : HONE_BF16, Layout::Dense, rows == 1, 2});
-  EXPECT_TRUE(device->takeLaunched().contains("finish_sums"));
+  EXPECT_TRUE(device->takeLaunched().contains("reduce_epilogue"));
 }
 
-/// Few tiles of a product and many inputs, so that blocks share tiles; and where the device has too few multiprocessors for that.
-TEST_P(LinearParity, ManyRowsInParts) {
+/// Few output tiles and many inputs: split-K, unless the device has too few SMs for it.
+TEST_P(LinearParity, GemmSplitK) {
   for (int32_t multiprocessors : {132, 1}) {
     int32_t before = device->pretendMultiprocessors(multiprocessors);
     device->takeLaunched();
     check({{40}, 1000, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 2});
     check({{70}, 520, 140, kinds().front(), HONE_BF16});
-    // Blocks of 2:4 weights share no tiles.
-    EXPECT_EQ(device->takeLaunched().contains("finish_sums"), multiprocessors > 1 && stored() != Stored::TwoOfFour);
+    // There is no split-K for 2:4 weights.
+    EXPECT_EQ(device->takeLaunched().contains("reduce_epilogue"), multiprocessors > 1 && stored() != Stored::TwoOfFour);
     device->pretendMultiprocessors(before);
   }
 }
 
-/// Products by cuBLASLt: where it finishes them, where a kernel follows, and layers that our own kernel multiplies all the same.
-TEST_P(LinearParity, ManyRowsByLibrary) {
+/// Products by cuBLASLt: with its own epilogue, with reduce_epilogue after it, and layers that our own kernel
+/// computes all the same.
+TEST_P(LinearParity, GemmByLibrary) {
   if (!device->useLibrary(true))
     GTEST_SKIP() << "the machine has no cuBLASLt";
   int64_t before = device->productsOfLibrary();
@@ -216,7 +217,7 @@ TEST_P(LinearParity, ManyRowsByLibrary) {
   device->useLibrary(false);
 }
 
-/// Sessions with prompts of all lengths keep no more plans than they may, and who has one can go on with it.
+/// Sessions with prompts of all lengths keep a bounded number of plans, and a plan in use stays usable.
 TEST(Products, ForgetPlansWhereThereAreMany) {
   std::string reason;
   TestDevice *device = TestDevice::get(reason);
@@ -242,9 +243,9 @@ TEST(Products, ForgetPlansWhereThereAreMany) {
   device->release(memory);
 }
 
-TEST_P(LinearParity, ManyRowsInBatches) { check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4}); }
+TEST_P(LinearParity, GemmInBatches) { check({{2, 40}, 64, 24, kinds().back(), HONE_F32, Layout::Gaps, true, 4}); }
 
-/// As many as give each multiprocessor of a large GPU several blocks, which then have two tiles of outputs.
+/// So many outputs that each SM of a large GPU has several blocks, which then have two tiles of outputs.
 TEST_P(LinearParity, ManyOutputs) { check({{1}, 64, 17000, kinds().back(), HONE_BF16}); }
 
 TEST_P(LinearParity, Empty) {
@@ -254,7 +255,7 @@ TEST_P(LinearParity, Empty) {
   check({{40}, 0, 50, {}, HONE_F32, Layout::Dense, true});
 }
 
-/// Layers that are large beside a device of one multiprocessor, as large ones are beside a whole one.
+/// Layers that fill a device of one SM, as large layers fill a whole one.
 class LargeLinearParity : public LinearParity {
 protected:
   void SetUp() override {
@@ -267,13 +268,13 @@ protected:
       device->pretendMultiprocessors(multiprocessors);
   }
 
-  /// `isPaired`: there are clusters of two blocks.
-  void checkOnHopper(const Case &test, bool isPaired = false) {
+  /// `isClustered`: whether blocks form clusters of two.
+  void checkOnHopper(const Case &test, bool isClustered = false) {
     device->takeLaunched();
     check(test);
     std::set<std::string> names = device->takeLaunched();
-    std::string name = stored() == Stored::TwoOfFour ? "hopper_sparse_rows_" : "hopper_rows_";
-    name += isPaired ? "pair_" : "";
+    std::string name = stored() == Stored::TwoOfFour ? "hopper_sparse_gemm_" : "hopper_gemm_";
+    name += isClustered ? "cluster2_" : "";
     EXPECT_EQ(names.contains(name + "f16") || names.contains(name + "bf16"), device->limits().chip == 90);
   }
 
@@ -288,7 +289,7 @@ TEST_P(LargeLinearParity, TypesShapesAndEpilogues) {
   }
 }
 
-/// Whole pieces of y that nothing but a bias is added to.
+/// Whole staging tiles with an epilogue of a bias.
 TEST_P(LargeLinearParity, OnlyBias) {
   for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
     checkOnHopper({{67}, 24, 72, kinds().back(), type, Layout::Dense, true, 0, Layout::Aligned, false, false});
@@ -299,13 +300,13 @@ TEST_P(LargeLinearParity, ManyTiles) {
   checkOnHopper({{260}, 8, 260, kinds().front(), HONE_BF16});
 }
 
-/// Stages are used again.
+/// More steps than pipeline stages.
 TEST_P(LargeLinearParity, ManyInputs) {
   checkOnHopper({{70}, 680, 24, kinds().back(), HONE_F32});
   checkOnHopper({{140}, 680, 12, kinds().back(), HONE_F32}, true);
 }
 
-/// Blocks of 2:4 weights have more rows.
+/// Tiles for 2:4 weights have more rows.
 class LargeSparseLinearParity : public LargeLinearParity {};
 
 TEST_P(LargeSparseLinearParity, TypesShapesAndEpilogues) {
@@ -325,17 +326,17 @@ TEST_P(LargeSparseLinearParity, ManyTiles) {
   checkOnHopper({{129}, 32, 386, kinds().front(), HONE_BF16});
 }
 
-/// Stages are used again, by the other planes too.
+/// More steps than pipeline stages, also of the other planes.
 TEST_P(LargeSparseLinearParity, ManyInputs) {
   checkOnHopper({{130}, 800, 9, kinds().back(), HONE_F32});
   checkOnHopper({{129}, 160, 193, kinds().back(), HONE_F32}, true);
 }
 
-/// The kernel for all chips has what would leave most of the tile empty.
+/// The kernel for all chips computes what would leave most of a tile empty.
 TEST_P(LargeSparseLinearParity, FewerRows) {
   device->takeLaunched();
   check({{128}, 64, 24, kinds().back(), HONE_BF16});
-  EXPECT_TRUE(device->takeLaunched().contains("sparse_rows_bf16_128") || format() == "f32" || format() == "f16");
+  EXPECT_TRUE(device->takeLaunched().contains("sparse_gemm_bf16_128") || format() == "f32" || format() == "f16");
 }
 
 INSTANTIATE_TEST_SUITE_P(Linear, LargeSparseLinearParity,

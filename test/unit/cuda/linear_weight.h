@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random weights of linear layers: as device kernels read them, and as the numbers that they stand for.
+// Random weights of linear layers: as device kernels read them, and their dequantized values.
 
 #ifndef HONE_TEST_UNIT_CUDA_LINEAR_WEIGHT_H
 #define HONE_TEST_UNIT_CUDA_LINEAR_WEIGHT_H
@@ -12,26 +12,26 @@
 
 namespace hone::test {
 
-/// How levels are scaled.
-struct LevelKind {
+/// Parameters of quantization.
+struct Quantization {
   int64_t group = 0;
   bool hasZeros = false;
   int32_t scaleType = HONE_F32;
   bool isSigned = false;
 };
 
-/// What is stored of a weight: all, all and outliers of levels, or two of every four inputs.
+/// How a weight is stored: whole, quantized with outliers stored separately, or 2:4.
 enum class Stored { Whole, Outliers, TwoOfFour };
 
 class LinearWeight {
 public:
-  /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits. `layout` is that of a whole weight without levels, which has
-  /// rows of whole 16 bytes where it is Aligned.
-  LinearWeight(const std::string &format, Stored stored, int64_t outputs, int64_t inputs, const LevelKind &kind,
+  /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits. `layout` is that of a whole float weight,
+  /// whose rows are multiples of 16 bytes where it is Aligned.
+  LinearWeight(const std::string &format, Stored stored, int64_t outputs, int64_t inputs, const Quantization &kind,
                Layout layout, std::mt19937 &random)
       : weight({0}), stored(stored), outputs(outputs), inputs(inputs), values(static_cast<size_t>(outputs * inputs)) {
     if (stored == Stored::Outliers)
-      detach(random);
+      addOutliers(random);
     if (stored == Stored::TwoOfFour) {
       prune(random);
       layout = Layout::Dense;
@@ -49,7 +49,7 @@ public:
   std::vector<Tensor *> planes() {
     std::vector<Tensor *> result = {&weight};
     if (isPruned())
-      result.push_back(&places);
+      result.push_back(&indices);
     if (scales.count() > 0 || weight.dtype == HONE_U8)
       result.insert(result.end(), {&scales, &zeros});
     if (starts.count() > 0)
@@ -72,11 +72,11 @@ private:
     });
   }
 
-  /// Two inputs of every four are kept: `places` is the plane of #hone.nm.
+  /// Keeps two inputs of every four: `indices` is the plane of #hone.nm.
   void prune(std::mt19937 &random) {
     static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
     isKept.assign(values.size(), false);
-    places = Tensor({outputs, inputs / 8}, HONE_U8);
+    indices = Tensor({outputs, inputs / 8}, HONE_U8);
     for (size_t i = 0; i < isKept.size() / 8; ++i) {
       uint8_t byte = 0;
       for (size_t group = 0; group < 2; ++group) {
@@ -84,19 +84,20 @@ private:
         isKept[8 * i + 4 * group + (pair & 3)] = isKept[8 * i + 4 * group + (pair >> 2)] = true;
         byte |= static_cast<uint8_t>(pair << 4 * group);
       }
-      places.memory[i] = byte;
+      indices.memory[i] = byte;
     }
   }
 
-  int64_t keptInput(int64_t n, int64_t place) const {
-    int64_t k = place / 2 * 4;
-    for (int64_t left = place % 2;; ++k)
+  int64_t keptInput(int64_t n, int64_t index) const {
+    int64_t k = index / 2 * 4;
+    for (int64_t left = index % 2;; ++k)
       if (isKept[static_cast<size_t>(n * inputs + k)] && left-- == 0)
         return k;
   }
 
-  /// Up to five outliers of each row, as many of all rows of a panel; elements that are not 0 are outliers until `quantize`.
-  void detach(std::mt19937 &random) {
+  /// Up to five outliers of each row, as many for all rows of a panel; elements that are not 0 are outliers until
+  /// `quantize`.
+  void addOutliers(std::mt19937 &random) {
     int64_t panels = (outputs + 15) / 16, slots = 0;
     starts = Tensor({panels + 1}, HONE_I32);
     std::vector<int64_t> order(static_cast<size_t>(inputs));
@@ -123,11 +124,11 @@ private:
 
   void placeOutliers(const std::vector<std::pair<int64_t, double>> &all, std::normal_distribution<double> &normal,
                      std::mt19937 &random) {
-    for (auto [place, column] : all) {
+    for (auto [element, column] : all) {
       bool exists = column >= 0;
       auto k = static_cast<uint16_t>(exists ? column : 0);
-      std::memcpy(columns.memory.data() + 2 * place, &k, 2);
-      std::vector<int64_t> index = {place / 16, place % 16};
+      std::memcpy(columns.memory.data() + 2 * element, &k, 2);
+      std::vector<int64_t> index = {element / 16, element % 16};
       elements.set(index, exists ? normal(random) : 0);
       if (!exists)
         continue;
@@ -138,56 +139,56 @@ private:
     }
   }
 
-  /// Planes as #hone.affine has them: levels one behind the other, rows filled up to whole groups.
-  void quantize(int32_t bits, const LevelKind &kind, std::mt19937 &random) {
+  /// Planes as #hone.affine has them: packed values, rows padded to whole groups.
+  void quantize(int32_t bits, const Quantization &kind, std::mt19937 &random) {
     int32_t most = (1 << bits) - 1, flip = kind.isSigned ? 1 << (bits - 1) : 0;
     int64_t groups = kind.group == 0 ? 1 : (inputs + kind.group - 1) / kind.group;
-    std::uniform_int_distribution<int32_t> level(0, most);
+    std::uniform_int_distribution<int32_t> code(0, most);
     std::uniform_real_distribution<double> scale(0.5 / most, 2.0 / most);
     scales = Tensor({outputs, groups}, kind.scaleType);
-    std::vector<int32_t> middles(static_cast<size_t>(outputs * groups), (most + 1) / 2), levels(values.size());
+    std::vector<int32_t> middles(static_cast<size_t>(outputs * groups), (most + 1) / 2), codes(values.size());
     scales.forEach([&](const std::vector<int64_t> &index) { scales.set(index, scale(random)); });
     if (kind.hasZeros)
-      std::ranges::generate(middles, [&] { return level(random); });
+      std::ranges::generate(middles, [&] { return code(random); });
     for (int64_t n = 0; n < outputs; ++n)
       for (int64_t k = 0; k < inputs; ++k) {
         int64_t group = kind.group > 0 ? k / kind.group : 0;
         auto i = static_cast<size_t>(n * inputs + k);
         int32_t middle = middles[static_cast<size_t>(n * groups + group)];
-        levels[i] = values[i] != 0 ? middle : level(random);
+        codes[i] = values[i] != 0 ? middle : code(random);
         if (values[i] == 0 && (!isPruned() || isKept[i]))
-          values[i] = scales.at({n, group}) * (levels[i] - middle);
+          values[i] = scales.at({n, group}) * (codes[i] - middle);
       }
     int64_t row = kind.group > 0 ? groups * kind.group : inputs;
     if (isPruned()) {
       size_t count = 0;
-      for (size_t i = 0; i < levels.size(); ++i)
+      for (size_t i = 0; i < codes.size(); ++i)
         if (isKept[i])
-          levels[count++] = levels[i];
+          codes[count++] = codes[i];
       row /= 2;
     }
-    weight = planeOf(bits, flip, row, isPruned() ? inputs / 2 : inputs, levels);
+    weight = planeOf(bits, flip, row, isPruned() ? inputs / 2 : inputs, codes);
     if (kind.hasZeros)
       zeros = planeOf(bits, flip, groups, groups, middles);
   }
 
-  /// Rows of `count` levels, of which `given` are there.
-  Tensor planeOf(int32_t bits, int32_t flip, int64_t count, int64_t given, const std::vector<int32_t> &levels) const {
+  /// Packed rows of `count` values, of which `given` exist.
+  Tensor planeOf(int32_t bits, int32_t flip, int64_t count, int64_t given, const std::vector<int32_t> &codes) const {
     Tensor plane({outputs, (count * bits + 7) / 8}, HONE_U8);
     std::ranges::fill(plane.memory, uint8_t{0});
     for (int64_t n = 0; n < outputs; ++n)
       for (int64_t i = 0; i < given; ++i)
         for (int32_t bit = 0; bit < bits; ++bit) {
-          int32_t level = levels[static_cast<size_t>(n * given + i)] ^ flip;
+          int32_t code = codes[static_cast<size_t>(n * given + i)] ^ flip;
           plane.memory[static_cast<size_t>(n * plane.sizes[1] + (i * bits + bit) / 8)] |=
-              static_cast<uint8_t>((level >> bit & 1) << (i * bits + bit) % 8);
+              static_cast<uint8_t>((code >> bit & 1) << (i * bits + bit) % 8);
         }
     return plane;
   }
 
   Tensor weight, scales = Tensor::absent(), zeros = Tensor::absent();
   Tensor starts = Tensor::absent(), columns = Tensor::absent(), elements = Tensor::absent();
-  Tensor places = Tensor::absent();
+  Tensor indices = Tensor::absent();
   Stored stored;
   int64_t outputs, inputs;
   std::vector<double> values;

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime declares of NCCL, against NCCL's own header: compiled where there is one, and never run. Functions agree where their
-// parameters and results are passed alike, and constants where their values are equal.
+// The runtime's declarations of NCCL against NCCL's own header: compiled where there is one, and never run. Functions
+// agree where their parameters and results are passed alike, and constants where their values are equal.
 
 #include "cuda/ranks/nccl_types.h"
 

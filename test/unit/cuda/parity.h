@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensors of any type and layout for parity tests, and their fixture: kernels of the table, named by the test's parameter, beside plain
-// loops in double precision.
+// Tensors of any type and layout for parity tests, and their fixture: kernels of the table, named by the test's
+// parameter, against plain loops in double precision.
 
 #ifndef HONE_TEST_UNIT_CUDA_PARITY_H
 #define HONE_TEST_UNIT_CUDA_PARITY_H
@@ -19,8 +19,8 @@
 
 namespace hone::test {
 
-/// How a tensor lies in memory: dense, the last two axes swapped, a gap after every element of every axis, dense rows that begin
-/// at multiples of 16 bytes, or dense with the second axis inside of the third.
+/// The layout of a tensor: dense, the last two axes swapped, a gap after every element of every axis, dense rows that
+/// begin at multiples of 16 bytes, or dense with the second axis inside of the third.
 enum class Layout { Dense, Swapped, Gaps, Aligned, HeadsInside };
 
 inline int64_t bytesOf(int32_t dtype) {
@@ -35,7 +35,7 @@ inline uint64_t encode(double value, int32_t dtype) {
   case HONE_F16:
     return std::bit_cast<uint16_t>(static_cast<_Float16>(f));
   case HONE_BF16: {
-    auto bits = std::bit_cast<uint32_t>(f); // to the nearest, of two to the even one
+    auto bits = std::bit_cast<uint32_t>(f); // to nearest even
     return std::isnan(f) ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   }
   default:
@@ -60,7 +60,8 @@ inline double decode(uint64_t bits, int32_t dtype) {
   }
 }
 
-/// Bytes are 0xff until they are written, which is NaN in every type, so that reading a gap or leaving an output out is seen.
+/// Bytes are 0xff until they are written, which is NaN in every type, so that reads of gaps and missing outputs are
+/// detected.
 class Tensor {
 public:
   explicit Tensor(std::vector<int64_t> shape, int32_t dtype = HONE_F32, Layout layout = Layout::Dense)
@@ -145,7 +146,7 @@ private:
   }
 };
 
-/// The greatest distance to the nearest number of a type, as a share of it: half a step of the mantissa.
+/// The relative rounding error of a type: half a unit in the last place.
 inline double roundingOf(int32_t dtype) { return dtype == HONE_F32 ? 6e-8 : dtype == HONE_F16 ? 4.9e-4 : 3.91e-3; }
 
 /// Tests that are skipped where there is no device.
@@ -166,7 +167,7 @@ class ParityTest : public DeviceTest<const char *> {
 protected:
   std::string kernel() const { return GetParam(); }
 
-  /// Calls the kernel with all operands on the device; operands that it writes are read back, and gaps of theirs must be as before.
+  /// Calls the kernel with all operands on the device; outputs are read back, and their gaps must be unchanged.
   void run(const std::vector<Tensor *> &operands, size_t outputs, const std::vector<int64_t> &ints,
            const std::vector<double> &floats = {}) {
     std::vector<hone_tensor> views;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every device function is made of: the instructions that it is written for are in its PTX. What ptxas makes of registers is in
+// The PTX of every kernel has the instructions that it is written for. What ptxas reports of registers is checked in
 // table_test.cpp.
 
 #include "cuda/kernels/kernel_device.h"
@@ -13,43 +13,45 @@
 namespace hone::test {
 namespace {
 
-/// Names of functions, and instructions that each of them has; a star stands for anything within a word. Every function has one rule.
+/// Names of kernels, and instructions that each of them has; a star matches anything within a word. Every kernel has
+/// one rule.
 struct Rule {
   const char *functions;
   std::vector<const char *> instructions;
 };
 
-constexpr const char *kMultiply = "mma.sync.aligned.m16n8k16.row.col.f32";
-constexpr const char *kMultiplySparse = "mma.sp::ordered_metadata.sync.aligned.m16n8k32";
-constexpr const char *kLoadMatrix = "ldmatrix.sync.aligned";
-constexpr const char *kCopyAhead = "cp.async.cg.shared.global"; // 16 bytes each
-constexpr const char *kCopyBox = "cp.async.bulk.tensor.4d.shared::cluster";
-constexpr const char *kMultiplyGroup = "wgmma.mma_async.sync.aligned.m64n";
-constexpr const char *kMultiplyGroupSparse = "wgmma.mma_async.sp.sync.aligned.m64n256k32";
+constexpr const char *kMma = "mma.sync.aligned.m16n8k16.row.col.f32";
+constexpr const char *kMmaSparse = "mma.sp::ordered_metadata.sync.aligned.m16n8k32";
+constexpr const char *kLdmatrix = "ldmatrix.sync.aligned";
+constexpr const char *kCpAsync = "cp.async.cg.shared.global"; // 16 bytes each
+constexpr const char *kTmaLoad = "cp.async.bulk.tensor.4d.shared::cluster";
+constexpr const char *kWgmma = "wgmma.mma_async.sync.aligned.m64n";
+constexpr const char *kWgmmaSparse = "wgmma.mma_async.sp.sync.aligned.m64n256k32";
 constexpr const char *kLoad16 = "ld.global*.v4", *kLoad8 = "ld.global*.v2";
 constexpr const char *kStore16 = "st.global*.v4", *kStore8 = "st.global*.v2";
 constexpr const char *kShuffle = "shfl.sync";
 
 const std::vector<Rule> kRules = {
-    {"(sparse_)?few_rows_.*", {kMultiply, kLoad16}},
-    {"expert_rows_b?f16_.*", {kMultiply, kLoad16}},
-    {"expert_rows_affine.*", {kMultiply}}, // 4 or 8 bytes of levels a lane
-    {"(sparse_)?exact_(expert_)?rows_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
-    {"exact_(expert_)?rows_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
-    {"sparse_exact_rows_f16_.*", {"fma.rn.f32", kShuffle}},
-    {"many_(expert_)?rows_.*", {kMultiply, kLoadMatrix, kCopyAhead}},
-    {"sparse_rows_.*", {kMultiplySparse, kLoadMatrix, kCopyAhead}},
-    {"hopper_(rows_(pair_)?)?b?f16.*", {kMultiplyGroup, kCopyBox}},
-    {"hopper_sparse_rows_.*", {kMultiplyGroupSparse, kCopyBox}},
-    {"flash_(b?f16|split)_.*", {kMultiply, kLoadMatrix, kCopyAhead, kShuffle}},
-    {"flash_double_.*", {kMultiply, kLoadMatrix, kLoad16, kShuffle}},
+    {"(sparse_)?gemv_(b?f16|affine).*", {kMma, kLoad16}},
+    {"grouped_gemv_b?f16_.*", {kMma, kLoad16}},
+    {"grouped_gemv_affine.*", {kMma}}, // 4 or 8 bytes of quantized values a lane
+    {"(sparse_|grouped_)?gemv_fma_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
+    {"(grouped_)?gemv_fma_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
+    {"sparse_gemv_fma_f16_.*", {"fma.rn.f32", kShuffle}},
+    {"(grouped_)?gemm_.*", {kMma, kLdmatrix, kCpAsync}},
+    {"sparse_gemm_.*", {kMmaSparse, kLdmatrix, kCpAsync}},
+    {"hopper_(gemm|flash)_.*", {kWgmma, kTmaLoad}},
+    {"hopper_sparse_gemm_.*", {kWgmmaSparse, kTmaLoad}},
+    {"flash_(b?f16|split)_.*", {kMma, kLdmatrix, kCpAsync, kShuffle}},
+    {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
     {"strided_copy_16", {kLoad16, kStore16}},
     {"strided_copy_8", {kLoad8, kStore8}},
     {"planes_of_.*", {kStore16}},
-    {"rms_norm|layer_norm|softmax|attention_(exact|join)|largest_logit|pick_token", {kShuffle}},
-    // Elements one by one, of any strides.
-    {"embedding_(1|levels)|rope_1|strided_copy_[124]|copy_rows|add_outliers|finish_sums|weigh_logits|expert_(groups|"
+    {"rms_norm|layer_norm|softmax|attention_(fma|merge)|argmax_logits|sample_token", {kShuffle}},
+    // Element by element, of any strides.
+    {"embedding_(1|quantized)|rope_1|strided_copy_[124]|copy_rows|add_outliers|reduce_epilogue|exp_logits|expert_("
+     "groups|"
      "sum)",
      {}},
 };

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rotary embedding, appends to the state and embedding on the device beside plain loops in double precision.
+// Rotary embedding, appends to the state and embedding on the device against plain loops in double precision.
 
 #include "parity.h"
 
@@ -57,9 +57,9 @@ protected:
   void check(std::vector<int64_t> shape, int64_t half, int64_t tables, bool interleaved, int32_t type, Layout layout) {
     Tensor x(shape, type, layout), y(shape, type, layout);
     x.randomize(random);
-    Tables turns = tablesOf({tables, shape[2], half}, interleaved, type, layout);
-    run({&x, &turns.cosine, &turns.sine, &y}, 1, {interleaved});
-    compare(x, y, &turns);
+    Tables rotation = tablesOf({tables, shape[2], half}, interleaved, type, layout);
+    run({&x, &rotation.cosine, &rotation.sine, &y}, 1, {interleaved});
+    compare(x, y, &rotation);
   }
 };
 
@@ -86,7 +86,7 @@ TEST_P(RopeAloneParity, RotatesAPart) {
 
 INSTANTIATE_TEST_SUITE_P(Rope, RopeAloneParity, testing::Values("cuda.rope.f32"));
 
-/// What is written into the state is in a larger tensor, whose other positions stay as they are, and of the state's type.
+/// Rows are written to a part of a larger tensor of the state's type, whose other positions stay unchanged.
 class AppendParity : public RopeParity {
 protected:
   struct Case {
@@ -98,18 +98,18 @@ protected:
 
   void check(const Case &c) {
     bool rotates = kernel() == "cuda.rope_append.f32";
-    Tensor query({c.batch, c.queryHeads, c.positions, c.count}, c.type, c.layout), turned = query;
+    Tensor query({c.batch, c.queryHeads, c.positions, c.count}, c.type, c.layout), rotated = query;
     Tensor key({c.batch, c.heads, c.positions, c.count}, c.type, c.layout);
     Tensor value({c.batch, c.heads, c.positions, c.valueCount}, c.type, c.layout);
     Tensor newKey = roomOf(key, c.stateType), newValue = roomOf(value, c.stateType);
     query.randomize(random), key.randomize(random), value.randomize(random);
     Tables tables = tablesOf({1, c.positions, c.half}, c.interleaved, c.type, c.layout);
     if (rotates)
-      run({&query, &key, &value, &tables.cosine, &tables.sine, &turned, &newKey, &newValue}, 3, {c.interleaved});
+      run({&query, &key, &value, &tables.cosine, &tables.sine, &rotated, &newKey, &newValue}, 3, {c.interleaved});
     else
       run({&key, &value, &newKey, &newValue}, 2, {});
     if (rotates)
-      compare(query, turned, &tables);
+      compare(query, rotated, &tables);
     compare(key, newKey, rotates ? &tables : nullptr);
     compare(value, newValue, nullptr);
   }
@@ -154,7 +154,7 @@ protected:
     return ids;
   }
 
-  /// `element` gives number k of a row of the table.
+  /// `element` gives element k of a row of the table.
   template <typename Element> void compare(const Tensor &ids, int64_t rows, const Tensor &y, Element element) {
     bool failed = false;
     y.forEach([&](const std::vector<int64_t> &index) {
@@ -201,17 +201,17 @@ TEST_P(PlainEmbeddingParity, TakesScalarsAndNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Embedding, PlainEmbeddingParity, testing::Values("cuda.embedding.f32"));
 
-class LevelEmbeddingParity : public EmbeddingParity {
+class QuantizedEmbeddingParity : public EmbeddingParity {
 protected:
-  /// Levels of `bits` bits, one behind the other in each row.
-  static void put(Tensor &plane, int64_t row, int64_t place, int64_t bits, int64_t level) {
+  /// Packs values of `bits` bits.
+  static void put(Tensor &plane, int64_t row, int64_t index, int64_t bits, int64_t code) {
     for (int64_t bit = 0; bit < bits; ++bit)
-      plane.memory[static_cast<size_t>(row * plane.sizes[1] + (place * bits + bit) / 8)] |=
-          static_cast<uint8_t>((level >> bit & 1) << (place * bits + bit) % 8);
+      plane.memory[static_cast<size_t>(row * plane.sizes[1] + (index * bits + bit) / 8)] |=
+          static_cast<uint8_t>((code >> bit & 1) << (index * bits + bit) % 8);
   }
 
-  static Tensor planeOf(int64_t rows, int64_t levels, int64_t bits) {
-    Tensor plane({rows, (levels * bits + 7) / 8}, HONE_U8);
+  static Tensor planeOf(int64_t rows, int64_t codes, int64_t bits) {
+    Tensor plane({rows, (codes * bits + 7) / 8}, HONE_U8);
     std::ranges::fill(plane.memory, uint8_t{0});
     return plane;
   }
@@ -224,7 +224,7 @@ protected:
            scales({kRows, groups}, scaleType), ids = idsOf({7}, kRows, HONE_I64, Layout::Dense), y({7, count}, type);
     std::vector<double> expected(static_cast<size_t>(kRows * count));
     int64_t lowest = isSigned ? -(1 << (bits - 1)) : 0, middle = isSigned ? 0 : 1 << (bits - 1);
-    std::uniform_int_distribution<int64_t> level(lowest, lowest + (1 << bits) - 1);
+    std::uniform_int_distribution<int64_t> code(lowest, lowest + (1 << bits) - 1);
     std::uniform_real_distribution<double> scale(0.01, 0.02);
     for (int64_t row = 0; row < kRows; ++row)
       for (int64_t k = 0, zero = middle; k < count; ++k) {
@@ -232,9 +232,9 @@ protected:
           int64_t g = group > 0 ? k / group : 0;
           scales.set({row, g}, scale(random));
           if (hasZeros)
-            put(zeros, row, g, bits, zero = level(random));
+            put(zeros, row, g, bits, zero = code(random));
         }
-        int64_t l = level(random);
+        int64_t l = code(random);
         put(values, row, k, bits, l);
         expected[static_cast<size_t>(row * count + k)] =
             static_cast<double>(l - zero) * scales.at({row, group > 0 ? k / group : 0});
@@ -245,7 +245,7 @@ protected:
   }
 };
 
-TEST_P(LevelEmbeddingParity, UnpacksRows) {
+TEST_P(QuantizedEmbeddingParity, UnpacksRows) {
   for (int64_t bits : {2, 3, 4, 8})
     for (bool isSigned : {false, true})
       for (bool hasZeros : {false, true}) {
@@ -255,7 +255,7 @@ TEST_P(LevelEmbeddingParity, UnpacksRows) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Embedding, LevelEmbeddingParity, testing::Values("cuda.embedding.affine"));
+INSTANTIATE_TEST_SUITE_P(Embedding, QuantizedEmbeddingParity, testing::Values("cuda.embedding.affine"));
 
 } // namespace
 } // namespace hone::test

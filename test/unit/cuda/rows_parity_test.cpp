@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms and softmax on the device beside plain loops in double precision.
+// Norms and softmax on the device against plain loops in double precision.
 
 #include "parity.h"
 
@@ -39,7 +39,7 @@ protected:
       for (size_t i = 0; i < row.size() && !failed; ++i) {
         at.back() = static_cast<int64_t>(i);
         failed = !(std::abs(y.at(at) - expected[i]) <= (2e-6 + roundingOf(y.dtype)) * (1 + std::abs(expected[i])));
-        EXPECT_FALSE(failed) << kernel() << " row of " << row.size() << " type " << y.dtype << " number " << i
+        EXPECT_FALSE(failed) << kernel() << " row of " << row.size() << " type " << y.dtype << " element " << i
                              << ": expected " << expected[i] << ", but got " << y.at(at);
       }
     });
@@ -49,7 +49,7 @@ protected:
     return exists ? Tensor({x.sizes.back()}, x.dtype).randomize(random) : Tensor::absent();
   }
 
-  /// The norm of a row: of squares alone, or of distances to the mean. Weight and bias may be absent.
+  /// The norm of a row: RMS, or with the mean subtracted. Weight and bias may be absent.
   static Row normOf(const Row &row, bool isRms, const Tensor &weight, const Tensor &bias, double unitOffset = 0) {
     double mean = 0, squares = 0;
     for (double v : row)
@@ -88,7 +88,7 @@ TEST_P(NormParity, FollowsItsFormula) {
 
 class AddNormParity : public RowsParity {};
 
-/// The sum is rounded to its type, and the norm is that of what it was rounded to.
+/// The sum is rounded to its type, and the norm is that of the rounded sum.
 TEST_P(AddNormParity, FollowsItsFormula) {
   bool isRms = kernel() == "cuda.add_rms_norm.f32";
   for (bool hasWeight : {true, false})

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tokens that the device chooses beside those of the host's sampler: the same, one after the other.
+// The device samples the same tokens as the host's sampler.
 
 #include "cuda/kernels/fatbin_index.h"
 #include "cuda/kernels/sampling/sampling.h"
@@ -12,7 +12,7 @@
 namespace hone::test {
 namespace {
 
-using cuda::ChoiceArguments;
+using cuda::SamplingArguments;
 using text::Sampler;
 using text::SamplingOptions;
 
@@ -22,57 +22,56 @@ template <typename Element> std::vector<uint8_t> bytesOf(const std::vector<Eleme
   return bytes;
 }
 
-/// Choices of one text on the device, as the runtime makes them.
-class DeviceChoices {
+/// Sampling of one text on the device, as the runtime does it.
+class DeviceSampler {
 public:
-  DeviceChoices(TestDevice &device, const SamplingOptions &options, int64_t vocabulary,
+  DeviceSampler(TestDevice &device, const SamplingOptions &options, int64_t vocabulary,
                 const std::vector<int32_t> &history, int32_t inputBytes)
-      : device(device), options(options), vocabulary(vocabulary), layout(cuda::layOutChoices(vocabulary)) {
+      : device(device), options(options), vocabulary(vocabulary), layout(cuda::layOutSampler(vocabulary)) {
     std::vector<uint8_t> first(static_cast<size_t>(layout.bytes), 0xff);
-    std::fill_n(first.begin(), layout.largest, uint8_t{0});
+    std::fill_n(first.begin(), layout.blockMax, uint8_t{0});
     for (int32_t token : history)
       first[static_cast<size_t>(layout.seen + token)] = 1;
     memory = static_cast<char *>(device.upload(first));
     input = device.upload(std::vector<uint8_t>(8, 0xff));
     this->inputBytes = inputBytes;
   }
-  ~DeviceChoices() {
+  ~DeviceSampler() {
     device.release(memory);
     device.release(input);
   }
 
-  int64_t choose(const std::vector<float> &logits, uint64_t number) {
+  int64_t sample(const std::vector<float> &logits, uint64_t number) {
     void *row = device.upload(bytesOf(logits));
-    ChoiceArguments args = {static_cast<const float *>(row),
-                            vocabulary,
-                            at<cuda::ChoiceState>(0),
-                            at<cuda::LargestLogit>(layout.largest),
-                            at<uint64_t>(layout.weights),
-                            options.repetitionPenalty == 1 ? nullptr : at<uint8_t>(layout.seen),
-                            options.temperature,
-                            options.topP,
-                            options.minP,
-                            options.repetitionPenalty,
-                            options.topK,
-                            number,
-                            at<int64_t>(layout.token),
-                            input,
-                            inputBytes};
+    SamplingArguments args = {static_cast<const float *>(row),
+                              vocabulary,
+                              at<cuda::SamplerState>(0),
+                              at<cuda::MaxLogit>(layout.blockMax),
+                              at<uint64_t>(layout.weights),
+                              options.repetitionPenalty == 1 ? nullptr : at<uint8_t>(layout.seen),
+                              options.temperature,
+                              options.topP,
+                              options.minP,
+                              options.repetitionPenalty,
+                              options.topK,
+                              number,
+                              at<int64_t>(layout.token),
+                              input,
+                              inputBytes};
     void *arguments[] = {&args};
     auto blocks = static_cast<uint32_t>(cuda::logitBlocks(vocabulary));
-    device.launch({cuda::kSamplingFatbin, "largest_logit"}, {{blocks, 1, 1}, {cuda::kLogitThreads, 1, 1}, 0},
+    device.launch({cuda::kSamplingFatbin, "argmax_logits"}, {{blocks, 1, 1}, {cuda::kLogitThreads, 1, 1}, 0},
                   arguments);
     if (options.temperature != 0) {
-      device.launch({cuda::kSamplingFatbin, "weigh_logits"}, {{blocks, 1, 1}, {cuda::kLogitThreads, 1, 1}, 0},
-                    arguments);
-      device.launch({cuda::kSamplingFatbin, "pick_token"}, {{1, 1, 1}, {cuda::kPickThreads, 1, 1}, 0}, arguments);
+      device.launch({cuda::kSamplingFatbin, "exp_logits"}, {{blocks, 1, 1}, {cuda::kLogitThreads, 1, 1}, 0}, arguments);
+      device.launch({cuda::kSamplingFatbin, "sample_token"}, {{1, 1, 1}, {cuda::kSampleThreads, 1, 1}, 0}, arguments);
     }
     device.wait();
     device.release(row);
     return read(args.token);
   }
 
-  /// What the next call finds as its token.
+  /// The token that the next call reads.
   int64_t nextInput() {
     int64_t word = read(input);
     return inputBytes == 4 ? static_cast<int32_t>(word) : word;
@@ -91,7 +90,7 @@ private:
   TestDevice &device;
   SamplingOptions options;
   int64_t vocabulary;
-  cuda::ChoiceLayout layout;
+  cuda::SamplerLayout layout;
   char *memory;
   void *input;
   int32_t inputBytes;
@@ -118,35 +117,35 @@ protected:
   std::mt19937 random{11};
 };
 
-TEST_P(SamplingParity, ChoosesWhatTheHostChooses) {
+TEST_P(SamplingParity, SamplesTheTokensOfTheHost) {
   const SamplingOptions &options = GetParam();
   for (int64_t vocabulary : {1, 2, 33, 512, 1000, 5003}) {
     auto last = static_cast<int32_t>(vocabulary - 1);
     std::vector<int32_t> history = {0, last, 0};
     Sampler sampler = *Sampler::create(options), numbers = *Sampler::create(options);
-    DeviceChoices choices(*device, options, vocabulary, history, vocabulary == 33 ? 4 : 8);
+    DeviceSampler deviceSampler(*device, options, vocabulary, history, vocabulary == 33 ? 4 : 8);
     for (double spread : {0.0, 0.7, 3.0, 30.0}) {
       std::vector<float> logits = logitsOf(vocabulary, spread);
       int32_t expected = *sampler.sample(logits, history);
-      int64_t chosen = choices.choose(logits, options.temperature == 0 ? 0 : numbers.number());
-      ASSERT_EQ(chosen, expected) << vocabulary << " tokens, spread " << spread;
-      EXPECT_EQ(choices.nextInput(), chosen);
+      int64_t sampled = deviceSampler.sample(logits, options.temperature == 0 ? 0 : numbers.number());
+      ASSERT_EQ(sampled, expected) << vocabulary << " tokens, spread " << spread;
+      EXPECT_EQ(deviceSampler.nextInput(), sampled);
       history.push_back(expected);
     }
   }
 }
 
-TEST_P(SamplingParity, SaysWhatIsWrongAndGoesOn) {
-  DeviceChoices choices(*device, GetParam(), 2000, {}, 8);
+TEST_P(SamplingParity, ReportsBadLogitsAndGoesOn) {
+  DeviceSampler deviceSampler(*device, GetParam(), 2000, {}, 8);
   std::vector<float> logits(2000, 1.0f);
   logits[1500] = NAN, logits[1999] = INFINITY;
-  EXPECT_EQ(choices.choose(logits, 1), text::badLogitCode(1500, false));
+  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1500, false));
   logits[1400] = INFINITY;
-  EXPECT_EQ(choices.choose(logits, 1), text::badLogitCode(1400, true));
-  EXPECT_EQ(choices.choose(std::vector<float>(2000, -INFINITY), 1), text::kNoFiniteLogit);
+  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1400, true));
+  EXPECT_EQ(deviceSampler.sample(std::vector<float>(2000, -INFINITY), 1), text::kNoFiniteLogit);
   std::vector<float> one(2000, -INFINITY);
   one[7] = -3;
-  EXPECT_EQ(choices.choose(one, 1), 7);
+  EXPECT_EQ(deviceSampler.sample(one, 1), 7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, SamplingParity,

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tables: kernels, their fatbins, and what ptxas said about them.
+// The tables: kernels, their fatbins, and what ptxas reports of them.
 
 #include "cuda/kernels/kernel_device.h"
 #include "cuda/kernels/kernel_table.h"
@@ -55,7 +55,7 @@ TEST(TableTest, FatbinsAreFatbins) {
     uint32_t magic = 0;
     std::memcpy(&magic, fatbin.bytes.data(), sizeof magic);
     EXPECT_EQ(magic, 0xba55ed50u) << fatbin.name;
-    // PTX that is not compressed can be read by whatever runs it.
+    // Uncompressed PTX can be read by any PTX reader.
     EXPECT_NE(std::string_view(reinterpret_cast<const char *>(fatbin.bytes.data()), fatbin.bytes.size())
                   .find(".visible .entry"),
               std::string_view::npos)
@@ -63,7 +63,7 @@ TEST(TableTest, FatbinsAreFatbins) {
   }
 }
 
-/// What ptxas says of a function for a chip: name, chip, and bytes of stack frame, spill stores and spill loads.
+/// What ptxas reports of a kernel for a chip: name, chip, and bytes of stack frame, spill stores and spill loads.
 struct Resources {
   std::string function, chip;
   int stack, stores, loads;
@@ -109,20 +109,20 @@ int countOf(std::string_view text, std::string_view part) {
   return count;
 }
 
-/// Products of the largest shape, two of a step and two steps of a loop, of single blocks and of pairs, and tiles that the copy engine
-/// brings, to both blocks of a pair.
-TEST(TableTest, SparseProductsAreOfWarpgroups) {
-  std::string_view text = textOf("HopperSparseRows");
+/// wgmma of the largest shape, two a step and two steps of a loop, for single blocks and clusters, and TMA loads,
+/// multicast in clusters.
+TEST(TableTest, SparseGemmUsesWgmma) {
+  std::string_view text = textOf("HopperSparseGemm");
   for (std::string type : {"f16", "bf16"})
     EXPECT_EQ(countOf(text, "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32." + type + "." + type), 8);
   EXPECT_GT(countOf(text, "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"), 0);
   EXPECT_GT(countOf(text, "mbarrier::complete_tx::bytes.multicast::cluster"), 0);
   EXPECT_EQ(countOf(text, "ldmatrix") + countOf(text, "cp.async.cg"), 0);
-  EXPECT_EQ(countOf(textOf("SparseRows"), "wgmma"), 0);
+  EXPECT_EQ(countOf(textOf("SparseGemm"), "wgmma"), 0);
 }
 
-/// Products of warpgroups that ptxas lets follow each other one by one lose what they are for.
-TEST(TableTest, NothingIsSerialized) {
+/// wgmma that ptxas serializes are not asynchronous.
+TEST(TableTest, NoWgmmaIsSerialized) {
   for (const cuda::Fatbin &fatbin : cuda::fatbins()) {
     std::ifstream stream(std::string(HONE_FATBINS) + "/" + fatbin.name + ".ptxas");
     for (std::string line; std::getline(stream, line);) {

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The few functions of the driver that parity tests need.
+// The functions of the driver that parity tests need.
 
 #include "test_device.h"
 #include "cuda/kernels/kernel_table.h"
@@ -147,7 +147,7 @@ bool TestDevice::multiply(const cuda::MatrixProduct &product) {
   return true;
 }
 
-cuda::TensorMap TestDevice::mapOf(const cuda::TensorBox &box) {
+cuda::TensorMap TestDevice::makeTensorMap(const cuda::TensorBox &box) {
   constexpr int kFloat16 = 6, kBFloat16 = 9, kSwizzle64 = 2, kSwizzle128 = 3, kPromotion256 = 3; // CU_TENSOR_MAP_…
   const unsigned shape[] = {box.columns, box.rows, 1, 1}, ones[] = {1, 1, 1, 1};
   cuda::TensorMap map;

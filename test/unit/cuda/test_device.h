@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A device for parity tests and benchmarks: the driver of the machine, or an emulated one, without the rest of the runtime.
+// A device for parity tests and benchmarks: the driver of the machine, or an emulated one, without the rest of the
+// runtime.
 
 #ifndef HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
 #define HONE_TEST_UNIT_CUDA_TEST_DEVICE_H
@@ -19,11 +20,11 @@ namespace hone::test {
 
 struct DriverFunctions;
 
-/// Runs kernels one after the other. What fails ends the test program with a sentence: after a fault nothing else would run.
+/// Runs kernels in order. An error ends the test program with a message: after a fault nothing else would run.
 class TestDevice final : public cuda::KernelDevice {
 public:
-  /// The device of the driver that the environment variable HONE_TEST_CUDA_DRIVER names (a path, or a name that the loader
-  /// finds), else of the emulated driver. Null where there is none, and `reason` says why.
+  /// The device of the driver that the environment variable HONE_TEST_CUDA_DRIVER names (a path, or a name that the
+  /// loader finds), else of the emulated driver. Null where there is none, and `reason` says why.
   static TestDevice *get(std::string &reason);
 
   void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
@@ -33,10 +34,10 @@ public:
   bool multiply(const cuda::MatrixProduct &product) override;
   void *acquire(uint64_t bytes) override;
   void release(void *memory) override;
-  cuda::TensorMap mapOf(const cuda::TensorBox &box) override;
+  cuda::TensorMap makeTensorMap(const cuda::TensorBox &box) override;
   cuda::DeviceLimits limits() const override { return deviceLimits; }
 
-  /// What planners believe from now on: few multiprocessors let small problems fill the device. Returns what they believed before.
+  /// Sets the number of SMs that launch plans see, so that small problems fill the device; returns the previous one.
   int32_t pretendMultiprocessors(int32_t count) { return std::exchange(deviceLimits.multiprocessors, count); }
 
   /// Names of the functions that were launched since this was last called.

@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The host side of attention: operands to arguments, and which kernel has which problem.
+// The host side of attention: operands to arguments, and which kernel runs a problem.
 
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
 #include "../kernels.h"
 #include "../row_view.h"
-#include "exact.h"
+#include "attention_fma.h"
 #include "flash.h"
 #include "hopper_flash.h"
 
@@ -49,7 +49,7 @@ AttentionArguments argumentsOf(const hone_tensor *operands, const int64_t *ints,
   args.queryHeads = query.sizes[1];
   args.queries = query.sizes[2];
   args.size = static_cast<int32_t>(query.sizes[3]);
-  args.keyHeads = key.sizes[1];
+  args.kvHeads = key.sizes[1];
   args.keys = key.sizes[2];
   args.valueSize = static_cast<int32_t>(value.sizes[3]);
   args.causal = static_cast<int32_t>(ints[0]);
@@ -63,9 +63,10 @@ AttentionArguments argumentsOf(const hone_tensor *operands, const int64_t *ints,
   return args;
 }
 
-/// Divides the keys into `splits` pieces of whole tiles, and acquires memory for the sums where there is more than one.
-void divideKeys(KernelDevice &device, AttentionArguments &args, int32_t splits, int32_t tile) {
-  args.splitKeys = keysOfSplit(args.keys, splits, tile);
+/// Split-KV: divides the keys into `splits` ranges of whole tiles, and acquires memory for partial results where
+/// there is more than one.
+void splitKv(KernelDevice &device, AttentionArguments &args, int32_t splits, int32_t tile) {
+  args.splitKeys = keysPerSplit(args.keys, splits, tile);
   args.splits = args.splitKeys == 0 ? 1 : static_cast<int32_t>(divideUp(args.keys, args.splitKeys));
   if (args.splits > 1)
     args.partial =
@@ -73,35 +74,35 @@ void divideKeys(KernelDevice &device, AttentionArguments &args, int32_t splits, 
                                             static_cast<uint64_t>(args.valueSize + 2) * sizeof(float)));
 }
 
-void joinSplits(KernelDevice &device, AttentionArguments &args) {
+void mergeSplits(KernelDevice &device, AttentionArguments &args) {
   if (args.splits == 1)
     return;
   void *pointers[] = {&args};
-  device.launch({kAttentionExactFatbin, "attention_join"},
+  device.launch({kAttentionFmaFatbin, "attention_merge"},
                 {{static_cast<uint32_t>(divideUp(args.rows(), 4)), 1, 1}, {128, 1, 1}, 0}, pointers);
   device.release(args.partial);
 }
 
-void runExact(KernelDevice &device, AttentionArguments args) {
+void runAttentionFma(KernelDevice &device, AttentionArguments args) {
   constexpr int32_t kResidents = 8,
-                    kTile = 32 * kExactWarps; // blocks of a multiprocessor by the kernel's launch bounds
-  divideKeys(device, args, splitsOf(args.rows(), args.keys, device.limits().multiprocessors, kResidents), kTile);
+                    kTile = 32 * kAttentionFmaWarps; // blocks of an SM by the kernel's launch bounds
+  splitKv(device, args, kvSplits(args.rows(), args.keys, device.limits().multiprocessors, kResidents), kTile);
   void *pointers[] = {&args};
-  device.launch({kAttentionExactFatbin, "attention_exact"},
+  device.launch({kAttentionFmaFatbin, "attention_fma"},
                 {{static_cast<uint32_t>(args.rows()), static_cast<uint32_t>(args.splits), 1},
-                 {32 * kExactWarps, 1, 1},
-                 static_cast<uint32_t>(exactSharedBytes(args.size, args.valueSize))},
+                 {32 * kAttentionFmaWarps, 1, 1},
+                 static_cast<uint32_t>(attentionFmaSharedBytes(args.size, args.valueSize))},
                 pointers);
-  joinSplits(device, args);
+  mergeSplits(device, args);
 }
 
-/// Whether keys and values can be copied as they are into the tiles that matrix units read.
+/// Whether keys and values can be copied unconverted to the tiles that tensor cores read.
 bool areTiles(const AttentionArguments &args) {
   return args.key.dtype == args.value.dtype && args.key.dtype != HONE_F32 && args.key.isVector && args.value.isVector &&
          args.size % 8 == 0 && args.valueSize % 8 == 0;
 }
 
-/// Functions for one pair of types: by size 64 or 128, and by warps that divide rows, 1 or 4.
+/// Kernels for a pair of types: by head size 64 or 128, and by warps that divide rows, 1 or 4.
 struct FlashFunctions {
   const char *names[2][2];
   int32_t cachePlanes, queryPlanes;
@@ -122,12 +123,12 @@ const FlashFunctions &flashFunctions(const AttentionArguments &args) {
 }
 
 void runFlash(KernelDevice &device, AttentionArguments args) {
-  FlashPlan plan = planFlash(args.size, args.valueSize, args.queries, args.queryHeads / args.keyHeads);
+  FlashPlan plan = planFlash(args.size, args.valueSize, args.queries, args.queryHeads / args.kvHeads);
   const FlashFunctions &functions = flashFunctions(args);
-  constexpr int32_t kResidents = 3; // blocks of a multiprocessor by their shared memory
-  int64_t heads = args.sequences * args.keyHeads;
-  divideKeys(device, args, splitsOf(plan.tiles * heads, args.keys, device.limits().multiprocessors, kResidents),
-             kFlashKeys);
+  constexpr int32_t kResidents = 3; // blocks of an SM by their shared memory
+  int64_t heads = args.sequences * args.kvHeads;
+  splitKv(device, args, kvSplits(plan.tiles * heads, args.keys, device.limits().multiprocessors, kResidents),
+          kFlashKeys);
   void *pointers[] = {&args};
   device.launch(
       {kFlashFatbin, functions.names[plan.size == 128][plan.rowWarps == 4]},
@@ -135,13 +136,12 @@ void runFlash(KernelDevice &device, AttentionArguments args) {
        {32 * kFlashWarps, 1, 1},
        static_cast<uint32_t>(flashSharedBytes(plan.size, plan.rowWarps, functions.cachePlanes, functions.queryPlanes))},
       pointers);
-  joinSplits(device, args);
+  mergeSplits(device, args);
 }
 
-/// Matrix units take heads of up to 128 numbers, and a grid so many blocks along y.
+/// The tensor-core kernel has heads of up to 128 elements; grids are limited along y.
 bool fitsFlash(const AttentionArguments &args) {
-  return flashSize(args.size, args.valueSize) != 0 && args.keys > 0 &&
-         args.sequences * args.keyHeads <= kMostBlocksAlongY;
+  return flashSize(args.size, args.valueSize) != 0 && args.keys > 0 && args.sequences * args.kvHeads <= kMaxGridY;
 }
 
 } // namespace
@@ -151,10 +151,10 @@ void attentionF32(hone_call *call, const hone_tensor *operands, const int64_t *i
     return;
   AttentionArguments args = argumentsOf(operands, ints, floats);
   KernelDevice &device = kernelDevice(call);
-  if (fitsHopper(device.limits(), args))
-    runHopper(device, args);
+  if (fitsHopperFlash(device.limits(), args))
+    runHopperFlash(device, args);
   else
-    (fitsFlash(args) ? runFlash : runExact)(device, args);
+    (fitsFlash(args) ? runFlash : runAttentionFma)(device, args);
 }
 
 } // namespace hone::cuda

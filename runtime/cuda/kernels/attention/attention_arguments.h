@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention: what host and device say to each other, which keys a query sees, and how keys are divided among blocks.
+// Attention: the kernel arguments, which keys a query sees, and split-KV.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_ATTENTION_ATTENTION_ARGUMENTS_H
 #define HONE_RUNTIME_CUDA_KERNELS_ATTENTION_ATTENTION_ARGUMENTS_H
@@ -10,11 +10,11 @@
 
 namespace hone::cuda {
 
-/// A tensor of four axes (sequence, head, position, number); strides count elements, and are 0 along repeated axes.
+/// A tensor of four axes (sequence, head, position, element); strides count elements, and are 0 along broadcast axes.
 struct View4 {
   char *data;
   int32_t dtype;
-  int32_t isVector; // 1: numbers lie side by side, and every position begins at a multiple of 16 bytes
+  int32_t isVector; // 1: elements are contiguous, and every position begins at a multiple of 16 bytes
   int64_t strides[4];
 
   HONE_HOST_DEVICE int64_t offset(int64_t sequence, int64_t head, int64_t position) const {
@@ -22,7 +22,7 @@ struct View4 {
   }
 };
 
-/// One number for each head or sequence; data is null where absent.
+/// An element for each head or sequence; data is null where absent.
 template <typename Element> struct ListView {
   const Element *data;
   int64_t stride;
@@ -39,20 +39,20 @@ struct AttentionArguments {
   View4 query, key, value, bias, out;         // bias.data null where absent
   ListView<float> alibi, sinks;               // of query heads
   ListView<int64_t> keyBegin, keyEnd, prefix; // of sequences
-  int64_t sequences, queryHeads, keyHeads, queries, keys;
+  int64_t sequences, queryHeads, kvHeads, queries, keys;
   int64_t window;        // -1: none
-  int64_t firstWithBias; // earlier keys have no bias; its data begin where theirs would lie
+  int64_t firstWithBias; // earlier keys have no bias; its data are offset accordingly
   int32_t size, valueSize, causal, splits;
   int64_t splitKeys; // keys of a split
   float scale, softcap;
-  /// Where there is more than one split: for every row (sequence, head, query) and split the sum of its weighted values, [valueSize]
-  /// numbers, and behind all of them the largest logit and the sum of weights, relative to it.
+  /// Split-KV, with more than one split: for every row (sequence, head, query) and split the unnormalized output,
+  /// [valueSize] elements, and after all of these the running maximum and the sum of exponentials relative to it.
   float *partial;
 
   HONE_HOST_DEVICE int64_t rows() const { return sequences * queryHeads * queries; }
 };
 
-/// The keys that the query at position `position` sees; an end before the begin is none.
+/// The keys that the query at `position` sees; none where the end is not after the begin.
 HONE_HOST_DEVICE constexpr KeyRange visibleKeys(int64_t position, int64_t keys, bool causal, int64_t window,
                                                 int64_t keyBegin, int64_t keyEnd, int64_t prefix) {
   KeyRange range = {keyBegin > 0 ? keyBegin : 0, keyEnd < keys ? keyEnd : keys};
@@ -65,9 +65,9 @@ HONE_HOST_DEVICE constexpr KeyRange visibleKeys(int64_t position, int64_t keys, 
   return range;
 }
 
-/// How many blocks share the keys of rows, so that `blocks` blocks of rows fill the device `residents` times; pieces are no shorter
-/// than 256 keys, for which a block would otherwise wait at its beginning and at its end.
-HONE_HOST_DEVICE constexpr int32_t splitsOf(int64_t blocks, int64_t keys, int32_t multiprocessors, int32_t residents) {
+/// Split-KV: how many blocks divide the keys of rows, so that `blocks` blocks of rows fill every SM with `residents`
+/// of them. A split has 256 keys at least, as the latency at its begin and end is exposed.
+HONE_HOST_DEVICE constexpr int32_t kvSplits(int64_t blocks, int64_t keys, int32_t multiprocessors, int32_t residents) {
   if (blocks == 0)
     return 1;
   int64_t wanted = divideUp(int64_t{residents} * multiprocessors, blocks), most = divideUp(keys, 256);
@@ -75,8 +75,8 @@ HONE_HOST_DEVICE constexpr int32_t splitsOf(int64_t blocks, int64_t keys, int32_
   return static_cast<int32_t>(splits < 1 ? 1 : splits > 128 ? 128 : splits);
 }
 
-/// Keys of a split, whole tiles of `tile` keys.
-HONE_HOST_DEVICE constexpr int64_t keysOfSplit(int64_t keys, int32_t splits, int32_t tile) {
+/// The keys of a split, whole tiles of `tile` keys.
+HONE_HOST_DEVICE constexpr int64_t keysPerSplit(int64_t keys, int32_t splits, int32_t tile) {
   return roundUp(divideUp(keys, splits), tile);
 }
 

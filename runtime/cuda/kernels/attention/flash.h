@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The plan of attention through matrix units: tiles of rows and keys, and where they lie in shared memory.
+// FlashAttention on tensor cores: tiles of rows and keys, and the layout of shared memory.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_ATTENTION_FLASH_H
 #define HONE_RUNTIME_CUDA_KERNELS_ATTENTION_FLASH_H
@@ -12,23 +12,25 @@ namespace hone::cuda {
 
 constexpr int32_t kFlashWarps = 4, kFlashKeys = 64; // of a block, and of a tile
 
-/// Numbers of a key or value as matrix units multiply them, zeros behind the last: 64 or 128; 0 where there are more.
+/// The head size that the kernel is compiled for, zero-padded: 64 or 128; 0 where the head is larger.
 HONE_HOST_DEVICE constexpr int32_t flashSize(int32_t size, int32_t valueSize) {
   int32_t larger = size > valueSize ? size : valueSize;
   return larger <= 64 ? 64 : larger <= 128 ? 128 : 0;
 }
 
-/// Rows of a block are 16 for each of `rowWarps` warps: with four, each warp has its rows and all keys; with one, all warps have
-/// the same rows, and each has a quarter of the keys of a tile.
+/// Rows of a block are 16 for each of `rowWarps` warps: with four, each warp has its rows and all keys; with one, all
+/// warps have the same rows, and each has a quarter of the keys of a tile.
 ///
-/// A row is a query of one of the heads that share a key head, those of one query first, so that keys are read once for all.
+/// A row is a query of one of the heads that share a KV head (GQA), those of one query first, so that keys are read
+/// once for all.
 struct FlashPlan {
   int32_t size, rowWarps;
-  int64_t rows, tiles; // rows of a sequence and key head, and blocks for them
+  int64_t rows, tiles; // rows of a sequence and KV head, and blocks for them
 };
 
-HONE_HOST_DEVICE constexpr FlashPlan planFlash(int32_t size, int32_t valueSize, int64_t queries, int64_t headsOfKey) {
-  FlashPlan plan = {flashSize(size, valueSize), 4, queries * headsOfKey, 0};
+HONE_HOST_DEVICE constexpr FlashPlan planFlash(int32_t size, int32_t valueSize, int64_t queries,
+                                               int64_t headsPerKvHead) {
+  FlashPlan plan = {flashSize(size, valueSize), 4, queries * headsPerKvHead, 0};
   if (plan.rows <= 16)
     plan.rowWarps = 1;
   plan.tiles = divideUp(plan.rows, 16 * plan.rowWarps);
@@ -40,14 +42,15 @@ HONE_HOST_DEVICE constexpr int32_t flashTileBytes(int32_t size, int32_t planes) 
   return kFlashKeys * size * 2 * planes;
 }
 
-/// Tiles of keys and of values that are in shared memory at once. Numbers that become two planes on the way are not copied ahead.
+/// Pipeline stages. Keys and values that are converted to two planes are not prefetched.
 HONE_HOST_DEVICE constexpr int32_t flashStages(int32_t planes) { return planes == 1 ? 2 : 1; }
 
 HONE_HOST_DEVICE constexpr int32_t flashQueryBytes(int32_t size, int32_t rowWarps, int32_t planes) {
   return 16 * rowWarps * size * 2 * planes;
 }
 
-/// Queries and tiles; afterwards for each warp the sums of 16 rows, their largest logits and their sums of weights.
+/// Queries and tiles; the merge reuses the memory for the sums of 16 rows of each warp, their running maxima and sums
+/// of exponentials.
 HONE_HOST_DEVICE constexpr int32_t flashSharedBytes(int32_t size, int32_t rowWarps, int32_t cachePlanes,
                                                     int32_t queryPlanes) {
   int32_t operands =
@@ -56,8 +59,8 @@ HONE_HOST_DEVICE constexpr int32_t flashSharedBytes(int32_t size, int32_t rowWar
   return operands > sums ? operands : sums;
 }
 
-/// Byte of the 16 bytes number `part` of row `row`, of rows of `size` numbers: parts change places from row to row, so that the
-/// eight rows that ldmatrix reads at once lie in different banks.
+/// Byte offset of 16-byte chunk `part` of row `row`, of rows of `size` elements. Chunks are swizzled from row to row,
+/// so that the eight rows that ldmatrix reads have no bank conflicts.
 HONE_HOST_DEVICE constexpr int32_t flashByte(int32_t size, int32_t row, int32_t part) {
   return row * size * 2 + (part ^ (row & 7)) * 16;
 }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The host side of attention for many queries on sm_90a.
+// The host side of prefill attention on sm_90a.
 
 #include "hopper_flash.h"
 
@@ -12,56 +12,56 @@ namespace hone::cuda {
 namespace {
 
 constexpr int64_t kFewestQueries = 64; // fewer leave most rows of a block empty
-constexpr int64_t kMostKeys = (int64_t{1} << 31) - kHopperKeys;
+constexpr int64_t kMostKeys = (int64_t{1} << 31) - kHopperFlashKeys;
 
-/// Whether the copy engine can bring it: numbers of 16 bits, and positions that begin at multiples of 16 bytes.
+/// Whether TMA can load it: 16-bit elements, and positions that begin at multiples of 16 bytes.
 bool isTensor(const View4 &view) { return view.dtype != HONE_F32 && view.isVector; }
 
-HopperPlan planOf(const AttentionArguments &args) {
-  return planHopper(args.sequences * args.queryHeads, args.queryHeads / args.keyHeads, args.queries, args.keys,
-                    args.size);
+HopperFlashPlan planOf(const AttentionArguments &args) {
+  return planHopperFlash(args.sequences * args.queryHeads, args.queryHeads / args.kvHeads, args.queries, args.keys,
+                         args.size);
 }
 
-TensorMap mapOf(KernelDevice &device, const View4 &view, const AttentionArguments &args, int64_t positions,
-                int64_t heads, int32_t rows) {
+TensorMap makeTensorMap(KernelDevice &device, const View4 &view, const AttentionArguments &args, int64_t positions,
+                        int64_t heads, int32_t rows) {
   TensorBox box = {view.data,
                    view.dtype,
                    {static_cast<uint64_t>(args.size), static_cast<uint64_t>(positions), static_cast<uint64_t>(heads),
                     static_cast<uint64_t>(args.sequences)},
                    {},
                    static_cast<uint32_t>(rows)};
-  // Along an axis of one index a view has no stride; a map wants a multiple of 16 bytes.
+  // A view has no stride along an axis of size one; a tensor map wants a multiple of 16 bytes.
   constexpr uint64_t kAny = 16;
   for (int32_t axis = 0; axis < 3; ++axis)
     box.strides[axis] = view.strides[2 - axis] == 0 ? kAny : 2 * static_cast<uint64_t>(view.strides[2 - axis]);
-  return device.mapOf(box);
+  return device.makeTensorMap(box);
 }
 
 } // namespace
 
-bool fitsHopper(const DeviceLimits &limits, const AttentionArguments &args) {
+bool fitsHopperFlash(const DeviceLimits &limits, const AttentionArguments &args) {
   bool isFormat = args.query.dtype == args.key.dtype && args.key.dtype == args.value.dtype && isTensor(args.query) &&
                   isTensor(args.key) && isTensor(args.value);
   bool isSize = args.size == args.valueSize && (args.size == 64 || args.size == 128);
   bool isMasked = !args.bias.data && !args.alibi.data;
   return limits.chip == 90 && isFormat && isSize && isMasked && args.scale > 0 && args.queries >= kFewestQueries &&
          args.keys > 0 && args.keys <= kMostKeys &&
-         splitsOf(planOf(args).blocks(), args.keys, limits.multiprocessors, 1) == 1;
+         kvSplits(planOf(args).blocks(), args.keys, limits.multiprocessors, 1) == 1;
 }
 
-void runHopper(KernelDevice &device, const AttentionArguments &args) {
-  HopperArguments all = {args, planOf(args)};
-  TensorMap query = mapOf(device, args.query, args, args.queries, args.queryHeads, kHopperRows);
-  TensorMap key = mapOf(device, args.key, args, args.keys, args.keyHeads, kHopperKeys);
-  TensorMap value = mapOf(device, args.value, args, args.keys, args.keyHeads, kHopperKeys);
+void runHopperFlash(KernelDevice &device, const AttentionArguments &args) {
+  HopperFlashArguments all = {args, planOf(args)};
+  TensorMap query = makeTensorMap(device, args.query, args, args.queries, args.queryHeads, kHopperFlashQueries);
+  TensorMap key = makeTensorMap(device, args.key, args, args.keys, args.kvHeads, kHopperFlashKeys);
+  TensorMap value = makeTensorMap(device, args.value, args, args.keys, args.kvHeads, kHopperFlashKeys);
   bool isHalf = args.query.dtype == HONE_F16, isWide = args.size == 128;
-  const char *name =
-      isHalf ? (isWide ? "hopper_f16_128" : "hopper_f16_64") : (isWide ? "hopper_bf16_128" : "hopper_bf16_64");
+  const char *name = isHalf ? (isWide ? "hopper_flash_f16_128" : "hopper_flash_f16_64")
+                            : (isWide ? "hopper_flash_bf16_128" : "hopper_flash_bf16_64");
   void *pointers[] = {&all, &query, &key, &value};
   device.launch({kHopperFlashFatbin, name},
                 {{static_cast<uint32_t>(all.plan.blocks()), 1, 1},
-                 {kHopperThreads, 1, 1},
-                 static_cast<uint32_t>(hopperLayout(args.size).bytes)},
+                 {kHopperFlashThreads, 1, 1},
+                 static_cast<uint32_t>(hopperFlashLayout(args.size).bytes)},
                 pointers);
 }
 

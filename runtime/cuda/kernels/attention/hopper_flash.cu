@@ -1,44 +1,45 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention for many queries on sm_90a, in the way of FlashAttention-3 (Shah et al., 2024): one thread has the copy engine bring tiles of keys
-// and values, and two warpgroups have 64 queries each. A warpgroup begins the product with the next tile of keys before it
-// multiplies the last weights with their values, and computes the next weights meanwhile; the two take turns in beginning products, so
-// that one computes weights while the other's products are under way.
+// Prefill attention on sm_90a as in FlashAttention-3 (Shah et al., 2024), warp-specialized: one thread issues TMA
+// loads of tiles of keys and values, and two warpgroups have 64 queries each. A warpgroup issues the product with the
+// next tile of keys before it multiplies the last probabilities with their values, and computes the next softmax
+// meanwhile. Ping-pong scheduling: the warpgroups issue products in turn, so that one computes softmax while the
+// other's products are in flight.
 //
-// Logits are kept as products with the query, before the scale: weights are 2^(c · product - c · largest) with c = scale · log2(e).
-// With a soft cap they are kept as capped logits, with c = log2(e).
+// Logits are kept unscaled: probabilities are 2^(c · product - c · maximum) with c = scale · log2(e). With a soft cap
+// they are kept as capped logits, with c = log2(e).
 
-#include "../device/async_copy.h"
 #include "../device/attention_rows.h"
-#include "../device/box_copy.h"
-#include "../device/warpgroup.h"
+#include "../device/cp_async.h"
+#include "../device/tma.h"
+#include "../device/wgmma.h"
 #include "hopper_flash.h"
 
 namespace hone::cuda {
 
 constexpr float kLog2E = 1.4426950408889634f;
 
-__device__ inline float exp2Fast(float x) {
+__device__ inline float ex2Approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/// Barriers in shared memory: queries have come; keys, values of a stage have come; keys, values of a stage are not needed any more.
+/// The mbarriers: queries loaded; keys, values of a stage loaded (full); keys, values of a stage released (empty).
 class Barriers {
 public:
   __device__ explicit Barriers(uint32_t address) : address(address) {}
   __device__ uint32_t queries() const { return address; }
   __device__ uint32_t full(int kind, int stage) const { return address + 8 * (1 + 2 * stage + kind); }
-  __device__ uint32_t empty(int kind, int stage) const { return full(kind, stage) + 16 * kHopperStages; }
-  __device__ void make() const {
-    constexpr uint32_t kConsumerWarps = 4 * kHopperConsumers;
-    makeBarrier(queries(), 1);
-    for (int stage = 0; stage < kHopperStages; ++stage)
+  __device__ uint32_t empty(int kind, int stage) const { return full(kind, stage) + 16 * kHopperFlashStages; }
+  __device__ void init() const {
+    constexpr uint32_t kConsumerWarps = 4 * kHopperFlashConsumers;
+    mbarrierInit(queries(), 1);
+    for (int stage = 0; stage < kHopperFlashStages; ++stage)
       for (int kind = 0; kind < 2; ++kind)
-        makeBarrier(full(kind, stage), 1), makeBarrier(empty(kind, stage), kConsumerWarps);
-    publishBarriers();
+        mbarrierInit(full(kind, stage), 1), mbarrierInit(empty(kind, stage), kConsumerWarps);
+    fenceMbarrierInit();
   }
 
 private:
@@ -46,28 +47,29 @@ private:
 };
 constexpr int kKeys = 0, kValues = 1; // kinds
 
-struct HopperMaps {
+struct HopperFlashMaps {
   const TensorMap &query, &key, &value;
 };
 
-/// What a block has to do.
-struct HopperWork {
-  int64_t sequence, head, keyHead, firstQuery;
-  HopperTiles tiles;
+/// The work of a block.
+struct HopperFlashWork {
+  int64_t sequence, head, kvHead, firstQuery;
+  KeyTiles tiles;
 
-  __device__ HopperWork(const HopperArguments &args) {
+  __device__ HopperFlashWork(const HopperFlashArguments &args) {
     const AttentionArguments &attention = args.attention;
-    HopperUnit unit = unitOf(args.plan, blockIdx.x);
+    HopperFlashTile unit = flashTileOf(args.plan, blockIdx.x);
     auto heads = static_cast<int32_t>(attention.queryHeads);
     sequence = unit.head / heads;
     head = unit.head % heads;
-    keyHead = head / (attention.queryHeads / attention.keyHeads);
-    firstQuery = int64_t{unit.tile} * kHopperRows;
-    int64_t last = firstQuery + kHopperRows < attention.queries ? firstQuery + kHopperRows : attention.queries;
-    tiles = tilesOf({visibleTo(attention, firstQuery).begin, visibleTo(attention, last - 1).end});
+    kvHead = head / (attention.queryHeads / attention.kvHeads);
+    firstQuery = int64_t{unit.tile} * kHopperFlashQueries;
+    int64_t last =
+        firstQuery + kHopperFlashQueries < attention.queries ? firstQuery + kHopperFlashQueries : attention.queries;
+    tiles = keyTilesOf({visibleTo(attention, firstQuery).begin, visibleTo(attention, last - 1).end});
   }
 
-  /// Nothing for queries behind the last.
+  /// None for queries past the end.
   __device__ KeyRange visibleTo(const AttentionArguments &attention, int64_t query) const {
     if (query >= attention.queries)
       return {0, 0};
@@ -75,52 +77,53 @@ struct HopperWork {
                        attention.keyBegin.at(sequence, 0), attention.keyEnd.at(sequence, attention.keys),
                        attention.prefix.at(sequence, 0));
   }
-  /// Tiles from the last to the first: those with a mask are the first for a causal one, and then the way is straight.
+  /// Tiles from the last to the first: with causal masking those that need a mask come first.
   __device__ int32_t tile(int32_t step) const { return tiles.first + tiles.count - 1 - step; }
 };
 
-template <int Size> class HopperProducer {
+template <int Size> class HopperFlashProducer {
 public:
-  __device__ HopperProducer(const HopperWork &work, const HopperMaps &maps, uint32_t shared)
-      : work(work), maps(maps), shared(shared), barriers(shared + hopperLayout(Size).barriers) {}
+  __device__ HopperFlashProducer(const HopperFlashWork &work, const HopperFlashMaps &maps, uint32_t shared)
+      : work(work), maps(maps), shared(shared), barriers(shared + hopperFlashLayout(Size).barriers) {}
 
   __device__ void run() {
     if (work.tiles.count == 0)
       return;
-    prefetchMap(maps.query), prefetchMap(maps.key), prefetchMap(maps.value);
-    arriveAndExpect(barriers.queries(), hopperQueryBytes(Size));
+    prefetchTensorMap(maps.query), prefetchTensorMap(maps.key), prefetchTensorMap(maps.value);
+    mbarrierArriveExpectTx(barriers.queries(), hopperFlashQueryBytes(Size));
 #pragma unroll
     for (int part = 0; part < Size / 64; ++part)
-      copyBox(shared + part * kHopperRows * kBoxRowBytes, maps.query, 64 * part, static_cast<int32_t>(work.firstQuery),
-              static_cast<int32_t>(work.head), static_cast<int32_t>(work.sequence), barriers.queries());
+      tmaLoad(shared + part * kHopperFlashQueries * kBoxRowBytes, maps.query, 64 * part,
+              static_cast<int32_t>(work.firstQuery), static_cast<int32_t>(work.head),
+              static_cast<int32_t>(work.sequence), barriers.queries());
     for (int32_t step = 0; step < work.tiles.count; ++step) {
-      copyTile(kKeys, maps.key, hopperLayout(Size).keys, step);
-      copyTile(kValues, maps.value, hopperLayout(Size).values, step);
+      loadTile(kKeys, maps.key, hopperFlashLayout(Size).keys, step);
+      loadTile(kValues, maps.value, hopperFlashLayout(Size).values, step);
     }
   }
 
 private:
-  __device__ void copyTile(int kind, const TensorMap &map, int first, int32_t step) {
-    int stage = step % kHopperStages;
-    uint32_t full = barriers.full(kind, stage), to = shared + first + stage * hopperTileBytes(Size);
-    waitAt(barriers.empty(kind, stage), (step / kHopperStages & 1) ^ 1);
-    arriveAndExpect(full, hopperTileBytes(Size));
+  __device__ void loadTile(int kind, const TensorMap &map, int first, int32_t step) {
+    int stage = step % kHopperFlashStages;
+    uint32_t full = barriers.full(kind, stage), to = shared + first + stage * hopperFlashTileBytes(Size);
+    mbarrierWait(barriers.empty(kind, stage), (step / kHopperFlashStages & 1) ^ 1);
+    mbarrierArriveExpectTx(full, hopperFlashTileBytes(Size));
 #pragma unroll
     for (int part = 0; part < Size / 64; ++part)
-      copyBox(to + part * kHopperKeys * kBoxRowBytes, map, 64 * part, work.tile(step) * kHopperKeys,
-              static_cast<int32_t>(work.keyHead), static_cast<int32_t>(work.sequence), full);
+      tmaLoad(to + part * kHopperFlashKeys * kBoxRowBytes, map, 64 * part, work.tile(step) * kHopperFlashKeys,
+              static_cast<int32_t>(work.kvHead), static_cast<int32_t>(work.sequence), full);
   }
 
-  const HopperWork &work;
-  const HopperMaps &maps;
+  const HopperFlashWork &work;
+  const HopperFlashMaps &maps;
   const uint32_t shared;
   const Barriers barriers;
 };
 
-template <bool IsHalf, int Size> class HopperConsumer {
+template <bool IsHalf, int Size> class HopperFlashConsumer {
 public:
-  __device__ HopperConsumer(const AttentionArguments &args, const HopperWork &work, uint32_t shared)
-      : args(args), work(work), shared(shared), barriers(shared + hopperLayout(Size).barriers),
+  __device__ HopperFlashConsumer(const AttentionArguments &args, const HopperFlashWork &work, uint32_t shared)
+      : args(args), work(work), shared(shared), barriers(shared + hopperFlashLayout(Size).barriers),
         group(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0) - 1), lane(threadIdx.x % 32),
         firstRow(work.firstQuery + 64 * group + threadIdx.x % 128 / 32 * 16 + lane / 4),
         scale((args.softcap > 0 ? 1 : args.scale) * kLog2E) {
@@ -141,71 +144,71 @@ public:
   }
 
 private:
-  static constexpr int kSteps = kHopperKeys / 16; // products of weights and values, of 16 keys each
-  using Logits = float[kHopperKeys / 2];
+  static constexpr int kSteps = kHopperFlashKeys / 16; // products of probabilities and values, of 16 keys each
+  using Logits = float[kHopperFlashKeys / 2];
 
   __device__ void addTiles() {
     int32_t count = work.tiles.count;
-    waitAt(barriers.queries(), 0);
+    mbarrierWait(barriers.queries(), 0);
     if (group == 1 && count > 1)
-      passTurn();
-    beginWeights();
+      arrivePingPong();
+    addFirstTile();
 #pragma unroll 1
     for (int32_t step = 1; step < count; ++step)
       addTile(step, group == 0 || step + 1 < count);
-    await(kValues, count - 1);
+    waitFull(kValues, count - 1);
     fence();
     multiplyValues(count - 1);
-    waitForProducts<0>(values);
+    wgmmaWaitGroup<0>(values);
   }
 
-  __device__ void beginWeights() {
+  __device__ void addFirstTile() {
     Logits logits;
-    float factors[2];
-    await(kKeys, 0);
-    fenceProducts(logits);
+    float rescale[2];
+    waitFull(kKeys, 0);
+    wgmmaFence(logits);
     multiplyKeys(logits, 0);
-    waitForProducts<0>(logits);
-    release(kKeys, 0);
-    weigh(logits, work.tile(0), factors);
+    wgmmaWaitGroup<0>(logits);
+    releaseStage(kKeys, 0);
+    updateSoftmax(logits, work.tile(0), rescale);
     pack(logits);
   }
 
-  /// The weights of a tile, and the values of the one before.
+  /// The probabilities of a tile, and the product with the values of the previous one.
   __device__ void addTile(int32_t step, bool passes) {
     Logits logits;
-    float factors[2];
-    await(kValues, step - 1);
-    await(kKeys, step);
-    awaitTurn();
-    settle(logits);
+    float rescale[2];
+    waitFull(kValues, step - 1);
+    waitFull(kKeys, step);
+    waitPingPong();
+    fenceOperand(logits);
     fence();
     multiplyKeys(logits, step);
     multiplyValues(step - 1);
     if (passes)
-      passTurn();
-    waitForProducts<1>(logits);
-    release(kKeys, step);
-    weigh(logits, work.tile(step), factors);
-    waitForProducts<0>(values);
-    release(kValues, step - 1);
+      arrivePingPong();
+    wgmmaWaitGroup<1>(logits);
+    releaseStage(kKeys, step);
+    updateSoftmax(logits, work.tile(step), rescale);
+    wgmmaWaitGroup<0>(values);
+    releaseStage(kValues, step - 1);
 #pragma unroll
     for (int i = 0; i < Size / 2; ++i)
-      values[i] *= factors[i / 2 % 2];
+      values[i] *= rescale[i / 2 % 2];
     pack(logits);
   }
 
-  // Turns of the two warpgroups: each waits at its own barrier, where the other one arrives.
+  // Ping-pong: each warpgroup waits at its own named barrier, where the other one arrives.
 
-  __device__ void awaitTurn() const { asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory"); }
-  __device__ void passTurn() const { asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory"); }
+  __device__ void waitPingPong() const { asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory"); }
+  __device__ void arrivePingPong() const { asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory"); }
 
-  __device__ void await(int kind, int32_t step) const {
-    waitAt(barriers.full(kind, step % kHopperStages), step / kHopperStages & 1);
+  __device__ void waitFull(int kind, int32_t step) const {
+    mbarrierWait(barriers.full(kind, step % kHopperFlashStages), step / kHopperFlashStages & 1);
   }
-  __device__ void release(int kind, int32_t step) const {
+  __device__ void releaseStage(int kind, int32_t step) const {
     if (lane == 0)
-      arriveAt(barriers.empty(kind, step % kHopperStages));
+      mbarrierArrive(barriers.empty(kind, step % kHopperFlashStages));
   }
 
   // Products
@@ -213,87 +216,92 @@ private:
   __device__ void fence() {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
-      settle(weights[i]);
-    fenceProducts(values);
+      fenceOperand(probabilities[i]);
+    wgmmaFence(values);
   }
 
   __device__ void multiplyKeys(Logits &logits, int32_t step) const {
-    uint64_t a = matrixAt(shared + group * 64 * kBoxRowBytes);
-    uint64_t b = matrixAt(shared + hopperLayout(Size).keys + step % kHopperStages * hopperTileBytes(Size));
+    uint64_t a = makeSmemDescriptor(shared + group * 64 * kBoxRowBytes);
+    uint64_t b = makeSmemDescriptor(shared + hopperFlashLayout(Size).keys +
+                                    step % kHopperFlashStages * hopperFlashTileBytes(Size));
 #pragma unroll
-    for (int i = 0; i < Size / 16; ++i) { // 32 bytes of rows of 128
+    for (int i = 0; i < Size / 16; ++i) { // 32 bytes of rows of 128 bytes
       int inRow = i % 4 * 32, part = i / 4 * kBoxRowBytes;
-      beginProduct<IsHalf>(logits, a + ((inRow + part * kHopperRows) >> 4), b + ((inRow + part * kHopperKeys) >> 4),
-                           i > 0);
+      wgmma<IsHalf>(logits, a + ((inRow + part * kHopperFlashQueries) >> 4),
+                    b + ((inRow + part * kHopperFlashKeys) >> 4), i > 0);
     }
-    commitProducts();
+    wgmmaCommitGroup();
   }
 
   __device__ void multiplyValues(int32_t step) {
-    uint64_t b = matrixAt(shared + hopperLayout(Size).values + step % kHopperStages * hopperTileBytes(Size),
-                          kHopperKeys * kBoxRowBytes);
+    uint64_t b = makeSmemDescriptor(shared + hopperFlashLayout(Size).values +
+                                        step % kHopperFlashStages * hopperFlashTileBytes(Size),
+                                    kHopperFlashKeys * kBoxRowBytes);
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
-      beginProduct<IsHalf>(values, weights[i], b + (i * 16 * kBoxRowBytes >> 4));
-    commitProducts();
+      wgmma<IsHalf>(values, probabilities[i], b + (i * 16 * kBoxRowBytes >> 4));
+    wgmmaCommitGroup();
   }
 
-  // Weights
+  // Softmax
 
-  /// Products with queries become weights, relative to the largest logits so far; `factors` bring earlier sums to these.
-  __device__ void weigh(Logits &logits, int32_t tile, float (&factors)[2]) {
+  /// Online softmax: logits become probabilities relative to the running maxima; earlier sums and values have to be
+  /// rescaled by `rescale`.
+  __device__ void updateSoftmax(Logits &logits, int32_t tile, float (&rescale)[2]) {
     if (args.softcap > 0)
-      capLogits(logits);
+      softcapLogits(logits);
     if (needsMask(tile, lastBegin, firstEnd))
-      hideLogits(logits, tile * kHopperKeys);
+      maskLogits(logits, tile * kHopperFlashKeys);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float now = largest[half], part = 0;
+      float now = runningMax[half], part = 0;
 #pragma unroll
-      for (int i = 2 * half; i < kHopperKeys / 2; i += 4)
-        now = larger(now, larger(logits[i], logits[i + 1]));
-      now = larger(now, __shfl_xor_sync(~0u, now, 1));
-      now = larger(now, __shfl_xor_sync(~0u, now, 2));
+      for (int i = 2 * half; i < kHopperFlashKeys / 2; i += 4)
+        now = maxNan(now, maxNan(logits[i], logits[i + 1]));
+      now = maxNan(now, __shfl_xor_sync(~0u, now, 1));
+      now = maxNan(now, __shfl_xor_sync(~0u, now, 2));
       float zero = now == -infinity() ? 0 : now * scale;
-      factors[half] = exp2Fast(largest[half] * scale - zero);
-      largest[half] = now;
+      rescale[half] = ex2Approx(runningMax[half] * scale - zero);
+      runningMax[half] = now;
 #pragma unroll
-      for (int i = 2 * half; i < kHopperKeys / 2; i += 4)
+      for (int i = 2 * half; i < kHopperFlashKeys / 2; i += 4)
 #pragma unroll
         for (int j = i; j < i + 2; ++j) {
-          logits[j] = exp2Fast(fmaf(logits[j], scale, -zero));
+          logits[j] = ex2Approx(fmaf(logits[j], scale, -zero));
           part += logits[j];
         }
-      sum[half] = sum[half] * factors[half] + part;
+      sum[half] = sum[half] * rescale[half] + part;
     }
   }
 
   /// c · tanh(l / c) = c - 2c / (exp(2l / c) + 1), which errs by less than 1e-6 of c.
-  __device__ void capLogits(Logits &logits) const {
+  __device__ void softcapLogits(Logits &logits) const {
     float factor = args.scale * 2 * kLog2E / args.softcap;
 #pragma unroll
-    for (int i = 0; i < kHopperKeys / 2; ++i)
-      logits[i] = args.softcap - __fdividef(2 * args.softcap, exp2Fast(logits[i] * factor) + 1);
+    for (int i = 0; i < kHopperFlashKeys / 2; ++i)
+      logits[i] = args.softcap - __fdividef(2 * args.softcap, ex2Approx(logits[i] * factor) + 1);
   }
 
-  __device__ void hideLogits(Logits &logits, int32_t first) const {
+  __device__ void maskLogits(Logits &logits, int32_t first) const {
 #pragma unroll
-    for (int i = 0; i < kHopperKeys / 2; ++i) {
+    for (int i = 0; i < kHopperFlashKeys / 2; ++i) {
       int key = first + i / 4 * 8 + lane % 4 * 2 + i % 2, half = i / 2 % 2;
       if (key < begin[half] || key >= end[half])
         logits[i] = -infinity();
     }
   }
 
-  __device__ static uint32_t pair(float low, float high) { return IsHalf ? pairF16(low, high) : pairBf16(low, high); }
+  __device__ static uint32_t pair(float low, float high) {
+    return IsHalf ? packF16x2(low, high) : packBf16x2(low, high);
+  }
 
-  /// Sums of products lie in registers as numbers of A do.
+  /// The layout of accumulators is that of operand A in registers.
   __device__ void pack(const Logits &logits) {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        weights[i][j] = pair(logits[8 * i + 2 * j], logits[8 * i + 2 * j + 1]);
+        probabilities[i][j] = pair(logits[8 * i + 2 * j], logits[8 * i + 2 * j + 1]);
   }
 
   // Results
@@ -302,32 +310,32 @@ private:
     bool inPairs = args.out.isVector && args.out.dtype != HONE_F32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float factor = factorOf(half);
+      float factor = outputScale(half);
       if (firstRow + 8 * half >= args.queries)
         continue;
       int64_t row = args.out.offset(work.sequence, work.head, firstRow + 8 * half);
 #pragma unroll
       for (int i = 0; i < Size / 8; ++i) {
-        int number = 8 * i + lane % 4 * 2;
+        int element = 8 * i + lane % 4 * 2;
         float low = values[4 * i + 2 * half] * factor, high = values[4 * i + 2 * half + 1] * factor;
         if (inPairs) {
-          *reinterpret_cast<uint32_t *>(args.out.data + 2 * (row + number)) =
-              args.out.dtype == HONE_F16 ? pairF16(low, high) : pairBf16(low, high);
+          *reinterpret_cast<uint32_t *>(args.out.data + 2 * (row + element)) =
+              args.out.dtype == HONE_F16 ? packF16x2(low, high) : packBf16x2(low, high);
         } else {
-          storeNumber(args.out.data, row + number * args.out.strides[3], args.out.dtype, low);
-          storeNumber(args.out.data, row + (number + 1) * args.out.strides[3], args.out.dtype, high);
+          storeElement(args.out.data, row + element * args.out.strides[3], args.out.dtype, low);
+          storeElement(args.out.data, row + (element + 1) * args.out.strides[3], args.out.dtype, high);
         }
       }
     }
   }
 
-  /// What sums of weighted values are multiplied with: 1 over the sum of all weights, of four lanes and the sink.
-  __device__ float factorOf(int half) const {
-    float total = sum[half], most = largest[half] * scale, factor = 1;
+  /// The factor of the unnormalized output: 1 over the sum of exponentials, of four lanes and the sink.
+  __device__ float outputScale(int half) const {
+    float total = sum[half], most = runningMax[half] * scale, factor = 1;
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
     if (args.sinks.data) {
-      float sink = args.sinks.at(work.head, 0) * kLog2E, now = larger(most, sink);
+      float sink = args.sinks.at(work.head, 0) * kLog2E, now = maxNan(most, sink);
       if (now == -infinity())
         return 0;
       factor = exp2f(most - now);
@@ -337,48 +345,49 @@ private:
   }
 
   const AttentionArguments &args;
-  const HopperWork &work;
+  const HopperFlashWork &work;
   const uint32_t shared;
   const Barriers barriers;
   const int group, lane;
-  const int64_t firstRow; // of this lane; the other one is eight rows further
+  const int64_t firstRow; // of this lane; its second row is eight further
   const float scale;      // of logits as they are kept, times log2(e)
   int32_t begin[2], end[2], firstEnd, lastBegin;
-  float largest[2] = {-infinity(), -infinity()}, sum[2] = {}, values[Size / 2] = {};
-  uint32_t weights[kSteps][4];
+  float runningMax[2] = {-infinity(), -infinity()}, sum[2] = {}, values[Size / 2] = {};
+  uint32_t probabilities[kSteps][4];
 };
 
 template <bool IsHalf, int Size>
-__device__ inline void attend(const HopperArguments &args, const HopperMaps &maps, uint32_t shared) {
-  // Of 65536 registers each of 384 threads has 168 at the beginning, and in the end 24 and twice 240.
-  constexpr int kFewRegisters = 24, kManyRegisters = 240;
+__device__ inline void attend(const HopperFlashArguments &args, const HopperFlashMaps &maps, uint32_t shared) {
+  // Each of 384 threads starts with 168 of the 65536 registers; afterwards the warpgroups have 24, 240 and 240.
+  constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
   if (threadIdx.x == 0)
-    Barriers(shared + hopperLayout(Size).barriers).make();
+    Barriers(shared + hopperFlashLayout(Size).barriers).init();
   __syncthreads();
   if (threadIdx.x < 128) {
-    giveRegistersBack<kFewRegisters>();
+    setmaxnregDec<kProducerRegisters>();
     if (threadIdx.x == 0) {
-      HopperWork work(args);
-      HopperProducer<Size>(work, maps, shared).run();
+      HopperFlashWork work(args);
+      HopperFlashProducer<Size>(work, maps, shared).run();
     }
   } else {
-    takeRegisters<kManyRegisters>();
-    HopperWork work(args);
-    HopperConsumer<IsHalf, Size>(args.attention, work, shared).run();
+    setmaxnregInc<kConsumerRegisters>();
+    HopperFlashWork work(args);
+    HopperFlashConsumer<IsHalf, Size>(args.attention, work, shared).run();
   }
 }
 
 } // namespace hone::cuda
 
 #define HONE_HOPPER_FLASH(name, isHalf, size)                                                                          \
-  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperThreads, 1) name(                                    \
-      const __grid_constant__ hone::cuda::HopperArguments args, const __grid_constant__ hone::cuda::TensorMap query,   \
-      const __grid_constant__ hone::cuda::TensorMap key, const __grid_constant__ hone::cuda::TensorMap value) {        \
+  extern "C" __global__ void __launch_bounds__(hone::cuda::kHopperFlashThreads, 1)                                     \
+      name(const __grid_constant__ hone::cuda::HopperFlashArguments args,                                              \
+           const __grid_constant__ hone::cuda::TensorMap query, const __grid_constant__ hone::cuda::TensorMap key,     \
+           const __grid_constant__ hone::cuda::TensorMap value) {                                                      \
     extern __shared__ __align__(1024) char hopperShared[];                                                             \
     hone::cuda::attend<isHalf, size>(args, {query, key, value}, hone::cuda::sharedAddress(hopperShared));              \
   }
 
-HONE_HOPPER_FLASH(hopper_f16_64, true, 64)
-HONE_HOPPER_FLASH(hopper_f16_128, true, 128)
-HONE_HOPPER_FLASH(hopper_bf16_64, false, 64)
-HONE_HOPPER_FLASH(hopper_bf16_128, false, 128)
+HONE_HOPPER_FLASH(hopper_flash_f16_64, true, 64)
+HONE_HOPPER_FLASH(hopper_flash_f16_128, true, 128)
+HONE_HOPPER_FLASH(hopper_flash_bf16_64, false, 64)
+HONE_HOPPER_FLASH(hopper_flash_bf16_128, false, 128)

@@ -1,18 +1,18 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code that kernels of attention share: logits, and what becomes of the sums of a row.
+// Device code that attention kernels share: logits, and where partial results of split-KV lie.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_ATTENTION_ROWS_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_ATTENTION_ROWS_H
 
 #include "../attention/attention_arguments.h"
-#include "numbers.h"
+#include "elements.h"
 #include "reduce.h"
 
 namespace hone::cuda {
 
-/// A row of queries: sequence, head and query, and what it sees of the keys of this block's split.
+/// One query of one head: its sequence, head and index, and the keys of this block's split that it sees.
 struct QueryRow {
   int64_t sequence, head, query, position;
   KeyRange visible;
@@ -26,12 +26,12 @@ struct QueryRow {
     visible.end = visible.end < first + args.splitKeys ? visible.end : first + args.splitKeys;
   }
 
-  __device__ int64_t number(const AttentionArguments &args) const {
+  __device__ int64_t index(const AttentionArguments &args) const {
     return (sequence * args.queryHeads + head) * args.queries + query;
   }
 };
 
-/// The logit of a key by its product with the query, which the scale has been applied to.
+/// The logit of a key; `product` is its dot product with the scaled query.
 __device__ inline float logitOf(const AttentionArguments &args, const QueryRow &row, float product, int64_t key) {
   if (args.softcap > 0)
     product = args.softcap * tanhf(product / args.softcap);
@@ -39,17 +39,17 @@ __device__ inline float logitOf(const AttentionArguments &args, const QueryRow &
     product += args.alibi.at(row.head, 0) * static_cast<float>(key - row.position);
   if (args.bias.data && key >= args.firstWithBias)
     product +=
-        loadNumber(args.bias.data, args.bias.offset(row.sequence, row.head, row.query) + key * args.bias.strides[3],
-                   args.bias.dtype);
+        loadElement(args.bias.data, args.bias.offset(row.sequence, row.head, row.query) + key * args.bias.strides[3],
+                    args.bias.dtype);
   return product;
 }
 
-/// exp(logit - largest); 0 where there is no logit yet but -inf.
-__device__ inline float weightOf(float logit, float largest) {
-  return largest == -infinity() ? 0 : expf(logit - largest);
+/// exp(logit - runningMax); 0 where no logit above -inf has been seen.
+__device__ inline float probabilityOf(float logit, float runningMax) {
+  return runningMax == -infinity() ? 0 : expf(logit - runningMax);
 }
 
-/// Where the sums of a row and split lie.
+/// Partial results of a row and split: the unnormalized output, and (running maximum, sum of exponentials).
 __device__ inline float *partialValues(const AttentionArguments &args, int64_t row, int64_t split) {
   return args.partial + (row * args.splits + split) * args.valueSize;
 }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code: which expert's rows a block has.
+// Device code: the expert and the tile of rows that a block of a grouped kernel computes.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_EXPERT_TILE_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_EXPERT_TILE_H
@@ -10,12 +10,12 @@
 
 namespace hone::cuda {
 
-/// Tile number `rowTile` of an expert whose pairs are `count` from `begin` on; no pairs where a block has nothing to do.
+/// Tile `rowTile` of an expert whose pairs are `count` from `begin` on; count is 0 where the block has no work.
 struct ExpertTile {
   int32_t expert, rowTile, begin, count;
 };
 
-/// Tile number `tile` of all, in the order of experts: a warp looks at 32 of them at a time.
+/// Tile `tile` of all, in the order of experts. A warp looks at 32 experts at a time.
 __device__ inline ExpertTile findExpertTile(const int32_t *offsets, int32_t experts, int32_t tileRows, int32_t tile) {
   int32_t lane = threadIdx.x % 32;
   for (int32_t first = 0; first < experts; first += 32) {
@@ -26,9 +26,9 @@ __device__ inline ExpertTile findExpertTile(const int32_t *offsets, int32_t expe
       int32_t other = __shfl_up_sync(~0u, end, distance);
       end += lane >= distance ? other : 0;
     }
-    uint32_t isBehind = __ballot_sync(~0u, tile < end);
-    if (isBehind != 0) {
-      int32_t found = __ffs(isBehind) - 1;
+    uint32_t endsAfter = __ballot_sync(~0u, tile < end);
+    if (endsAfter != 0) {
+      int32_t found = __ffs(endsAfter) - 1;
       return {first + found, tile - __shfl_sync(~0u, end - tiles, found), __shfl_sync(~0u, begin, found),
               __shfl_sync(~0u, count, found)};
     }
@@ -37,7 +37,7 @@ __device__ inline ExpertTile findExpertTile(const int32_t *offsets, int32_t expe
   return {0, 0, 0, 0};
 }
 
-/// Makes of the first expert's layer that of the tile's expert.
+/// Advances the layer of the first expert to the tile's expert.
 __device__ inline void moveTo(const ExpertLayers &all, const ExpertTile &tile, ExpertLayer &layer) {
   layer.weight += tile.expert * all.weightStep;
   if (layer.scales)
@@ -58,7 +58,7 @@ __device__ inline void moveTo(const ExpertPlanes &all, const ExpertTile &tile, P
   layer.linear.rows = tile.count;
 }
 
-/// The layer of the block's expert, in shared memory; false where the block has no rows. The tile of rows is `rowTile`.
+/// The layer of the block's expert, in shared memory, and the tile of its rows; false where the block has no rows.
 template <class Layer> __device__ inline bool enterExpert(const LayersOfExperts<Layer> &args, int32_t tileRows,
                                                           int32_t tile, Layer &layer, int32_t &rowTile) {
   __shared__ ExpertTile found;

@@ -1,23 +1,23 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code: eight inputs of a row of x, as operand B of the matrix units takes them.
+// Device code: eight inputs of a row of x as operand B of mma.sync.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_INPUT_ROWS_H
 
-#include "numbers.h"
+#include "elements.h"
 #include "weights.h"
 
 namespace hone::cuda {
 
-/// Inputs as they were read: f32 where they will be split into two numbers of bf16, else pairs of 16 bits.
+/// Inputs as loaded: f32 where they are split into hi and lo terms of bf16, else pairs of 16 bits.
 template <bool Split> struct RawInputs {
   uint32_t words[Split ? 8 : 4];
 };
 
-/// Inputs k … k + 7 of `row`, which is aligned to 16 bytes and has a multiple of eight; 0 behind the last, and where `row` is
-/// null.
+/// Inputs k … k + 7 of `row`, which is aligned to 16 bytes and has a multiple of eight; 0 past the end, and where
+/// `row` is null.
 template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, const char *row, int64_t k,
                                                         int64_t count) {
   uint4 v = {};
@@ -34,7 +34,7 @@ template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, c
     raw = {{v.x, v.y, v.z, v.w}};
 }
 
-/// Pairs of 16 bits: `high`, and where inputs are split what rounding to it left, so that high + low has 16 bits of mantissa.
+/// Pairs of 16 bits: the hi terms, and with Split the lo terms, so that hi + lo has 16 bits of mantissa.
 template <bool Split> struct Inputs {
   uint32_t high[4], low[Split ? 4 : 1];
 
@@ -45,8 +45,8 @@ template <bool Split> struct Inputs {
       if constexpr (Split) {
         float a = __uint_as_float(raw.words[areHalves ? i : 2 * i]);
         float b = __uint_as_float(raw.words[areHalves ? i + 4 : 2 * i + 1]);
-        high[i] = pairBf16(a, b);
-        low[i] = pairBf16(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+        high[i] = packBf16x2(a, b);
+        low[i] = packBf16x2(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
       } else {
         high[i] =
             areHalves ? __byte_perm(raw.words[i / 2], raw.words[i / 2 + 2], i % 2 ? 0x7632 : 0x5410) : raw.words[i];

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code: sums and maxima of the numbers that the threads of a warp or a block have. Every thread gets the result.
+// Device code: sums and maxima over the threads of a warp or a block. Every thread gets the result.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_REDUCE_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_REDUCE_H
@@ -17,17 +17,17 @@ __device__ inline float warpSum(float value) {
   return value;
 }
 
-/// NaN where one of them is.
-__device__ inline float larger(float a, float b) { return a > b || a != a ? a : b; }
+/// The maximum, NaN where either is NaN.
+__device__ inline float maxNan(float a, float b) { return a > b || a != a ? a : b; }
 
 __device__ inline float warpMaximum(float value) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2)
-    value = larger(value, __shfl_xor_sync(~0u, value, distance));
+    value = maxNan(value, __shfl_xor_sync(~0u, value, distance));
   return value;
 }
 
-/// `shared` holds a number for each warp. Threads may use it again after the call.
+/// `shared` holds an element for each warp. Threads may reuse it after the call.
 template <typename Reduce> __device__ inline float blockReduce(float value, float neutral, float *shared,
                                                                Reduce reduce) {
   value = reduce(value);

@@ -1,29 +1,31 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Device code: how each format of weights is read, and becomes operand A of the matrix units.
-// A chunk is what four lanes read of an output; it has parts of 32 inputs, of which a lane holds eight that follow each other.
+// Device code: how GEMV reads each format of weights and makes operand A of mma.sync of it. A chunk is what four
+// lanes read of an output; it has parts of 32 inputs, of which a lane holds eight consecutive ones.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_WEIGHTS_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_WEIGHTS_H
 
-#include "../linear/few_rows.h"
-#include "matrix_units.h"
-#include "numbers.h"
+#include "../linear/gemv.h"
+#include "elements.h"
+#include "mma.h"
 
 namespace hone::cuda {
 
-/// Eight levels of at most four bits, as pairs of level - zero in bf16. 0x4300 is 128 there, with steps of 1: a level in its lowest bits
-/// makes 128 + level. Levels i and i + 4 are a pair; the first four are in `word` from bit 0 on, the others from bit 16 on.
-template <int Bits> __device__ inline void expandLevels(uint32_t word, uint32_t zero, uint32_t (&pairs)[4]) {
-  constexpr uint32_t kLevels = ((1u << Bits) - 1) * 0x10001u;
+/// Eight quantized values q of at most four bits, as pairs of q - zero in bf16. 0x4300 is 128 in bf16, whose lowest
+/// bit counts 1, so q in the lowest bits makes 128 + q. Values i and i + 4 are a pair; the first four are in `word`
+/// from bit 0 on, the others from bit 16 on.
+template <int Bits> __device__ inline void expandCodes(uint32_t word, uint32_t zero, uint32_t (&pairs)[4]) {
+  constexpr uint32_t kCodeMask = ((1u << Bits) - 1) * 0x10001u;
   uint32_t minus = (0xc300u + zero) * 0x10001u; // -(128 + zero), twice
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pairs[i] = multiplyAddBf16((word >> Bits * i & kLevels) | 0x43004300, 0x3f803f80, minus);
+    pairs[i] = fmaBf16x2((word >> Bits * i & kCodeMask) | 0x43004300, 0x3f803f80, minus);
 }
 
-/// Bytes below 2^23 in f32, with steps of 1; what is left when 2^23 + zero is taken away is exact in the upper half.
+/// Bytes in the lowest bits of 2^23 in f32, whose lowest bit counts 1. The difference to 2^23 + zero is exact in the
+/// upper half of f32.
 __device__ inline void expandBytes(uint32_t low, uint32_t high, uint32_t zero, uint32_t (&pairs)[4]) {
   float minus = __uint_as_float(0x4b000000u + zero);
 #pragma unroll
@@ -35,23 +37,23 @@ __device__ inline void expandBytes(uint32_t low, uint32_t high, uint32_t zero, u
   }
 }
 
-/// Which of the eight inputs of a lane are a pair: 2i and 2i + 1, or i and i + 4.
+/// Which of the eight inputs of a lane form a pair: 2i and 2i + 1, or i and i + 4.
 enum class PairOrder { Neighbours, Halves };
 
-/// 16 bytes of weights of bf16 or f16: eight inputs.
-template <bool IsHalf> struct PlainWeight {
+/// Dense weights of bf16 or f16: 16 bytes are eight inputs.
+template <bool IsHalf> struct DenseWeight {
   static constexpr int kParts = 1;
-  static constexpr int kDepth = 4; // chunks that a warp keeps on their way with one tile of outputs
+  static constexpr int kDepth = 4; // chunks in flight of a warp with one tile of outputs
   static constexpr bool kHasScales = false, kIsHalf = IsHalf, kMayHaveOutliers = false;
   static constexpr PairOrder kOrder = PairOrder::Neighbours;
 
   uint32_t words[4];
 
-  /// Rows of plain weights end where their inputs do, but for what fills 16 bytes up.
+  /// Rows end where their inputs do, but for padding to 16 bytes.
   __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
     uint4 v = {};
     if (chunk * kPartInputs + lane * 8 < args.inputs)
-      v = loadOnce(args.weight + output * args.weightStride + int64_t{chunk} * 64 + lane * 16);
+      v = loadNoAllocate16(args.weight + output * args.weightStride + int64_t{chunk} * 64 + lane * 16);
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
   }
   __device__ void expand(const LinearArguments &, int, int, uint32_t, uint32_t (&pairs)[4]) const {
@@ -61,18 +63,19 @@ template <bool IsHalf> struct PlainWeight {
   }
 };
 
-/// What the levels of a group mean: scale · (level - zero), levels counted from 0.
+/// Of a quantization group: w = scale · (q - zero), with unsigned q.
 struct GroupScale {
   float scale;
   uint32_t zero;
 };
 
-/// Levels as #hone.affine lays them out, one behind the other, in rows that begin at multiples of 4 bytes. Those of 32 inputs, which a
-/// product takes from four lanes, are `Bits` words; the eight of a lane are 2 words of 8 bits, 1 of 4, half a word of 2, and three of
-/// the bytes of 2 words of 3. The rest of a sector is asked for at the same time, and comes with it.
+/// Quantized values as #hone.affine packs them, in rows that begin at multiples of 4 bytes. 32 inputs, which four
+/// lanes contribute to a product, are `Bits` words; the eight of a lane are 2 words of 8 bits, 1 of 4 bits, half a
+/// word of 2 bits, and three bytes of 2 words of 3 bits. The rest of a sector is loaded by the neighbouring lanes and
+/// the next parts.
 ///
-/// Scales are read when they are used. A sector of them serves sixteen groups, so that few products wait for memory.
-template <int Bits> struct LevelWeight {
+/// Scales are loaded when they are used: a sector of them serves sixteen groups, so few loads miss.
+template <int Bits> struct AffineWeight {
   static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1, kParts = 4 / kWords; // words of a part
   static constexpr int kDepth = Bits == 3 ? 6 : Bits == 2 ? 4 : 3;
   static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
@@ -80,15 +83,15 @@ template <int Bits> struct LevelWeight {
 
   uint32_t words[4];
 
-  /// Rows end where their inputs do, which are a multiple of eight.
+  /// Rows end where their inputs do; inputs are a multiple of eight.
   __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
     const char *row = args.weight + output * args.weightStride;
     int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int64_t part = int64_t{chunk} * kParts + i / kWords;
-      const auto *levels = reinterpret_cast<const uint32_t *>(row + part * 4 * Bits);
-      words[i] = part * kPartInputs + 8 * lane < args.inputs ? levels[i % kWords == 0 ? first : last] : 0;
+      const auto *codes = reinterpret_cast<const uint32_t *>(row + part * 4 * Bits);
+      words[i] = part * kPartInputs + 8 * lane < args.inputs ? codes[i % kWords == 0 ? first : last] : 0;
     }
   }
 
@@ -100,7 +103,7 @@ template <int Bits> struct LevelWeight {
     int32_t group = input >> args.groupShift;
     if (input >= args.inputs)
       return {0, 0};
-    GroupScale result = {loadNumber(args.scales, int64_t{output} * args.groups + group, args.scaleType),
+    GroupScale result = {loadElement(args.scales, int64_t{output} * args.groups + group, args.scaleType),
                          1u << (Bits - 1)};
     if (!args.zeros)
       return result;
@@ -115,30 +118,30 @@ template <int Bits> struct LevelWeight {
     return result;
   }
 
-  /// level - zero is an integer of at most nine bits with its sign, which bf16 holds. Levels with a sign count from 0 once their
-  /// highest bit is flipped.
+  /// q - zero is a signed integer of at most nine bits, which bf16 represents. Signed values become unsigned when
+  /// their highest bit is flipped.
   __device__ void expand(const LinearArguments &args, int part, int lane, uint32_t zero, uint32_t (&pairs)[4]) const {
     if constexpr (Bits == 8) {
       uint32_t signs = args.isSigned ? 0x80808080 : 0;
       expandBytes(words[2 * part] ^ signs, words[2 * part + 1] ^ signs, zero, pairs);
     } else {
-      constexpr uint32_t kFour = 1u | 1u << Bits | 1u << 2 * Bits | 1u << 3 * Bits; // the lowest bits of four levels
+      constexpr uint32_t kFour = 1u | 1u << Bits | 1u << 2 * Bits | 1u << 3 * Bits; // the lowest bits of four values
       uint32_t signs = args.isSigned ? kFour * 0x10001u << (Bits - 1) : 0;
-      expandLevels<Bits>(eightLevels(part, lane) ^ signs, zero, pairs);
+      expandCodes<Bits>(eightCodes(part, lane) ^ signs, zero, pairs);
     }
   }
 
 private:
-  /// Levels 0 to 3 of a lane from bit 0 on, and 4 to 7 from bit 16 on.
-  __device__ uint32_t eightLevels(int part, int lane) const {
+  /// Values 0 to 3 of a lane from bit 0 on, and 4 to 7 from bit 16 on.
+  __device__ uint32_t eightCodes(int part, int lane) const {
     if constexpr (Bits == 4)
       return words[part];
     else if constexpr (Bits == 3)
-      return spreadLevels(__funnelshift_r(words[2 * part], words[2 * part + 1], 24 * lane % 32));
+      return spreadCodes(__funnelshift_r(words[2 * part], words[2 * part + 1], 24 * lane % 32));
     else
-      return spreadLevels(words[part] >> lane % 2 * 16);
+      return spreadCodes(words[part] >> lane % 2 * 16);
   }
-  __device__ static uint32_t spreadLevels(uint32_t word) {
+  __device__ static uint32_t spreadCodes(uint32_t word) {
     constexpr uint32_t kFour = (1u << 4 * Bits % 32) - 1;
     return (word & kFour) | (word << (16 - 4 * Bits) & kFour << 16);
   }

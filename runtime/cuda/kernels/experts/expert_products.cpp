@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The host side of products of experts: few rows each, or many, and weights that are expanded some experts at a time.
+// The host side of products of experts: grouped GEMV, or grouped GEMM with weights that are converted some experts at
+// a time.
 
 #include "expert_products.h"
 #include "../copy_rows.h"
@@ -15,35 +16,35 @@ namespace hone::cuda {
 namespace {
 
 #define HONE_TILES(name) {name "_1x1", name "_2x1", name "_2x2"}
-/// In the order of tiles 1x1, 2x1, 2x2, and the same for inputs that are split into two numbers of bf16.
-const char *matrixFunction(Format format, bool isSplit, const FewRowsPlan &plan) {
+/// In the order of tiles 1x1, 2x1, 2x2, then the same for inputs that are split into hi and lo terms.
+const char *mmaFunction(Format format, bool isSplit, const GemvPlan &plan) {
   static constexpr const char *names[6][2][3] = {
-      {HONE_TILES("expert_rows_f16")},
-      {HONE_TILES("expert_rows_bf16"), HONE_TILES("expert_rows_bf16_split")},
-      {HONE_TILES("expert_rows_affine8"), HONE_TILES("expert_rows_affine8_split")},
-      {HONE_TILES("expert_rows_affine4"), HONE_TILES("expert_rows_affine4_split")},
-      {HONE_TILES("expert_rows_affine3"), HONE_TILES("expert_rows_affine3_split")},
-      {HONE_TILES("expert_rows_affine2"), HONE_TILES("expert_rows_affine2_split")}};
+      {HONE_TILES("grouped_gemv_f16")},
+      {HONE_TILES("grouped_gemv_bf16"), HONE_TILES("grouped_gemv_bf16_split")},
+      {HONE_TILES("grouped_gemv_affine8"), HONE_TILES("grouped_gemv_affine8_split")},
+      {HONE_TILES("grouped_gemv_affine4"), HONE_TILES("grouped_gemv_affine4_split")},
+      {HONE_TILES("grouped_gemv_affine3"), HONE_TILES("grouped_gemv_affine3_split")},
+      {HONE_TILES("grouped_gemv_affine2"), HONE_TILES("grouped_gemv_affine2_split")}};
   return names[static_cast<int>(format) - static_cast<int>(Format::F16)][isSplit][plan.rowTiles + plan.columnTiles - 2];
 }
 #undef HONE_TILES
 
-const char *exactFunction(Format format, int32_t rowsAtOnce) {
+const char *fmaFunction(Format format, int32_t rowsAtOnce) {
   static constexpr const char *names[2][3] = {
-      {"exact_expert_rows_f32_1", "exact_expert_rows_f32_4", "exact_expert_rows_f32_16"},
-      {"exact_expert_rows_f16_1", "exact_expert_rows_f16_4", "exact_expert_rows_f16_16"}};
+      {"grouped_gemv_fma_f32_1", "grouped_gemv_fma_f32_4", "grouped_gemv_fma_f32_16"},
+      {"grouped_gemv_fma_f16_1", "grouped_gemv_fma_f16_4", "grouped_gemv_fma_f16_16"}};
   return names[format == Format::F16][rowsAtOnce == 1 ? 0 : rowsAtOnce == 4 ? 1 : 2];
 }
 
 const char *planesFunction(const Planes &planes, int32_t tileRows) {
-  static constexpr const char *names[4][2] = {{"many_expert_rows_f16_64", "many_expert_rows_f16_128"},
-                                              {"many_expert_rows_bf16_64", "many_expert_rows_bf16_128"},
-                                              {"many_expert_rows_split_64", "many_expert_rows_split_128"},
-                                              {"many_expert_rows_double_64", "many_expert_rows_double_128"}};
+  static constexpr const char *names[4][2] = {{"grouped_gemm_f16_64", "grouped_gemm_f16_128"},
+                                              {"grouped_gemm_bf16_64", "grouped_gemm_bf16_128"},
+                                              {"grouped_gemm_split_64", "grouped_gemm_split_128"},
+                                              {"grouped_gemm_double_64", "grouped_gemm_double_128"}};
   return names[planes.type == HONE_F16 ? 0 : planes.x + planes.weight - 1][tileRows == 128];
 }
 
-/// What a product reads of each row of the bias.
+/// The part of the bias that a product reads.
 RowView biasOf(const RowView &rows, const ExpertProduct &product) {
   RowView bias = rows;
   if (bias.data)
@@ -54,7 +55,7 @@ RowView biasOf(const RowView &rows, const ExpertProduct &product) {
 
 int64_t biasStep(const RowView &rows) { return rows.strides[2] * bytesOf(rows.dtype); }
 
-/// The layer of the experts from `first` on, all of their rows.
+/// The layer of the experts from `first` on, with all their rows.
 LinearArguments layerOf(const ExpertWeight &weight, int64_t first, int64_t count) {
   LinearArguments layer = weight.layer;
   int64_t skipped = first * weight.rows;
@@ -70,11 +71,11 @@ LinearArguments layerOf(const ExpertWeight &weight, int64_t first, int64_t count
 } // namespace
 
 ExpertInputs::ExpertInputs(KernelDevice &device, Format format, const hone_tensor &tensor, const ExpertChoices &choices)
-    : device(device), format(format), choices(choices), isMany(areManyRows(choices.pairs(), choices.experts)),
+    : device(device), format(format), choices(choices), isGemm(usesGroupedGemm(choices.pairs(), choices.experts)),
       isPerPair(countRows(tensor) != choices.rows), x(rowsOf(tensor)), planes(), xPlanes() {
   int64_t rows = countRows(tensor);
   bool isCopied = false;
-  if (isMany) {
+  if (isGemm) {
     planes = planesFor(format, x.dtype);
     xPlanes = planesOfInputs(device, x, rows, planes, isCopied);
     copy = isCopied ? const_cast<char *>(xPlanes.data) : nullptr;
@@ -93,13 +94,13 @@ void ExpertInputs::release() {
 }
 
 void ExpertInputs::multiply(const ExpertWeight &weight, std::span<const ExpertProduct> products) {
-  if (isMany)
-    return multiplyMany(weight, products);
+  if (isGemm)
+    return multiplyGemm(weight, products);
   for (const ExpertProduct &product : products)
-    multiplyFew(weight, product);
+    multiplyGemv(weight, product);
 }
 
-/// What both ways to multiply are told of a product.
+/// Sets what GEMV and GEMM need to know of a product.
 void ExpertInputs::describe(ExpertLayer &layer, const ExpertWeight &weight, const ExpertProduct &product) const {
   layer.outputs = product.count;
   layer.activation = product.activation;
@@ -110,7 +111,7 @@ void ExpertInputs::describe(ExpertLayer &layer, const ExpertWeight &weight, cons
   layer.pairs = choices.groups + choices.experts + 1;
 }
 
-void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &product) {
+void ExpertInputs::multiplyGemv(const ExpertWeight &weight, const ExpertProduct &product) {
   ExpertLayers args = {};
   ExpertLayer &layer = args.layer;
   static_cast<LinearArguments &>(layer) = weight.layer;
@@ -130,22 +131,22 @@ void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &
   args.experts = static_cast<int32_t>(choices.experts);
 
   int32_t multiprocessors = device.limits().multiprocessors;
-  DeviceFunction function = {kExpertsFewRowsFatbin, nullptr};
+  DeviceFunction function = {kGroupedGemvFatbin, nullptr};
   int64_t blocks = 0, sharedBytes = 0;
   int32_t tileRows = 0, warps = 0;
-  if (isExact(format, x.dtype)) {
-    ExactRowsPlan plan =
-        planExactExperts(choices.rows, choices.pairs(), choices.experts, layer.outputs, layer.inputs, multiprocessors);
-    function.name = exactFunction(format, plan.rowsAtOnce);
+  if (usesFma(format, x.dtype)) {
+    GemvFmaPlan plan = planGroupedGemvFma(choices.rows, choices.pairs(), choices.experts, layer.outputs, layer.inputs,
+                                          multiprocessors);
+    function.name = fmaFunction(format, plan.rowsAtOnce);
     tileRows = plan.rowsAtOnce, warps = plan.groups * plan.slices, blocks = plan.blocks;
-    layer.slices = plan.slices, sharedBytes = exactRowsSharedBytes(plan);
+    layer.slices = plan.slices, sharedBytes = gemvFmaSharedBytes(plan);
   } else {
     bool isSplit = x.dtype == HONE_F32;
-    FewRowsPlan plan = planExpertRows(choices.rows, choices.pairs(), choices.experts, layer.outputs,
-                                      divideUp(layer.inputs, chunkInputs(format)), isSplit, multiprocessors);
-    function.name = matrixFunction(format, isSplit, plan);
+    GemvPlan plan = planGroupedGemv(choices.rows, choices.pairs(), choices.experts, layer.outputs,
+                                    divideUp(layer.inputs, chunkInputs(format)), isSplit, multiprocessors);
+    function.name = mmaFunction(format, isSplit, plan);
     tileRows = 8 * plan.columnTiles, warps = plan.slices, blocks = plan.blocks;
-    layer.slices = plan.slices, sharedBytes = fewRowsSharedBytes(plan);
+    layer.slices = plan.slices, sharedBytes = gemvSharedBytes(plan);
   }
   layer.stride = layer.slices;
   void *pointers[] = {&args};
@@ -157,7 +158,7 @@ void ExpertInputs::multiplyFew(const ExpertWeight &weight, const ExpertProduct &
                 pointers);
 }
 
-void ExpertInputs::multiplyMany(const ExpertWeight &weight, std::span<const ExpertProduct> products) {
+void ExpertInputs::multiplyGemm(const ExpertWeight &weight, std::span<const ExpertProduct> products) {
   bool isExpanded = !planes.areWeights(format);
   int64_t expertBytes = weight.rows * roundUp(weight.layer.inputs, 8) * 2 * planes.weight;
   int64_t slab = isExpanded ? expertsOfSlab(choices.experts, expertBytes) : choices.experts;
@@ -194,9 +195,9 @@ void ExpertInputs::multiplyPlanes(const ExpertWeight &weight, const PlaneView &v
   int32_t tileRows = tileRowsOf(choices.pairs() / choices.experts);
   auto rowTiles = static_cast<int32_t>(expertTiles(choices.pairs(), count, tileRows));
   void *pointers[] = {&args, &rowTiles};
-  device.launch({kExpertsManyRowsFatbin, planesFunction(planes, tileRows)},
+  device.launch({kGroupedGemmFatbin, planesFunction(planes, tileRows)},
                 {{static_cast<uint32_t>(rowTiles * divideUp(linear.outputs, kTileOutputs)), 1, 1},
-                 {kManyRowsThreads, 1, 1},
+                 {kGemmThreads, 1, 1},
                  static_cast<uint32_t>(expertPlanesSharedBytes(tileRows, planes.x, planes.weight))},
                 pointers);
 }

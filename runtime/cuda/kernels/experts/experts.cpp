@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels of experts: operands to products.
+// Kernels of mixtures of experts: operands to products.
 
 #include "experts.h"
 #include "../fatbin_index.h"
@@ -14,18 +14,18 @@
 namespace hone::cuda {
 namespace {
 
-/// Operands of a weight of experts: one of floats, three of levels; the bias follows.
-int32_t planesOf(Format format) { return hasLevels(format) ? 3 : 1; }
+/// Operands of a weight of experts: one of floats, three of quantized values; the bias follows.
+int32_t planesOf(Format format) { return isQuantized(format) ? 3 : 1; }
 
-/// `ints`: group, and whether levels are signed.
+/// `ints`: group size, and whether quantized values are signed.
 ExpertWeight readWeight(Format format, const hone_tensor *planes, int64_t experts, int64_t inputs,
                         const int64_t *ints) {
   ExpertWeight weight = {};
   weight.rows = planes[0].sizes[0] / experts;
   weight.layer.inputs = inputs;
   weight.bias = rowsOf(planes[planesOf(format)]);
-  if (hasLevels(format)) {
-    setLevels(weight.layer, planes[0], planes + 1, ints);
+  if (isQuantized(format)) {
+    setQuantizedWeight(weight.layer, planes[0], planes + 1, ints);
     return weight;
   }
   weight.layer.weight = static_cast<const char *>(planes[0].data);
@@ -33,7 +33,7 @@ ExpertWeight readWeight(Format format, const hone_tensor *planes, int64_t expert
   return weight;
 }
 
-/// A number for each pair and output, dense.
+/// Dense rows of f32, an element for each pair and output.
 RowView denseRows(void *memory, int64_t pairs, int64_t outputs) {
   RowView rows = {};
   rows.data = static_cast<char *>(memory);
@@ -110,7 +110,7 @@ void runSum(hone_call *call, Format format, const hone_tensor *operands, const i
   void *pointers[] = {&sum};
   device.launch({kExpertGroupsFatbin, "expert_sum"},
                 {{static_cast<uint32_t>(divideUp(outputs, kExpertSumThreads)),
-                  static_cast<uint32_t>(std::min(choices.rows, kMostBlocksAlongY)), 1},
+                  static_cast<uint32_t>(std::min(choices.rows, kMaxGridY)), 1},
                  {kExpertSumThreads, 1, 1},
                  0},
                 pointers);

@@ -1,27 +1,27 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which rows chose which expert, and the weighted sum of what the experts made of a row.
+// The grouping of rows by expert, and the weighted sum of the experts' results.
 
-#include "../device/numbers.h"
+#include "../device/elements.h"
 #include "experts.h"
 
 namespace hone::cuda {
 
 __device__ inline int64_t chosenExpert(const RowView &ids, int64_t row, int64_t choice) {
-  int64_t place = ids.offset(row) + choice * ids.inner;
-  return ids.dtype == HONE_I64 ? reinterpret_cast<const int64_t *>(ids.data)[place]
-                               : reinterpret_cast<const int32_t *>(ids.data)[place];
+  int64_t index = ids.offset(row) + choice * ids.inner;
+  return ids.dtype == HONE_I64 ? reinterpret_cast<const int64_t *>(ids.data)[index]
+                               : reinterpret_cast<const int32_t *>(ids.data)[index];
 }
 
-/// A warp walks over all pairs for its expert, 32 at a time, twice: it counts those of smaller experts and its own, and then writes its
-/// own. No warp waits for another, and pairs keep their order.
+/// A warp scans all pairs for its expert, 32 at a time, twice: it counts those of smaller experts and its own, and
+/// then writes its own. No warp waits for another, and pairs keep their order.
 __device__ inline void groupPairs(const GroupsArguments &args) {
   int32_t lane = threadIdx.x % 32;
   int64_t expert = int64_t{kGroupsThreads / 32} * blockIdx.x + threadIdx.x / 32;
   if (expert >= args.experts)
     return;
-  auto idOf = [&](int64_t pair) { // -1 behind the last
+  auto idOf = [&](int64_t pair) { // -1 past the end
     auto p = static_cast<uint32_t>(pair), choices = static_cast<uint32_t>(args.ids.count);
     return pair < args.pairs ? chosenExpert(args.ids, p / choices, p % choices) : -1;
   };
@@ -46,7 +46,7 @@ __device__ inline void groupPairs(const GroupsArguments &args) {
   }
 }
 
-/// Choices are added in their order.
+/// Adds choices in order, so that the result is deterministic.
 __device__ inline void sumExperts(const ExpertSumArguments &args) {
   int64_t column = int64_t{kExpertSumThreads} * blockIdx.x + threadIdx.x;
   if (column >= args.y.count)
@@ -58,10 +58,10 @@ __device__ inline void sumExperts(const ExpertSumArguments &args) {
       if (expert < 0 || expert >= args.experts)
         continue;
       float weight =
-          loadNumber(args.weights.data, args.weights.offset(row) + choice * args.weights.inner, args.weights.dtype);
+          loadElement(args.weights.data, args.weights.offset(row) + choice * args.weights.inner, args.weights.dtype);
       sum += weight * args.parts[(row * args.choices + choice) * args.y.count + column];
     }
-    storeNumber(args.y.data, args.y.offset(row) + column * args.y.inner, args.y.dtype, sum);
+    storeElement(args.y.data, args.y.offset(row) + column * args.y.inner, args.y.dtype, sum);
   }
 }
 

@@ -33,7 +33,7 @@ LinearArguments argumentsOf(const hone_tensor &x, const hone_tensor &weight, con
 void run(hone_call *call, Format format, const LinearArguments &args) {
   if (args.rows == 0 || args.outputs == 0)
     return;
-  (args.rows <= kFewRows ? runFewRows : runManyRows)(kernelDevice(call), format, args);
+  (args.rows <= kMaxGemvRows ? runGemv : runGemm)(kernelDevice(call), format, args);
 }
 
 void runPlain(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
@@ -52,8 +52,8 @@ void runPlain(hone_call *call, Format format, const hone_tensor *operands, const
     kernelDevice(call).release(rows.data);
 }
 
-/// Which inputs a 2:4 weight has: the plane of #hone.nm.
-void setPlaces(LinearArguments &args, const hone_tensor &indices) {
+/// The indices of a 2:4 weight: the plane of #hone.nm.
+void setIndices(LinearArguments &args, const hone_tensor &indices) {
   args.indices = static_cast<const uint8_t *>(indices.data);
   args.indexStride = indices.strides[0];
 }
@@ -61,30 +61,31 @@ void setPlaces(LinearArguments &args, const hone_tensor &indices) {
 void runSparse(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
   LinearArguments args = argumentsOf(operands[0], operands[1], operands + 3, static_cast<int32_t>(ints[0]));
   args.weightStride = operands[1].strides[0] * bytesOf(operands[1].dtype);
-  setPlaces(args, operands[2]);
+  setIndices(args, operands[2]);
   run(call, format, args);
 }
 
-/// `rest`: scales, zeros or absent, and what all layers have; `ints`: activation, group and whether levels are signed.
-LinearArguments levelsOf(const hone_tensor &x, const hone_tensor &weight, const hone_tensor *rest,
-                         const int64_t *ints) {
+/// `rest`: scales, zeros or absent, and what all layers have; `ints`: activation, group size, whether quantized
+/// values are signed.
+LinearArguments quantizedArgumentsOf(const hone_tensor &x, const hone_tensor &weight, const hone_tensor *rest,
+                                     const int64_t *ints) {
   LinearArguments args = argumentsOf(x, weight, rest + 2, static_cast<int32_t>(ints[0]));
-  setLevels(args, weight, rest, ints + 1);
+  setQuantizedWeight(args, weight, rest, ints + 1);
   return args;
 }
 
-void runLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  run(call, format, levelsOf(operands[0], operands[1], operands + 2, ints));
+void runQuantized(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  run(call, format, quantizedArgumentsOf(operands[0], operands[1], operands + 2, ints));
 }
 
-void runSparseLevels(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  LinearArguments args = levelsOf(operands[0], operands[1], operands + 3, ints);
-  setPlaces(args, operands[2]);
+void runSparseQuantized(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
+  LinearArguments args = quantizedArgumentsOf(operands[0], operands[1], operands + 3, ints);
+  setIndices(args, operands[2]);
   run(call, format, args);
 }
 
 void runOutliers(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  LinearArguments args = levelsOf(operands[0], operands[4], operands + 5, ints);
+  LinearArguments args = quantizedArgumentsOf(operands[0], operands[4], operands + 5, ints);
   args.outliers = {static_cast<const int32_t *>(operands[1].data), static_cast<const uint16_t *>(operands[2].data),
                    static_cast<const uint16_t *>(operands[3].data)};
   run(call, format, args);
@@ -92,7 +93,8 @@ void runOutliers(hone_call *call, Format format, const hone_tensor *operands, co
 
 } // namespace
 
-void setLevels(LinearArguments &args, const hone_tensor &weight, const hone_tensor *rest, const int64_t *ints) {
+void setQuantizedWeight(LinearArguments &args, const hone_tensor &weight, const hone_tensor *rest,
+                        const int64_t *ints) {
   const hone_tensor &scales = rest[0], &zeros = rest[1];
   args.weight = static_cast<const char *>(weight.data);
   args.weightStride = weight.strides[0];
@@ -115,16 +117,16 @@ void linearBf16(hone_call *call, const hone_tensor *operands, const int64_t *int
   runPlain(call, Format::Bf16, operands, ints);
 }
 void linearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine8, operands, ints);
+  runQuantized(call, Format::Affine8, operands, ints);
 }
 void linearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine4, operands, ints);
+  runQuantized(call, Format::Affine4, operands, ints);
 }
 void linearAffine3(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine3, operands, ints);
+  runQuantized(call, Format::Affine3, operands, ints);
 }
 void linearAffine2(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runLevels(call, Format::Affine2, operands, ints);
+  runQuantized(call, Format::Affine2, operands, ints);
 }
 void linearOutliersAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
   runOutliers(call, Format::Affine8, operands, ints);
@@ -148,10 +150,10 @@ void sparseLinearBf16(hone_call *call, const hone_tensor *operands, const int64_
   runSparse(call, Format::Bf16, operands, ints);
 }
 void sparseLinearAffine8(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparseLevels(call, Format::Affine8, operands, ints);
+  runSparseQuantized(call, Format::Affine8, operands, ints);
 }
 void sparseLinearAffine4(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparseLevels(call, Format::Affine4, operands, ints);
+  runSparseQuantized(call, Format::Affine4, operands, ints);
 }
 
 } // namespace hone::cuda

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The launches that make planes.
+// Launches of the kernels that make planes.
 
 #include "planes.h"
 #include "../fatbin_index.h"
@@ -19,7 +19,7 @@ static PlaneView makePlanes(KernelDevice &device, const char *function, PlanesAr
   if (args.depth > 0)
     device.launch({kPlanesFatbin, function},
                   {{static_cast<uint32_t>(divideUp(args.depth, 8 * kPlaneThreads)),
-                    static_cast<uint32_t>(std::min(args.rows, kMostBlocksAlongY)), 1},
+                    static_cast<uint32_t>(std::min(args.rows, kMaxGridY)), 1},
                    {kPlaneThreads, 1, 1},
                    0},
                   pointers);
@@ -45,7 +45,7 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
   return makePlanes(device, "planes_of_rows", args);
 }
 
-static PlaneView planesOfLevels(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
+static PlaneView planesOfQuantized(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
   static constexpr const char *functions[] = {"planes_of_affine8", "planes_of_affine4", "planes_of_affine3",
                                               "planes_of_affine2"};
   PlanesArguments args = {};
@@ -74,8 +74,8 @@ PlaneView planesOfInputs(KernelDevice &device, const RowView &x, int64_t rows, c
 }
 
 PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArguments &layer, const Planes &planes) {
-  if (hasLevels(format))
-    return planesOfLevels(device, layer, format, planes.weight);
+  if (isQuantized(format))
+    return planesOfQuantized(device, layer, format, planes.weight);
   RowView rows = {};
   rows.data = const_cast<char *>(layer.weight);
   rows.dtype = format == Format::F32 ? HONE_F32 : HONE_F16;
@@ -86,11 +86,11 @@ PlaneView planesOfWeight(KernelDevice &device, Format format, const LinearArgume
   return planesOfRows(device, rows, layer.outputs, planes.weight, planes.type);
 }
 
-TensorMap mapOfPlanes(KernelDevice &device, const PlaneView &view, const PlaneSizes &sizes, int32_t boxRows,
-                      uint32_t boxColumns) {
-  // Along an axis of one index any multiple of 16 bytes will do.
+TensorMap tensorMapOfPlanes(KernelDevice &device, const PlaneView &view, const PlaneSizes &sizes, int32_t boxRows,
+                            uint32_t boxColumns) {
+  // The stride of an axis of size one may be any multiple of 16 bytes.
   auto bytes = [](int64_t stride) { return static_cast<uint64_t>(stride > 0 ? stride : 16); };
-  return device.mapOf(
+  return device.makeTensorMap(
       {const_cast<char *>(view.data),
        sizes.type,
        {static_cast<uint64_t>(sizes.depth), static_cast<uint64_t>(sizes.rows), static_cast<uint64_t>(sizes.count), 1},

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of numbers, and weights of few bits, as planes that matrix units multiply: a thread makes eight numbers of a row.
+// Conversion of float rows and quantized weights to planes of 16-bit elements: a thread makes eight elements of a
+// row.
 
 #include "../device/weights.h"
 #include "planes.h"
@@ -13,8 +14,8 @@ __device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     float a = values[2 * i], b = values[2 * i + 1];
-    high[i] = args.type == HONE_F16 ? pairF16(a, b) : pairBf16(a, b);
-    low[i] = pairBf16(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+    high[i] = args.type == HONE_F16 ? packF16x2(a, b) : packBf16x2(a, b);
+    low[i] = packBf16x2(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
   }
   char *to = args.to + (row * args.depth + column) * 2;
   *reinterpret_cast<uint4 *>(to) = {high[0], high[1], high[2], high[3]};
@@ -22,18 +23,18 @@ __device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int
     *reinterpret_cast<uint4 *>(to + args.planeBytes) = {low[0], low[1], low[2], low[3]};
 }
 
-/// The element is the sum of what is beside outliers, which is in the planes, and the outlier.
+/// The element is the sum of the dense part, which is in the planes, and the outlier.
 __device__ inline void addOutlier(const PlanesArguments &args, int64_t row, int64_t column, float value) {
   auto *high = reinterpret_cast<uint16_t *>(args.to + (row * args.depth + column) * 2);
   auto *low = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(high) + args.planeBytes);
   value += fromBf16(*high) + (args.planes == 2 ? fromBf16(*low) : 0);
-  *high = static_cast<uint16_t>(pairBf16(value, 0));
+  *high = static_cast<uint16_t>(packBf16x2(value, 0));
   if (args.planes == 2)
-    *low = static_cast<uint16_t>(pairBf16(value - fromBf16(*high), 0));
+    *low = static_cast<uint16_t>(packBf16x2(value - fromBf16(*high), 0));
 }
 
-template <class Weight> __device__ inline void levelsToPlanes(const PlanesArguments &args, int64_t row,
-                                                              int64_t column) {
+template <class Weight> __device__ inline void dequantizeToPlanes(const PlanesArguments &args, int64_t row,
+                                                                  int64_t column) {
   const LinearArguments &layer = args.layer;
   Weight weight;
   int part = column / kPartInputs % Weight::kParts, lane = column / 8 % 4;
@@ -75,12 +76,12 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
     float values[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      values[i] = column + i < args.from.count ? loadNumber(from, (column + i) * args.from.inner, args.from.dtype) : 0;
+      values[i] = column + i < args.from.count ? loadElement(from, (column + i) * args.from.inner, args.from.dtype) : 0;
     storePlanes(args, row, column, values);
   }
 }
 
-/// Blocks take panels of outputs; threads the outliers of their slots.
+/// Blocks have panels of outputs, threads the outliers of their slots.
 extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
     add_outliers(const __grid_constant__ hone::cuda::PlanesArguments args) {
   using namespace hone::cuda;
@@ -93,17 +94,17 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
     addOutlier(args, row, outliers.columns[i], fromF16(outliers.elements[i]));
 }
 
-#define HONE_PLANES_OF_LEVELS(name, bits)                                                                              \
+#define HONE_PLANES_OF_CODES(name, bits)                                                                               \
   extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)                                              \
       name(const __grid_constant__ hone::cuda::PlanesArguments args) {                                                 \
     int64_t column = 8 * (int64_t{hone::cuda::kPlaneThreads} * blockIdx.x + threadIdx.x);                              \
     if (column >= args.depth)                                                                                          \
       return;                                                                                                          \
     for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y)                                                  \
-      hone::cuda::levelsToPlanes<hone::cuda::LevelWeight<bits>>(args, row, column);                                    \
+      hone::cuda::dequantizeToPlanes<hone::cuda::AffineWeight<bits>>(args, row, column);                               \
   }
 
-HONE_PLANES_OF_LEVELS(planes_of_affine8, 8)
-HONE_PLANES_OF_LEVELS(planes_of_affine4, 4)
-HONE_PLANES_OF_LEVELS(planes_of_affine3, 3)
-HONE_PLANES_OF_LEVELS(planes_of_affine2, 2)
+HONE_PLANES_OF_CODES(planes_of_affine8, 8)
+HONE_PLANES_OF_CODES(planes_of_affine4, 4)
+HONE_PLANES_OF_CODES(planes_of_affine3, 3)
+HONE_PLANES_OF_CODES(planes_of_affine2, 2)

@@ -12,7 +12,7 @@
 namespace hone::cuda {
 namespace {
 
-/// The ids as rows of one number each.
+/// The ids as rows of one element each.
 RowView idsOf(hone_tensor ids) {
   ids.sizes[ids.rank] = 1;
   ids.strides[ids.rank] = 1;
@@ -29,8 +29,8 @@ EmbeddingArguments argumentsOf(const hone_tensor &ids, const hone_tensor &y, con
   return args;
 }
 
-void launchEmbedding(hone_call *call, const char *function, EmbeddingArguments &args, int32_t numbers) {
-  int64_t blocks = divideUp(args.rows * divideUp(args.y.count, numbers), kEmbeddingThreads);
+void launchEmbedding(hone_call *call, const char *function, EmbeddingArguments &args, int32_t vectorSize) {
+  int64_t blocks = divideUp(args.rows * divideUp(args.y.count, vectorSize), kEmbeddingThreads);
   if (blocks == 0)
     return;
   void *pointers[] = {&args};
@@ -47,24 +47,24 @@ const uint8_t *bytesIn(const hone_tensor &tensor) {
 void embeddingF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
   EmbeddingArguments args = argumentsOf(operands[0], operands[2], operands[1]);
   args.table = rowsOf(operands[1]);
-  int32_t numbers = numbersOf(args);
-  launchEmbedding(call, numbers == 4 ? "embedding_4" : "embedding_1", args, numbers);
+  int32_t vectorSize = vectorSizeOf(args);
+  launchEmbedding(call, vectorSize == 4 ? "embedding_4" : "embedding_1", args, vectorSize);
 }
 
 void embeddingAffine(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  const hone_tensor &levels = operands[1], &scales = operands[2], &zeros = operands[3];
-  EmbeddingArguments args = argumentsOf(operands[0], operands[4], levels);
-  args.levels = {bytesIn(levels),
-                 bytesIn(scales),
-                 bytesIn(zeros),
-                 levels.sizes[1],
-                 isAbsent(zeros) ? 0 : zeros.sizes[1],
-                 scales.sizes[1],
-                 static_cast<int32_t>(ints[0]),
-                 static_cast<int32_t>(ints[1]),
-                 static_cast<int32_t>(ints[2]),
-                 scales.dtype};
-  launchEmbedding(call, "embedding_levels", args, kLevelsOfThread);
+  const hone_tensor &codes = operands[1], &scales = operands[2], &zeros = operands[3];
+  EmbeddingArguments args = argumentsOf(operands[0], operands[4], codes);
+  args.codes = {bytesIn(codes),
+                bytesIn(scales),
+                bytesIn(zeros),
+                codes.sizes[1],
+                isAbsent(zeros) ? 0 : zeros.sizes[1],
+                scales.sizes[1],
+                static_cast<int32_t>(ints[0]),
+                static_cast<int32_t>(ints[1]),
+                static_cast<int32_t>(ints[2]),
+                scales.dtype};
+  launchEmbedding(call, "embedding_quantized", args, kCodesPerThread);
 }
 
 } // namespace hone::cuda

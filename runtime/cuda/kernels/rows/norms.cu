@@ -1,17 +1,17 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms and softmax: a block has a row. It reads the row again for each pass, which then comes from the first-level cache, so that
-// rows may be of any length.
+// Norms and softmax: a block for each row. It reads the row again in each pass, which then hits L1, so that rows may
+// be of any length.
 
-#include "../device/numbers.h"
+#include "../device/elements.h"
 #include "../device/reduce.h"
 #include "row_kernels.h"
 
 namespace hone::cuda {
 
-__device__ inline float numberAt(const RowView &view, int64_t offset, int64_t i) {
-  return loadNumber(view.data, offset + i * view.inner, view.dtype);
+__device__ inline float elementAt(const RowView &view, int64_t offset, int64_t i) {
+  return loadElement(view.data, offset + i * view.inner, view.dtype);
 }
 
 /// The sum of f(x) over the row.
@@ -19,31 +19,31 @@ template <typename Function>
 __device__ inline float sumOf(const RowView &x, int64_t offset, float *shared, Function function) {
   float sum = 0;
   for (int64_t i = threadIdx.x; i < x.count; i += blockDim.x)
-    sum += function(numberAt(x, offset, i));
+    sum += function(elementAt(x, offset, i));
   return blockSum(sum, shared);
 }
 
 template <typename Function>
 __device__ inline void writeRow(const RowKernelArguments &args, int64_t from, int64_t to, Function function) {
   for (int64_t i = threadIdx.x; i < args.x.count; i += blockDim.x)
-    storeNumber(args.y.data, to + i * args.y.inner, args.y.dtype, function(numberAt(args.x, from, i), i));
+    storeElement(args.y.data, to + i * args.y.inner, args.y.dtype, function(elementAt(args.x, from, i), i));
 }
 
-/// x where it is a sum: each thread adds up what it reads later.
+/// x where it is a sum: each thread adds the elements that it reads later.
 __device__ inline void addRows(const RowKernelArguments &args) {
   if (!args.first.data)
     return;
   int64_t first = args.first.offset(blockIdx.x), second = args.second.offset(blockIdx.x);
   int64_t to = args.x.offset(blockIdx.x);
   for (int64_t i = threadIdx.x; i < args.x.count; i += blockDim.x)
-    storeNumber(args.x.data, to + i * args.x.inner, args.x.dtype,
-                numberAt(args.first, first, i) + numberAt(args.second, second, i));
+    storeElement(args.x.data, to + i * args.x.inner, args.x.dtype,
+                 elementAt(args.first, first, i) + elementAt(args.second, second, i));
 }
 
 __device__ inline float weightAt(const RowKernelArguments &args, int64_t i) {
   if (!args.weight.data)
     return 1;
-  float weight = numberAt(args.weight, 0, i);
+  float weight = elementAt(args.weight, 0, i);
   return args.unitOffset ? 1 + weight : weight;
 }
 
@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(512)
   float squares = sumOf(args.x, from, shared, [&](float v) { return (v - mean) * (v - mean); });
   float factor = rsqrtf(squares / count + args.epsilon);
   writeRow(args, from, to, [&](float v, int64_t i) {
-    float bias = args.bias.data ? numberAt(args.bias, 0, i) : 0;
+    float bias = args.bias.data ? elementAt(args.bias, 0, i) : 0;
     return (v - mean) * factor * weightAt(args, i) + bias;
   });
 }
@@ -80,10 +80,10 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const __grid_constant_
   using namespace hone::cuda;
   __shared__ float shared[16];
   int64_t from = args.x.offset(blockIdx.x), to = args.y.offset(blockIdx.x);
-  float largest = -infinity();
+  float maximum = -infinity();
   for (int64_t i = threadIdx.x; i < args.x.count; i += blockDim.x)
-    largest = larger(largest, numberAt(args.x, from, i));
-  largest = blockMaximum(largest, shared);
-  float sum = sumOf(args.x, from, shared, [&](float v) { return expf(v - largest); });
-  writeRow(args, from, to, [&](float v, int64_t) { return expf(v - largest) / sum; });
+    maximum = maxNan(maximum, elementAt(args.x, from, i));
+  maximum = blockMaximum(maximum, shared);
+  float sum = sumOf(args.x, from, shared, [&](float v) { return expf(v - maximum); });
+  writeRow(args, from, to, [&](float v, int64_t) { return expf(v - maximum) / sum; });
 }

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rotary position embedding of queries and keys, written where they are wanted: keys, and values beside them, where the state has
-// room for them. A thread takes a pair of a row, or four.
+// Rotary position embedding of queries and keys, written to their destination: keys, and values with them, to the
+// room that the state has reserved. A thread rotates a pair of a row, or four.
 
-#include "../device/runs.h"
+#include "../device/vectors.h"
 #include "rope.h"
 
 namespace hone::cuda {
@@ -17,52 +17,52 @@ __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, i
   int64_t table = sequence * args.positions + position;
   int64_t from = side.from.offset(row), to = side.to.offset(row);
   float cosine[Pairs], sine[Pairs], x[2 * Pairs], y[2 * Pairs];
-  loadRun<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
-  loadRun<Pairs>(sine, args.sine, args.sine.offset(table), first);
+  loadVector<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
+  loadVector<Pairs>(sine, args.sine, args.sine.offset(table), first);
   if (args.interleaved) {
-    loadRun<2 * Pairs>(x, side.from, from, 2 * first);
+    loadVector<2 * Pairs>(x, side.from, from, 2 * first);
 #pragma unroll
     for (int i = 0; i < Pairs; ++i) {
       y[2 * i] = x[2 * i] * cosine[i] - x[2 * i + 1] * sine[i];
       y[2 * i + 1] = x[2 * i + 1] * cosine[i] + x[2 * i] * sine[i];
     }
-    storeRun<2 * Pairs>(y, side.to, to, 2 * first);
+    storeVector<2 * Pairs>(y, side.to, to, 2 * first);
     return;
   }
-  loadRun<Pairs>(x, side.from, from, first);
-  loadRun<Pairs>(x + Pairs, side.from, from, args.half + first);
+  loadVector<Pairs>(x, side.from, from, first);
+  loadVector<Pairs>(x + Pairs, side.from, from, args.half + first);
 #pragma unroll
   for (int i = 0; i < Pairs; ++i) {
     y[i] = x[i] * cosine[i] - x[i + Pairs] * sine[i];
     y[i + Pairs] = x[i + Pairs] * cosine[i] + x[i] * sine[i];
   }
-  storeRun<Pairs>(y, side.to, to, first);
-  storeRun<Pairs>(y + Pairs, side.to, to, args.half + first);
+  storeVector<Pairs>(y, side.to, to, first);
+  storeVector<Pairs>(y + Pairs, side.to, to, args.half + first);
 }
 
-/// Numbers from `first` on.
-template <int Pairs> __device__ inline void copyRun(const RopeRows &side, int64_t row, int64_t first) {
+/// Elements from `first` on.
+template <int Pairs> __device__ inline void copyVector(const RopeRows &side, int64_t row, int64_t first) {
   int64_t from = side.from.offset(row), to = side.to.offset(row);
   float x[2 * Pairs];
   if (first + 2 * Pairs <= side.from.count) {
-    loadRun<2 * Pairs>(x, side.from, from, first);
-    storeRun<2 * Pairs>(x, side.to, to, first);
-  } else if (first < side.from.count) { // the last number of a row of odd length
-    loadRun<1>(x, side.from, from, first);
-    storeRun<1>(x, side.to, to, first);
+    loadVector<2 * Pairs>(x, side.from, from, first);
+    storeVector<2 * Pairs>(x, side.to, to, first);
+  } else if (first < side.from.count) { // the last element of a row of odd length
+    loadVector<1>(x, side.from, from, first);
+    storeVector<1>(x, side.to, to, first);
   }
 }
 
 template <int Pairs>
 __device__ inline void moveRows(const RopeArguments &args, const RopeRows &side, int64_t rotated) {
   int64_t threads = threadsOf(side, Pairs), thread = int64_t{kRopeThreads} * blockIdx.x + threadIdx.x;
-  int64_t row = thread / threads, unit = thread - row * threads;
+  int64_t row = thread / threads, part = thread - row * threads;
   if (row >= side.rows)
     return;
-  if (unit * Pairs < rotated)
-    rotate<Pairs>(args, side, row, unit * Pairs);
+  if (part * Pairs < rotated)
+    rotate<Pairs>(args, side, row, part * Pairs);
   else
-    copyRun<Pairs>(side, row, 2 * Pairs * unit);
+    copyVector<Pairs>(side, row, 2 * Pairs * part);
 }
 
 template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
@@ -74,6 +74,6 @@ template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
     moveRows<Pairs>(args, args.value, 0);
 }
 
-HONE_KERNELS_OF_RUNS(rope, kRopeThreads, RopeArguments, moveAll)
+HONE_VECTORIZED_KERNELS(rope, kRopeThreads, RopeArguments, moveAll)
 
 } // namespace hone::cuda

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rotary position embedding, and what is appended to the state beside it: what host and device say to each other.
+// Rotary position embedding, and appends to the state with it: kernel arguments.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_ROWS_ROPE_H
 #define HONE_RUNTIME_CUDA_KERNELS_ROWS_ROPE_H
@@ -16,7 +16,8 @@ struct RopeRows {
   int64_t rows, heads;
 };
 
-/// The first `half` pairs of each row of `query` and `key` rotate; the rest, and all of `value`, is copied. Each may have no rows.
+/// The first `half` pairs of each row of `query` and `key` are rotated; the rest, and all of `value`, is copied. Each
+/// may have no rows.
 struct RopeArguments {
   RopeRows query, key, value;
   RowView cosine, sine; // rows are numbered by sequence and position
@@ -24,9 +25,9 @@ struct RopeArguments {
   int32_t interleaved, tables; // tables: sequences that cos and sin have, 1 or as many as the rows
 };
 
-constexpr int32_t kRopeThreads = 128; // of a block; each takes `pairs` pairs or as many numbers
+constexpr int32_t kRopeThreads = 128; // of a block; each rotates `pairs` pairs or copies as many elements
 
-/// Pairs that a thread takes at once: four where all rows can be read and written 16 bytes at a time, else one.
+/// Pairs of a thread: four where all rows allow accesses of 16 bytes, else one.
 HONE_HOST_DEVICE constexpr int32_t pairsOf(const RopeArguments &args) {
   bool isWide = args.half % 4 == 0 && (args.half == 0 || (args.cosine.isVector && args.sine.isVector));
   const RopeRows *sides[] = {&args.query, &args.key, &args.value};
@@ -35,12 +36,12 @@ HONE_HOST_DEVICE constexpr int32_t pairsOf(const RopeArguments &args) {
   return isWide ? 4 : 1;
 }
 
-/// Threads that a row takes.
+/// Threads for a row.
 HONE_HOST_DEVICE constexpr int64_t threadsOf(const RopeRows &side, int32_t pairs) {
   return divideUp(side.from.count, 2 * pairs);
 }
 
-/// Blocks along x that are enough for each side; query, key and value are the blocks 0, 1 and 2 along y.
+/// Blocks along x, enough for each of query, key and value, which are blocks 0, 1 and 2 along y.
 HONE_HOST_DEVICE constexpr int64_t blocksOf(const RopeArguments &args, int32_t pairs) {
   int64_t most = 0;
   const RopeRows *sides[] = {&args.query, &args.key, &args.value};

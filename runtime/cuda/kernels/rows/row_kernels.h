@@ -12,13 +12,13 @@ namespace hone::cuda {
 
 struct RowKernelArguments {
   RowView x, y, weight, bias; // weight and bias are one row, or absent
-  RowView first, second;      // of norms, or absent: x is their sum, which is written before it is read
+  RowView first, second;      // of norms, or absent: x is their sum, written before it is read
   int64_t rows;
   float epsilon;
   int32_t unitOffset;
 };
 
-/// Threads of a row's block: a warp at least, four numbers a thread where there are so many.
+/// Threads of a row's block: at least a warp, and at most one for each four elements.
 HONE_HOST_DEVICE constexpr int32_t threadsOfRow(int64_t count) {
   int32_t threads = 32;
   while (threads < 512 && threads * 4 < count)

@@ -1,0 +1,157 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention by FMA in f32, for any sizes and strides: four warps divide the keys of a row, with online softmax. Also
+// the merge of split-KV.
+//
+// A warp takes 32 keys at a time: each lane multiplies one with the query, in shared memory, and then lanes have
+// consecutive elements of a value.
+
+#include "../device/attention_rows.h"
+#include "attention_fma.h"
+
+namespace hone::cuda {
+
+class AttentionFma {
+public:
+  __device__ AttentionFma(const AttentionArguments &args, float *shared)
+      : args(args), warp(threadIdx.x / 32), lane(threadIdx.x % 32), split(blockIdx.y),
+        row(args, blockIdx.x / args.queries / args.queryHeads, blockIdx.x / args.queries % args.queryHeads,
+            blockIdx.x % args.queries, blockIdx.y),
+        query(shared), sums(shared + args.size) {}
+
+  __device__ void run() {
+    int64_t from = args.query.offset(row.sequence, row.head, row.query);
+    for (int i = threadIdx.x; i < args.size; i += blockDim.x)
+      query[i] = args.scale * loadElement(args.query.data, from + i * args.query.strides[3], args.query.dtype);
+    __syncthreads();
+    for (int64_t first = row.visible.begin + 32 * warp; first < row.visible.end; first += 32 * kAttentionFmaWarps)
+      addKeys(first);
+    stageSums();
+    __syncthreads();
+    if (warp == 0)
+      writeRow();
+  }
+
+private:
+  __device__ void addKeys(int64_t first) {
+    int64_t key = first + lane, head = row.head / (args.queryHeads / args.kvHeads);
+    float logit = -infinity();
+    if (key < row.visible.end)
+      logit = logitOf(args, row, multiply(args.key.offset(row.sequence, head, key)), key);
+    float now = maxNan(runningMax, warpMaximum(logit)), rescale = probabilityOf(runningMax, now),
+          probability = probabilityOf(logit, now);
+    runningMax = now;
+    sum = sum * rescale + probability; // of this lane's keys
+    int64_t from = args.value.offset(row.sequence, head, first);
+    int count = row.visible.end - first < 32 ? static_cast<int>(row.visible.end - first) : 32;
+#pragma unroll
+    for (int part = 0; part < kAttentionFmaParts; ++part) {
+      int i = 32 * part + lane;
+      if (32 * part >= args.valueSize)
+        break;
+      float value = values[part] * rescale;
+      for (int j = 0; j < count; ++j) {
+        float w = __shfl_sync(~0u, probability, j);
+        if (i < args.valueSize)
+          value += w * loadElement(args.value.data, from + j * args.value.strides[2] + i * args.value.strides[3],
+                                   args.value.dtype);
+      }
+      values[part] = value;
+    }
+  }
+
+  __device__ float multiply(int64_t from) const {
+    float product = 0;
+    for (int i = 0; i < args.size; ++i)
+      product += query[i] * loadElement(args.key.data, from + i * args.key.strides[3], args.key.dtype);
+    return product;
+  }
+
+  /// sums[warp][running maximum, sum of exponentials, values].
+  __device__ void stageSums() {
+    float *own = sums + warp * (args.valueSize + 2);
+    float total = warpSum(sum);
+    if (lane == 0)
+      own[0] = runningMax, own[1] = total;
+#pragma unroll
+    for (int part = 0; part < kAttentionFmaParts; ++part)
+      if (32 * part + lane < args.valueSize)
+        own[2 + 32 * part + lane] = values[part];
+  }
+
+  /// Merges the warps. Sinks are added by the first split.
+  __device__ void writeRow() {
+    bool hasSink = args.sinks.data && split == 0;
+    float most = hasSink ? args.sinks.at(row.head, 0) : -infinity(), total = hasSink ? 1 : 0,
+          factors[kAttentionFmaWarps];
+    int stride = args.valueSize + 2;
+    for (int i = 0; i < kAttentionFmaWarps; ++i)
+      most = maxNan(most, sums[i * stride]);
+    if (hasSink)
+      total = probabilityOf(args.sinks.at(row.head, 0), most);
+#pragma unroll
+    for (int i = 0; i < kAttentionFmaWarps; ++i) {
+      factors[i] = probabilityOf(sums[i * stride], most);
+      total += factors[i] * sums[i * stride + 1];
+    }
+    float scale = args.splits > 1 ? 1 : total == 0 ? 0 : 1 / total;
+    int64_t to = args.out.offset(row.sequence, row.head, row.query), index = row.index(args);
+    for (int i = lane; i < args.valueSize; i += 32) {
+      float value = 0;
+#pragma unroll
+      for (int j = 0; j < kAttentionFmaWarps; ++j)
+        value += factors[j] * sums[j * stride + 2 + i];
+      if (args.splits > 1)
+        partialValues(args, index, split)[i] = value;
+      else
+        storeElement(args.out.data, to + i * args.out.strides[3], args.out.dtype, value * scale);
+    }
+    if (args.splits > 1 && lane == 0) {
+      float *state = partialState(args, index, split);
+      state[0] = most, state[1] = total;
+    }
+  }
+
+  const AttentionArguments &args;
+  const int warp, lane;
+  const int64_t split;
+  const QueryRow row;
+  float *const query, *const sums;
+  float runningMax = -infinity(), sum = 0, values[kAttentionFmaParts] = {};
+};
+
+} // namespace hone::cuda
+
+extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, 8)
+    attention_fma(const __grid_constant__ hone::cuda::AttentionArguments args) {
+  extern __shared__ float attentionFmaShared[];
+  hone::cuda::AttentionFma(args, attentionFmaShared).run();
+}
+
+/// The LSE merge of split-KV: a warp merges the splits of a row.
+extern "C" __global__ void __launch_bounds__(128)
+    attention_merge(const __grid_constant__ hone::cuda::AttentionArguments args) {
+  using namespace hone::cuda;
+  int64_t row = int64_t{4} * blockIdx.x + threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
+  if (row >= args.rows())
+    return;
+  const float *state = partialState(args, row, 0);
+  float runningMax = -infinity(), sum = 0;
+  for (int i = lane; i < args.splits; i += 32)
+    runningMax = maxNan(runningMax, state[2 * i]);
+  runningMax = warpMaximum(runningMax);
+  for (int i = lane; i < args.splits; i += 32)
+    sum += probabilityOf(state[2 * i], runningMax) * state[2 * i + 1];
+  sum = warpSum(sum);
+  float scale = sum == 0 ? 0 : 1 / sum;
+  int64_t query = row % args.queries, head = row / args.queries % args.queryHeads;
+  int64_t to = args.out.offset(row / args.queries / args.queryHeads, head, query);
+  for (int i = lane; i < args.valueSize; i += 32) {
+    float value = 0;
+    for (int split = 0; split < args.splits; ++split)
+      value += probabilityOf(state[2 * split], runningMax) * partialValues(args, row, split)[i];
+    storeElement(args.out.data, to + i * args.out.strides[3], args.out.dtype, value * scale);
+  }
+}

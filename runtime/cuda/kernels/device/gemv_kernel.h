@@ -1,0 +1,235 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Device code: GEMV (1 to 16 rows) on tensor cores. Outputs are rows of operand A, rows of x columns of operand B.
+//
+// Weights go from global memory straight into the registers of operand A. The order of inputs within a product does
+// not matter as long as A and B agree, so a lane reads 16 consecutive bytes of an output and uses them for two
+// products: no shared memory, no transposition, and every sector is used whole.
+//
+// The kernel is memory-bound. A ring of kDepth chunks in registers is always in flight: with one tile 4 · 2 · 16
+// bytes a lane, which is 4 KiB a warp, and of quantized values 3 KiB (8 and 4 bits), 2.25 KiB (3 bits) or 2 KiB (2
+// bits). ptxas uses at most about 128 registers, so an SM runs 16 warps with 48 KiB in flight; an H200 needs 4.8 TB/s
+// · 0.8 µs / 132 = 29 KiB an SM. For 1 KiB of weights of 16 outputs there are about 45 instructions in bf16, and 110
+// with 4-bit values and inputs of bf16 (two for a pair of values, four products for a part). An SM issues 198 while 1
+// KiB arrives (4 · 1 KiB / 20.7 bytes a cycle).
+
+#ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H
+#define HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H
+
+#include "epilogue.h"
+#include "input_rows.h"
+#include "weights.h"
+
+namespace hone::cuda {
+
+/// One chunk of a tile of 16 outputs: rows g and g + 8 of operand A.
+template <class Weight> struct TileChunk {
+  Weight rows[2];
+};
+
+/// `Layer` is LinearArguments, or a class that maps the layer's rows to others; the block computes tile `rowTile` of
+/// the rows.
+template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments> class Gemv {
+public:
+  __device__ Gemv(const Layer &args, int64_t rowTile)
+      : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
+        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
+        chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
+#pragma unroll
+    for (int i = 0; i < 2 * RowTiles; ++i) {
+      // Outputs past the end read the last one; their sums are not stored.
+      int64_t output = firstOutput + 8 * i + g;
+      outputs[i] = static_cast<int32_t>(output < args.outputs ? output : args.outputs - 1);
+    }
+#pragma unroll
+    for (int tile = 0; tile < ColumnTiles; ++tile) {
+      int64_t row = firstRow + 8 * tile + g;
+      inputs[tile] =
+          row < args.rows ? args.x.data + args.x.offset(args.inputRow(row)) * bytesOf(args.x.dtype) : nullptr;
+    }
+  }
+
+  __device__ void run(float *shared) {
+    TileChunk<Weight> ring[kDepth][RowTiles];
+    int32_t chunk = blockIdx.z * args.slices + warp;
+#pragma unroll
+    for (int slot = 0; slot < kDepth; ++slot)
+      readWeights(ring[slot], chunk + slot * args.stride);
+    if (hasOutliers())
+      multiplyOutliers(shared);
+    readX(chunk, 0);
+    for (; chunk < chunks; chunk += kDepth * args.stride) {
+#pragma unroll
+      for (int slot = 0; slot < kDepth; ++slot) {
+        int32_t now = chunk + slot * args.stride;
+        if (now >= chunks)
+          break;
+        multiplyChunk(ring[slot], now);
+        readWeights(ring[slot], now + kDepth * args.stride);
+      }
+    }
+    stageSums(shared);
+    reduceAndStore(args, shared, 8 * ColumnTiles, 16 * RowTiles, firstRow, firstOutput);
+  }
+
+private:
+  static constexpr int kDepth = RowTiles == 1 ? Weight::kDepth : Weight::kHasScales && ColumnTiles == 2 ? 1 : 2;
+
+  __device__ void readWeights(TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
+    if (chunk >= chunks)
+      return;
+#pragma unroll
+    for (int i = 0; i < 2 * RowTiles; ++i)
+      tiles[i / 2].rows[i % 2].read(args, outputs[i], chunk, t);
+  }
+
+  __device__ void readX(int32_t chunk, int part) {
+#pragma unroll
+    for (int tile = 0; tile < ColumnTiles; ++tile)
+      readInputs(raw[tile], inputs[tile], int64_t{chunk * Weight::kParts + part} * kPartInputs + 8 * t, args.x.count);
+  }
+
+  __device__ void multiplyChunk(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
+#pragma unroll
+    for (int part = 0; part < Weight::kParts; ++part) {
+      // The inputs of the next part are prefetched while this one is multiplied.
+      RawInputs<Split> current[ColumnTiles];
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+        current[tile] = raw[tile];
+      if (part + 1 < Weight::kParts)
+        readX(chunk, part + 1);
+      else
+        readX(chunk + args.stride, 0);
+      multiplyPart(tiles, chunk, part, current);
+    }
+  }
+
+  __device__ void multiplyPart(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk, int part,
+                               const RawInputs<Split> (&current)[ColumnTiles]) {
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
+      GroupScale above = {}, below = {};
+      if constexpr (Weight::kHasScales) {
+        above = Weight::scaleOf(args, outputs[2 * rowTile], chunk, part);
+        below = Weight::scaleOf(args, outputs[2 * rowTile + 1], chunk, part);
+      }
+      uint32_t first[4], second[4];
+      tiles[rowTile].rows[0].expand(args, part, t, above.zero, first);
+      tiles[rowTile].rows[1].expand(args, part, t, below.zero, second);
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile) {
+        Inputs<Split> x(current[tile], Weight::kOrder);
+        if constexpr (Weight::kHasScales) {
+          float products[4] = {};
+          multiply(products, first, second, x);
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            sums[rowTile][tile][i] += (i < 2 ? above.scale : below.scale) * products[i];
+        } else {
+          multiply(sums[rowTile][tile], first, second, x);
+        }
+      }
+    }
+  }
+
+  __device__ static void multiply(float (&c)[4], const uint32_t (&first)[4], const uint32_t (&second)[4],
+                                  const Inputs<Split> &x) {
+#pragma unroll
+    for (int half = 0; half < 4; half += 2) {
+      uint32_t a[4] = {first[half], second[half], first[half + 1], second[half + 1]};
+      if constexpr (Weight::kIsHalf) {
+        mmaF16(c, a, x.high[half], x.high[half + 1]);
+      } else {
+        mmaBf16(c, a, x.high[half], x.high[half + 1]);
+        if constexpr (Split)
+          mmaBf16(c, a, x.low[half], x.low[half + 1]);
+      }
+    }
+  }
+
+  /// sums[slice][row of x][output], as reduceAndStore reads them.
+  __device__ float *ownSums(float *shared) const { return shared + warp * 8 * ColumnTiles * 16 * RowTiles; }
+
+  __device__ bool hasOutliers() const {
+    return Layer::kMayHaveOutliers && Weight::kMayHaveOutliers && args.outliers.starts;
+  }
+
+  /// Products with outliers, while the first weights are in flight. Half-warps are assigned the slots of the block's
+  /// panels in turn. The sums are left where stageSums adds to them.
+  __device__ void multiplyOutliers(float *shared) {
+    int lane = threadIdx.x % 32, output = lane % kPanelOutputs;
+#pragma unroll 1
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
+      float products[8 * ColumnTiles] = {};
+      int64_t panel = firstOutput / kPanelOutputs + rowTile;
+      bool exists = panel * kPanelOutputs < args.outputs;
+      int32_t end = exists ? args.outliers.starts[panel + 1] : 0;
+      int32_t slot =
+          (exists ? args.outliers.starts[panel] : 0) + 2 * (blockIdx.z * args.slices + warp) + lane / kPanelOutputs;
+#pragma unroll 1
+      for (; slot < end; slot += 2 * args.stride) {
+        int64_t i = int64_t{slot} * kPanelOutputs + output;
+        float element = fromF16(args.outliers.elements[i]);
+        multiplyOutlier(products, args.outliers.columns[i], element);
+      }
+      float *own = ownSums(shared) + 16 * rowTile + output;
+#pragma unroll
+      for (int row = 0; row < 8 * ColumnTiles; ++row) {
+        float sum = products[row] + __shfl_xor_sync(~0u, products[row], 16);
+        if (lane < kPanelOutputs)
+          own[row * 16 * RowTiles] = sum;
+      }
+    }
+    __syncwarp();
+  }
+
+  __device__ void multiplyOutlier(float (&products)[8 * ColumnTiles], int64_t column, float element) const {
+    constexpr int32_t kType = Split ? HONE_F32 : Weight::kIsHalf ? HONE_F16 : HONE_BF16;
+#pragma unroll
+    for (int row = 0; row < 8 * ColumnTiles; ++row)
+      if (firstRow + row < args.rows)
+        products[row] =
+            fmaf(element, loadElement(args.x.data, args.x.offset(args.inputRow(firstRow + row)) + column, kType),
+                 products[row]);
+  }
+
+  __device__ void stageSums(float *shared) {
+    float *own = ownSums(shared);
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile)
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          int index = (8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8;
+          own[index] = sums[rowTile][tile][i] + (hasOutliers() ? own[index] : 0);
+        }
+  }
+
+  const Layer &args;
+  const int warp, g, t;
+  const int64_t firstOutput, firstRow;
+  const int32_t chunks;
+  int32_t outputs[2 * RowTiles];
+  const char *inputs[ColumnTiles];
+  RawInputs<Split> raw[ColumnTiles];
+  float sums[RowTiles][ColumnTiles][4] = {};
+};
+
+} // namespace hone::cuda
+
+#define HONE_GEMV(name, weight, split, rowTiles, columnTiles)                                                          \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
+      name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
+    extern __shared__ float shared[];                                                                                  \
+    hone::cuda::Gemv<hone::cuda::weight, split, rowTiles, columnTiles>(args, blockIdx.y).run(shared);                  \
+  }
+
+#define HONE_GEMV_TILES(name, weight, split)                                                                           \
+  HONE_GEMV(name##_1x1, weight, split, 1, 1)                                                                           \
+  HONE_GEMV(name##_2x1, weight, split, 2, 1)                                                                           \
+  HONE_GEMV(name##_2x2, weight, split, 2, 2)
+
+#endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H
