@@ -12,65 +12,80 @@
 namespace hone::io {
 namespace {
 
-/// In quotes, with everything escaped that could end a name or a line: no two names look alike.
-std::string quoted(std::string_view name) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text = "\"";
-  for (char letter : name) {
-    auto code = static_cast<uint8_t>(letter);
-    if (code < 0x20 || code == 0x7f || letter == '"' || letter == '\\')
-      text += {'\\', digits[code >> 4], digits[code & 15]};
-    else
-      text += letter;
+/// Text that grows: a line of it is made for each weight whenever an artefact is loaded.
+class Lines {
+public:
+  template <typename... Parts> Lines &add(const Parts &...parts) {
+    (detail::append(text, parts), ...);
+    return *this;
   }
-  return text + "\"";
-}
 
-std::string quotedAll(const std::vector<std::string> &names) {
+  /// In quotes, with everything escaped that could end a name or a line: no two names look alike.
+  Lines &addQuoted(std::string_view name) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    text += '"';
+    for (char letter : name) {
+      auto code = static_cast<uint8_t>(letter);
+      if (code < 0x20 || code == 0x7f || letter == '"' || letter == '\\')
+        text += {'\\', digits[code >> 4], digits[code & 15]};
+      else
+        text += letter;
+    }
+    text += '"';
+    return *this;
+  }
+
+  Lines &addQuoted(const std::vector<std::string> &names) {
+    for (const std::string &name : names)
+      add(" ").addQuoted(name);
+    return *this;
+  }
+
+  Lines &addSize(int64_t size) { return add(size); }
+  Lines &addSize(const Dim &dim) { return dim.isFixed() ? add(dim.size) : addQuoted(dim.symbol); }
+
+  template <typename Size> Lines &addShape(const std::vector<Size> &shape) {
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      add(axis == 0 ? "[" : ", ").addSize(shape[axis]);
+    return add(shape.empty() ? "[]" : "]");
+  }
+
+  Lines &addTensor(std::string_view role, const TensorInfo &info) {
+    add(role, " ").addQuoted(info.name).add(": ", dtypeName(info.dtype), " ").addShape(info.shape);
+    if (info.isContext)
+      add(" context");
+    if (info.rows != 0 || info.rowOffset != 0)
+      add(" rows ", info.rows, " offset ", info.rowOffset);
+    if (info.appendAxis)
+      add(" grows ", *info.appendAxis);
+    if (info.layout != StateLayout::Rows || info.bits != 0)
+      add(" layout ", layoutName(info.layout), " bits ", info.bits);
+    return add("\n");
+  }
+
+  void addEntry(const EntryInfo &entry) {
+    auto begin = [&]() -> Lines & { return add("entry ").addQuoted(entry.name); };
+    begin().add("\n");
+    for (const TensorInfo &input : entry.inputs)
+      begin().addTensor(" input", input);
+    for (const TensorInfo &output : entry.outputs)
+      begin().addTensor(" output", output);
+    for (const TensorInfo &slot : entry.state)
+      begin().addTensor(" state", slot);
+    for (const LimitInfo &limit : entry.limits)
+      begin()
+          .add(" limit")
+          .addQuoted(limit.sizes)
+          .add(limit.countsHeld ? " and held" : "", ": most ", limit.most, " table ")
+          .addQuoted(limit.table)
+          .add("\n");
+  }
+
+  std::string take() { return std::move(text); }
+
+private:
   std::string text;
-  for (const std::string &name : names)
-    text += cat(" ", quoted(name));
-  return text;
-}
-
-std::string sizesOf(const std::vector<Dim> &shape) {
-  std::string text = "[";
-  for (const Dim &dim : shape)
-    text += cat(text.size() > 1 ? ", " : "", dim.isFixed() ? cat(dim.size) : quoted(dim.symbol));
-  return text + "]";
-}
-
-std::string tensorLine(std::string_view role, const TensorInfo &info) {
-  std::string line = cat(role, " ", quoted(info.name), ": ", dtypeName(info.dtype), " ", sizesOf(info.shape));
-  if (info.isContext)
-    line += " context";
-  if (info.rows != 0 || info.rowOffset != 0)
-    line += cat(" rows ", info.rows, " offset ", info.rowOffset);
-  if (info.appendAxis)
-    line += cat(" grows ", *info.appendAxis);
-  if (info.layout != StateLayout::Rows || info.bits != 0)
-    line += cat(" layout ", layoutName(info.layout), " bits ", info.bits);
-  return line;
-}
-
-std::string limitLine(const LimitInfo &limit) {
-  return cat("limit", quotedAll(limit.sizes), limit.countsHeld ? " and held" : "", ": most ", limit.most, " table ",
-             quoted(limit.table));
-}
-
-std::string entryLines(const EntryInfo &entry) {
-  std::string head = cat("entry ", quoted(entry.name)), text = head + "\n";
-  auto add = [&](const std::string &line) { text += cat(head, " ", line, "\n"); };
-  for (const TensorInfo &input : entry.inputs)
-    add(tensorLine("input", input));
-  for (const TensorInfo &output : entry.outputs)
-    add(tensorLine("output", output));
-  for (const TensorInfo &slot : entry.state)
-    add(tensorLine("state", slot));
-  for (const LimitInfo &limit : entry.limits)
-    add(limitLine(limit));
-  return text;
-}
+};
 
 /// The first line of `text`, which then begins with the next.
 std::string_view nextLine(std::string_view &text) {
@@ -83,22 +98,27 @@ std::string_view nextLine(std::string_view &text) {
 } // namespace
 
 std::string signatureOf(const Manifest &manifest) {
-  std::string text = cat("target ", quoted(manifest.target), "\ncpu", quotedAll(manifest.cpuFeatures), "\nranks ",
-                         manifest.ranks, "\n");
-  if (const std::optional<DeviceInfo> &device = manifest.device)
-    text += cat("device ", quoted(device->chip), " services ", device->services, " kernels", quotedAll(device->kernels),
-                "\n");
+  Lines lines;
+  lines.add("target ").addQuoted(manifest.target).add("\ncpu").addQuoted(manifest.cpuFeatures);
+  lines.add("\nranks ", manifest.ranks, "\n");
+  if (const std::optional<DeviceInfo> &device = manifest.device) {
+    lines.add("device ").addQuoted(device->chip).add(" services ", device->services, " kernels");
+    lines.addQuoted(device->kernels).add("\n");
+  }
   for (const EntryInfo &entry : manifest.entries)
-    text += entryLines(entry);
-  return text + "end of entries\n";
+    lines.addEntry(entry);
+  return lines.add("end of entries\n").take();
 }
 
 std::string signatureOf(std::span<const StoredTensor> tensors) {
-  std::string text;
+  Lines lines;
   for (const StoredTensor &tensor : tensors)
-    text += cat("weight ", quoted(tensor.name), ": ", storedTypeName(tensor.dtype), " ", shapeText(tensor.shape),
-                " at ", tensor.offset, "\n");
-  return text + "end of weights\n";
+    lines.add("weight ")
+        .addQuoted(tensor.name)
+        .add(": ", storedTypeName(tensor.dtype), " ")
+        .addShape(tensor.shape)
+        .add(" at ", tensor.offset, "\n");
+  return lines.add("end of weights\n").take();
 }
 
 absl::Status takeSignature(std::string_view &compiled, std::string_view found, const std::string &file) {
