@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <vector>
 #include <zlib.h>
 
@@ -20,7 +21,8 @@ using io::invalid;
 
 constexpr const char *kLibrary = "libhone_mpi.so", *kOpen = "hone_open_collectives";
 
-Communicator *joined = nullptr;
+std::atomic<Communicator *> joined = nullptr;
+std::mutex joining; // of threads that load artefacts at the same time
 
 } // namespace
 
@@ -41,19 +43,21 @@ absl::StatusOr<Communicator *> Communicator::adopt(const hone_collectives *libra
     return invalid("unsupported version ", library->version, " of ", kLibrary,
                    "; supported: ", HONE_COLLECTIVES_VERSION);
   joined = new Communicator(library); // until the process ends
-  std::atexit([] { joined->leave(); });
-  return joined;
+  std::atexit([] { current()->leave(); });
+  return current();
 }
 
 absl::StatusOr<Communicator *> Communicator::join(int64_t ranks, std::string_view artefact) {
-  if (!joined) {
-    HONE_ASSIGN_OR_RETURN(joined, open());
+  std::lock_guard lock(joining);
+  Communicator *all = current();
+  if (!all) {
+    HONE_ASSIGN_OR_RETURN(all, open());
   }
-  if (joined->ranks() != ranks)
-    return joined->failTogether(invalid("expected ", ranks, " processes, but got ", joined->ranks(), "; 'mpirun -n ",
-                                        ranks, "' starts as many"));
-  HONE_RETURN_IF_ERROR(joined->checkArtefact(artefact));
-  return joined;
+  if (all->ranks() != ranks)
+    return all->failTogether(
+        invalid("expected ", ranks, " processes, but got ", all->ranks(), "; 'mpirun -n ", ranks, "' starts as many"));
+  HONE_RETURN_IF_ERROR(all->checkArtefact(artefact));
+  return all;
 }
 
 /// What all processes find at once.
@@ -106,16 +110,18 @@ absl::StatusOr<int64_t> Communicator::takeFirst(int64_t value) {
 }
 
 void Communicator::leave() {
-  if (!hasLeft)
+  if (!hasLeft.exchange(true))
     library->leave(hasFailed && !isKnownToAll);
-  hasLeft = true;
 }
 
 void failRanks() {
-  if (joined)
-    joined->fail();
+  if (Communicator *all = Communicator::current())
+    all->fail();
 }
 
-bool isFirstRank() { return !joined || joined->rank() == 0; }
+bool isFirstRank() {
+  const Communicator *all = Communicator::current();
+  return !all || all->rank() == 0;
+}
 
 } // namespace hone::rt

@@ -10,6 +10,7 @@
 #include "hone/runtime/collectives.h"
 #include "hone/runtime/program.h"
 
+#include <atomic>
 #include <span>
 
 namespace hone::rt {
@@ -58,8 +59,8 @@ private:
   absl::Status failTogether(absl::Status status, int64_t by = 0);
 
   const hone_collectives *library;
-  bool hasFailed = false, hasLeft = false, isKnownToAll = false;
-  int64_t speaker = 0; // of what all know
+  std::atomic<bool> hasFailed = false, hasLeft = false, isKnownToAll = false; // calls of several threads say so
+  std::atomic<int64_t> speaker = 0;                                           // of what all know
 };
 
 /// Whether this process prints and writes files: rank 0, or one that runs alone.

@@ -6,9 +6,11 @@
 #include "core/communicator.h"
 #include "hone/io/array.h"
 
+#include <atomic>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <numeric>
+#include <thread>
 
 namespace hone::test {
 namespace {
@@ -22,7 +24,12 @@ const char *addHundreds(const float *from, float *to, int64_t count) {
   return nullptr;
 }
 
+std::atomic<int> gathering = 0, mostGathering = 0; // threads that are in a call
+
 const char *gatherHundreds(const void *from, void *to, int64_t bytes) {
+  mostGathering = std::max<int>(mostGathering, ++gathering);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1)); // long enough for others to come in
+  --gathering;
   std::fill_n(static_cast<float *>(to), bytes / 4, 100.0f);
   std::memcpy(static_cast<char *>(to) + bytes, from, static_cast<size_t>(bytes));
   return nullptr;
@@ -91,6 +98,16 @@ TEST_F(Collectives, AreKnownByTheirNames) {
   EXPECT_EQ(rt::findCollective("hone.linear.f32"), nullptr);
   EXPECT_FALSE(rt::isFirstRank());
   EXPECT_EQ(*rt::Communicator::current()->takeFirst(7), 0x42c8000042c80000) << "100 and 100 as one number of 64 bits";
+}
+
+TEST_F(Collectives, ThreadsThatLoadArtefactsJoinOneAfterTheOther) {
+  mostGathering = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([] { (void)rt::Communicator::join(2, "artefact"); });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(mostGathering, 1) << "other ranks have their calls in one order";
 }
 
 TEST_F(Collectives, RefuseAnotherNumberOfRanks) {
