@@ -3,7 +3,7 @@
 """make_bundle.py --build BUILD --output FOLDER [PART...]: what runs on a GPU, in a folder for a machine without Hone.
 
     run, *.py      what is called there, and what it calls
-    runtime/       hone-run, libhone_cuda, the programs of unit tests and benchmarks, and the libraries that they need beside the C library,
+    runtime/       hone-run, libhone_cuda, the programs of unit tests and benchmarks, and the libraries that they need other than the C library,
                    with the oldest version of that which they run with; libhone_mpi, which needs the MPI of the machine
     artefacts/     a folder for each model with `model.hone` and `check.json`, which check_artefacts.py reads: for models of test/models and
                    other architectures of the shared zoo the calls of `cases.npz` with onnxruntime's answers, for language models what the CPU writes, on one GPU
@@ -38,7 +38,7 @@ CHIP = "sm_80"         # newer ones compile its PTX
 HOST = "x86-64-v3"     # what every machine with such a GPU runs
 TOLERANCE = 1e-3       # f32 in another order of summation, over a few layers; some models need more (emulation.py)
 BF16 = "--weights=bf16"
-BF16_TOLERANCE = 2e-2  # beside answers in f32
+BF16_TOLERANCE = 2e-2  # against answers in f32
 # Of these the rounding of the weights alone stays within that; of gemma2, gpt2 and opt it does not, so they are compared with a CPU that has the
 # same weights, where that is at hand (run-cuda-forms.py).
 BF16_MODELS = ["bert.optimum", "llama.dynamo23", "mistral.transformers-ort", "phi3.optimum", "qwen3_moe.optimum", "vit.optimum"]

@@ -61,7 +61,7 @@ public:
     return endMeasurement();
   }
 
-  /// How many pieces of memory are acquired and not released.
+  /// The number of allocations that are not released.
   int64_t piecesHeld() const { return acquired; }
 
   void *upload(const std::vector<uint8_t> &bytes);
