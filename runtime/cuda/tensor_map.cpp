@@ -22,7 +22,7 @@ absl::StatusOr<hone::cuda::TensorMap> encodeTensorMap(Context &context, const ho
       context.driver().cuTensorMapEncodeTiled(map.bytes, type, kRank, box.data, box.sizes, box.strides, shape, kOnes,
                                               kNoInterleave, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, kZeros);
   if (result != CUDA_SUCCESS)
-    return context.check(result, "map a tensor for the GPU's copy engine");
+    return context.check(result, "encode a tensor map for TMA");
   return map;
 }
 

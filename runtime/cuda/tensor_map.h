@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Maps of tensors for the copy engine, by the driver.
+// Tensor maps for TMA, encoded by the driver.
 
 #ifndef HONE_RUNTIME_CUDA_TENSOR_MAP_H
 #define HONE_RUNTIME_CUDA_TENSOR_MAP_H
