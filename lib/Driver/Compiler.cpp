@@ -293,7 +293,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   ArrayRef<Phase> phases = getPhases(options.target);
   Steps steps(phases.size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
-  auto read = [&] { return success(bool(module = readModel(options.input, context))); };
+  auto read = [&] { return success(bool(module = readModel(options.input, context, options.reading))); };
   if (failed(steps.step("model read", read)))
     return failure();
   if (failed(checkStart(options, *module)))

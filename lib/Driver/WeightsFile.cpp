@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Import/ModuleText.h"
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -98,9 +99,18 @@ static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {
   return planes;
 }
 
+/// Names that the file has for itself get one more underscore, and so does what these become: no two parameters share a name.
+static bool isTaken(StringRef symbol) {
+  StringRef word = symbol.ltrim('_');
+  return symbol.size() >= word.size() + 2 && (word == "metadata__" || word.starts_with("padding__."));
+}
+
+static std::string getTensorName(StringRef symbol, ArrayRef<EncodingPlane> planes, size_t number) {
+  return (isTaken(symbol) ? "_" : "") + symbol.str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
+}
+
 std::string getTensorName(ParamOp param, size_t number) {
-  SmallVector<EncodingPlane> planes = getPlanes(param.getTensorType());
-  return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
+  return getTensorName(param.getSymName(), getPlanes(param.getTensorType()), number);
 }
 
 /// In the metadata, before the name of a parameter: its type, which says how the planes are to be read.
@@ -146,8 +156,8 @@ static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file,
   MLIRContext *context = loc.getContext();
   SmallVector<EncodingPlane> planes = getPlanes(type);
   SmallVector<NamedAttribute> storage;
-  for (const EncodingPlane &plane : planes) {
-    std::string tensor = name.str() + (planes.size() > 1 ? "." + plane.name.str() : "");
+  for (auto [number, plane] : llvm::enumerate(planes)) {
+    std::string tensor = getTensorName(name, planes, number);
     const io::StoredTensor *stored = reader.find(tensor);
     if (!stored || static_cast<int64_t>(stored->bytes) != getDenseBytes(plane.type)) {
       emitError(loc) << file << ": expected a tensor '" << tensor << "' of the bytes of " << plane.type;
@@ -173,6 +183,10 @@ OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
     StringRef name = key;
     if (!name.consume_front(kTypeOf))
       continue;
+    if (std::string problem = checkModuleText(text); !problem.empty()) {
+      emitError(loc) << file << ": cannot read '" << key << "': " << problem;
+      return {};
+    }
     auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
     if (!type || !type.hasStaticShape()) {
       emitError(loc) << file << ": expected '" << key << "' to be a tensor type, but got '" << text << "'";

@@ -5,6 +5,7 @@
 
 #include "hone/io/temporary.h"
 
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -101,6 +102,18 @@ void TemporaryPath::release() {
   std::scoped_lock lock(registry().mutex);
   registry().paths.erase(name);
   name.clear();
+}
+
+void removeTemporaries() {
+  // The caller itself may hold the mutex, where what it makes took the last memory.
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    if (registry().mutex.try_lock()) { // for good
+      removeAll();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {
