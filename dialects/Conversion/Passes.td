@@ -83,6 +83,19 @@ def FoldResiduals : Pass<"hone-fold-residuals", "::mlir::func::FuncOp"> {
                     Statistic<"numNormed", "num-sums-normed", "Number of sums that kernels of norms compute">];
 }
 
+def FuseElementwise : Pass<"hone-fuse-elementwise"> {
+  let summary = "Compute elementwise operations that follow each other in one loop";
+  let description = [{
+    An elementwise `linalg.generic` whose result only one other reads becomes part of that one, and reshapes between them move out of
+    the way, as long as the body has at most `max-operations` operations: fusing copies bodies, so a chain without a bound would take time
+    with the square of its length, here and in LLVM's vectorizer.
+  }];
+  let options = [Option<"maxOperations", "max-operations", "int64_t", /*default=*/"256",
+                        "Operations that the body of a fused operation may have">];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numFused", "num-operations-fused", "Number of operations that became part of others">];
+}
+
 def SplitEmpties : Pass<"hone-split-empties"> {
   let summary = "Give every use of an empty tensor one of its own";
   let description = [{
@@ -102,6 +115,16 @@ def FoldTransposes : Pass<"hone-fold-transposes", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
   let statistics = [Statistic<"numFolded", "num-transpositions-folded", "Number of transpositions that became views">];
+}
+
+def SplitDeallocations : Pass<"hone-split-deallocations", "::mlir::func::FuncOp"> {
+  let summary = "Free buffers that nothing else can be one by one";
+  let description = [{
+    A buffer of a `bufferization.dealloc` that is allocated in the function, and that neither what is retained nor a buffer from
+    elsewhere may be, gets a `bufferization.dealloc` of its own.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+  let statistics = [Statistic<"numSplit", "num-buffers-split", "Number of buffers that are freed alone">];
 }
 
 def PlaceOutputs : Pass<"hone-place-outputs", "::mlir::func::FuncOp"> {

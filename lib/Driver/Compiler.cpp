@@ -350,7 +350,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   ScratchBytes::get(context).lieBeside(options.output);
   Steps steps(getPhases(options.target).size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
-  auto read = [&] { return success(bool(module = readModel(options.input, context))); };
+  auto read = [&] { return success(bool(module = readModel(options.input, context, options.reading))); };
   if (failed(steps.step("model read", read)))
     return failure();
   io::InputFiles inputs = listInputs(options, *module);

@@ -6,6 +6,7 @@
 #ifndef HONE_LIB_DRIVER_COMPILER_H
 #define HONE_LIB_DRIVER_COMPILER_H
 
+#include "hone/Import/Limits.h"
 #include "hone/Target/Optimise.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,8 +21,18 @@ namespace hone {
 
 class CompressionRecorder;
 
+/// How models are read.
+struct ReadOptions {
+  Limits limits;
+  /// Whether IR may name files of weights that are not in its folder.
+  bool allowExternalPaths = false;
+  /// Whether IR is refused: it is code, since it may hold functions of the LLVM dialect.
+  bool onnxAlone = false;
+};
+
 struct CompileOptions {
-  std::string input;  // .onnx, .mlir or .mlirbc
+  std::string input; // .onnx, .mlir or .mlirbc
+  ReadOptions reading;
   std::string output; // folder of the artefact
   std::string cpu = "native";
   std::string target = "cpu"; // or cuda
@@ -82,8 +93,13 @@ llvm::ArrayRef<Phase> getPhases(llvm::StringRef target = "cpu");
 llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm,
                                mlir::Location loc);
 
-/// Reads a model by the ending of its name; null after a diagnostic.
-mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context);
+/// Reads a model by the ending of its name; null after a diagnostic. Names of files in IR are then those from the current folder.
+mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext *context,
+                                            const ReadOptions &options = ReadOptions());
+
+/// The module in the text of the file `path`; null after a diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> readModuleText(std::unique_ptr<llvm::MemoryBuffer> text, llvm::StringRef path,
+                                                 mlir::MLIRContext *context);
 
 /// Runs the phases up to and with `last`.
 llvm::LogicalResult runPhases(mlir::ModuleOp module, llvm::StringRef last);

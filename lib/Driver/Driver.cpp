@@ -8,18 +8,20 @@
 #include "Calibrate.h"
 #include "CompileReport.h"
 #include "CompressFlags.h"
+#include "Diagnostics.h"
 #include "FlagChecks.h"
 #include "Inspect.h"
+#include "LimitFlags.h"
 #include "Masks.h"
 #include "OnnxRewrites.h"
 #include "Outputs.h"
+#include "ProcessLimits.h"
 #include "ProgressFlags.h"
 #include "cli/commands.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Export/Export.h"
 #include "hone/InitAll.h"
 #include "hone/io/manifest.h"
-#include "hone/io/printable.h"
 #include "hone/io/temporary.h"
 #include "hone/runtime/cli.h"
 
@@ -68,6 +70,7 @@ struct ImportFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx"), cl::sub(importCommand)};
   cl::opt<std::string> output{"o", cl::desc("Write to FILE (.mlir or .mlirbc; default: standard output)"),
                               cl::value_desc("FILE"), cl::init("-"), cl::sub(importCommand)};
+  LimitFlags limits{importCommand};
 };
 
 struct ExportFlags {
@@ -78,6 +81,7 @@ struct ExportFlags {
                               cl::value_desc("FILE"), cl::sub(exportCommand)};
   CompressFlags compress{exportCommand};
   ReportFileFlags report{exportCommand};
+  LimitFlags limits{exportCommand};
   ProgressFlags progress{exportCommand, "No progress and no table on standard error"};
 };
 
@@ -85,6 +89,7 @@ struct InspectFlags {
   cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx|.mlir|.mlirbc|.hone"), cl::sub(inspectCommand)};
   cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::sub(inspectCommand)};
   MaskFlags masks{inspectCommand};
+  LimitFlags limits{inspectCommand};
 };
 
 struct CalibrateFlags {
@@ -107,6 +112,7 @@ struct CalibrateFlags {
   FormFlags forms{calibrateCommand};
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(calibrateCommand)};
+  LimitFlags limits{calibrateCommand};
   ProgressFlags progress{calibrateCommand, "No progress on standard error"};
 };
 
@@ -170,6 +176,7 @@ struct CompileFlags {
   cl::opt<std::string> remarks{"remarks", cl::desc("Write every decision of the passes as YAML remarks"),
                                cl::value_desc("FILE"), cl::sub(compileCommand)};
   ReportFlags report{compileCommand};
+  LimitFlags limits{compileCommand};
   ProgressFlags progress{compileCommand, "No progress and no table on standard error"};
   cl::opt<bool> printPipeline{"print-pipeline", cl::desc("Print the passes of every phase, and stop"),
                               cl::sub(compileCommand)};
@@ -182,31 +189,6 @@ static void prepare(MLIRContext &context) {
   registerAllDialects(registry);
   context.appendDialectRegistry(registry);
   context.printOpOnDiagnostic(false);
-}
-
-/// One line a diagnostic, "error: file: node: message", and its notes below it.
-static void printDiagnostic(Diagnostic &diagnostic) {
-  static const char *const kinds[] = {"note", "warning", "error", "remark"};
-  if (cli::getProgressStyle() == cli::ProgressStyle::Terminal)
-    llvm::errs() << cli::kClearLine;
-  auto print = [](Diagnostic &one) {
-    std::string where;
-    Location loc = one.getLocation();
-    if (auto name = dyn_cast<NameLoc>(loc)) {
-      where = "'" + name.getName().str() + "': ";
-      loc = name.getChildLoc();
-    }
-    if (auto file = loc->findInstanceOf<FileLineColLoc>()) {
-      std::string line =
-          file.getLine() ? ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) : "";
-      where = file.getFilename().str() + line + ": " + where;
-    }
-    llvm::errs() << "hone: " << kinds[static_cast<int>(one.getSeverity())] << ": " << io::printable(where + one.str())
-                 << '\n';
-  };
-  print(diagnostic);
-  for (Diagnostic &note : diagnostic.getNotes())
-    print(note);
 }
 
 /// What was printed must have arrived; LLVM's own complaint about it would be a crash.
@@ -235,11 +217,14 @@ static int withContext(StringRef input, llvm::function_ref<LogicalResult(MLIRCon
 }
 
 static int runImport(const ImportFlags &flags) {
+  FailureOr<ReadOptions> reading = flags.limits.apply();
+  if (failed(reading))
+    return 1;
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     CompileOptions options;
     options.input = flags.input;
     options.output = flags.output;
-    OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
+    OwningOpRef<ModuleOp> module = readModel(flags.input, &context, *reading);
     if (!module || failed(checkOutputs(options, listInputs(options, *module), module->getLoc())))
       return failure();
     return writeModule(*module, flags.output);
@@ -259,7 +244,8 @@ static std::string nameExport(StringRef input) {
 }
 
 static int runExport(const ExportFlags &flags) {
-  if (failed(flags.progress.apply()))
+  FailureOr<ReadOptions> reading = flags.limits.apply();
+  if (failed(reading) || failed(flags.progress.apply()))
     return 1;
   return withContext(flags.input, [&](MLIRContext &context) -> LogicalResult {
     CompileOptions options;
@@ -269,7 +255,7 @@ static int runExport(const ExportFlags &flags) {
     if (failed(report(UnknownLoc::get(&context), output.status())))
       return failure();
     options.output = *output;
-    OwningOpRef<ModuleOp> module = readModel(flags.input, &context);
+    OwningOpRef<ModuleOp> module = readModel(flags.input, &context, *reading);
     flags.compress.writeTo(options);
     ReportOptions reports;
     reports.files.assign(flags.report.files.begin(), flags.report.files.end());
@@ -351,8 +337,10 @@ static int runCompile(const CompileFlags &flags) {
   options.passPipeline = flags.passPipeline;
   options.ranks = flags.ranks;
   options.remarks = flags.remarks;
-  if (failed(flags.progress.apply()))
+  FailureOr<ReadOptions> reading = flags.limits.apply();
+  if (failed(reading) || failed(flags.progress.apply()))
     return 1;
+  options.reading = *reading;
   if (flags.printPipeline)
     return printPipeline(options);
   return withContext(flags.input, [&](MLIRContext &context) {
@@ -370,7 +358,11 @@ static int runCalibrate(const CalibrateFlags &flags) {
       failed(checkRange(flags.costTokens, unbounded)) || failed(checkRange(flags.threads, cli::kMostThreads)) ||
       failed(flags.progress.apply()))
     return 1;
+  FailureOr<ReadOptions> reading = flags.limits.apply();
+  if (failed(reading))
+    return 1;
   CalibrateOptions options;
+  options.rewrites.reading = *reading;
   flags.compress.writeTo(options.rewrites);
   flags.forms.writeTo(options.rewrites);
   options.input = flags.input;
@@ -392,9 +384,12 @@ static int runCompare(const CompareFlags &flags) {
 }
 
 static int runInspect(const InspectFlags &flags) {
+  FailureOr<ReadOptions> reading = flags.limits.apply();
+  if (failed(reading))
+    return 1;
   return withContext(flags.input, [&](MLIRContext &context) {
-    return flags.masks.masks ? inspectMasks(flags.input, flags.masks, &context)
-                             : inspectModel(flags.input, flags.json, &context);
+    return flags.masks.masks ? inspectMasks(flags.input, flags.masks, *reading, &context)
+                             : inspectModel(flags.input, flags.json, *reading, &context);
   });
 }
 
@@ -438,9 +433,8 @@ static std::optional<int> runOverview(ArrayRef<std::string> words) {
 
 int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  endWhereMemoryEnds();
   io::removeTemporariesOnInterrupt(llvm::sys::RunInterruptHandlers);
-  llvm::install_bad_alloc_error_handler(
-      [](void *, const char *, bool) { io::endWithoutMemory("hone: error: out of memory\n"); });
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = runRuntimeCommand(words))
     return *status;

@@ -182,8 +182,8 @@ static LogicalResult divideGates(ModuleOp module) {
   return pm.run(module);
 }
 
-LogicalResult inspectModel(StringRef path, bool asJson, MLIRContext *context) {
-  OwningOpRef<ModuleOp> module = readModel(path, context);
+LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions &options, MLIRContext *context) {
+  OwningOpRef<ModuleOp> module = readModel(path, context, options);
   if (!module || failed(runPhases(*module, "raise")) || failed(divideGates(*module)))
     return failure();
   json::Object model = describe(*module);

@@ -6,13 +6,16 @@
 #ifndef HONE_LIB_DRIVER_INSPECT_H
 #define HONE_LIB_DRIVER_INSPECT_H
 
+#include "Compiler.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/LLVM.h"
 
 namespace hone {
 
 /// Prints what is in the model at `path`, after raising, to standard output.
-llvm::LogicalResult inspectModel(llvm::StringRef path, bool json, mlir::MLIRContext *context);
+llvm::LogicalResult inspectModel(llvm::StringRef path, bool json, const ReadOptions &options,
+                                 mlir::MLIRContext *context);
 
 } // namespace hone
 

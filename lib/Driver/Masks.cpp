@@ -202,22 +202,22 @@ static void printLine(ParamOp param, const Mask &mask) {
 }
 
 /// The parameters of a model behind phase `raise`, or those of an artefact.
-static OwningOpRef<ModuleOp> readParameters(StringRef path, MLIRContext *context) {
+static OwningOpRef<ModuleOp> readParameters(StringRef path, const ReadOptions &options, MLIRContext *context) {
   if (llvm::sys::fs::is_directory(path) || path.ends_with(".hone"))
     return readWeights(path, context);
-  OwningOpRef<ModuleOp> module = readModel(path, context);
+  OwningOpRef<ModuleOp> module = readModel(path, context, options);
   if (module && failed(runPhases(*module, "raise")))
     return {};
   return module;
 }
 
-LogicalResult inspectMasks(StringRef path, const MaskFlags &flags, MLIRContext *context) {
+LogicalResult inspectMasks(StringRef path, const MaskFlags &flags, const ReadOptions &options, MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
   constexpr int64_t mostElements = 1 << 16;
   if (flags.group < 1 || flags.group > mostElements)
     return emitError(loc) << "expected --mask-group to be a whole number of 1 to " << mostElements << ", but got "
                           << flags.group.getValue();
-  OwningOpRef<ModuleOp> module = readParameters(path, context);
+  OwningOpRef<ModuleOp> module = readParameters(path, options, context);
   if (!module)
     return failure();
   bool isFound = false;

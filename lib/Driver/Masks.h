@@ -6,6 +6,8 @@
 #ifndef HONE_LIB_DRIVER_MASKS_H
 #define HONE_LIB_DRIVER_MASKS_H
 
+#include "Compiler.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/CommandLine.h"
@@ -23,7 +25,8 @@ struct MaskFlags {
 
 /// Prints a line for each matrix of the model or artefact at `path`, or draws a block of the one that the flags name, to
 /// standard output.
-llvm::LogicalResult inspectMasks(llvm::StringRef path, const MaskFlags &flags, mlir::MLIRContext *context);
+llvm::LogicalResult inspectMasks(llvm::StringRef path, const MaskFlags &flags, const ReadOptions &options,
+                                 mlir::MLIRContext *context);
 
 } // namespace hone
 

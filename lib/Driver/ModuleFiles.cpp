@@ -4,11 +4,15 @@
 // Reading and writing of modules as files: ONNX, MLIR text and bytecode.
 
 #include "Compiler.h"
+#include "ExternalFiles.h"
 
 #include "FileStream.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Import/Import.h"
+#include "hone/Import/ModuleText.h"
 #include "hone/io/descriptors.h"
+#include "hone/io/file.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
@@ -22,26 +26,6 @@
 using namespace mlir;
 
 namespace hone {
-
-/// Whether the text ends inside of a string: MLIR's lexer then reads on beyond the end.
-static bool endsInString(StringRef text) {
-  enum { Code, Comment, String } state = Code;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (state == String) {
-      if (text[i] == '\\')
-        ++i;
-      else if (text[i] == '"')
-        state = Code;
-    } else if (state == Comment) {
-      state = text[i] == '\n' ? Code : Comment;
-    } else if (text[i] == '"') {
-      state = String;
-    } else if (text[i] == '/' && text.substr(i + 1).starts_with("/")) {
-      state = Comment;
-    }
-  }
-  return state == String;
-}
 
 //===----------------------------------------------------------------------===//
 // Bytecode
@@ -82,10 +66,74 @@ static OwningOpRef<ModuleOp> parse(const std::shared_ptr<llvm::SourceMgr> &sourc
   return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
 }
 
-OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
-  if (!path.ends_with(".mlir") && !path.ends_with(".mlirbc"))
-    return importOnnx(path, context);
-  Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
+static Location getLocation(StringRef path, MLIRContext *context) {
+  return FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
+}
+
+OwningOpRef<ModuleOp> readModuleText(std::unique_ptr<llvm::MemoryBuffer> text, StringRef path, MLIRContext *context) {
+  Location loc = getLocation(path, context);
+  if (std::string problem = checkModuleText(text->getBuffer()); !problem.empty()) {
+    emitError(loc) << "cannot read '" << path << "': " << problem;
+    return nullptr;
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(text), llvm::SMLoc());
+  std::string message;
+  OwningOpRef<ModuleOp> module = parse(sources, /*isText=*/true, context, message);
+  if (!module && message.empty())
+    emitError(loc) << "cannot read '" << path << "': it is not a module, or damaged";
+  return module;
+}
+
+static OwningOpRef<ModuleOp> readBytecode(std::unique_ptr<llvm::MemoryBuffer> bytes, StringRef path,
+                                          MLIRContext *context) {
+  Location loc = getLocation(path, context);
+  if (!isWhole(bytes->getBuffer())) {
+    emitError(loc) << "cannot read '" << path
+                   << "': it is damaged or cut short: its CRC-32 is not the one in its header";
+    return nullptr;
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(bytes), llvm::SMLoc());
+  std::string message;
+  OwningOpRef<ModuleOp> module = parse(sources, /*isText=*/false, context, message);
+  // Errors of bytecode have no place in the file.
+  if (!module)
+    emitError(loc) << "cannot read '" << path
+                   << "': " << (message.empty() ? "it is not a module, or damaged" : message);
+  return module;
+}
+
+/// Fails, after an error, where constants that are one number for all elements would be more than `limits` allow if written out.
+static LogicalResult checkSplats(ModuleOp module, const Limits &limits) {
+  int64_t left = limits.expandedBytes;
+  auto isAllowed = [&](SplatElementsAttr splat) {
+    auto type = dyn_cast<RankedTensorType>(splat.getType());
+    std::optional<int64_t> bytes = type ? getDenseBytes(type) : 0;
+    if (!bytes || *bytes > left)
+      return WalkResult::interrupt();
+    left -= *bytes;
+    return WalkResult::advance();
+  };
+  WalkResult result = module.walk([&](Operation *op) {
+    WalkResult all = op->getAttrDictionary().walk(isAllowed);
+    if (all.wasInterrupted())
+      op->emitError() << "unsupported size of a constant; supported: " << left
+                      << " more bytes that are one number, which --max-expanded-bytes raises";
+    return all;
+  });
+  return failure(result.wasInterrupted());
+}
+
+OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context, const ReadOptions &options) {
+  bool isText = path.ends_with(".mlir");
+  if (!isText && !path.ends_with(".mlirbc"))
+    return importOnnx(path, context, options.limits);
+  Location loc = getLocation(path, context);
+  if (options.onnxAlone) {
+    emitError(loc) << "unsupported input '" << path << "' with --untrusted; supported: ONNX, since IR may be code";
+    return nullptr;
+  }
   // Bytecode has sections at multiples of what its weights ask for, and is read where it lies.
   constexpr size_t alignment = 4096;
   uint64_t size = 0;
@@ -99,24 +147,11 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context) {
     emitError(loc) << "cannot read '" << path << "': " << file.getError().message();
     return nullptr;
   }
-  if (path.ends_with(".mlir") && endsInString((*file)->getBuffer())) {
-    emitError(loc) << "cannot read '" << path << "': it ends inside of a string; it may be cut short";
+  OwningOpRef<ModuleOp> module =
+      isText ? readModuleText(std::move(*file), path, context) : readBytecode(std::move(*file), path, context);
+  if (!module || failed(checkSplats(*module, options.limits)) ||
+      failed(resolveExternalFiles(*module, path, options.allowExternalPaths)))
     return nullptr;
-  }
-  if (!isWhole((*file)->getBuffer())) {
-    emitError(loc) << "cannot read '" << path
-                   << "': it is damaged or cut short: its CRC-32 is not the one in its header";
-    return nullptr;
-  }
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  sources->AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
-  bool isText = path.ends_with(".mlir");
-  std::string message;
-  OwningOpRef<ModuleOp> module = parse(sources, isText, context, message);
-  // Errors of bytecode have no place in the file.
-  if (!module && (!isText || message.empty()))
-    emitError(loc) << "cannot read '" << path
-                   << "': " << (message.empty() ? "it is not a module, or damaged" : message);
   return module;
 }
 
@@ -151,27 +186,29 @@ private:
 
 } // namespace
 
-static LogicalResult print(ModuleOp module, bool asBytecode, StringRef producer, llvm::raw_ostream &os) {
-  if (asBytecode)
-    return writeBytecodeToFile(module, os, BytecodeWriterConfig(producer));
-  OpPrintingFlags flags;
-  flags.enableDebugInfo(true, /*prettyForm=*/false);
-  module->print(os, flags);
-  os << '\n';
-  return success();
+static LogicalResult print(ModuleOp module, StringRef path, StringRef producer, llvm::raw_ostream &os) {
+  return withNamesFrom(module, path, [&] {
+    if (path.ends_with(".mlirbc"))
+      return writeBytecodeToFile(module, os, BytecodeWriterConfig(producer));
+    OpPrintingFlags flags;
+    flags.enableDebugInfo(true, /*prettyForm=*/false);
+    module->print(os, flags);
+    os << '\n';
+    return success();
+  });
 }
 
 LogicalResult writeModule(ModuleOp module, StringRef path) {
   bool asBytecode = path.ends_with(".mlirbc");
   if (path == "-") // the driver looks whether standard output took it
-    return print(module, asBytecode, kProducer, llvm::outs());
+    return print(module, path, kProducer, llvm::outs());
   auto writer = io::FileWriter::create(path.str());
   absl::Status status = writer.status();
   if (status.ok()) {
     ModuleStream stream(*writer);
     bool hasSum = asBytecode && writer->canOverwrite();
     std::string producer = kProducer.str() + (hasSum ? kSumName.str() + std::string(kSumDigits, '0') : "");
-    if (failed(print(module, asBytecode, producer, stream)))
+    if (failed(print(module, path, producer, stream)))
       return module.emitError() << "cannot write '" << path << "' as bytecode";
     stream.flush();
     if (hasSum)

@@ -14,6 +14,7 @@
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Import/ModuleText.h"
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -100,9 +101,18 @@ static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {
   return planes;
 }
 
+/// Names that the file has for itself get one more underscore, and so does what these become: no two parameters share a name.
+static bool isTaken(StringRef symbol) {
+  StringRef word = symbol.ltrim('_');
+  return symbol.size() >= word.size() + 2 && (word == "metadata__" || word.starts_with("padding__."));
+}
+
+static std::string getTensorName(StringRef symbol, ArrayRef<EncodingPlane> planes, size_t number) {
+  return (isTaken(symbol) ? "_" : "") + symbol.str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
+}
+
 std::string getTensorName(ParamOp param, size_t number) {
-  SmallVector<EncodingPlane> planes = getPlanes(param.getTensorType());
-  return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
+  return getTensorName(param.getSymName(), getPlanes(param.getTensorType()), number);
 }
 
 std::vector<hone_addresses> listAddresses(ModuleOp module) {
@@ -171,6 +181,9 @@ static bool fitsInto(RankedTensorType type, uint64_t bytes) {
 
 /// The type of a parameter in a file with so many bytes of tensors, or null with a `reason`.
 static RankedTensorType readType(StringRef text, uint64_t bytes, MLIRContext *context, std::string &reason) {
+  reason = checkModuleText(text);
+  if (!reason.empty())
+    return {};
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (reason.empty())
       reason = diagnostic.str();
@@ -193,8 +206,8 @@ static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file,
   MLIRContext *context = loc.getContext();
   SmallVector<EncodingPlane> planes = getPlanes(type);
   SmallVector<NamedAttribute> storage;
-  for (const EncodingPlane &plane : planes) {
-    std::string tensor = name.str() + (planes.size() > 1 ? "." + plane.name.str() : "");
+  for (auto [number, plane] : llvm::enumerate(planes)) {
+    std::string tensor = getTensorName(name, planes, number);
     const io::StoredTensor *stored = reader.find(tensor);
     if (!stored || static_cast<int64_t>(stored->bytes) != getDenseBytes(plane.type)) {
       emitError(loc) << file << ": expected a tensor '" << tensor << "' of the bytes of " << plane.type;

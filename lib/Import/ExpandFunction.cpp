@@ -4,6 +4,7 @@
 // Replaces an operator by the function that its schema defines: a model of that one node goes through libonnx's inliner
 // and shape inference, and comes back as operations. Compiled with exceptions; none leaves this file.
 
+#include "BoundedSchemas.h"
 #include "GraphImporter.h"
 #include "ImportTensor.h"
 
@@ -152,7 +153,8 @@ static bool inlineFunction(ModelProto &model, llvm::function_ref<bool(StringRef)
     return false;
   model.mutable_graph()->clear_value_info();
   try {
-    ::onnx::shape_inference::InferShapes(model);
+    BoundedSchemas schemas;
+    ::onnx::shape_inference::InferShapes(model, &schemas);
   } catch (const std::exception &) {
     // Types that are not inferred stay open; lowerings work from the types that operands really have.
     model.mutable_graph()->clear_value_info();

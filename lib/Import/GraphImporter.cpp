@@ -176,6 +176,14 @@ Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorT
   return importPacked(type, StringRef(file->text().data() + *place.offset, *bytes), tensor);
 }
 
+/// Two scopes may use one name, and functions have theirs; a symbol is unique. Its location keeps the name.
+std::string GraphImporter::makeSymbol(StringRef name) {
+  std::string symbol = name.str();
+  for (unsigned &uses = parameterNames[name]; !symbols.insert(symbol).second;)
+    symbol = (name + "#" + Twine(++uses)).str();
+  return symbol;
+}
+
 LogicalResult GraphImporter::importInitializer(const TensorProto &tensor, StringRef name, Location loc) {
   RankedTensorType type = importTensorType(tensor, loc);
   if (!type)
@@ -188,10 +196,7 @@ LogicalResult GraphImporter::importInitializer(const TensorProto &tensor, String
     scopes.back()[name] = createConstant(builder, loc, value);
     return success();
   }
-  // Two scopes may use one name; a symbol is unique.
-  unsigned &uses = parameterNames[name];
-  std::string symbol = name.str() + (uses ? "#" + std::to_string(uses) : std::string());
-  ++uses;
+  std::string symbol = makeSymbol(name);
   ParamOp::create(parameters, loc, symbol, type, storage);
   scopes.back()[name] = GetParamOp::create(builder, loc, type, symbol);
   return success();

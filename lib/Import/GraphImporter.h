@@ -12,6 +12,7 @@
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <memory>
 
@@ -50,6 +51,7 @@ private:
                                    mlir::SmallVectorImpl<mlir::Value> &values);
 
   mlir::FailureOr<mlir::SmallVector<mlir::Value>> lookUpInputs(const ::onnx::NodeProto &node, mlir::Location loc);
+  std::string makeSymbol(mlir::StringRef name);
   mlir::Value lookUp(mlir::StringRef name);
   mlir::Type getType(mlir::StringRef name);
   mlir::Location getLocation(const ::onnx::GraphProto &graph);
@@ -68,6 +70,9 @@ private:
   mlir::SmallVector<Scope> scopes;
   /// Inferred types of the graphs around the current node, innermost last.
   mlir::SmallVector<llvm::StringMap<const ::onnx::TypeProto *>> types;
+  /// Symbols of the module; the compiler's own functions have the first.
+  llvm::StringSet<> symbols{"main", "forward"};
+  /// How many symbols were tried for a name beside itself.
   llvm::StringMap<unsigned> parameterNames;
   /// Where given, the location of everything.
   std::optional<mlir::Location> location;

@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -35,18 +36,17 @@ static DictionaryAttr describe(const ::onnx::ValueInfoProto &info, Builder &buil
   return attrs.getDictionary(builder.getContext());
 }
 
-static bool isInitializer(const GraphProto &graph, StringRef name) {
-  return llvm::any_of(graph.initializer(), [&](const TensorProto &tensor) { return tensor.name() == name; });
-}
-
 LogicalResult GraphImporter::importMain() {
   const GraphProto &graph = model->graph();
   Location loc = getLocation(graph);
   SmallVector<Type> inputTypes;
   SmallVector<DictionaryAttr> inputAttrs, outputAttrs;
   SmallVector<StringRef> inputNames;
+  llvm::StringSet<> initializers;
+  for (const TensorProto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
   for (const auto &input : graph.input()) {
-    if (isInitializer(graph, input.name())) // a default that callers may override, until IR version 4: a constant here
+    if (initializers.contains(input.name())) // a default that callers may override, until IR version 4: a constant here
       continue;
     inputNames.push_back(input.name());
     inputTypes.push_back(importInputType(input.type(), builder.getContext()));
@@ -77,7 +77,7 @@ FailureOr<SmallVector<Value>> GraphImporter::importAt(OpBuilder &where, Location
   location = loc;
   builder.restoreInsertionPoint(where.saveInsertionPoint());
   for (auto param : module.getOps<ParamOp>())
-    ++parameterNames[param.getSymName()];
+    symbols.insert(param.getSymName());
   scopes.emplace_back();
   collectTypes(graph);
   for (auto [input, value] : llvm::zip(graph.input(), inputs))
@@ -118,11 +118,11 @@ static void describeModule(ModuleOp module, const OnnxFile &file) {
   module->setAttr(onnxir::kModelAttr, describeModel(*file.model, builder.getContext()));
 }
 
-OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context) {
+OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context, const Limits &limits) {
   context->loadDialect<func::FuncDialect, HoneDialect>();
   context->getOrLoadDialect(onnxir::kDialectName);
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  OnnxFile file = readOnnxFile(path, loc);
+  OnnxFile file = readOnnxFile(path, limits, loc);
   if (!file.model)
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);

@@ -6,6 +6,8 @@
 #ifndef HONE_LIB_IMPORT_IMPORTTENSOR_H
 #define HONE_LIB_IMPORT_IMPORTTENSOR_H
 
+#include "hone/Import/Limits.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
@@ -38,7 +40,7 @@ mlir::ElementsAttr importTensor(const ::onnx::TensorProto &tensor,
 std::string gatherBytes(const ::onnx::TensorProto &tensor, int64_t elementBytes);
 
 /// Replaces the sparse initializers of `graph` and its subgraphs by dense ones. Failure with a diagnostic.
-llvm::LogicalResult expandSparseInitializers(::onnx::GraphProto &graph, mlir::Location loc);
+llvm::LogicalResult expandSparseInitializers(::onnx::GraphProto &graph, const Limits &limits, mlir::Location loc);
 
 /// Bytes that the elements of `type` take in a file, as raw bytes or in typed fields; nothing where that passes 63 bits.
 std::optional<int64_t> getFileBytes(mlir::RankedTensorType type, bool raw);

@@ -5,7 +5,9 @@
 // this file is compiled with exceptions, and none leaves it.
 
 #include "OnnxFile.h"
+#include "BoundedSchemas.h"
 #include "ImportTensor.h"
+#include "ModelSize.h"
 #include "OnnxChecks.h"
 #include "SortNodes.h"
 
@@ -54,7 +56,7 @@ bool guarded(Location loc, StringRef doing, Function &&function) {
 
 } // namespace
 
-static std::shared_ptr<ModelProto> parse(StringRef path, Location loc) {
+static std::shared_ptr<ModelProto> parse(StringRef path, const Limits &limits, Location loc) {
   auto file = io::MappedFile::open(path.str());
   if (failed(report(loc, file.status())))
     return nullptr;
@@ -64,6 +66,8 @@ static std::shared_ptr<ModelProto> parse(StringRef path, Location loc) {
                    << "; a protobuf ends at 2 GiB: save the weights as external data";
     return nullptr;
   }
+  if (failed(checkMessages(file->text(), limits, loc)))
+    return nullptr;
   // Protobuf's own log repeats on stderr what the diagnostic below says.
   google::protobuf::LogSilencer silencer;
   google::protobuf::io::ArrayInputStream stream(file->data(), static_cast<int>(size));
@@ -202,7 +206,8 @@ static void inferShapes(ModelProto &model) {
   // libonnx 1.23 keeps propagated data by name only, and stops at the first name that two subgraphs share.
   bool propagate = !hasSubgraph(model.graph());
   ::onnx::ShapeInferenceOptions options(/*check_type=*/true, /*strict_mode=*/1, propagate);
-  ::onnx::shape_inference::InferShapes(model, ::onnx::OpSchemaRegistry::Instance(), options);
+  BoundedSchemas schemas;
+  ::onnx::shape_inference::InferShapes(model, &schemas, options);
 }
 
 static void spellDefaultDomain(ModelProto &model) {
@@ -216,19 +221,21 @@ static void spellDefaultDomain(ModelProto &model) {
       opset.set_domain("");
 }
 
-OnnxFile readOnnxFile(StringRef path, Location loc) {
+OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
   OnnxFile file;
   std::shared_ptr<ModelProto> model;
-  guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, loc); });
+  guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, limits, loc); });
   if (!model)
     return file;
   spellDefaultDomain(*model);
   sortNodes(*model->mutable_graph());
   if (failed(normalizeOpsets(*model, file.opsets, loc)))
     return file;
+  if (failed(checkRanks(*model, loc)) || failed(checkInlinedSize(*model, limits, loc)))
+    return file;
   if (failed(checkModel(*model, path, loc)) || !guarded(loc, "invalid model", [&] { check(*model, path); }))
     return file;
-  if (failed(expandSparseInitializers(*model->mutable_graph(), loc)))
+  if (failed(expandSparseInitializers(*model->mutable_graph(), limits, loc)))
     return file;
   bool prepared = guarded(loc, "cannot infer shapes", [&] {
     if (model->functions_size() > 0)
@@ -236,7 +243,7 @@ OnnxFile readOnnxFile(StringRef path, Location loc) {
     describeGraphs(model->graph(), file.descriptions);
     inferShapes(*model);
   });
-  if (prepared)
+  if (prepared && succeeded(checkRanks(*model, loc))) // of what was inferred
     file.model = std::move(model);
   return file;
 }

@@ -6,6 +6,8 @@
 #ifndef HONE_LIB_IMPORT_ONNXFILE_H
 #define HONE_LIB_IMPORT_ONNXFILE_H
 
+#include "hone/Import/Limits.h"
+
 #include "mlir/IR/Location.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/DenseMap.h"
@@ -24,7 +26,7 @@ struct OnnxFile {
 };
 
 /// Reads and prepares `path`; no model after a diagnostic at `loc`.
-OnnxFile readOnnxFile(llvm::StringRef path, mlir::Location loc);
+OnnxFile readOnnxFile(llvm::StringRef path, const Limits &limits, mlir::Location loc);
 
 } // namespace hone
 

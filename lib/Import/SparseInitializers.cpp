@@ -21,9 +21,6 @@ using ::onnx::TensorProto;
 
 namespace hone {
 
-/// What a protobuf holds; a sparse initializer that is larger when dense was not meant to be written out.
-static constexpr int64_t kMaxDenseBytes = (int64_t(1) << 31) - 1;
-
 /// Position of each value among the elements of the dense tensor; libonnx has checked that they are sorted and inside.
 static std::optional<SmallVector<int64_t>> getPositions(const SparseTensorProto &sparse) {
   std::string bytes = gatherBytes(sparse.indices(), sizeof(int64_t));
@@ -43,7 +40,8 @@ static std::optional<SmallVector<int64_t>> getPositions(const SparseTensorProto 
   return positions;
 }
 
-static LogicalResult expand(const SparseTensorProto &sparse, TensorProto &dense, Location loc) {
+/// `left` bytes are allowed, and become fewer.
+static LogicalResult expand(const SparseTensorProto &sparse, TensorProto &dense, int64_t &left, Location loc) {
   const TensorProto &values = sparse.values();
   dense.set_name(values.name());
   dense.set_data_type(values.data_type());
@@ -53,9 +51,13 @@ static LogicalResult expand(const SparseTensorProto &sparse, TensorProto &dense,
     return failure();
   Type element = type.getElementType();
   int64_t width = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 0;
-  if (!width || onnxir::getPackedBits(element) || type.getNumElements() > kMaxDenseBytes / width)
+  if (!width || onnxir::getPackedBits(element))
     return emitError(loc) << "unsupported sparse initializer '" << dense.name() << "' of type " << type
-                          << "; supported: numbers of at least 8 bits, and " << kMaxDenseBytes << " bytes when dense";
+                          << "; supported: numbers of at least 8 bits";
+  if (type.getNumElements() > left / width)
+    return emitError(loc) << "unsupported size of sparse initializer '" << dense.name() << "' of type " << type
+                          << "; supported: " << left << " more bytes when dense, which --max-expanded-bytes raises";
+  left -= type.getNumElements() * width;
   std::string bytes = gatherBytes(values, width);
   std::optional<SmallVector<int64_t>> positions = getPositions(sparse);
   if (!positions || bytes.size() != positions->size() * width)
@@ -73,16 +75,22 @@ static LogicalResult expand(const SparseTensorProto &sparse, TensorProto &dense,
   return success();
 }
 
-LogicalResult expandSparseInitializers(GraphProto &graph, Location loc) {
+static LogicalResult expandAll(GraphProto &graph, int64_t &left, Location loc) {
   for (const SparseTensorProto &sparse : graph.sparse_initializer())
-    if (failed(expand(sparse, *graph.add_initializer(), loc)))
+    if (failed(expand(sparse, *graph.add_initializer(), left, loc)))
       return failure();
   graph.clear_sparse_initializer();
   for (auto &node : *graph.mutable_node())
     for (auto &attribute : *node.mutable_attribute())
-      if (attribute.has_g() && failed(expandSparseInitializers(*attribute.mutable_g(), loc)))
+      if (attribute.has_g() && failed(expandAll(*attribute.mutable_g(), left, loc)))
         return failure();
   return success();
+}
+
+LogicalResult expandSparseInitializers(GraphProto &graph, const Limits &limits, Location loc) {
+  // A protobuf holds no more.
+  int64_t left = std::min(limits.expandedBytes, (int64_t(1) << 31) - 1);
+  return expandAll(graph, left, loc);
 }
 
 } // namespace hone

@@ -8,6 +8,7 @@
 #include "interrupts.h"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -118,14 +119,25 @@ void endWithoutMemory(std::string_view sentence) {
   if (isEnding.test_and_set()) // there is no memory for the end either
     std::_Exit(1);
   (void)!write(STDERR_FILENO, sentence.data(), sentence.size());
-  if (registry().mutex.try_lock()) // this thread may have it
-    removeAll();
+  removeTemporaries();
   std::_Exit(1);
 }
 
 void withoutInterrupt(const std::function<void()> &action) {
   std::scoped_lock lock(registry().mutex);
   action();
+}
+
+void removeTemporaries() {
+  // The caller itself may hold the mutex, where what it makes took the last memory.
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    if (registry().mutex.try_lock()) { // for good
+      removeAll();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 void removeTemporariesOnInterrupt(void (*alsoRemove)()) {

@@ -216,6 +216,31 @@ def inputs(**changes):
     return {name: array for name, array in {**arrays, **changes}.items() if array is not None}
 
 
+def modules():
+    """Text of MLIR: what the compiler writes after a phase, each form that its parser is guarded against, and what ends early."""
+    main = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {0} return %x : tensor<4xf32> }}\n"
+    yield "function", main.format("")
+    yield "parameter", ("hone.param @w : tensor<2x2xf32, #hone.stored<f16>> = dense<1.0> : tensor<2x2xf16>\n"
+                        "hone.param @v : tensor<2xf32> = #hone.external<\"w.bin\", 0, 8>\n" + main.format(""))
+    yield "onnx", main.format('%y = "onnx.Relu"(%x) : (tensor<4xf32>) -> tensor<4xf32>')
+    yield "affine", "#map = affine_map<(d0, d1)[s0] -> (d0 * 2 + d1 floordiv 3 - s0, d1 mod 7)>\n" + main.format("")
+    yield "aliases", "!a = tensor<2x?xf32>\n#b = [1 : i32, {c = !a}]\nmodule attributes {tensor.t = #b} {}\n"
+    yield "llvm", "llvm.func @f(%x: !llvm.ptr) { llvm.return }\n"
+    yield "resource", ("module attributes {tensor.t = dense_resource<w> : tensor<1xf32>} {}\n"
+                       '{-# dialect_resources: {builtin: {w: "0x040000000000803F"}} #-}\n')
+    yield "locations", 'module {} loc(callsite("a"("f.onnx":0:0) at fused<"b">["c", unknown]))\n'
+    yield "types", "module attributes {tensor.t = (tuple<complex<f32>, vector<[4]x2xi1>>, memref<*xf32, 1>) -> ()} {}\n"
+    deep = 300
+    for name, text in {"tuples": "tuple<" * deep + "i1" + ">" * deep, "arrays": "[" * deep + "]" * deep,
+                       "dictionaries": "{a=" * deep + "1" + "}" * deep, "ranks": "tensor<" + "1x" * deep + "f32>",
+                       "sum": "affine_map<(d0) -> (d0" + " + d0" * deep + ")>",
+                       "functions": "() -> (" * deep + ")" * deep}.items():
+        yield f"deep-{name}", f"module attributes {{tensor.t = {text}}} {{}}\n"
+    yield "deep-aliases", "!a0 = i1\n" + "".join(f"!a{i + 1} = tuple<!a{i}, !a{i}>\n" for i in range(40)) + "module {}\n"
+    yield "deep-modules", "module {" * deep + "}" * deep
+    yield "open-string", 'module attributes {tensor.t = "'
+
+
 def seeds():
     f32 = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield "inputs/all", npz(np.savez, **inputs())
@@ -235,6 +260,7 @@ def seeds():
     yield "npz/stored", npz(np.savez, x=f32, y=np.array([True, False]))
     yield "npz/deflated", npz(np.savez_compressed, x=np.zeros((4, 64), np.int32))
     yield from ((f"onnx/{name}", content) for name, content in onnx_models())
+    yield from ((f"mlir/{name}", text.encode()) for name, text in modules())
     yield "text/source", "def f(x):\n    return 'é😀'  # 1234".encode()
     yield "text/special", "<|file|>日本語<|pad|>".encode()
     yield "safetensors/two", safetensors(

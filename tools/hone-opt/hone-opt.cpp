@@ -3,48 +3,91 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// mlir-opt with Hone's dialects and passes.
+// mlir-opt with Hone's dialects and passes. Text is checked before MLIR's parser, which goes down by recursion.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "hone/Import/ModuleText.h"
 #include "hone/InitAll.h"
 #include "hone/io/descriptors.h"
 
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 #include <unistd.h>
 
-/// A device or a pipe may have no end; "-" is standard input, and what is there is the caller's.
-static bool canRead(const std::string &input) {
-  uint64_t size = 0;
-  absl::StatusOr<int> descriptor = input == "-" ? absl::StatusOr<int>(-1) : hone::io::openForReading(input, size);
-  if (!descriptor.ok())
-    llvm::errs() << "hone-opt: error: " << std::string(descriptor.status().message()) << '\n';
-  else if (*descriptor >= 0)
-    close(*descriptor);
-  return descriptor.ok();
+using namespace mlir;
+
+static LogicalResult fail(const llvm::Twine &reason) {
+  llvm::errs() << "hone-opt: error: " << reason << '\n';
+  return failure();
 }
 
-/// What was printed must have arrived; LLVM's own complaint about it would be a crash.
-static bool closeOutput() {
-  llvm::outs().flush();
-  std::error_code error = llvm::outs().error();
-  llvm::outs().clear_error();
-  if (error)
-    llvm::errs() << "hone-opt: error: cannot write standard output: " << error.message() << '\n';
-  return !error;
+/// A device or a pipe may have no end; "-" is standard input, and what is there is the caller's.
+static LogicalResult checkInput(const std::string &input) {
+  if (input == "-")
+    return success();
+  uint64_t size = 0;
+  absl::StatusOr<int> descriptor = hone::io::openForReading(input, size);
+  if (!descriptor.ok())
+    return fail(std::string(descriptor.status().message()));
+  close(*descriptor);
+  return success();
+}
+
+/// Why one of the modules in `text`, which `marker` divides unless it is empty, is not for the parser; or an empty string.
+static std::string checkModules(StringRef text, StringRef marker) {
+  SmallVector<StringRef> modules = {text};
+  if (!marker.empty()) {
+    modules.clear();
+    text.split(modules, marker);
+  }
+  for (StringRef module : modules)
+    if (std::string problem = hone::checkModuleText(module); !problem.empty())
+      return problem;
+  return "";
+}
+
+/// What was written must have arrived; LLVM's own complaint about it would be a crash.
+static LogicalResult close(llvm::raw_fd_ostream &stream, StringRef name) {
+  stream.flush();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  return error ? fail("cannot write " + name + ": " + error.message()) : success();
+}
+
+static LogicalResult run(const std::string &input, StringRef output, DialectRegistry &registry,
+                         const MlirOptMainConfig &config) {
+  std::string error;
+  if (failed(checkInput(input)))
+    return failure();
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
+  std::unique_ptr<llvm::ToolOutputFile> file = buffer ? openOutputFile(output, &error) : nullptr;
+  if (!file)
+    return fail(error);
+  if (!buffer->getBuffer().starts_with("ML\xEFR"))
+    if (std::string problem = checkModules(buffer->getBuffer(), config.inputSplitMarker()); !problem.empty())
+      return fail("cannot read '" + input + "': " + problem);
+  LogicalResult result = MlirOptMain(file->os(), std::move(buffer), registry, config);
+  if (failed(close(file->os(), output == "-" ? "standard output" : output)) || failed(result))
+    return failure();
+  file->keep();
+  return success();
 }
 
 int main(int argc, char **argv) {
   hone::setVersionPrinter("hone-opt");
   hone::registerAllPasses();
-  mlir::DialectRegistry registry;
+  DialectRegistry registry;
   hone::registerAllDialects(registry);
-  auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "Hone's optimizer driver\n", registry);
-  if (!canRead(input))
-    return 1;
-  bool succeeded = mlir::succeeded(mlir::MlirOptMain(argc, argv, input, output, registry));
-  return closeOutput() && succeeded ? 0 : 1;
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Hone's optimizer driver\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses()) // needs no input
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  llvm::InitLLVM init(argc, argv);
+  return asMainReturnCode(run(input, output, registry, config));
 }

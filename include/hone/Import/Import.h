@@ -6,6 +6,8 @@
 #ifndef HONE_IMPORT_IMPORT_H
 #define HONE_IMPORT_IMPORT_H
 
+#include "hone/Import/Limits.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -16,8 +18,10 @@ namespace hone {
 /// Reads the model at `path`, checks it with libonnx, inlines its functions, infers shapes, and returns a module with
 /// one `func.func @main` that has the graph's signature. Initializers become `hone.param`s (small and integer ones
 /// `onnx.Constant`s); external data is referenced by file, offset and size and never read.
+/// A model beyond `limits` is refused before memory is taken for it.
 /// Failures are diagnostics at the node concerned, and a null module.
-mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context);
+mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context,
+                                             const Limits &limits = Limits());
 
 /// Replaces `op`, an operator without a subgraph, by the function body that its schema defines for its opset, attributes
 /// and operand types, and operators in that body by theirs, except where `isPrimitive` says of an operation's name that it

@@ -41,6 +41,10 @@ private:
 /// before it starts a thread; `alsoRemove` may remove what others made.
 void removeTemporariesOnInterrupt(void (*alsoRemove)() = nullptr);
 
+/// Removes all temporary paths of a process that is about to end without destructors; nothing new begins any more, where no other thread
+/// is about to begin it just now.
+void removeTemporaries();
+
 } // namespace hone::io
 
 #endif // HONE_IO_TEMPORARY_H

@@ -47,17 +47,32 @@ struct PlaceOutputs : impl::PlaceOutputsBase<PlaceOutputs> {
     func::FuncOp function = getOperation();
     if (!function->hasAttr(hrt::kEntryAttr) || !function.getBody().hasOneBlock())
       return;
-    SmallVector<memref::CopyOp> copies(function.getBody().front().getOps<memref::CopyOp>());
+    SmallVector<memref::CopyOp> copies;
+    for (auto copy : function.getBody().front().getOps<memref::CopyOp>())
+      if (isComplete(copy))
+        copies.push_back(copy);
+    if (copies.empty())
+      return;
+    // Placing a buffer changes nothing of others: one analysis serves all.
+    Aliases aliases(function);
     for (memref::CopyOp copy : copies)
-      numPlaced += place(copy, Aliases(function));
+      numPlaced += place(copy, aliases);
   }
 
 private:
-  static bool place(memref::CopyOp copy, const Aliases &aliases) {
+  /// Whether `copy` is of a whole buffer to an output of its type.
+  static bool isComplete(memref::CopyOp copy) {
     auto output = copy.getTarget().getDefiningOp<hrt::OutputOp>();
     auto alloc = copy.getSource().getDefiningOp<memref::AllocOp>();
-    if (!output || !output->hasOneUse() || !alloc || alloc->getBlock() != copy->getBlock() ||
-        alloc.getType() != output.getType())
+    return output && output->hasOneUse() && alloc && alloc->getBlock() == copy->getBlock() &&
+           alloc.getType() == output.getType();
+  }
+
+  static bool place(memref::CopyOp copy, const Aliases &aliases) {
+    auto output = copy.getTarget().getDefiningOp<hrt::OutputOp>();
+    // Another copy's buffer may have become an output meanwhile.
+    auto alloc = copy.getSource().getDefiningOp<memref::AllocOp>();
+    if (!alloc)
       return false;
     memref::DeallocOp dealloc = getDealloc(alloc);
     if (!dealloc || isUsedAfter(aliases, alloc, copy))

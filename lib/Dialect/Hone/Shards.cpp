@@ -209,7 +209,7 @@ Attribute ParamSlices::join(ArrayRef<Attribute> planes) const {
 Attribute ParamSlices::leaveOut() const {
   SmallVector<Attribute> planes;
   for (const EncodingPlane &plane : getPlanes(cut(param.getStorageType())))
-    planes.push_back(ExternalAttr::get(param.getContext(), "(none)", 0, getDenseBytes(plane.type).value_or(0)));
+    planes.push_back(ExternalAttr::get(param.getContext(), kNoFile, 0, getDenseBytes(plane.type).value_or(0)));
   return join(planes);
 }
 

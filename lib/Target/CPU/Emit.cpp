@@ -3,11 +3,13 @@
 //
 // LLVM dialect to a shared object: translation, optimisation for the CPU, object code in memory, linked by lld in process.
 
+#include "hone/Import/Limits.h"
 #include "hone/Target/CPU.h"
 #include "hone/Target/Optimise.h"
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -16,6 +18,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -156,10 +159,32 @@ static LogicalResult link(StringRef object, StringRef path, Location loc) {
   return success();
 }
 
+/// The bytes of a constant of `type`, which are more than any memory where they do not fit 64 bits.
+static uint64_t countBytes(Type type) {
+  if (auto array = dyn_cast<LLVM::LLVMArrayType>(type))
+    return llvm::SaturatingMultiply<uint64_t>(array.getNumElements(), countBytes(array.getElementType()));
+  return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 0;
+}
+
+/// Fails, after an error, where the constants of the program are more than it can hold: LLVM writes out each element.
+static LogicalResult checkConstants(ModuleOp module) {
+  uint64_t sum = 0;
+  for (auto global : module.getOps<LLVM::GlobalOp>()) {
+    sum = llvm::SaturatingAdd(sum, countBytes(global.getGlobalType()));
+    if (sum > static_cast<uint64_t>(kMaxProgramConstants))
+      return global.emitError() << "unsupported size of the constants of the program; supported: "
+                                << kMaxProgramConstants << " bytes, but " << global.getGlobalType() << " makes it "
+                                << sum;
+  }
+  return success();
+}
+
 LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, Sanitizer sanitizer, StringRef path) {
   Location loc = module.getLoc();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
+  if (failed(checkConstants(module)))
+    return failure();
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target, error);
   if (!machine)

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -36,7 +35,7 @@ void buildTensorPipeline(OpPassManager &pm, Target target) {
   pm.addPass(createConvertHoneToHrt({/*target=*/isCpu ? "cpu" : "cuda"}));
   simplify(pm);
   pm.addNestedPass<func::FuncOp>(createFoldResiduals());
-  pm.addPass(createLinalgElementwiseOpFusionPass());
+  pm.addPass(createFuseElementwise());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass()); // of tensors: their sizes are known before they are made
   simplify(pm);
   if (isCpu)
@@ -57,6 +56,7 @@ void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer) 
   simplify(pm);
   pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
   pm.addPass(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createSplitDeallocations());
   pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
   pm.addPass(bufferization::createLowerDeallocationsPass());
   simplify(pm);

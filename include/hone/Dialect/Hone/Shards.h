@@ -34,6 +34,9 @@ llvm::FailureOr<int64_t> countRanks(mlir::ModuleOp module);
 /// Makes `param` store what rank number `rank` does.
 void selectRank(ParamOp param, int64_t rank);
 
+/// The file of parts whose bytes nobody reads.
+constexpr llvm::StringLiteral kNoFile = "(none)";
+
 /// What parts of a parameter are along one dimension of it.
 class ParamSlices {
 public:
