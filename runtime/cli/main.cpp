@@ -98,7 +98,7 @@ int leaveRanks(int status) {
 bool isRunCommand(const std::string &command) { return findCommand(command) != nullptr; }
 
 int runMain(const std::string &program, const std::vector<std::string> &arguments) {
-  if (arguments == std::vector<std::string>{"--version"}) {
+  if (arguments.size() == 1 && arguments[0] == "--version") {
     std::printf("%s %s\n", program.c_str(), HONE_VERSION);
     return closeOutput(program, 0);
   }

@@ -108,13 +108,12 @@ void CallContext::runProgram(hone_entry_fn function) {
     receiver = [profile](const char *name, Profile::Clock::time_point begin) {
       profile->addKernel(name, {}, begin, Profile::Clock::now());
     };
-  if (absl::Status begun = queue()->begin(inputs, std::move(receiver)); !begun.ok())
-    return record(std::move(begun));
+  if (!attempt([&] { return queue()->begin(inputs, std::move(receiver)); }))
+    return;
   enter(function);
   if (followers.choice && failure.ok())
-    record(choose());
-  if (absl::Status ended = queue()->end(); failure.ok())
-    record(std::move(ended));
+    attempt([&] { return choose(); });
+  attempt([&] { return queue()->end(); });
 }
 
 absl::Status CallContext::choose() {

@@ -7,24 +7,23 @@
 #define HONE_RUNTIME_IO_JSON_H
 
 #include "hone/io/status.h"
-
-#include <nlohmann/json.hpp>
-#include <optional>
+#include "json_document.h"
 
 namespace hone::io {
 
+/// For writing: members keep their order.
 using Json = nlohmann::ordered_json;
 
 /// The document in `text`; fails for text that is no JSON, or where an object at the first level names a key twice.
-absl::StatusOr<Json> parseJson(std::string_view text, const std::string &name);
+absl::StatusOr<JsonDocument> parseJson(std::string_view text, const std::string &name);
 
 /// The member of an object, or null where the value is no object or has no such member.
-const Json *member(const Json &object, const char *key);
+const ParsedJson *member(const ParsedJson &object, const char *key);
 
-std::optional<std::string> asString(const Json *value);
+std::optional<std::string> asString(const ParsedJson *value);
 
 /// A whole number that fits; a number with a fraction or beyond int64 is nothing.
-std::optional<int64_t> asInteger(const Json *value);
+std::optional<int64_t> asInteger(const ParsedJson *value);
 
 } // namespace hone::io
 

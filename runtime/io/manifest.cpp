@@ -28,7 +28,7 @@ constexpr LayoutName kLayoutNames[] = {{"key_blocks", StateLayout::KeyBlocks},
 /// Reads one manifest; the first complaint wins, and later reads are harmless.
 class ManifestParser {
 public:
-  ManifestParser(const Json &document, const std::string &name) : document(document), name(name) {}
+  ManifestParser(const ParsedJson &document, const std::string &name) : document(document), name(name) {}
 
   absl::StatusOr<Manifest> parse() {
     HONE_RETURN_IF_ERROR(checkVersion());
@@ -40,14 +40,14 @@ public:
     parseDevice();
     parseRanks();
     parseFiles();
-    for (const Json &entry : list(document, "entries", "manifest"))
+    for (const ParsedJson &entry : list(document, "entries", "manifest"))
       manifest.entries.push_back(parseEntry(entry));
     manifest.kernels = strings(document, "kernels", "manifest");
     if (member(document, "gathered"))
       manifest.gatheredWeights = strings(document, "gathered", "manifest");
-    if (const Json *source = member(document, "source"))
+    if (const ParsedJson *source = member(document, "source"))
       manifest.sourceName = text(*source, "name", "source");
-    if (const Json *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
+    if (const ParsedJson *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
       manifest.tokenizer = fileName(document, "tokenizer", "manifest");
     parseGeneration();
     if (!status.ok())
@@ -67,7 +67,7 @@ private:
   }
 
   void parseCpu() {
-    const Json *cpu = member(document, "cpu");
+    const ParsedJson *cpu = member(document, "cpu");
     if (!cpu)
       return;
     manifest.cpuName = text(*cpu, "name", "cpu");
@@ -75,7 +75,7 @@ private:
   }
 
   void parseDevice() {
-    const Json *device = member(document, "device");
+    const ParsedJson *device = member(document, "device");
     if (!device)
       return;
     DeviceInfo &info = manifest.device.emplace();
@@ -89,7 +89,7 @@ private:
   }
 
   void parseRanks() {
-    const Json *ranks = member(document, "ranks");
+    const ParsedJson *ranks = member(document, "ranks");
     if (!ranks)
       return;
     std::optional<int64_t> count = asInteger(ranks);
@@ -99,7 +99,7 @@ private:
   }
 
   void parseFiles() {
-    const Json *files = member(document, "files");
+    const ParsedJson *files = member(document, "files");
     if (!files || !files->is_object())
       return complain("files", "an object");
     for (const auto &[file, entry] : files->items()) {
@@ -109,7 +109,7 @@ private:
       if (!bytes || *bytes < 0)
         return complain(cat("files.", file, ".bytes"), "a size");
       manifest.fileBytes[file] = static_cast<uint64_t>(*bytes);
-      const Json *crc = member(entry, "crc32");
+      const ParsedJson *crc = member(entry, "crc32");
       std::optional<int64_t> sum = asInteger(crc);
       if (crc && (!sum || *sum < 0 || *sum > UINT32_MAX))
         return complain(cat("files.", file, ".crc32"), "a sum of 32 bits");
@@ -118,29 +118,29 @@ private:
     }
   }
 
-  EntryInfo parseEntry(const Json &entry) {
+  EntryInfo parseEntry(const ParsedJson &entry) {
     EntryInfo info;
     info.name = text(entry, "name", "an entry");
-    for (const Json &input : list(entry, "inputs", info.name)) {
+    for (const ParsedJson &input : list(entry, "inputs", info.name)) {
       info.inputs.push_back(parseTensor(input, info.name));
-      const Json *context = member(input, "context");
+      const ParsedJson *context = member(input, "context");
       if (context && !context->is_boolean())
         complain(cat(info.name, ".", info.inputs.back().name, ".context"), "true or false");
       info.inputs.back().isContext = context && context->is_boolean() && context->get<bool>();
       parseRows(input, info.name, info.inputs.back());
     }
-    for (const Json &output : list(entry, "outputs", info.name))
+    for (const ParsedJson &output : list(entry, "outputs", info.name))
       info.outputs.push_back(parseTensor(output, info.name));
     if (member(entry, "state"))
-      for (const Json &slot : list(entry, "state", info.name))
+      for (const ParsedJson &slot : list(entry, "state", info.name))
         info.state.push_back(parseSlot(slot, info.name));
     if (member(entry, "limits"))
-      for (const Json &limit : list(entry, "limits", info.name))
+      for (const ParsedJson &limit : list(entry, "limits", info.name))
         parseLimit(limit, info);
     return info;
   }
 
-  TensorInfo parseTensor(const Json &tensor, const std::string &entry) {
+  TensorInfo parseTensor(const ParsedJson &tensor, const std::string &entry) {
     TensorInfo info;
     info.name = text(tensor, "name", entry);
     std::string where = cat(entry, ".", info.name);
@@ -149,21 +149,21 @@ private:
     if (!dtype)
       complain(cat(where, ".dtype"), "an element type");
     info.dtype = dtype.value_or(HONE_F32);
-    for (const Json &dim : list(tensor, "shape", where))
+    for (const ParsedJson &dim : list(tensor, "shape", where))
       info.shape.push_back(parseDim(dim, where));
     if (info.shape.size() > HONE_MAX_RANK)
       complain(cat(where, ".shape"), cat("at most ", HONE_MAX_RANK, " sizes"));
     return info;
   }
 
-  void parseRows(const Json &input, const std::string &entry, TensorInfo &info) {
-    const Json *rows = member(input, "rows");
+  void parseRows(const ParsedJson &input, const std::string &entry, TensorInfo &info) {
+    const ParsedJson *rows = member(input, "rows");
     if (!rows)
       return;
     info.rows = asInteger(rows).value_or(0);
     if (info.rows <= 0 || (info.dtype != HONE_I32 && info.dtype != HONE_I64))
       return complain(cat(entry, ".", info.name, ".rows"), "a number of rows, of an input of i32 or i64");
-    const Json *offset = member(input, "row_offset");
+    const ParsedJson *offset = member(input, "row_offset");
     info.rowOffset = asInteger(offset).value_or(0);
     // So that no sum of a number of rows and an offset overflows.
     bool isBounded = info.rows <= kMostRows && -kMostRows <= info.rowOffset && info.rowOffset <= kMostRows;
@@ -171,12 +171,12 @@ private:
       complain(cat(entry, ".", info.name, ".row_offset"), cat("a number, and it and that of rows at most ", kMostRows));
   }
 
-  void parseLimit(const Json &limit, EntryInfo &entry) {
+  void parseLimit(const ParsedJson &limit, EntryInfo &entry) {
     LimitInfo info;
     std::string where = cat(entry.name, ".limits");
     info.sizes = strings(limit, "sizes", where);
     info.table = text(limit, "table", where);
-    const Json *held = member(limit, "held");
+    const ParsedJson *held = member(limit, "held");
     info.countsHeld = held && held->is_boolean() && held->get<bool>();
     std::optional<int64_t> most = asInteger(member(limit, "most"));
     if (!most || *most < 0 || (held && !held->is_boolean()))
@@ -191,9 +191,9 @@ private:
     entry.limits.push_back(std::move(info));
   }
 
-  TensorInfo parseSlot(const Json &slot, const std::string &entry) {
+  TensorInfo parseSlot(const ParsedJson &slot, const std::string &entry) {
     TensorInfo info = parseTensor(slot, entry);
-    const Json *axis = member(slot, "append_axis");
+    const ParsedJson *axis = member(slot, "append_axis");
     if (!axis || axis->is_null())
       return info;
     info.appendAxis = asInteger(axis);
@@ -205,8 +205,8 @@ private:
     return info;
   }
 
-  void parseLayout(const Json &slot, const std::string &where, TensorInfo &info) {
-    const Json *layout = member(slot, "layout"), *bits = member(slot, "bits");
+  void parseLayout(const ParsedJson &slot, const std::string &where, TensorInfo &info) {
+    const ParsedJson *layout = member(slot, "layout"), *bits = member(slot, "bits");
     if (!layout && bits)
       complain(cat(where, ".bits"), "those of a slot in blocks");
     if (!layout)
@@ -228,7 +228,7 @@ private:
     }
   }
 
-  Dim parseDim(const Json &dim, const std::string &where) {
+  Dim parseDim(const ParsedJson &dim, const std::string &where) {
     if (std::optional<std::string> symbol = asString(&dim))
       return Dim::symbolic(*symbol);
     std::optional<int64_t> size = asInteger(&dim);
@@ -238,22 +238,22 @@ private:
   }
 
   void parseGeneration() {
-    const Json *generation = member(document, "generation");
+    const ParsedJson *generation = member(document, "generation");
     if (!generation || generation->is_null())
       return;
-    if (const Json *begin = member(*generation, "bos"); begin && !begin->is_null()) {
+    if (const ParsedJson *begin = member(*generation, "bos"); begin && !begin->is_null()) {
       manifest.beginToken = asInteger(begin);
       if (!manifest.beginToken)
         complain("generation.bos", "a token id");
     }
-    for (const Json &id : list(*generation, "eos", "generation")) {
+    for (const ParsedJson &id : list(*generation, "eos", "generation")) {
       if (!asInteger(&id))
         complain("generation.eos", "token ids");
       manifest.endTokens.push_back(asInteger(&id).value_or(0));
     }
   }
 
-  std::string text(const Json &object, const char *key, std::string_view where) {
+  std::string text(const ParsedJson &object, const char *key, std::string_view where) {
     std::optional<std::string> value = asString(member(object, key));
     if (!value)
       complain(cat(where, ".", key), "a string");
@@ -261,7 +261,7 @@ private:
   }
 
   /// The name of a file of the artefact, which is nowhere else.
-  std::string fileName(const Json &object, const char *key, std::string_view where) {
+  std::string fileName(const ParsedJson &object, const char *key, std::string_view where) {
     std::string name = text(object, key, where);
     if (!isFileName(name))
       complain(cat(where, ".", key), cat("the name of a file in the folder, but got '", name, "'"));
@@ -272,18 +272,18 @@ private:
     return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos && name.find('\0') == name.npos;
   }
 
-  const Json &list(const Json &object, const char *key, std::string_view where) {
-    static const Json empty = Json::array();
-    const Json *value = member(object, key);
+  const ParsedJson &list(const ParsedJson &object, const char *key, std::string_view where) {
+    static const ParsedJson empty = ParsedJson::array();
+    const ParsedJson *value = member(object, key);
     if (value && value->is_array())
       return *value;
     complain(cat(where, ".", key), "a list");
     return empty;
   }
 
-  std::vector<std::string> strings(const Json &object, const char *key, std::string_view where) {
+  std::vector<std::string> strings(const ParsedJson &object, const char *key, std::string_view where) {
     std::vector<std::string> values;
-    for (const Json &element : list(object, key, where)) {
+    for (const ParsedJson &element : list(object, key, where)) {
       if (!element.is_string())
         complain(cat(where, ".", key), "a list of strings");
       values.push_back(asString(&element).value_or(""));
@@ -296,7 +296,7 @@ private:
       status = invalid(name, ": expected ", what, " to be ", expected);
   }
 
-  const Json &document;
+  const ParsedJson &document;
   const std::string &name;
   Manifest manifest;
   absl::Status status;
@@ -375,22 +375,28 @@ std::string weightsFile(int64_t ranks, int64_t rank) {
 }
 
 absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string &name) {
-  HONE_ASSIGN_OR_RETURN(Json document, parseJson(text, name));
-  return ManifestParser(document, name).parse();
+  HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(text, name));
+  return ManifestParser(*document, name).parse();
 }
 
-absl::StatusOr<Manifest> readManifest(const std::string &path) {
+/// Maps a manifest, whose size is checked before it is read.
+static absl::StatusOr<MappedFile> openManifest(const std::string &path) {
   HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (file.size() > kMostManifestBytes)
     return invalid(path, ": expected a manifest of at most ", kMostManifestBytes, " bytes, but got ", file.size());
+  return file;
+}
+
+absl::StatusOr<Manifest> readManifest(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(MappedFile file, openManifest(path));
   return parseManifest(file.text(), path);
 }
 
 absl::StatusOr<std::set<std::string>> listFiles(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  HONE_ASSIGN_OR_RETURN(Json document, parseJson(file.text(), path));
-  const Json *files = member(document, "files");
-  if (asString(member(document, "schema")) != kSchema || !files || !files->is_object())
+  HONE_ASSIGN_OR_RETURN(MappedFile file, openManifest(path));
+  HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(file.text(), path));
+  const ParsedJson *files = member(*document, "files");
+  if (asString(member(*document, "schema")) != kSchema || !files || !files->is_object())
     return invalid(path, ": expected the manifest of a .hone artefact");
   std::set<std::string> names;
   for (const auto &[name, entry] : files->items())

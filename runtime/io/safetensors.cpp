@@ -57,11 +57,11 @@ constexpr TypeWord kTypeWords[] = {
 uint64_t alignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A list of whole numbers that are not negative.
-std::optional<std::vector<int64_t>> asSizes(const Json *list) {
+std::optional<std::vector<int64_t>> asSizes(const ParsedJson *list) {
   if (!list || !list->is_array())
     return std::nullopt;
   std::vector<int64_t> sizes;
-  for (const Json &element : *list) {
+  for (const ParsedJson &element : *list) {
     std::optional<int64_t> size = asInteger(&element);
     if (!size || *size < 0)
       return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<std::vector<int64_t>> asSizes(const Json *list) {
   return sizes;
 }
 
-absl::StatusOr<StoredTensor> parseTensor(const std::string &name, const Json &entry, const std::string &path) {
+absl::StatusOr<StoredTensor> parseTensor(const std::string &name, const ParsedJson &entry, const std::string &path) {
   auto broken = [&](std::string_view reason) { return invalid(path, ": tensor '", name, "': ", reason); };
   std::optional<std::string> word = asString(member(entry, "dtype"));
   std::optional<std::vector<int64_t>> shape = asSizes(member(entry, "shape"));
@@ -116,10 +116,10 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &pat
 }
 
 absl::Status SafetensorsReader::parseHeader(std::string_view header, const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(Json document, parseJson(header, path));
-  if (!document.is_object())
+  HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(header, path));
+  if (!document->is_object())
     return invalid(path, ": expected the header to be a JSON object");
-  for (const auto &[name, entry] : document.items()) {
+  for (const auto &[name, entry] : document->items()) {
     if (name == kMetadata) {
       for (const auto &[key, value] : entry.items())
         if (std::optional<std::string> text = asString(&value))

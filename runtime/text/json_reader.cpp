@@ -37,10 +37,13 @@ struct FaultFinder : nlohmann::json_sax<Json> {
 
 } // namespace
 
-absl::StatusOr<Json> parseJson(std::string_view text) {
-  Json document = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!document.is_discarded())
+absl::StatusOr<io::JsonDocument> parseJson(std::string_view text) {
+  io::JsonDocument document;
+  io::JsonDocument::Fault reason;
+  if (document.parse(text, reason))
     return document;
+  if (reason.isDeep)
+    return io::invalid("expected JSON to be nested at most ", io::kDeepestJson, " deep");
   FaultFinder fault;
   Json::sax_parse(text.begin(), text.end(), &fault);
   if (fault.position > text.size())

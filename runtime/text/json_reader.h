@@ -7,20 +7,17 @@
 #define HONE_RUNTIME_TEXT_JSON_READER_H
 
 #include "hone/io/status.h"
+#include "io/json_document.h"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace hone::text {
 
-using Json = nlohmann::json;
+using Json = io::ParsedJson;
 
 /// The document in `text`; the failure says where it stops being JSON.
-absl::StatusOr<Json> parseJson(std::string_view text);
+absl::StatusOr<io::JsonDocument> parseJson(std::string_view text);
 
 /// "a string", "a number", …
 std::string_view describeKind(const Json &value);

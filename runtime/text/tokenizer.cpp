@@ -139,8 +139,8 @@ Tokenizer &Tokenizer::operator=(Tokenizer &&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 absl::StatusOr<Tokenizer> Tokenizer::fromJson(std::string_view json) {
-  HONE_ASSIGN_OR_RETURN(Json document, parseJson(json));
-  HONE_ASSIGN_OR_RETURN(JsonObject root, JsonObject::root(document));
+  HONE_ASSIGN_OR_RETURN(io::JsonDocument document, parseJson(json));
+  HONE_ASSIGN_OR_RETURN(JsonObject root, JsonObject::root(*document));
   auto parts = std::make_unique<Parts>();
   HONE_RETURN_IF_ERROR(parts->read(root));
   return Tokenizer(std::move(parts));

@@ -5,6 +5,7 @@
 
 #include "text/unigram.h"
 
+#include "text/regex.h"
 #include "text/unicode.h"
 #include "text/word_cache.h"
 

@@ -177,8 +177,13 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
   };
   // Many products share the threads, few products have all threads each.
   constexpr int64_t many = 8;
+  if (batches < many) {
+    for (int64_t index = 0; index < batches; ++index)
+      multiplyOne(index);
+    return;
+  }
   Parts threads;
-#pragma omp parallel for schedule(static) if (batches >= many)
+#pragma omp parallel for schedule(static)
   for (int64_t index = 0; index < batches; ++index)
     threads.run([&] { multiplyOne(index); });
   threads.finish();

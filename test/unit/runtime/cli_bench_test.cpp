@@ -13,7 +13,7 @@
 namespace hone::test {
 namespace {
 
-using io::Json;
+using Json = io::ParsedJson;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -34,12 +34,12 @@ protected:
   Json benchObject() {
     Outcome outcome = bench({"--json"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return *io::parseJson(outcome.out, "output");
+    return **io::parseJson(outcome.out, "output");
   }
 
   /// The complete events of a trace file.
   static std::vector<Json> eventsOf(const std::string &path) {
-    Json document = *io::parseJson(*io::readFile(path), path);
+    Json document = **io::parseJson(*io::readFile(path), path);
     return document["traceEvents"].get<std::vector<Json>>();
   }
 

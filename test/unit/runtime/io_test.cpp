@@ -207,6 +207,11 @@ TEST(Manifests, AreFilesOfAFewMegabytes) {
             path + ": expected a manifest of at most 4194304 bytes, but got 1099511627776");
 }
 
+TEST(Manifests, AreNotNestedWithoutEnd) {
+  std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_EQ(messageOf(io::parseManifest(deep, "m.json")), "m.json: expected JSON to be nested at most 512 deep");
+}
+
 TEST(FileWriters, LeaveNothingWithoutCommit) {
   TemporaryFolder folder;
   {
