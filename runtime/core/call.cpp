@@ -7,6 +7,7 @@
 
 #include "core/communicator.h"
 
+#include <ranges>
 #include <utility>
 
 namespace hone::rt {
@@ -111,6 +112,21 @@ absl::Status CallContext::finish() {
     if (!outputs[i])
       return mismatch("the program left output '", entry.outputs[i].name, "' out");
   return absl::OkStatus();
+}
+
+void CallContext::recordFailure(std::string_view message, std::span<const int64_t> values) {
+  std::string text(message);
+  size_t end = text.size(); // from the last: what comes before, a node's name, may have braces too
+  for (int64_t value : values | std::views::reverse) {
+    size_t place = text.rfind("{}", end);
+    if (place == std::string::npos)
+      break;
+    text.replace(place, 2, std::to_string(value));
+    if (place < 2)
+      break;
+    end = place - 2;
+  }
+  record(absl::InvalidArgumentError(text));
 }
 
 void *CallContext::allocate(uint64_t bytes) {

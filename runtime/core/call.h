@@ -60,6 +60,8 @@ public:
   /// Ends the call with the status that was recorded.
   [[noreturn]] void leave() { std::longjmp(exit, 1); }
   void record(absl::Status status) { failure = std::move(status); }
+  /// Records a check of the program that did not hold, with `values` in place of the last "{}" of the message.
+  void recordFailure(std::string_view message, std::span<const int64_t> values);
 
   void *allocate(uint64_t bytes);
   /// False with the reason recorded.
