@@ -17,7 +17,7 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
 
     Operators that have no lowering are all reported, grouped by name with their number, before the pass fails.
   }];
-  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+  let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect",
                            "::mlir::complex::ComplexDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numLowered", "num-operators-lowered", "Number of ONNX operators lowered">];

@@ -165,6 +165,21 @@ def Hrt_ObserveOp : Hrt_Op<"observe", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$call `[` $site `]` `,` $values attr-dict `:` type($values)";
 }
 
+def Hrt_CheckOp : Hrt_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "ends the call unless a condition holds";
+  let description = [{
+    *Meaning.* Nothing where `condition` is true, else the call ends with `message`, whose last `{}` stand for `values`.
+
+    *Constraints.* C1: `message` has a `{}` for each of `values`. C2: not inside a parallel loop.
+
+    *Example.* `hrt.check %fits, "expected at least 3 rows, but got {}"(%rows)`
+  }];
+  let arguments = (ins I1:$condition, StrAttr:$message, Variadic<Index>:$values);
+  let assemblyFormat = "$condition `,` $message (`(` $values^ `)`)? attr-dict";
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
 def Hrt_ArenaOp : Hrt_Op<"arena", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the memory of a call, in slots";
   let description = [{

@@ -8,6 +8,7 @@
 #include "core/communicator.h"
 #include "cpu/scratch_memory.h"
 
+#include <ranges>
 #include <utility>
 
 namespace hone::rt {
@@ -155,6 +156,26 @@ absl::Status CallContext::finish() {
     if (!outputs[i])
       return mismatch("the program left output '", entry.outputs[i].name, "' out");
   return absl::OkStatus();
+}
+
+/// `message` with `values` in place of its last "{}": what comes before, a node's name, may have braces too.
+static std::string withValues(std::string_view message, std::span<const int64_t> values) {
+  std::string text(message);
+  size_t end = text.size();
+  for (int64_t value : values | std::views::reverse) {
+    size_t place = text.rfind("{}", end);
+    if (place == std::string::npos)
+      break;
+    text.replace(place, 2, std::to_string(value));
+    if (place < 2)
+      break;
+    end = place - 2;
+  }
+  return text;
+}
+
+void CallContext::recordFailure(std::string_view message, std::span<const int64_t> values) {
+  attempt([&] { return absl::InvalidArgumentError(withValues(message, values)); });
 }
 
 void *CallContext::allocate(uint64_t bytes) {

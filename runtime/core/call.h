@@ -64,6 +64,8 @@ public:
   [[noreturn]] void leaveThread();
   /// This thread's part of a parallel region of the program.
   void runPart(hone_body_fn body, void *captures, int64_t begin, int64_t end);
+  /// Records a check of the program that did not hold, with `values` in place of the last "{}" of the message.
+  void recordFailure(std::string_view message, std::span<const int64_t> values);
 
   /// Keeps the first failure. By any thread of the call.
   void record(absl::Status status) {

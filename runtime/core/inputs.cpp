@@ -30,6 +30,14 @@ absl::Status checkNames(const io::EntryInfo &entry, std::span<const NamedTensor>
   return absl::OkStatus();
 }
 
+/// Of sizes that io::elementCount takes.
+bool isSmallEnough(std::span<const int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    product *= std::max<int64_t>(size, 1);
+  return product <= HONE_MAX_ELEMENTS;
+}
+
 absl::Status checkView(const io::TensorInfo &input, const hone_tensor &tensor) {
   if (!io::isDtype(tensor.dtype))
     return invalid("input '", input.name, "': ", tensor.dtype, " is no element type");
@@ -38,6 +46,9 @@ absl::Status checkView(const io::TensorInfo &input, const hone_tensor &tensor) {
   std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
   if (!io::elementCount(sizes))
     return invalid("input '", input.name, "': ", io::shapeText(sizes), " is no shape");
+  if (!isSmallEnough(sizes))
+    return invalid("unsupported shape ", io::shapeText(sizes), " of input '", input.name, "'; supported: up to ",
+                   HONE_MAX_ELEMENTS, " elements, sizes of 0 counted as 1");
   if (!tensor.data && *io::elementCount(sizes) > 0)
     return invalid("input '", input.name, "' has no data");
   if (tensor.dtype != input.dtype)

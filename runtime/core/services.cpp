@@ -72,10 +72,23 @@ void *serviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t 
   return memory;
 }
 
+<<<<<<< HEAD
 void serviceFail(const char *message) {
   currentCall().attempt([&] { return absl::InvalidArgumentError(message); });
   currentCall().leaveThread();
+=======
+void serviceFailWith(const char *message, int64_t count, const int64_t *values) {
+  CallContext *context = CallContext::current();
+  if (!context) {
+    std::fprintf(stderr, "hone: failure in a parallel region: %s\n", message);
+    std::abort();
+  }
+  context->recordFailure(message, {values, static_cast<size_t>(count)});
+  context->leave();
+>>>>>>> sizes
 }
+
+void serviceFail(const char *message) { serviceFailWith(message, 0, nullptr); }
 
 void serviceStateAppend(hone_call *call, int64_t slot, const hone_tensor *fresh, hone_tensor *all) {
   if (!CallContext::of(call).appendState(slot, *fresh, *all))
@@ -114,6 +127,7 @@ const Service kServices[] = {
     {"hone_rt_free", reinterpret_cast<void *>(&serviceFree)},
     {"hone_rt_output", reinterpret_cast<void *>(&serviceOutput)},
     {"hone_rt_fail", reinterpret_cast<void *>(&serviceFail)},
+    {"hone_rt_fail_with", reinterpret_cast<void *>(&serviceFailWith)},
     {"hone_rt_state_append", reinterpret_cast<void *>(&serviceStateAppend)},
     {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},

@@ -20,6 +20,8 @@ extern "C" {
 
 #define HONE_PROGRAM_ABI_VERSION 1u
 #define HONE_MAX_RANK 8
+/// Elements of an input at most, sizes of 0 counted as 1, so that generated code can multiply sizes of inputs.
+#define HONE_MAX_ELEMENTS (INT64_C(1) << 40)
 
 /// Element types as stored in memory. The numbers are part of the ABI and are also written to manifests as the words in
 /// the comments. Sub-byte types are stored one element a byte at this interface (sign-extended for i4 and i2).
@@ -62,7 +64,8 @@ typedef struct hone_tensor {
 
 /// One call of an entry. Generated code reads `inputs` and `weights` directly, by offset: append fields, never reorder.
 typedef struct hone_call {
-  /// Dense row-major inputs in the order of the manifest; the runtime has checked dtype, rank and fixed sizes.
+  /// Dense row-major inputs in the order of the manifest; the runtime has checked dtype, rank, fixed sizes and
+  /// HONE_MAX_ELEMENTS.
   const hone_tensor *inputs;
   /// First byte of the tensor data of weights.safetensors, aligned to 64 bytes.
   const uint8_t *weights;
@@ -106,6 +109,8 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   void hone_rt_fail(const char *message)         ends the current call with an error; does not return. The message is
 ///                                                  copied. Inside a parallel region it ends this thread's part of it,
 ///                                                  and the call after the region
+///   void hone_rt_fail_with(const char *message, int64_t count, const int64_t *values)
+///                                                  the same with `values` in place of the last `count` "{}" of the message
 ///   void hone_rt_state_append(hone_call *, int64_t slot, const hone_tensor *fresh, hone_tensor *all)
 ///                                                  copies `fresh` behind what the slot holds along its axis; `all` views
 ///                                                  everything, with any strides, until the call ends. A slot without an

@@ -27,7 +27,6 @@
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
@@ -241,9 +240,9 @@ template <typename Op> struct QuestionPattern : ServicePattern<Op> {
 };
 
 /// A failed run-time check ends the call with its message instead of aborting the process.
-struct AssertPattern : HrtPattern<cf::AssertOp> {
+struct CheckPattern : HrtPattern<hrt::CheckOp> {
   using HrtPattern::HrtPattern;
-  LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(hrt::CheckOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Block *before = rewriter.getInsertionBlock();
@@ -251,11 +250,19 @@ struct AssertPattern : HrtPattern<cf::AssertOp> {
     Block *fail = rewriter.createBlock(after);
     rewriter.setInsertionPointToStart(fail);
     Abi abi(rewriter, loc);
-    Value message = getString(rewriter, loc, op->getParentOfType<ModuleOp>(), op.getMsg());
-    call(abi, op, "hone_rt_fail", Type(), {message});
+    Value message = getString(rewriter, loc, op->getParentOfType<ModuleOp>(), op.getMessage());
+    int64_t count = adaptor.getValues().size();
+    if (count == 0) {
+      call(abi, op, "hone_rt_fail", Type(), {message});
+    } else {
+      Value values = abi.allocate(8 * count);
+      for (auto [i, value] : llvm::enumerate(adaptor.getValues()))
+        abi.store(value, values, 8 * i);
+      call(abi, op, "hone_rt_fail_with", Type(), {message, abi.integer(count), values});
+    }
     LLVM::UnreachableOp::create(rewriter, loc);
     rewriter.setInsertionPointToEnd(before);
-    LLVM::CondBrOp::create(rewriter, loc, adaptor.getArg(), after, fail);
+    LLVM::CondBrOp::create(rewriter, loc, adaptor.getCondition(), after, fail);
     rewriter.eraseOp(op);
     return success();
   }
@@ -299,7 +306,7 @@ private:
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
     populateMemoryPatterns(types, patterns);
     patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ExtendPattern,
-                 ObservePattern, AssertPattern>(types);
+                 ObservePattern, CheckPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
     patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
     patterns.add<QuestionPattern<hrt::StateWantedOp>>(types, "hone_rt_state_wanted");

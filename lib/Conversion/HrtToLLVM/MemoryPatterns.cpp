@@ -90,7 +90,8 @@ struct LoadBitPattern : ConvertOpToLLVMPattern<memref::LoadOp> {
     Value at =
         getStridedElementPtr(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getMemref(), adaptor.getIndices());
     Value byte = LLVM::LoadOp::create(rewriter, op.getLoc(), rewriter.getI8Type(), at);
-    rewriter.replaceOpWithNewOp<LLVM::TruncOp>(op, op.getType(), byte);
+    Value zero = LLVM::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI8IntegerAttr(0));
+    rewriter.replaceOpWithNewOp<LLVM::ICmpOp>(op, LLVM::ICmpPredicate::ne, byte, zero); // a caller may write true as 2
     return success();
   }
 };

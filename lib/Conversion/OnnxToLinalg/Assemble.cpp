@@ -105,8 +105,18 @@ static FailureOr<SmallVector<Size>> getSplitLengths(Node &node, Size size) {
       lengths.push_back(math.constant(length));
     return lengths;
   }
-  if (node.has(1))
-    return getSizes(node, 1);
+  if (node.has(1)) {
+    auto given = node.indices(1);
+    if (failed(given))
+      return failure();
+    for (Size length : *given) {
+      auto checked = requireRange(node, length, 0, kMostElements, "the lengths of the parts");
+      if (failed(checked))
+        return failure();
+      lengths.push_back(*checked);
+    }
+    return lengths;
+  }
   int64_t parts = node.results();
   Size length = math.ceilDiv(size, math.constant(parts)), rest = size;
   for (int64_t i = 0; i < parts; ++i) {
@@ -198,7 +208,10 @@ static FailureOr<Span> resolveSpan(Node &node, const Span &span, Size size) {
   if (math.isAtLeast(math.sub(math.constant(0), span.step), 1))
     return resolveBackward(node, span, size);
   node.check(compare(node, arith::CmpIPredicate::ne, span.step, math.constant(0)), "expected steps not to be 0");
-  Span forward = resolveForward(node, span, size), backward = resolveBackward(node, span, size);
+  // The least of all steps has no opposite; one of half of it takes the same element.
+  Span negatable = span;
+  negatable.step = math.max(span.step, math.constant(std::numeric_limits<int64_t>::min() / 2));
+  Span forward = resolveForward(node, span, size), backward = resolveBackward(node, negatable, size);
   Value rises = compare(node, arith::CmpIPredicate::sgt, span.step, math.constant(0));
   return Span{math.select(rises, forward.start, backward.start),
               {},

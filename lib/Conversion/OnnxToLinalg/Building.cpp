@@ -6,7 +6,6 @@
 
 #include "Lowering.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -23,6 +22,7 @@ Value Node::constant(double value, Type element) {
 }
 
 Value Node::empty(ArrayRef<Size> sizes, Type element) {
+  isBroken = isBroken || failed(lowerer.requireSizes(op, sizes, element));
   Value tensor = tensor::EmptyOp::create(b, sizes, element);
   lowerer.setSizes(tensor, sizes);
   return tensor;
@@ -323,6 +323,7 @@ Value Node::slice(Value tensor, ArrayRef<Size> offsets, ArrayRef<Size> sizes, Ar
     return folded;
   if (takesNothing(cast<RankedTensorType>(tensor.getType()), offsets, sizes))
     return empty(sizes, getElementTypeOrSelf(tensor));
+  isBroken = isBroken || failed(lowerer.requireNonNegative(op, sizes));
   Value result = tensor::ExtractSliceOp::create(b, tensor, offsets, sizes, strides);
   lowerer.setSizes(result, sizes);
   return result;
@@ -443,6 +444,10 @@ Value Node::reshape(Value tensor, ArrayRef<Size> to) {
       llvm::all_of(llvm::zip(from, to), [&](auto pair) { return math.equal(std::get<0>(pair), std::get<1>(pair)); }))
     return tensor;
   RankedTensorType wanted = getType(to, tensor);
+  if (isBroken || failed(lowerer.requireSizes(op, to, wanted.getElementType()))) {
+    isBroken = true;
+    return tensor::EmptyOp::create(b, to, wanted.getElementType());
+  }
   ArrayRef<int64_t> before = getType(from, tensor).getShape(), after = wanted.getShape();
   int64_t count = countElements(before, llvm::to_vector(llvm::seq<int64_t>(0, from.size())));
   int64_t newCount = countElements(after, llvm::to_vector(llvm::seq<int64_t>(0, to.size())));
@@ -473,18 +478,6 @@ Value Node::reshape(Value tensor, ArrayRef<Size> to) {
     result = tensor::CastOp::create(b, wanted, result); // a value of its own, to which the new sizes belong
   lowerer.setSizes(result, to);
   return result;
-}
-
-void Node::check(Value condition, const Twine &message) {
-  APInt constant;
-  if (matchPattern(condition, m_ConstantInt(&constant)) && !constant.isZero())
-    return;
-  if (!lowerer.isNewCheck(condition))
-    return;
-  std::string where;
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    where = name.getName().str() + ": ";
-  cf::AssertOp::create(b, condition, where + message.str());
 }
 
 } // namespace hone::lowering

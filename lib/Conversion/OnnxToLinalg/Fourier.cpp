@@ -4,7 +4,8 @@
 // DFT, STFT and MelWeightMatrix. Transforms are sums over a table of the roots of unity.
 
 #include "Formula.h"
-#include "Loops.h"
+#include "Indices.h"
+#include "Window.h"
 
 using namespace mlir;
 
@@ -66,15 +67,15 @@ static Size getHalf(Node &node, Size length) {
   return node.math.add(node.math.floorDiv(length, node.b.getIndexAttr(2)), node.b.getIndexAttr(1));
 }
 
-/// The only element of an integer input as a size.
-static FailureOr<Size> readSize(Node &node, unsigned input) {
+/// The only element of an integer input, which must be at least `least`, as a size.
+static FailureOr<Size> readSize(Node &node, unsigned input, int64_t least = 0) {
   auto values = node.indices(input);
   if (failed(values) || values->size() != 1) {
     if (succeeded(values))
       node.fail() << "expected input " << input << " to have one element, but got " << node.type(input);
     return failure();
   }
-  return values->front();
+  return requireRange(node, values->front(), least, kMostElements, "input " + Twine(input));
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,7 +108,7 @@ static FailureOr<Value> getAxis(Node &node) {
   };
   if (!node.has(2))
     return fixed(node.opset() >= 20 ? -2 : node.integer("axis", 1));
-  auto given = readSize(node, 2);
+  auto given = getScalarIndex(node, 2);
   if (failed(given))
     return failure();
   if (auto known = IndexMath::getConstant(*given))
@@ -207,7 +208,7 @@ static LogicalResult lowerStft(Node &node) {
   auto parts = from.size() == 3 ? IndexMath::getConstant(from[2]) : std::optional<int64_t>();
   if (!parts || *parts < 1 || *parts > 2)
     return node.fail() << "expected a signal [batch, length, 1 or 2], but got " << signal.getType();
-  auto step = readSize(node, 1);
+  auto step = readSize(node, 1, 1);
   if (failed(step))
     return failure();
   FailureOr<Size> length = window ? FailureOr<Size>(node.size(window, 0)) : FailureOr<Size>(failure());
@@ -219,6 +220,10 @@ static LogicalResult lowerStft(Node &node) {
   Type element = node.element(0), compute = getAccumulator(element);
   Size one = node.b.getIndexAttr(1), two = node.b.getIndexAttr(2);
   Size frames = node.math.add(node.math.floorDiv(node.math.sub(from[1], *length), *step), one);
+  if (failed(requireWindows(node, from[1], *length, frames)))
+    return failure();
+  if (window && failed(requireEqual(node, node.size(window, 0), *length, "the sizes of the window and of a frame")))
+    return failure();
   SmallVector<Size> sizes = {from[0], frames, node.integer("onesided", 1) ? getHalf(node, *length) : *length, two};
   Roots roots{makeRoots(node, *length, compute), node.math.value(*length)};
   Value stride = node.math.value(*step);

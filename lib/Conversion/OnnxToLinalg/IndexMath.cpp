@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -104,7 +105,21 @@ std::string IndexMath::getKey(const Polynomial &polynomial) {
   return key;
 }
 
+/// The constant term, which is taken out of the polynomial.
+static int64_t takeConstant(std::map<std::vector<unsigned>, int64_t> &polynomial) {
+  auto node = polynomial.extract(std::vector<unsigned>());
+  return node ? node.mapped() : 0;
+}
+
+bool IndexMath::isBounded(Polynomial polynomial, int64_t least) const {
+  int64_t constant = takeConstant(polynomial), sum = 0;
+  auto known = bounds.find(polynomial);
+  return known != bounds.end() && !llvm::AddOverflow(known->second, constant, sum) && sum >= least;
+}
+
 bool IndexMath::isAtLeast(const Polynomial &polynomial, int64_t least) const {
+  if (!bounds.empty() && isBounded(polynomial, least))
+    return true;
   int64_t constant = 0;
   for (const auto &[monomial, coefficient] : polynomial) {
     if (monomial.empty())
@@ -114,6 +129,30 @@ bool IndexMath::isAtLeast(const Polynomial &polynomial, int64_t least) const {
       return false;
   }
   return constant >= least;
+}
+
+void IndexMath::assume(Size size, int64_t least) {
+  Polynomial rest = get(size);
+  int64_t constant = takeConstant(rest), bound = 0;
+  bool isLasting = isa_and_nonnull<FunctionOpInterface>(b.getInsertionBlock()->getParentOp());
+  if (!isLasting || rest.empty() || llvm::SubOverflow(least, constant, bound))
+    return;
+  auto [it, isNew] = bounds.try_emplace(std::move(rest), bound);
+  it->second = std::max(it->second, bound);
+}
+
+void IndexMath::factor(Size size, int64_t &constant, SmallVectorImpl<Value> &factors) {
+  Polynomial polynomial = get(size);
+  if (polynomial.size() != 1 || polynomial.begin()->second < 0) {
+    if (!polynomial.empty())
+      factors.push_back(value(size));
+    return;
+  }
+  const auto &[monomial, coefficient] = *polynomial.begin();
+  if (llvm::MulOverflow(constant, coefficient, constant))
+    constant = std::numeric_limits<int64_t>::max();
+  for (unsigned atom : monomial)
+    factors.push_back(atoms[atom]);
 }
 
 //===----------------------------------------------------------------------===//

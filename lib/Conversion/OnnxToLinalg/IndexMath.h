@@ -65,6 +65,12 @@ public:
   std::optional<Size> hoist(Size size, mlir::Operation *scope);
   /// Declares that an index value is never negative (a dimension).
   void markNonNegative(mlir::Value value);
+  /// Declares that a size is at least `least` from here on, as a check has said so. Nothing is remembered of regions, since it
+  /// would be believed outside of them.
+  void assume(Size size, int64_t least);
+  /// Takes a size apart: `constant`, which is multiplied by its constant factor or saturates, and the other factors. A sum is
+  /// one factor.
+  void factor(Size size, int64_t &constant, llvm::SmallVectorImpl<mlir::Value> &factors);
 
   /// What was built inside a region cannot be used after it.
   class RegionScope {
@@ -93,6 +99,7 @@ private:
   mlir::Value getIndex(unsigned atom);
   unsigned getAtom(mlir::Value value);
   bool isAtLeast(const Polynomial &polynomial, int64_t least) const;
+  bool isBounded(Polynomial polynomial, int64_t least) const;
   template <typename Op>
   Size buildBinary(const char *name, Size lhs, Size rhs, bool nonNegative);
 
@@ -109,6 +116,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> atomNumbers;
   llvm::DenseMap<mlir::Value, Polynomial> known;
   llvm::DenseSet<mlir::Value> nonNegative;
+  /// Of polynomials without a constant term, what they are at least.
+  std::map<Polynomial, int64_t> bounds;
   /// Values already built, by the text of what they are.
   std::map<std::string, mlir::Value> values;
 };

@@ -39,13 +39,31 @@ Value compare(Node &node, arith::CmpIPredicate predicate, Size lhs, Size rhs) {
   return node.math.compare(predicate, lhs, rhs);
 }
 
+FailureOr<Size> requireRange(Node &node, Size value, int64_t low, int64_t high, const Twine &what) {
+  IndexMath &math = node.math;
+  if (auto constant = IndexMath::getConstant(value)) {
+    if (*constant >= low && *constant <= high)
+      return value;
+    return node.fail() << "expected " << what << " to be in [" << low << ", " << high << "], but got " << *constant;
+  }
+  if (math.isAtLeast(value, low) && math.isLessOrEqual(value, math.constant(high)))
+    return value;
+  Value isAbove = compare(node, arith::CmpIPredicate::sge, value, math.constant(low));
+  Value isBelow = compare(node, arith::CmpIPredicate::sle, value, math.constant(high));
+  node.check(math.simplify(node.b.createOrFold<arith::AndIOp>(isAbove, isBelow)),
+             "expected " + what + " to be in [" + Twine(low) + ", " + Twine(high) + "], but got {}", value);
+  math.assume(value, low);
+  return math.max(value, math.constant(low));
+}
+
 FailureOr<Size> requireSize(Node &node, Size size, const Twine &what) {
   if (node.math.isAtLeast(size, 0))
     return size;
   if (auto constant = IndexMath::getConstant(size))
     return node.fail() << "expected " << what << " not to be negative, but got " << *constant;
   node.check(compare(node, arith::CmpIPredicate::sge, size, node.math.constant(0)),
-             "expected " + what + " not to be negative");
+             "expected " + what + " not to be negative, but got {}", size);
+  node.math.assume(size, 0);
   return node.math.max(size, node.math.constant(0));
 }
 

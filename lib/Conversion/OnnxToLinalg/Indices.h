@@ -9,10 +9,14 @@
 
 #include "Lowering.h"
 
+#include "hone/runtime/program.h"
+
 namespace hone::lowering {
 
 /// A size that ends where nobody meant to count: what exporters write for "to the end" is at least this far.
 inline constexpr int64_t kFarAway = std::numeric_limits<int32_t>::max();
+/// What a size is at most, as no input has more elements.
+inline constexpr int64_t kMostElements = HONE_MAX_ELEMENTS;
 
 /// The only element of an input of rank 0, or of rank 1 and length 1.
 FailureOr<Value> getScalar(Node &node, unsigned index);
@@ -22,6 +26,8 @@ FailureOr<Size> getScalarIndex(Node &node, unsigned index);
 FailureOr<SmallVector<Size>> getSizes(Node &node, unsigned index);
 /// `size`, which must not be negative.
 FailureOr<Size> requireSize(Node &node, Size size, const llvm::Twine &what);
+/// `value`, which must be in [low, high]: sums of a few such values do not wrap.
+FailureOr<Size> requireRange(Node &node, Size value, int64_t low, int64_t high, const llvm::Twine &what);
 
 /// `axis` counted from the front; failure, or a run-time check, if it is outside [-rank, rank).
 FailureOr<Size> normalizeAxis(Node &node, Size axis, int64_t rank);

@@ -271,6 +271,7 @@ FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs) {
     return sumProducts(node, sizes, inner, {lhs, getMatrixMap(node, lhs, loops, batch, batch, batch + 2)},
                        {rhs, getMatrixMap(node, rhs, loops, batch, batch + 2, batch + 1)});
   }
+  node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, element));
   Value product = MatmulOp::create(node.b, getType(sizes, element), lhs, rhs);
   node.lowerer.setSizes(product, sizes);
   return product;
@@ -291,6 +292,7 @@ FailureOr<Value> applyLinear(Node &node, Value x, Value weight, Value bias) {
                             [](Builder &b, ValueRange v) { return addScalars(b, v[0], v[1]); });
   }
   sizes.back() = rows[0];
+  node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, element));
   Value product = LinearOp::create(node.b, getType(sizes, element), x, weight, bias);
   node.lowerer.setSizes(product, sizes);
   return product;

@@ -114,11 +114,13 @@ static Type keepFixed(Type type, Type declared) {
 }
 
 /// The sizes of what operations of the hone dialect make are sizes of their operands.
-void Lowerer::setReifiedSizes(Operation *op) {
+LogicalResult Lowerer::setReifiedSizes(Operation *op) {
   ReifiedRankedShapedTypeDims shapes;
   auto interface = dyn_cast<ReifyRankedShapedTypeOpInterface>(op);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(op); // what checks sizes comes before what has them
   if (!interface || failed(interface.reifyResultShapes(b, shapes)))
-    return;
+    return success();
   for (auto [result, reified] : llvm::zip_equal(op->getResults(), shapes)) {
     for (Size &size : reified) {
       auto value = dyn_cast<Value>(size);
@@ -128,7 +130,10 @@ void Lowerer::setReifiedSizes(Operation *op) {
         size = sizes(dim.getSource())[*index];
     }
     setSizes(result, reified);
+    if (failed(requireSizes(op, reified, getElementTypeOrSelf(result))))
+      return failure();
   }
+  return success();
 }
 
 /// Operations of the hone dialect stay; only their operands have other types now.
@@ -147,7 +152,11 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
   Operation *clone = b.clone(*op, mapping);
   for (auto [result, type] : llvm::zip_equal(clone->getResults(), inferResults(clone)))
     result.setType(type);
-  setReifiedSizes(clone);
+  if (failed(setReifiedSizes(clone)))
+    return failure();
+  for (Value result : clone->getResults())
+    if (result.getType().isIndex())
+      math.markNonNegative(result); // they count positions
   // What the file declares is believed no further than it is checked.
   for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
     map(original, castTo(result, keepFixed(result.getType(), withoutSign(original.getType())), what));
@@ -197,7 +206,12 @@ FailureOr<SmallVector<Value>> Lowerer::inlineRegion(Region &region, ValueRange a
   for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
     map(argument, value);
   IndexMath::RegionScope scope(math);
+  // What is checked in the region is not checked after it, and another region may lie where this one was.
+  auto checkedBefore = checked;
+  size_t productsBefore = products.size();
   LogicalResult lowered = lowerBlock(block);
+  checked = std::move(checkedBefore);
+  products.truncate(productsBefore);
   SmallVector<Value> values;
   for (Value value : block.back().getOperands())
     values.push_back(lookUp(value));
@@ -312,7 +326,11 @@ InFlightDiagnostic Node::fail() const { return op->emitOpError(); }
 bool isScalarShape(RankedTensorType type) {
   Type element = type.getElementType();
   int64_t most = element.isSignlessInteger() ? kMaxScalars : isa<FloatType>(element) ? kMaxFloatScalars : -1;
-  return type.hasStaticShape() && type.getNumElements() <= most;
+  int64_t count = 1; // a file may say sizes whose product wraps
+  for (int64_t size : type.getShape())
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, std::max<int64_t>(size, 1), count))
+      return false;
+  return count <= most || (type.hasStaticShape() && llvm::is_contained(type.getShape(), 0) && most >= 0);
 }
 
 std::optional<SmallVector<Value>> Node::scalars(Value tensor) {

@@ -62,8 +62,16 @@ public:
   /// if the two types contradict each other. `what` begins the check's message.
   Value castTo(Value value, Type declared, const llvm::Twine &what);
 
-  /// False if `condition` has been checked on every way to the insertion point; remembers it otherwise.
-  bool isNewCheck(Value condition);
+  /// A check at run time: ends the call with `message`, whose last "{}" stand for `values`, unless `condition` holds. The message
+  /// begins with the name of `op`.
+  void check(Operation *op, Value condition, const llvm::Twine &message, ArrayRef<Size> values = {});
+  /// Makes sure that a tensor of `op` can have these sizes, before it is made: none is negative, and their product does not wrap. At
+  /// run time where they are known only then; failure where they cannot be.
+  LogicalResult requireSizes(Operation *op, ArrayRef<Size> sizes, Type element);
+  /// The same of a part of a tensor, which has no more elements than the whole.
+  LogicalResult requireNonNegative(Operation *op, ArrayRef<Size> sizes);
+  /// Declares the sizes of an input, which the runtime has checked.
+  void trustSizes(ArrayRef<Size> sizes);
 
   Builder b;
   IndexMath math;
@@ -71,13 +79,23 @@ public:
 private:
   LogicalResult lowerOperation(Operation *op);
   LogicalResult lowerHone(Operation *op);
-  void setReifiedSizes(Operation *op);
+  LogicalResult setReifiedSizes(Operation *op);
+  bool isNewCheck(Value condition);
+  Value isProductAtMost(ArrayRef<Value> factors, int64_t most);
+
+  /// A number of bytes that a check has bounded: `constant` times run-time sizes, those of 0 counted as 1.
+  struct Product {
+    SmallVector<Value> factors;
+    int64_t constant;
+    mlir::Region *region; // where that is known
+  };
 
   const LoweringTable &table;
   mlir::IRMapping mapping;
   llvm::DenseMap<Value, SmallVector<Size>> knownSizes;
   /// Regions in which a condition has been checked.
   llvm::DenseMap<Value, SmallVector<mlir::Region *>> checked;
+  SmallVector<Product, 0> products;
 };
 
 /// One operator being lowered.
@@ -168,8 +186,10 @@ public:
   /// Element conversion with ONNX's meaning of Cast.
   Value castElements(Value tensor, Type element, bool fromUnsigned, bool toUnsigned);
   Value castScalar(Builder &b, Value scalar, Type element, bool fromUnsigned, bool toUnsigned);
-  /// Runtime check: ends the call with `message` unless `condition` holds.
-  void check(Value condition, const llvm::Twine &message);
+  /// Runtime check: ends the call with `message`, whose last "{}" stand for `values`, unless `condition` holds.
+  void check(Value condition, const llvm::Twine &message, ArrayRef<Size> values = {}) {
+    lowerer.check(op, condition, message, values);
+  }
 
   /// Reports that this operator cannot be lowered, and why.
   mlir::InFlightDiagnostic fail() const;
@@ -211,6 +231,7 @@ void addPadLowerings(LoweringTable &table);
 void addScatterLowerings(LoweringTable &table);
 void addSelectLowerings(LoweringTable &table);
 void addUniqueLowerings(LoweringTable &table);
+void addRangeLowerings(LoweringTable &table);
 void addReduceLowerings(LoweringTable &table);
 void addLinearLowerings(LoweringTable &table);
 void addEinsumLowerings(LoweringTable &table);

@@ -4,6 +4,7 @@
 // com.microsoft GroupQueryAttention and MultiHeadAttention, with the numbers of onnxruntime's CPU kernels.
 
 #include "AttentionCore.h"
+#include "Indices.h"
 
 using namespace mlir;
 
@@ -37,7 +38,7 @@ public:
 
 private:
   LogicalResult readHeads();
-  void readLengths();
+  LogicalResult readLengths();
   LogicalResult readWindow();
   void rotateHeads();
   Value append(Value past, Value fresh);
@@ -88,7 +89,7 @@ LogicalResult GroupQueryAttention::readHeads() {
   return success();
 }
 
-void GroupQueryAttention::readLengths() {
+LogicalResult GroupQueryAttention::readLengths() {
   Value whole = node.in(6);
   auto known = node.scalars(whole);
   if (known && known->size() == 1) {
@@ -97,9 +98,13 @@ void GroupQueryAttention::readLengths() {
     SmallVector<Value> at(node.rank(6), arith::ConstantIndexOp::create(b, 0));
     total = node.math.fromScalar(tensor::ExtractOp::create(b, whole, at));
   }
-  node.math.markNonNegative(node.math.value(total));
+  auto checked = requireSize(node, total, "total_sequence_length");
+  if (failed(checked))
+    return failure();
+  total = *checked;
   rowCount = node.math.value(rows);
   isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rowCount, node.math.value(total));
+  return success();
 }
 
 LogicalResult GroupQueryAttention::readWindow() {
@@ -246,7 +251,8 @@ LogicalResult GroupQueryAttention::lower() {
     return failure();
   if (node.wants(3))
     return node.fail() << "unsupported output 'output_qk'; supported: the operator without it";
-  readLengths();
+  if (failed(readLengths()))
+    return failure();
   rotateHeads();
   Value allKeys = append(node.in(3), key), allValues = append(node.in(4), value);
   // Rows beyond total_sequence_length are room for later calls.

@@ -8,9 +8,9 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "mlir/Dialect/Complex/IR/Complex.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -46,6 +46,7 @@ const LoweringTable &getLoweringTable() {
     addNormalizeLowerings(rows);
     addPadLowerings(rows);
     addPoolLowerings(rows);
+    addRangeLowerings(rows);
     addReduceLowerings(rows);
     addRegionSampleLowerings(rows);
     addResizeLowerings(rows);

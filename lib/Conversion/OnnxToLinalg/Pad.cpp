@@ -46,6 +46,12 @@ static FailureOr<Padding> getPadding(Node &node, int64_t rank) {
   size_t count = axes->size();
   if (pads->size() != 2 * count)
     return node.fail() << "expected " << 2 * count << " pads, two for each axis, but got " << pads->size();
+  for (Size &pad : *pads) {
+    auto checked = requireRange(node, pad, -kMostElements, kMostElements, "the pads");
+    if (failed(checked))
+      return failure();
+    pad = *checked;
+  }
   Padding padding{SmallVector<Size>(rank, math.constant(0)), SmallVector<Size>(rank, math.constant(0))};
   for (auto [i, axis] : llvm::enumerate(*axes))
     for (int64_t dim = 0; dim < rank; ++dim) {

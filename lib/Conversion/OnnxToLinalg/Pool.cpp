@@ -334,7 +334,7 @@ static LogicalResult lowerMaxUnpool(Node &node) {
   Value flat = scatterFlat(node, node.reshape(node.in(0), count), node.reshape(node.in(1), count), total);
   Value result = node.reshape(flat, inferred);
   if (node.has(2)) {
-    auto wanted = node.indices(2);
+    auto wanted = getSizes(node, 2);
     if (failed(wanted))
       return failure();
     if (wanted->size() != sizes.size())

@@ -259,9 +259,32 @@ static LogicalResult lowerDeformConv(Node &node) {
 // Col2Im
 //===----------------------------------------------------------------------===//
 
+/// How many blocks begin in each dimension of the image, which must be as many as the input has, of as many elements.
+static FailureOr<SmallVector<Size>> countBlocks(Node &node, ArrayRef<Size> image, ArrayRef<Size> block, Window window,
+                                                ArrayRef<int64_t> pads) {
+  IndexMath &math = node.math;
+  SmallVector<Size> counts;
+  window.kernel = llvm::to_vector(block);
+  for (size_t i = 0; i < block.size(); ++i) {
+    auto size = requireRange(node, block[i], 1, kMostElements, "the sizes of a block");
+    Size extent = window.extent(node, i);
+    Size padded = math.add(image[i], math.constant(pads[i] + pads[block.size() + i])), room = math.sub(padded, extent);
+    if (failed(size) || failed(requireWindows(node, padded, extent, room)))
+      return failure();
+    counts.push_back(math.add(math.floorDiv(room, math.constant(window.strides[i])), math.constant(1)));
+  }
+  SmallVector<Size> from = node.sizes(node.in(0));
+  Size taps = getProduct(node, block), channels = math.floorDiv(from[1], taps);
+  if (failed(node.lowerer.requireSizes(node.op, block, node.element(0))) ||
+      failed(requireEqual(node, math.mul(channels, taps), from[1], "the rows of the input and of whole blocks")) ||
+      failed(requireEqual(node, getProduct(node, counts), from[2], "the blocks of the input and of the image")))
+    return failure();
+  return counts;
+}
+
 /// `[N, C * kernel, blocks]` added up into `[N, C, image...]`: each pixel gathers the windows that cover it.
 static LogicalResult lowerCol2Im(Node &node) {
-  auto image = node.indices(1), block = node.indices(2);
+  auto image = getSizes(node, 1), block = getSizes(node, 2);
   if (failed(image) || failed(block))
     return failure();
   size_t rank = image->size();
@@ -273,16 +296,15 @@ static LogicalResult lowerCol2Im(Node &node) {
   auto pads = getPerDimension(node, "pads", 2 * rank, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
     return failure();
+  auto blocks = countBlocks(node, *image, *block, Window{{}, *strides, *dilations, {}, {}, {}}, *pads);
+  if (failed(blocks))
+    return failure();
   Builder &b = node.b;
   SmallVector<Size> from = node.sizes(node.in(0));
-  Size taps = b.getIndexAttr(1);
+  Size taps = getProduct(node, *block);
   SmallVector<Value> counts, kernel;
   for (size_t i = 0; i < rank; ++i) {
-    taps = node.math.mul(taps, (*block)[i]);
-    Size reach = node.math.mul(node.math.sub((*block)[i], b.getIndexAttr(1)), b.getIndexAttr((*dilations)[i]));
-    Size room = node.math.sub(node.math.add((*image)[i], b.getIndexAttr((*pads)[i] + (*pads)[rank + i] - 1)), reach);
-    counts.push_back(
-        node.math.value(node.math.add(node.math.floorDiv(room, b.getIndexAttr((*strides)[i])), b.getIndexAttr(1))));
+    counts.push_back(node.math.value((*blocks)[i]));
     kernel.push_back(node.math.value((*block)[i]));
   }
   SmallVector<Size> sizes = {from[0], node.math.floorDiv(from[1], taps)};

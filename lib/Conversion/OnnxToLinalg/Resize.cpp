@@ -41,7 +41,7 @@ private:
   LogicalResult findAxes();
   LogicalResult setScales(unsigned input);
   LogicalResult setSizes(unsigned input);
-  void keepAspectRatio();
+  LogicalResult keepAspectRatio();
   LogicalResult setRoi(unsigned input);
   LogicalResult checkElements();
   bool isUnchanged(const Axis &axis);
@@ -94,14 +94,24 @@ static std::optional<double> getReal(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// floor(size * scale + bias), where it is a compile-time constant if both are.
-static Size scaleSize(Node &node, Size size, Value scale, double bias) {
+static FailureOr<Size> scaleSize(Node &node, Size size, Value scale, double bias) {
   Builder &b = node.b;
   auto fixed = IndexMath::getConstant(size);
   auto factor = getReal(scale);
-  if (fixed && factor)
-    return b.getIndexAttr(static_cast<int64_t>(std::floor(*fixed * *factor + bias)));
+  auto most = static_cast<double>(kMostElements);
+  if (fixed && factor) {
+    double scaled = std::floor(*fixed * *factor + bias);
+    if (!(scaled >= 0 && scaled <= most)) // not a number is neither
+      return node.fail() << "expected a size of " << *fixed << " times its scale " << *factor << " to be in [0, "
+                         << kMostElements << "]";
+    return Size(b.getIndexAttr(static_cast<int64_t>(scaled)));
+  }
   Value from = arith::SIToFPOp::create(b, b.getF64Type(), node.math.scalar(size, b.getI64Type()));
   Value scaled = arith::AddFOp::create(b, arith::MulFOp::create(b, from, scale), node.constant(bias, b.getF64Type()));
+  Value isAbove = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, scaled, node.constant(0, b.getF64Type()));
+  Value isBelow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, scaled, node.constant(most, b.getF64Type()));
+  node.check(arith::AndIOp::create(b, isAbove, isBelow),
+             "expected a size of {} times its scale to be in [0, " + Twine(kMostElements) + "]", size);
   Size result = node.math.fromScalar(arith::FPToSIOp::create(b, b.getI64Type(), scaled));
   node.math.markNonNegative(node.math.value(result));
   return result;
@@ -131,7 +141,10 @@ LogicalResult Resizer::setScales(unsigned input) {
     return failure();
   for (auto [i, axis] : llvm::enumerate(axes)) {
     axis.scale = readReal(node, input, i);
-    axis.to = scaleSize(node, axis.from, axis.scale, 0.0);
+    auto to = scaleSize(node, axis.from, axis.scale, 0.0);
+    if (failed(to))
+      return failure();
+    axis.to = *to;
   }
   return success();
 }
@@ -146,23 +159,26 @@ LogicalResult Resizer::setSizes(unsigned input) {
     axis.scale = fixedTo && fixedFrom && *fixedFrom ? real(static_cast<double>(*fixedTo) / *fixedFrom).value
                                                     : (real(to) / real(axis.from)).value;
   }
-  keepAspectRatio();
-  return success();
+  return keepAspectRatio();
 }
 
 /// One scale for all axes: the least or the greatest.
-void Resizer::keepAspectRatio() {
+LogicalResult Resizer::keepAspectRatio() {
   StringRef policy = node.string("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch")
-    return;
+    return success();
   Value common = axes.front().scale;
   for (const Axis &axis : ArrayRef(axes).drop_front())
     common = policy == "not_larger" ? b.createOrFold<arith::MinimumFOp>(common, axis.scale)
                                     : b.createOrFold<arith::MaximumFOp>(common, axis.scale);
   for (Axis &axis : axes) {
     axis.scale = common;
-    axis.to = scaleSize(node, axis.from, common, 0.5);
+    auto to = scaleSize(node, axis.from, common, 0.5);
+    if (failed(to))
+      return failure();
+    axis.to = *to;
   }
+  return success();
 }
 
 LogicalResult Resizer::setRoi(unsigned input) {

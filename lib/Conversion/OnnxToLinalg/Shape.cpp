@@ -82,85 +82,6 @@ static LogicalResult lowerEyeLike(Node &node) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ranges
-//===----------------------------------------------------------------------===//
-
-/// How many numbers there are from `start` to before `limit` by `delta`.
-static Size countRange(Node &node, Size start, Size limit, Size delta) {
-  IndexMath &math = node.math;
-  Size none = math.constant(0);
-  auto count = [&](Size span, Size step) { return math.max(math.ceilDiv(span, step), none); };
-  if (math.isAtLeast(delta, 1))
-    return count(math.sub(limit, start), delta);
-  Size up = math.sub(limit, start), down = math.sub(start, limit), back = math.sub(none, delta);
-  if (math.isAtLeast(back, 1))
-    return count(down, back);
-  Value zero = math.value(none), step = math.value(delta);
-  node.check(arith::CmpIOp::create(node.b, arith::CmpIPredicate::ne, step, zero), "expected delta not to be 0");
-  Value rises = arith::CmpIOp::create(node.b, arith::CmpIPredicate::sgt, step, zero);
-  return math.select(rises, count(up, delta), count(down, back));
-}
-
-static LogicalResult lowerIntegerRange(Node &node, Size start, Size limit, Size delta) {
-  IndexMath &math = node.math;
-  Type type = node.element(0);
-  if (IndexMath::getConstant(delta) == 0)
-    return node.fail() << "expected delta not to be 0";
-  Size count = countRange(node, start, limit, delta);
-  auto fixed = IndexMath::getConstant(count);
-  if (fixed && isScalarShape(RankedTensorType::get(*fixed, type))) {
-    SmallVector<Value> values;
-    for (int64_t i = 0; i < *fixed; ++i)
-      values.push_back(math.scalar(math.add(start, math.mul(delta, math.constant(i))), type));
-    node.set(0, node.fromScalars(RankedTensorType::get(*fixed, type), values));
-    return success();
-  }
-  Value first = math.scalar(start, type), step = math.scalar(delta, type);
-  node.set(0, node.generate(count, type, [&](Builder &b, ValueRange at) -> Value {
-    Value index = arith::IndexCastOp::create(b, type, at[0]);
-    return b.createOrFold<arith::AddIOp>(first, b.createOrFold<arith::MulIOp>(index, step));
-  }));
-  return success();
-}
-
-static Value extend(Builder &b, Value value, FloatType type) {
-  return value.getType() == type ? value : arith::ExtFOp::create(b, type, value).getResult();
-}
-
-/// Counts in double precision as onnxruntime does; elements of narrow floats are computed in f32 (attribute stash_type).
-static LogicalResult lowerFloatRange(Node &node, Value start, Value limit, Value delta) {
-  Builder &b = node.b;
-  auto type = cast<FloatType>(start.getType());
-  FloatType wide = b.getF64Type(), compute = type.getWidth() < 32 ? FloatType(b.getF32Type()) : type;
-  Value first = extend(b, start, compute), step = extend(b, delta, compute);
-  Value span = arith::SubFOp::create(b, extend(b, limit, compute), first);
-  Value count = math::CeilOp::create(b, arith::DivFOp::create(b, extend(b, span, wide), extend(b, step, wide)));
-  Value whole = arith::FPToSIOp::create(b, b.getI64Type(), arith::MaximumFOp::create(b, count, node.constant(0, wide)));
-  Size size = node.math.fromScalar(b.createOrFold<arith::IndexCastOp>(b.getIndexType(), whole));
-  node.set(0, node.generate(size, type, [&](Builder &inner, ValueRange at) -> Value {
-    Value index = arith::IndexCastOp::create(inner, inner.getI64Type(), at[0]);
-    Value offset = arith::MulFOp::create(inner, arith::SIToFPOp::create(inner, compute, index), step);
-    Value element = arith::AddFOp::create(inner, first, offset);
-    return compute == type ? element : arith::TruncFOp::create(inner, type, element).getResult();
-  }));
-  return success();
-}
-
-static LogicalResult lowerRange(Node &node) {
-  SmallVector<Value> bounds;
-  for (unsigned i = 0; i < 3; ++i) {
-    auto scalar = getScalar(node, i);
-    if (failed(scalar))
-      return failure();
-    bounds.push_back(*scalar);
-  }
-  if (isa<FloatType>(node.element(0)))
-    return lowerFloatRange(node, bounds[0], bounds[1], bounds[2]);
-  IndexMath &math = node.math;
-  return lowerIntegerRange(node, math.fromScalar(bounds[0]), math.fromScalar(bounds[1]), math.fromScalar(bounds[2]));
-}
-
-//===----------------------------------------------------------------------===//
 // Shapes as values
 //===----------------------------------------------------------------------===//
 
@@ -264,7 +185,7 @@ static FailureOr<Value> reshapeChecked(Node &node, Value tensor, ArrayRef<Size> 
       return node.fail() << "expected the new shape to have " << *left << " elements as the input has, but got "
                          << *right;
     Value same = arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(have), node.math.value(want));
-    node.check(same, "expected the new shape to have as many elements as the input");
+    node.check(same, "expected the new shape to have {} elements as the input has, but got {}", {have, want});
   }
   return node.reshape(tensor, to);
 }
@@ -414,6 +335,21 @@ static LogicalResult lowerUnsqueeze(Node &node) {
 // Repetition and order
 //===----------------------------------------------------------------------===//
 
+/// Checks that the sizes are equal, or one of them is 1.
+static LogicalResult requireBroadcast(Node &node, Size from, Size to) {
+  auto left = IndexMath::getConstant(from), right = IndexMath::getConstant(to);
+  if (node.math.equal(from, to) || left == 1 || right == 1)
+    return success();
+  if (left && right)
+    return node.fail() << "expected a size of " << *left << " to expand to 1 or " << *left << ", but got " << *right;
+  Size one = node.math.constant(1);
+  Value fits = compare(node, arith::CmpIPredicate::eq, from, to);
+  for (Size size : {from, to})
+    fits = node.b.createOrFold<arith::OrIOp>(fits, compare(node, arith::CmpIPredicate::eq, size, one));
+  node.check(node.math.simplify(fits), "expected a size of {} to expand to 1 or {}, but got {}", {from, from, to});
+  return success();
+}
+
 static LogicalResult lowerExpand(Node &node) {
   auto wanted = getSizes(node, 1);
   if (failed(wanted))
@@ -423,9 +359,8 @@ static LogicalResult lowerExpand(Node &node) {
     sizes.insert(sizes.begin(), own.size() - sizes.size(), node.math.constant(1));
   own.insert(own.begin(), sizes.size() - own.size(), node.math.constant(1));
   for (auto [size, mine] : llvm::zip(sizes, own)) {
-    auto left = IndexMath::getConstant(mine), right = IndexMath::getConstant(size);
-    if (left && right && *left != *right && *left != 1 && *right != 1)
-      return node.fail() << "expected a size of " << *left << " to expand to 1 or " << *left << ", but got " << *right;
+    if (failed(requireBroadcast(node, mine, size)))
+      return failure();
     size = node.broadcastSize(mine, size);
   }
   node.set(0, broadcast(node, node.in(0), sizes));
@@ -471,7 +406,6 @@ void addShapeLowerings(LoweringTable &table) {
   table["onnx.EyeLike"] = lowerEyeLike;
   table["onnx.Flatten"] = lowerFlatten;
   table["onnx.Identity"] = lowerIdentity;
-  table["onnx.Range"] = lowerRange;
   table["onnx.Reshape"] = lowerReshape;
   table["onnx.Shape"] = lowerShape;
   table["onnx.Size"] = lowerSize;

@@ -6,7 +6,8 @@
 
 #include "Lowering.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -64,7 +65,7 @@ static void checkSum(Lowerer &lowerer, func::FuncOp function, const NamedDimensi
   std::string message = "input '" + (name ? name.getValue() : "").str() + "': expected dimension " +
                         std::to_string(named.dim) + " to be " + named.text.str();
   Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lowerer.math.value(size), lowerer.math.value(sum));
-  cf::AssertOp::create(b, same, message);
+  hrt::CheckOp::create(b, same, message, ValueRange());
 }
 
 /// Dimensions of one name are one size, which the runtime checks on every call; those whose name spells a sum of names or
@@ -90,8 +91,10 @@ static void bindDimensions(func::FuncOp function, ArrayRef<Value> arguments, Low
     size = *sum;
   }
   for (auto [argument, known] : llvm::zip(arguments, sizes))
-    if (isa<RankedTensorType>(argument.getType()))
+    if (isa<RankedTensorType>(argument.getType())) {
       lowerer.setSizes(argument, known);
+      lowerer.trustSizes(known);
+    }
 }
 
 /// `value` with the fixed sizes that its named dimensions turned out to have.
@@ -133,8 +136,10 @@ Value Lowerer::castTo(Value value, Type declared, const Twine &what) {
       continue;
     Size fixed = b.getIndexAttr(wanted.getDimSize(dim));
     Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, math.value(size), math.value(fixed));
-    cf::AssertOp::create(
-        b, same, (what + ": expected dimension " + Twine(dim) + " to be " + Twine(wanted.getDimSize(dim))).str());
+    std::string message =
+        (what + ": expected dimension " + Twine(dim) + " to be " + Twine(wanted.getDimSize(dim)) + ", but got {}")
+            .str();
+    hrt::CheckOp::create(b, same, message, math.value(size));
     size = fixed;
   }
   Value cast = tensor::CastOp::create(b, wanted, value);

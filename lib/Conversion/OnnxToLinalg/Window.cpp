@@ -5,6 +5,8 @@
 
 #include "Window.h"
 
+#include "Indices.h"
+
 using namespace mlir;
 
 namespace hone::lowering {
@@ -60,6 +62,19 @@ SmallVector<AffineExpr> Window::positions(Node &node, unsigned first, unsigned k
   return exprs;
 }
 
+LogicalResult requireWindows(Node &node, Size padded, Size extent, Size windows) {
+  if (node.math.isAtLeast(windows, 0))
+    return success();
+  auto have = IndexMath::getConstant(padded), need = IndexMath::getConstant(extent);
+  if (have && need)
+    return node.fail() << "expected the padded input of size " << *have
+                       << " to be at least as large as the kernel of size " << *need;
+  node.check(compare(node, arith::CmpIPredicate::sge, windows, node.math.constant(0)),
+             "expected the padded input of size {} to be at least as large as the kernel of size {}", {padded, extent});
+  node.math.assume(windows, 0);
+  return success();
+}
+
 /// Padding of auto_pad SAME_*: as many windows as strides fit in the input.
 static void padToSame(Node &node, Window &window, ArrayRef<Size> spatial, bool isLower) {
   for (size_t i = 0; i < window.rank(); ++i) {
@@ -75,9 +90,8 @@ static void padToSame(Node &node, Window &window, ArrayRef<Size> spatial, bool i
 }
 
 /// How many windows fit; with ceil_mode also one that starts inside but ends outside.
-static Size countWindows(Node &node, const Window &window, Size spatial, size_t i) {
+static Size countWindows(Node &node, const Window &window, Size spatial, Size padded, size_t i) {
   Size stride = node.b.getIndexAttr(window.strides[i]), one = node.b.getIndexAttr(1);
-  Size padded = node.math.add(spatial, node.math.add(window.low[i], window.high[i]));
   Size room = node.math.sub(padded, window.extent(node, i));
   if (!node.integer("ceil_mode"))
     return node.math.add(node.math.floorDiv(room, stride), one);
@@ -96,8 +110,12 @@ static LogicalResult padAsGiven(Node &node, Window &window, ArrayRef<Size> spati
     window.low.push_back(node.b.getIndexAttr(pads[i]));
     window.high.push_back(node.b.getIndexAttr(pads[window.rank() + i]));
   }
-  for (size_t i = 0; i < window.rank(); ++i)
-    window.output.push_back(countWindows(node, window, spatial[i], i));
+  for (size_t i = 0; i < window.rank(); ++i) {
+    Size padded = node.math.add(spatial[i], node.math.add(window.low[i], window.high[i]));
+    window.output.push_back(countWindows(node, window, spatial[i], padded, i));
+    if (failed(requireWindows(node, padded, window.extent(node, i), window.output.back())))
+      return failure();
+  }
   return success();
 }
 
@@ -121,12 +139,6 @@ FailureOr<Window> getWindow(Node &node, Value x, ArrayRef<Size> kernel) {
     padToSame(node, window, spatial, automatic == "SAME_LOWER");
   else if (failed(padAsGiven(node, window, spatial, automatic == "VALID")))
     return failure();
-  for (Size output : window.output)
-    if (auto known = IndexMath::getConstant(output); known && *known < 0) {
-      node.fail() << "expected the window to fit into the padded input, but the result would have " << *known
-                  << " elements";
-      return failure();
-    }
   return window;
 }
 

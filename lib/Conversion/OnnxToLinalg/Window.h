@@ -32,6 +32,10 @@ struct Window {
 /// Strides, dilations and auto_pad, pads and ceil_mode of the node for input `x` and a kernel.
 FailureOr<Window> getWindow(Node &node, Value x, ArrayRef<Size> kernel);
 
+/// Failure, or a check at run time, where a kernel that reaches over `extent` elements of a padded dimension has less than no windows. None
+/// at all is an empty result, which strides allow where less than one of them is missing.
+LogicalResult requireWindows(Node &node, Size padded, Size extent, Size windows);
+
 /// One positive integer a spatial dimension; all 1 if the node does not say.
 FailureOr<SmallVector<int64_t>> getPerDimension(Node &node, StringRef attribute, size_t rank, int64_t otherwise);
 

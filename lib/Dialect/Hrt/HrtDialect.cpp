@@ -8,6 +8,8 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -60,6 +62,20 @@ LogicalResult ArenaOp::verify() {
   for (Value slot : getSlots())
     if (isOnDevice(slot) != isOnDevice(getSlots().front())) // arena C2
       return emitOpError() << "expected all slots to be in one memory, but got " << getSlots().getTypes();
+  return success();
+}
+
+LogicalResult CheckOp::verify() {
+  if (getMessage().count("{}") < getValues().size()) // check C1
+    return emitOpError() << "expected the message to have " << getValues().size() << " places for values, but got "
+                         << getMessage().count("{}");
+  return success();
+}
+
+LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
+  if (!matchPattern(op.getCondition(), m_One()))
+    return rewriter.notifyMatchFailure(op, "the condition is not known to hold");
+  rewriter.eraseOp(op);
   return success();
 }
 

@@ -84,7 +84,7 @@ func.func @small(%x: memref<4xf32>, %y: memref<4xf32>) {
 // CHECK-LABEL: func.func @checked(
 // CHECK-NOT: hrt.parallel
 // CHECK-NOT: llvm.loop_annotation
-// CHECK: cf.assert
+// CHECK: hrt.check
 func.func @checked(%x: memref<?xi64>, %y: memref<?xi64>) {
   linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
       ins(%x : memref<?xi64>) outs(%y : memref<?xi64>) {
@@ -92,7 +92,7 @@ func.func @checked(%x: memref<?xi64>, %y: memref<?xi64>) {
     %i = linalg.index 0 : index
     %at = arith.index_cast %i : index to i64
     %good = arith.cmpi sle, %a, %at : i64
-    cf.assert %good, "too large"
+    hrt.check %good, "too large"
     linalg.yield %a : i64
   }
   return

@@ -107,7 +107,7 @@ func.func @keep(%call: !hrt.call, %c: i1) attributes {hrt.entry} {
 // CHECK: %[[DIVISOR:.*]] = arith.maxui %[[M]], %{{.*}}
 // CHECK: arith.divui %{{.*}}, %[[DIVISOR]]
 // CHECK: hrt.arena
-// CHECK: cf.assert
+// CHECK: hrt.check
 // CHECK: %[[N:.*]] = arith.divui %{{.*}}, %[[M]]
 // CHECK: memref.view %{{.*}}[%{{.*}}][%[[N]]]
 func.func @division(%call: !hrt.call) attributes {hrt.entry} {
@@ -116,7 +116,7 @@ func.func @division(%call: !hrt.call) attributes {hrt.entry} {
   %input = hrt.input %call[0] : memref<?xf32>
   %m = memref.dim %input, %c0 : memref<?xf32>
   %good = arith.cmpi ne, %m, %c0 : index
-  cf.assert %good, "expected something"
+  hrt.check %good, "expected something"
   %n = arith.divui %c64, %m : index
   %a = memref.alloc(%n) : memref<?xf32>
   call @use(%a) : (memref<?xf32>) -> ()

@@ -17,7 +17,7 @@ func.func @concat_cache(%past: tensor<1x?x4xf32>, %new: tensor<1x?x4xf32>) -> te
 
 // Sizes that a part only says at run time are checked, and known afterwards.
 // CHECK-LABEL: @concat_checks(
-// CHECK: cf.assert %{{.*}}, "expected the inputs to agree in dimension 1"
+// CHECK: hrt.check %{{.*}}, "expected the inputs to agree in dimension 1"
 // CHECK: tensor.empty() : tensor<5x3xf32>
 func.func @concat_checks(%a: tensor<2x?xf32>, %b: tensor<3x3xf32>) -> tensor<5x?xf32> {
   %r = "onnx.Concat"(%a, %b) {axis = 0 : i64} : (tensor<2x?xf32>, tensor<3x3xf32>) -> tensor<5x?xf32>
@@ -82,7 +82,7 @@ func.func @split_uneven(%x: tensor<7xf32>) -> (tensor<3xf32>, tensor<3xf32>, ten
 
 // Equal parts of a multiple are equal without a check.
 // CHECK-LABEL: @split_dynamic(
-// CHECK-NOT: cf.assert
+// CHECK-NOT: hrt.check
 // CHECK: tensor.extract_slice %arg0[0, 0] [%[[N:.*]], 4] [1, 1]
 // CHECK: tensor.extract_slice %arg0[0, 4] [%[[N]], 4] [1, 1]
 func.func @split_dynamic(%x: tensor<?x8xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {

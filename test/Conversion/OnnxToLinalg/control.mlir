@@ -25,7 +25,7 @@ func.func @if_joined(%cond: tensor<i1>, %x: tensor<2xf32>) -> tensor<?xf32> {
 // A size that both branches make alike is the same value afterwards: the sum needs no run-time broadcast.
 // CHECK-LABEL: @if_same_size(
 // CHECK: scf.if
-// CHECK-NOT: cf.assert
+// CHECK-NOT: hrt.check
 // CHECK: linalg.generic
 // CHECK-NOT: tensor.extract
 func.func @if_same_size(%cond: tensor<i1>, %x: tensor<?xf32>) -> tensor<?xf32> {

@@ -6,7 +6,7 @@
 // Indices are checked once, before the loop that reads by them; negative ones count from the end.
 // CHECK-LABEL: @gather_rows(
 // CHECK: linalg.generic {{.*}} iterator_types = ["reduction", "reduction"]} ins(%arg1
-// CHECK: cf.assert %{{.*}}, "expected indices inside their dimension"
+// CHECK: hrt.check %{{.*}}, "expected indices inside their dimension"
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<?x?x4xf32>)
 // CHECK: arith.select
 // CHECK: tensor.extract %arg0[%{{.*}}, %{{.*}}] : tensor<100x4xf32>
@@ -31,7 +31,7 @@ func.func @gather_last(%x: tensor<2x3x4xf32>) -> tensor<2x4xf32> {
 // -----
 
 // CHECK-LABEL: @gather_nd_batched(
-// CHECK: cf.assert
+// CHECK: hrt.check
 // CHECK: tensor.extract %arg0[%{{.*}}, %{{.*}}, %{{.*}}] : tensor<2x3x4xf32>
 func.func @gather_nd_batched(%x: tensor<2x3x4xf32>, %ids: tensor<2x1xi64>) -> tensor<2x4xf32> {
   %r = "onnx.GatherND"(%x, %ids) {batch_dims = 1 : i64} : (tensor<2x3x4xf32>, tensor<2x1xi64>) -> tensor<2x4xf32>
@@ -41,7 +41,7 @@ func.func @gather_nd_batched(%x: tensor<2x3x4xf32>, %ids: tensor<2x1xi64>) -> te
 // -----
 
 // CHECK-LABEL: @scatter_add(
-// CHECK: cf.assert
+// CHECK: hrt.check
 // CHECK: scf.for {{.*}} iter_args(%[[DATA:.*]] = %arg0)
 // CHECK: %[[OLD:.*]] = tensor.extract %[[DATA]]
 // CHECK: %[[SUM:.*]] = arith.addf %[[OLD]]

@@ -33,7 +33,7 @@ func.func @integers(%a: tensor<?x4xui32>, %b: tensor<3x4x2xui32>) -> tensor<3x?x
 
 // Inner dimensions that may differ are compared at run time.
 // CHECK-LABEL: @inner
-// CHECK: cf.assert {{.*}}"expected the inner dimensions of a product to be equal"
+// CHECK: hrt.check {{.*}}"expected the inner dimensions of a product to be equal"
 func.func @inner(%a: tensor<2x?xf32>, %b: tensor<?x3xf32>) -> tensor<2x3xf32> {
   %0 = "onnx.MatMul"(%a, %b) : (tensor<2x?xf32>, tensor<?x3xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
@@ -77,7 +77,7 @@ func.func @blocks(%a: tensor<?x48xf32>, %b: tensor<8x2x16xui8>, %s: tensor<16xf3
 module attributes {onnx.opsets = {ai.onnx = 23 : i64}} {
 // CHECK-LABEL: @declared
 // CHECK: hone.linear %arg0, %arg1 : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
-// CHECK: cf.assert {{.*}}"a value of 'hone.linear': expected dimension 0 to be 1"
+// CHECK: hrt.check {{.*}}"a value of 'hone.linear': expected dimension 0 to be 1, but got {}"
 func.func @declared(%a: tensor<?x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
   %0 = hone.linear %a, %w : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
   return %0 : tensor<1x2xf32>

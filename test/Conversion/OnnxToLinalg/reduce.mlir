@@ -32,7 +32,7 @@ func.func @max_u8(%a: tensor<3xui8>) -> tensor<1xui8> {
 
 // Axes that only the call knows: every dimension either stays or folds.
 // CHECK-LABEL: func @runtime_axes
-// CHECK: cf.assert %{{.*}}, "an axis is out of range"
+// CHECK: hrt.check %{{.*}}, "an axis is out of range"
 // CHECK: iterator_types = ["parallel", "parallel", "reduction", "reduction"]
 // CHECK: tensor.extract
 func.func @runtime_axes(%a: tensor<2x3xf32>, %axes: tensor<1xi64>) -> tensor<?x?xf32> {

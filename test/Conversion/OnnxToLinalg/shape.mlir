@@ -47,7 +47,7 @@ func.func @expand_by_where(%x: tensor<?x1xf32>, %y: tensor<?xi64>) -> tensor<?x?
 
 // A dimension whose name is a sum is that sum: the mask needs no run-time broadcast against [past + sequence].
 // CHECK-LABEL: @sum_of_names(
-// CHECK: cf.assert %{{.*}}, "input 'mask': expected dimension 1 to be p + s"
+// CHECK: hrt.check %{{.*}}, "input 'mask': expected dimension 1 to be p + s"
 // CHECK: linalg.generic
 // CHECK-NOT: tensor.extract
 // CHECK: arith.addf
@@ -63,7 +63,7 @@ func.func @sum_of_names(%mask: tensor<?x?xf32> {onnx.name = "mask", onnx.dims = 
 
 // Known only at run time, 0 keeps a size, -1 infers one, and the number of elements is checked.
 // CHECK-LABEL: @reshape_at_run_time(
-// CHECK: cf.assert %{{.*}}, "expected the new shape to have as many elements as the input"
+// CHECK: hrt.check %{{.*}}, "expected the new shape to have {} elements as the input has, but got {}"
 // CHECK: tensor.reshape
 func.func @reshape_at_run_time(%x: tensor<?x6xf32>, %to: tensor<3xi64>) -> tensor<?x?x?xf32> {
   %r = "onnx.Reshape"(%x, %to) : (tensor<?x6xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
@@ -128,11 +128,11 @@ func.func @tile(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
 
 // What hone operations make is as large as what they read: neither the addition nor the reshape needs a check.
 // CHECK-LABEL: @sizes_of_hone(
-// CHECK-NOT: cf.assert
+// CHECK-NOT: hrt.check
 // CHECK: %[[Y:.*]] = hone.linear
-// CHECK-NOT: cf.assert
+// CHECK-NOT: hrt.check
 // CHECK: linalg.generic {{.*}} ins(%[[Y]], %{{.*}} : tensor<?x?x64xf32>, tensor<?x?x64xf32>)
-// CHECK-NOT: cf.assert
+// CHECK-NOT: hrt.check
 // CHECK: tensor.expand_shape {{.*}} : tensor<?x?x64xf32> into tensor<?x?x4x16xf32>
 func.func @sizes_of_hone(%x: tensor<?x?x64xf32>, %w: tensor<64x64xf32>) -> tensor<?x?x4x?xf32> {
   %y = hone.linear %x, %w : (tensor<?x?x64xf32>, tensor<64x64xf32>) -> tensor<?x?x64xf32>

@@ -33,7 +33,7 @@ func.func @elementwise(%call: !hrt.call) attributes {hrt.entry} {
 // CHECK-LABEL: @check
 // CHECK: hrt.input %{{.*}}[0] : memref<?xi64>{{$}}
 // CHECK-NOT: hrt.fetch
-// CHECK: cf.assert
+// CHECK: hrt.check
 func.func @check(%call: !hrt.call) attributes {hrt.entry} {
   %m = hrt.input %call[0] : memref<?xi64>
   %x = bufferization.to_tensor %m restrict : memref<?xi64> to tensor<?xi64>
@@ -49,7 +49,7 @@ func.func @check(%call: !hrt.call) attributes {hrt.entry} {
     linalg.yield %s : i1
   } -> tensor<i1>
   %ok = tensor.extract %inside[] : tensor<i1>
-  cf.assert %ok, "expected indices inside their dimension"
+  hrt.check %ok, "expected indices inside their dimension"
   return
 }
 
@@ -57,7 +57,7 @@ func.func @check(%call: !hrt.call) attributes {hrt.entry} {
 // CHECK-LABEL: @positions
 // CHECK-COUNT-2: arith.addi
 // CHECK-NOT: hrt.fetch
-// CHECK: cf.assert
+// CHECK: hrt.check
 func.func @positions(%call: !hrt.call) attributes {hrt.entry} {
   %m = hrt.input %call[0] : memref<?xi64>
   %c0 = arith.constant 0 : index
@@ -82,7 +82,7 @@ func.func @positions(%call: !hrt.call) attributes {hrt.entry} {
     linalg.yield %s : i1
   } -> tensor<i1>
   %ok = tensor.extract %inside[] : tensor<i1>
-  cf.assert %ok, "expected indices inside their dimension"
+  hrt.check %ok, "expected indices inside their dimension"
   %out = hrt.output %call[0](%n) : memref<?xi64>
   bufferization.materialize_in_destination %positions in restrict writable %out : (tensor<?xi64>, memref<?xi64>) -> ()
   return
@@ -99,7 +99,7 @@ func.func @fetch(%call: !hrt.call, %i: index, %n: index) attributes {hrt.entry} 
   %x = linalg.fill ins(%one : f32) outs(%init : tensor<?xf32>) -> tensor<?xf32>
   %e = tensor.extract %x[%i] : tensor<?xf32>
   %ok = arith.cmpf oeq, %e, %one : f32
-  cf.assert %ok, "expected one"
+  hrt.check %ok, "expected one"
   return
 }
 

@@ -8,6 +8,14 @@ func.func @arena_c1_slots(%call: !hrt.call, %bytes: index) {
 
 // -----
 
+func.func @check_c1_places(%holds: i1, %a: index) {
+  // expected-error @below {{expected the message to have 2 places for values, but got 1}}
+  hrt.check %holds, "expected {}"(%a, %a)
+  return
+}
+
+// -----
+
 func.func private @body(%begin: index, %end: index)
 
 func.func @parallel_c1_body(%n: index, %x: memref<?xf32>) {

@@ -19,6 +19,15 @@ func.func @parallel(%n: index, %x: memref<?xf32>) {
   return
 }
 
+// CHECK-LABEL: @check(
+// CHECK: hrt.check %{{.*}}, "expected one thing"
+// CHECK: hrt.check %{{.*}}, "{}: expected {} to be {}"(%{{.*}}, %{{.*}})
+func.func @check(%holds: i1, %a: index, %b: index) {
+  hrt.check %holds, "expected one thing"
+  hrt.check %holds, "{}: expected {} to be {}"(%a, %b)
+  return
+}
+
 // CHECK-LABEL: @observe
 // CHECK: hrt.observe %{{.*}}[3], %{{.*}} : tensor<1x?x8xf32>
 // CHECK: hrt.observe %{{.*}}[0], %{{.*}} : memref<?x8xf32, strided<[16, 1]>>

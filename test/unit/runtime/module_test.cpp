@@ -104,6 +104,8 @@ TEST_F(Modules, ViewsThatAreNoTensorsAreRefused) {
   EXPECT_THAT(message([](hone_tensor &t) { t.dtype = 99; }), HasSubstr("99 is no element type"));
   EXPECT_THAT(message([](hone_tensor &t) { t.rank = 9; }), HasSubstr("unsupported rank 9"));
   EXPECT_THAT(message([](hone_tensor &t) { t.sizes[0] = -1; }), HasSubstr("[-1, 3] is no shape"));
+  EXPECT_THAT(message([](hone_tensor &t) { t.sizes[0] = HONE_MAX_ELEMENTS; }),
+              HasSubstr("unsupported shape [1099511627776, 3] of input"));
   EXPECT_THAT(message([](hone_tensor &t) { t.data = nullptr; }), HasSubstr("has no data"));
 }
 
@@ -111,7 +113,8 @@ TEST_F(Modules, AProgramsFailureEndsTheCallAlone) {
   Array bad = makeArray<float>(HONE_F32, {1, 3}, {-1, 2, 3}), good = makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3});
   auto module = load();
   NamedTensor failing[] = {{"x", bad.view()}, {"y", good.view()}}, working[] = {{"x", good.view()}, {"y", good.view()}};
-  EXPECT_EQ(messageOf(module->call("main", failing)), "expected x to begin with a positive number");
+  EXPECT_EQ(messageOf(module->call("main", failing)),
+            "{}: expected x to begin with a number of at least 0, but got -1");
   EXPECT_EQ(messageOf(module->call("main", working)), "OK");
 }
 

@@ -3,7 +3,7 @@
 //
 // A program as the compiler would write one, by hand, for tests of the runtime without the compiler.
 //
-//   main     sum = x + y + offset (a weight); fails where x[0][0] is negative; rows = batch
+//   main     sum = x + y + offset (a weight); fails with numbers where x[0][0] is negative; rows = batch
 //   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
 //            padding does not count; fails where a token is negative. It shows tokens and their positions at site 4
 //            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.softmax.f32
@@ -27,6 +27,7 @@ enum { VOCABULARY = 8 };
 static void *(*allocate)(uint64_t);
 static void *(*output)(hone_call *, int64_t, int64_t, const int64_t *);
 static void (*fail)(const char *);
+static void (*failWith)(const char *, int64_t, const int64_t *);
 static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tensor *);
 static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
@@ -44,7 +45,8 @@ static void runMain(hone_call *call) {
   int64_t count = x->sizes[0] * 3;
   float *scratch = allocate((uint64_t)count * sizeof(float)); // left to the runtime, also where the call fails
   if (count > 0 && ((float *)x->data)[0] < 0)
-    fail("expected x to begin with a positive number");
+    failWith("{}: expected x to begin with a number of at least {}, but got {}", 2,
+             (int64_t[]){0, (int64_t)((float *)x->data)[0]});
   for (int64_t i = 0; i < count; ++i)
     scratch[i] = ((float *)x->data)[i] + ((float *)y->data)[i];
   float *sum = output(call, 0, 2, x->sizes);
@@ -113,6 +115,7 @@ static const hone_import imports[] = {
     {"hone_rt_alloc", (void **)&allocate},
     {"hone_rt_output", (void **)&output},
     {"hone_rt_fail", (void **)&fail},
+    {"hone_rt_fail_with", (void **)&failWith},
     {"hone_rt_state_append", (void **)&stateAppend},
     {"hone_rt_state_view", (void **)&stateView},
     {"hone_rt_state_length", (void **)&stateLength},
