@@ -72,20 +72,9 @@ void *serviceOutput(hone_call *call, int64_t index, int64_t rank, const int64_t 
   return memory;
 }
 
-<<<<<<< HEAD
-void serviceFail(const char *message) {
-  currentCall().attempt([&] { return absl::InvalidArgumentError(message); });
-  currentCall().leaveThread();
-=======
 void serviceFailWith(const char *message, int64_t count, const int64_t *values) {
-  CallContext *context = CallContext::current();
-  if (!context) {
-    std::fprintf(stderr, "hone: failure in a parallel region: %s\n", message);
-    std::abort();
-  }
-  context->recordFailure(message, {values, static_cast<size_t>(count)});
-  context->leave();
->>>>>>> sizes
+  currentCall().recordFailure(message, {values, static_cast<size_t>(count)});
+  currentCall().leaveThread();
 }
 
 void serviceFail(const char *message) { serviceFailWith(message, 0, nullptr); }
