@@ -34,10 +34,10 @@ def find_node(graph, operator):
 
 
 def list_traits(case):
-    """What a test tries of its operator: inputs, their ranks and kinds, and attributes, with the words that those of text have."""
+    """What a test tries of its operator: inputs, floats or not, and attributes, with the words that those of text have."""
     node = find_node(case.model.graph, case.operator)
-    ranks = {tensor.name: (tensor.values.ndim, tensor.values.dtype.kind) for tensor in case.inputs}
-    traits = {("input", place, *ranks.get(name, ())) for place, name in enumerate(node.input) if name}
+    kinds = {tensor.name: tensor.values.dtype.kind in "biu" for tensor in case.inputs}
+    traits = {("input", place, kinds.get(name)) for place, name in enumerate(node.input) if name}
     return traits | {("attribute", attribute.name, attribute.s) for attribute in node.attribute}
 
 

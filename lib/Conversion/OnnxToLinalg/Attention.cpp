@@ -22,7 +22,7 @@ public:
 
 private:
   LogicalResult readHeads();
-  void prepareMask();
+  LogicalResult prepareMask();
   Number see(Number score, ValueRange at);
   Value getOffset(Builder &inner, Value sequence);
   void setResults(const AttentionSteps &steps);
@@ -73,18 +73,25 @@ LogicalResult Attention::readHeads() {
   return success();
 }
 
-void Attention::prepareMask() {
+LogicalResult Attention::prepareMask() {
   SmallVector<Size> sizes = node.sizes(inputs.query);
   sizes[3] = node.size(inputs.key, 2);
   pastLength = node.math.value(past);
   queries = node.math.value(sizes[2]);
+  if (node.has(6) && failed(requireShape(node, node.in(6), sizes[0], "nonpad_kv_seqlen", "[batch]")))
+    return failure();
   if (!node.has(3))
-    return;
+    return success();
+  if (node.rank(3) == 0)
+    return node.fail() << "expected the mask to have dimensions, but got " << node.type(3);
   Size end = node.sizes(node.in(3)).back();
+  if (failed(requireElements(node, end, "the mask")))
+    return failure();
   isMaskShort = !node.math.equal(end, sizes[3]);
   maskEnd = node.math.value(end);
   sizes[3] = end;
   mask.emplace(node, node.in(3), sizes);
+  return success();
 }
 
 /// How many keys come before the first query of a sequence.
@@ -151,9 +158,8 @@ void Attention::setResults(const AttentionSteps &steps) {
 }
 
 LogicalResult Attention::lower() {
-  if (failed(readHeads()))
+  if (failed(readHeads()) || failed(prepareMask()))
     return failure();
-  prepareMask();
   auto steps = attend(node, inputs, [&](Number score, ValueRange at) { return see(score, at); });
   if (failed(steps))
     return failure();
@@ -188,6 +194,9 @@ static LogicalResult lowerRotaryEmbedding(Node &node) {
   if (node.rank(1) != (positions ? 2 : 3) || node.rank(2) != node.rank(1))
     return node.fail() << "expected the caches to have " << (positions ? 2 : 3) << " dimensions, but got "
                        << node.type(1);
+  if (positions &&
+      failed(requireShape(node, positions, {node.size(*x, 0), node.size(*x, 2)}, "position_ids", "[batch, positions]")))
+    return failure();
   Value rotated = positions ? rotate(node, *x, cos, sin, isInterleaved,
                                      [&](Builder &b, Value sequence, Value row) -> Value {
                                        Value at = tensor::ExtractOp::create(b, positions, ValueRange{sequence, row});
@@ -210,6 +219,11 @@ static LogicalResult lowerMicrosoftRotaryEmbedding(Node &node) {
     return failure();
   Value positions = node.in(1);
   bool isStart = node.rank(1) < 2;
+  SmallVector<Size> whole = {node.size(*x, 0), node.size(*x, 2)};
+  if (isStart)
+    whole.assign(node.rank(1), node.b.getIndexAttr(1));
+  if (failed(requireShape(node, positions, whole, "position_ids", isStart ? "[1]" : "[batch, positions]")))
+    return failure();
   Value rotated = rotate(node, *x, node.in(2), node.in(3), node.integer("interleaved"),
                          [&](Builder &b, Value sequence, Value row) -> Value {
                            SmallVector<Value> at = {sequence, row};

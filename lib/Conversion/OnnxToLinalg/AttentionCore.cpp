@@ -18,6 +18,8 @@ namespace hone::lowering {
 Value splitHeads(Node &node, Value tensor, Size heads) {
   SmallVector<Size> sizes = node.sizes(tensor);
   Size each = node.math.floorDiv(sizes[2], heads);
+  if (failed(requireEqual(node, sizes[2], node.math.mul(each, heads), "the columns and a multiple of the heads")))
+    node.isBroken = true;
   return node.transpose(node.reshape(tensor, {sizes[0], sizes[1], heads, each}), {0, 2, 1, 3});
 }
 
@@ -103,7 +105,22 @@ static Value softmax(Node &node, Value logits, Value sinks) {
                               [](Builder &b, ValueRange v) -> Value { return arith::DivFOp::create(b, v[0], v[1]); });
 }
 
+/// What products of matrices do not compare.
+static LogicalResult checkHeads(Node &node, const AttentionInputs &inputs) {
+  SmallVector<Size> query = node.sizes(inputs.query), key = node.sizes(inputs.key), value = node.sizes(inputs.value);
+  Size group = node.math.floorDiv(query[1], key[1]);
+  if (failed(requireEqual(node, query[0], key[0], "the batches of query and key")) ||
+      failed(requireEqual(node, key[0], value[0], "the batches of key and value")) ||
+      failed(requireEqual(node, key[1], value[1], "the heads of key and value")) ||
+      failed(requireEqual(node, node.math.mul(group, key[1]), query[1],
+                          "the heads of query and a multiple of those of key")))
+    return failure();
+  return inputs.sinks ? requireShape(node, inputs.sinks, query[1], "the sinks", "[heads]") : success();
+}
+
 FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask) {
+  if (failed(checkHeads(node, inputs)))
+    return failure();
   AttentionSteps steps;
   auto products = multiplyByHead(node, inputs.query, node.transpose(inputs.key, {0, 1, 3, 2}));
   if (failed(products))
@@ -126,16 +143,28 @@ FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, Mask
 // Broadcast masks
 //===----------------------------------------------------------------------===//
 
+/// What is compared where a dimension of a mask is not 1.
+static constexpr llvm::StringLiteral kBroadcast = "the sizes of a mask and of the scores";
+
 BroadcastReader::BroadcastReader(Node &node, Value tensor, ArrayRef<Size> sizes) : tensor(tensor) {
   SmallVector<Size> own = node.sizes(tensor);
+  if (own.size() > sizes.size()) {
+    node.fail() << "expected a mask of at most " << sizes.size() << " dimensions, but got " << tensor.getType();
+    node.isBroken = true;
+    return;
+  }
   size_t offset = sizes.size() - own.size();
-  Value one = arith::ConstantIndexOp::create(node.b, 1);
   for (auto [i, size] : llvm::enumerate(own)) {
-    isFixed.push_back(IndexMath::getConstant(size) == 1);
-    bool known = isFixed.back() || node.math.equal(size, sizes[offset + i]) || IndexMath::getConstant(size);
-    isOne.push_back(
-        known ? Value()
-              : arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(size), one).getResult());
+    auto constant = IndexMath::getConstant(size);
+    isFixed.push_back(constant == 1);
+    if (constant == 1 || constant || node.math.equal(size, sizes[offset + i])) {
+      isOne.emplace_back();
+      node.isBroken |= constant != 1 && failed(requireEqual(node, size, sizes[offset + i], kBroadcast));
+      continue;
+    }
+    isOne.push_back(node.math.compare(arith::CmpIPredicate::eq, size, node.b.getIndexAttr(1)));
+    Value isSame = node.math.compare(arith::CmpIPredicate::eq, size, sizes[offset + i]);
+    node.check(node.b.createOrFold<arith::OrIOp>(isOne.back(), isSame), "expected " + kBroadcast + " to be equal");
   }
 }
 
@@ -154,8 +183,21 @@ Value BroadcastReader::read(Builder &b, ValueRange at) const {
 // Rotation
 //===----------------------------------------------------------------------===//
 
+LogicalResult checkRotation(Node &node, Value x, Value cos, Value sin) {
+  SmallVector<Size> sizes = node.sizes(x), tables = node.sizes(cos);
+  Size batch = IndexMath::getConstant(tables[0]) == 1 ? tables[0] : sizes[0];
+  Size width = node.math.mul(tables[2], node.b.getIndexAttr(2));
+  if (failed(requireShape(node, cos, {batch, sizes[2], tables[2]}, "the cosines", "[batch, positions, pairs]")) ||
+      failed(requireShape(node, sin, tables, "the sines", "those of the cosines")))
+    return failure();
+  node.check(node.math.compare(arith::CmpIPredicate::sle, width, sizes[3]),
+             "expected a head to be as wide as the pairs that are rotated");
+  return success();
+}
+
 Value rotateByTables(Node &node, Value x, Value cos, Value sin, bool isInterleaved) {
   SmallVector<Size> sizes = node.sizes(x);
+  node.isBroken |= failed(checkRotation(node, x, cos, sin));
   Value result = RopeOp::create(node.b, x.getType(), x, cos, sin, isInterleaved);
   node.lowerer.setSizes(result, sizes);
   return result;
@@ -163,6 +205,8 @@ Value rotateByTables(Node &node, Value x, Value cos, Value sin, bool isInterleav
 
 Value rotate(Node &node, Value x, Value cos, Value sin, bool isInterleaved, PositionBody position) {
   SmallVector<Size> sizes = node.sizes(x);
+  node.isBroken |= failed(requireElements(node, node.size(cos, 0), "the table of cosines")) ||
+                   failed(requireElements(node, node.size(sin, 0), "the table of sines"));
   auto gather = [&](Value cache) {
     Value last = node.math.value(node.math.sub(node.size(cache, 0), node.b.getIndexAttr(1)));
     Type element = cast<RankedTensorType>(cache.getType()).getElementType();

@@ -53,6 +53,9 @@ private:
   SmallVector<Value> isOne;  // per dimension: size is 1, or null if it is the loop's
 };
 
+/// Failure, or a check at run time, where the sizes of `x[B, H, S, D]` and its tables `[B or 1, S, R / 2]` do not fit each other.
+LogicalResult checkRotation(Node &node, Value x, Value cos, Value sin);
+
 /// Position of row s of sequence b, as an index.
 using PositionBody = llvm::function_ref<Value(Builder &, Value b, Value s)>;
 

@@ -55,7 +55,7 @@ static FailureOr<Value> addBias(Node &node, Value tensor, Value bias) {
   if (!bias)
     return tensor;
   SmallVector<Size> sizes = node.sizes(tensor), column(sizes.size() - 1, one(node));
-  if (failed(requireSizes(node, bias, sizes[1], "the bias", "[M]")))
+  if (failed(requireShape(node, bias, sizes[1], "the bias", "[M]")))
     return failure();
   column[0] = sizes[1];
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();

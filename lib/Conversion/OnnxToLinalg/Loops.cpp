@@ -145,12 +145,16 @@ Value join(Node &node, ValueRange tensors, int64_t axis) {
   Size total = b.getIndexAttr(0);
   for (Value tensor : tensors)
     total = node.math.add(total, node.size(tensor, axis));
+  for (Value tensor : tensors) {
+    SmallVector<Size> part = sizes;
+    part[axis] = node.size(tensor, axis);
+    node.isBroken |= failed(requireShape(node, tensor, part, "a part", "those of the others"));
+  }
   sizes[axis] = total;
   SmallVector<Size> offsets(sizes.size(), b.getIndexAttr(0)), ones(sizes.size(), b.getIndexAttr(1));
   Value result = node.empty(sizes, cast<RankedTensorType>(tensors.front().getType()).getElementType());
   for (Value tensor : tensors) {
-    SmallVector<Size> part = sizes;
-    part[axis] = node.size(tensor, axis);
+    SmallVector<Size> part = node.sizes(tensor);
     result = tensor::InsertSliceOp::create(b, tensor, result, offsets, part, ones);
     offsets[axis] = node.math.add(offsets[axis], part[axis]);
   }
@@ -174,12 +178,11 @@ LogicalResult requireEqual(Node &node, Size lhs, Size rhs, const Twine &what) {
   auto left = IndexMath::getConstant(lhs), right = IndexMath::getConstant(rhs);
   if (left && right)
     return node.fail() << "expected " << what << " to be equal, but got " << *left << " and " << *right;
-  Value same = arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, node.math.value(lhs), node.math.value(rhs));
-  node.check(same, "expected " + what + " to be equal");
+  node.check(node.math.compare(arith::CmpIPredicate::eq, lhs, rhs), "expected " + what + " to be equal");
   return success();
 }
 
-LogicalResult requireSizes(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape) {
+LogicalResult requireShape(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape) {
   SmallVector<Size> own = node.sizes(tensor);
   if (own.size() != sizes.size())
     return node.fail() << "expected " << what << " to be " << shape << ", but got " << tensor.getType();

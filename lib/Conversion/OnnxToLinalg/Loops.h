@@ -50,7 +50,7 @@ Value sliceAxis(Node &node, Value tensor, int64_t axis, Size offset, Size size);
 /// Failure if the sizes are known to differ; a check at run time if they may.
 LogicalResult requireEqual(Node &node, Size lhs, Size rhs, const llvm::Twine &what);
 /// The same of all sizes of `tensor`, which has to have as many: `what` is its name, `shape` says the sizes in words.
-LogicalResult requireSizes(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape);
+LogicalResult requireShape(Node &node, Value tensor, ArrayRef<Size> sizes, StringRef what, StringRef shape);
 /// The same of a size that has to be a multiple of `factor`.
 LogicalResult requireMultiple(Node &node, Size size, int64_t factor, const llvm::Twine &what);
 /// Failure if one of the sizes is known to be 0; a check at run time if it may.

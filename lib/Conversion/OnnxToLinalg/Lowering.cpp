@@ -5,7 +5,10 @@
 
 #include "Lowering.h"
 
+#include "AttentionCore.h"
+
 #include "hone/Dialect/Hone/HoneDialect.h"
+#include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
@@ -149,6 +152,10 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
       return op->emitError() << "expected a value of type " << wanted << ", but got " << lowered.getType();
     mapping.map(operand, cast);
   }
+  Node node(op, *this);
+  if (auto rope = dyn_cast<RopeOp>(op))
+    if (failed(checkRotation(node, lookUp(rope.getX()), lookUp(rope.getCos()), lookUp(rope.getSin()))))
+      return failure();
   Operation *clone = b.clone(*op, mapping);
   for (auto [result, type] : llvm::zip_equal(clone->getResults(), inferResults(clone)))
     result.setType(type);

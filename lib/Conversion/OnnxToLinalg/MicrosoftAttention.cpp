@@ -38,6 +38,7 @@ public:
 
 private:
   LogicalResult readHeads();
+  LogicalResult checkSizes(Size batch);
   LogicalResult readLengths();
   LogicalResult readWindow();
   void rotateHeads();
@@ -83,10 +84,38 @@ LogicalResult GroupQueryAttention::readHeads() {
     value = takeColumns(node, query, node.math.add(width, keyWidth), keyWidth);
     query = takeColumns(node, query, b.getIndexAttr(0), width);
   }
+  Size batch = node.size(query, 0);
+  for (Value tensor : {key, value})
+    if (failed(requireShape(node, tensor, {batch, rows, node.size(tensor, 2)}, "key and value", "those of query")))
+      return failure();
+  if (failed(requireElements(node, rows, "query")))
+    return failure();
   query = splitHeads(node, query, b.getIndexAttr(heads));
   key = splitHeads(node, key, b.getIndexAttr(keyHeads));
   value = splitHeads(node, value, b.getIndexAttr(keyHeads));
-  return success();
+  return checkSizes(batch);
+}
+
+/// Inputs that the calls before made, or that say where this one stands.
+LogicalResult GroupQueryAttention::checkSizes(Size batch) {
+  for (auto [input, fresh] : {std::pair(3u, key), std::pair(4u, value)}) {
+    if (!node.has(input))
+      continue;
+    SmallVector<Size> sizes = node.sizes(fresh);
+    if (node.rank(input) == 4)
+      sizes[2] = node.size(node.in(input), 2);
+    if (failed(requireShape(node, node.in(input), sizes, "the past", "[batch, kv_num_heads, rows, head size]")))
+      return failure();
+  }
+  if (node.rank(5) == 0)
+    return node.fail() << "expected seqlens_k to be [batch], but got " << node.type(5);
+  SmallVector<Size> lengths(node.rank(5), b.getIndexAttr(1)), ones(node.rank(6), b.getIndexAttr(1));
+  SmallVector<Size> places = {batch, rows};
+  lengths[0] = batch;
+  if (failed(requireShape(node, node.in(5), lengths, "seqlens_k", "[batch]")) ||
+      failed(requireShape(node, node.in(6), ones, "total_sequence_length", "[1]")))
+    return failure();
+  return node.has(9) ? requireShape(node, node.in(9), places, "position_ids", "[batch, positions]") : success();
 }
 
 LogicalResult GroupQueryAttention::readLengths() {
@@ -326,6 +355,9 @@ Value MultiHeadAttention::readPart(Value packed, int64_t part) {
 Value MultiHeadAttention::addBias(Value tensor, Size first) {
   if (!node.has(3))
     return tensor;
+  node.check(node.math.compare(arith::CmpIPredicate::sle, node.math.add(first, node.size(tensor, 2)),
+                               node.size(node.in(3), 0)),
+             "expected the bias to have an element for each column of query, key and value");
   Value part = sliceAxis(node, node.in(3), 0, first, node.size(tensor, 2));
   return node.elementwiseOver(node.sizes(tensor), {tensor, part}, element,
                               [](Builder &inner, ValueRange v) { return addScalars(inner, v[0], v[1]); });
@@ -339,6 +371,10 @@ LogicalResult MultiHeadAttention::readHeads() {
   bool isPacked = node.rank(0) == 5, isKeyPacked = !isPacked && node.has(1) && node.rank(1) == 5;
   if ((isPacked || isKeyPacked) && node.has(3))
     return node.fail() << "unsupported bias with packed query, key and value; supported: separate ones";
+  if (isPacked && failed(requireEqual(node, node.size(node.in(0), 3), b.getIndexAttr(3), "the parts of query and 3")))
+    return failure();
+  if (isKeyPacked && failed(requireEqual(node, node.size(node.in(1), 3), b.getIndexAttr(2), "the parts of key and 2")))
+    return failure();
   if (isPacked) {
     query = readPart(node.in(0), 0);
     key = readPart(node.in(0), 1);

@@ -327,7 +327,7 @@ static LogicalResult lowerMaxUnpool(Node &node) {
     Size start = node.math.mul(steps, node.b.getIndexAttr((*strides)[i]));
     inferred[2 + i] = node.math.add(start, node.b.getIndexAttr((*kernel)[i] - (*pads)[i] - (*pads)[rank + i]));
   }
-  if (failed(requireSizes(node, node.in(1), sizes, "I", "those of X")))
+  if (failed(requireShape(node, node.in(1), sizes, "I", "those of X")))
     return failure();
   Size count = getCount(node, sizes), total = getCount(node, inferred);
   checkElements(node, node.in(1), node.b.getIndexAttr(0), total, "expected indices inside the result");

@@ -71,7 +71,7 @@ static FailureOr<Granularity> getGranularity(Node &node) {
       sizes.assign(sizes.size(), node.b.getIndexAttr(1));
     if (result->kind == Granularity::Block)
       sizes[result->axis] = node.math.ceilDiv(sizes[result->axis], node.b.getIndexAttr(result->blockSize));
-    if (failed(requireSizes(node, node.in(input), sizes, what,
+    if (failed(requireShape(node, node.in(input), sizes, what,
                             result->kind == Granularity::Block ? "the blocks of x" : "[1]")))
       return failure();
   }

@@ -188,12 +188,12 @@ static LogicalResult checkDeformConv(Node &node, const Window &window, int64_t g
       failed(requireMultiple(node, from[1], offsetGroups, "the channels of X")) ||
       failed(requireEqual(node, from[1], times(shape[1], groups), "the channels of X and of the groups of W")) ||
       failed(requireElements(node, {from[2], from[3]}, "the spatial dimensions of X")) ||
-      failed(requireSizes(node, node.in(2), sizes, "offset", "[N, offset_group * kH * kW * 2, oH, oW]")))
+      failed(requireShape(node, node.in(2), sizes, "offset", "[N, offset_group * kH * kW * 2, oH, oW]")))
     return failure();
   sizes[1] = taps;
-  if (node.has(4) && failed(requireSizes(node, node.in(4), sizes, "mask", "[N, offset_group * kH * kW, oH, oW]")))
+  if (node.has(4) && failed(requireShape(node, node.in(4), sizes, "mask", "[N, offset_group * kH * kW, oH, oW]")))
     return failure();
-  return node.has(3) ? requireSizes(node, node.in(3), shape[0], "the bias", "[M]") : success();
+  return node.has(3) ? requireShape(node, node.in(3), shape[0], "the bias", "[M]") : success();
 }
 
 /// Convolution of two spatial dimensions whose samples are moved by offsets `[N, G * kh * kw * 2, oh, ow]`.
@@ -309,6 +309,8 @@ static LogicalResult lowerCol2Im(Node &node) {
   }
   SmallVector<Size> sizes = {from[0], node.math.floorDiv(from[1], taps)};
   llvm::append_range(sizes, *image);
+  if (failed(requireElements(node, from[2], "the blocks of the input")))
+    return failure();
   Type element = node.element(0);
   Value zero = node.zero(element), last = node.math.value(node.math.sub(from[2], b.getIndexAttr(1)));
   node.set(0, accumulate(node, sizes, *block, {}, zero, [&](Builder &inner, ValueRange, Value total) -> Value {

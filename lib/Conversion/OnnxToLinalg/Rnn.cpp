@@ -215,8 +215,8 @@ LogicalResult Recurrence::prepare() {
   int64_t directions = node.string("direction", "forward") == "bidirectional" ? 2 : 1;
   Size wanted = node.math.mul(hidden, b.getIndexAttr(gates));
   Size count = b.getIndexAttr(directions), inputs = node.size(x, 2);
-  if (failed(requireSizes(node, node.in(1), {count, wanted, inputs}, "W", "[directions, gates * hidden, inputs]")) ||
-      failed(requireSizes(node, node.in(2), {count, wanted, hidden}, "R", "[directions, gates * hidden, hidden]")))
+  if (failed(requireShape(node, node.in(1), {count, wanted, inputs}, "W", "[directions, gates * hidden, inputs]")) ||
+      failed(requireShape(node, node.in(2), {count, wanted, hidden}, "R", "[directions, gates * hidden, hidden]")))
     return failure();
   return checkOptionalInputs(count, wanted);
 }
@@ -225,7 +225,7 @@ LogicalResult Recurrence::prepare() {
 LogicalResult Recurrence::checkOptionalInputs(Size directions, Size rows) {
   Size zero = b.getIndexAttr(0), two = b.getIndexAttr(2), three = b.getIndexAttr(3);
   auto check = [&](unsigned input, ArrayRef<Size> sizes, StringRef what, StringRef shape) {
-    return node.has(input) ? requireSizes(node, node.in(input), sizes, what, shape) : success();
+    return node.has(input) ? requireShape(node, node.in(input), sizes, what, shape) : success();
   };
   SmallVector<Size> state = {directions, batch, hidden};
   StringRef stateShape = "[directions, batch, hidden]";

@@ -77,7 +77,7 @@ static Value writeElement(Node &node, Builder &b, Meeting meeting, Value carried
 }
 
 /// Failure, or a check at run time, unless `sizes` are `wanted`.
-static LogicalResult requireSizes(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> wanted, const Twine &what) {
+static LogicalResult requireShape(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> wanted, const Twine &what) {
   if (sizes.size() != wanted.size())
     return node.fail() << "expected " << what << " to have rank " << wanted.size() << ", but got " << sizes.size();
   for (auto [dim, pair] : llvm::enumerate(llvm::zip(sizes, wanted))) {
@@ -140,7 +140,7 @@ static LogicalResult lowerScatterElements(Node &node) {
   SmallVector<Size> data = node.sizes(node.in(0)), sizes = node.sizes(indices);
   if (sizes.size() != data.size())
     return node.fail() << "expected indices of rank " << data.size() << ", but got " << node.type(1);
-  if (failed(requireSizes(node, node.sizes(updates), sizes, "the updates")))
+  if (failed(requireShape(node, node.sizes(updates), sizes, "the updates")))
     return failure();
   for (auto [dim, pair] : llvm::enumerate(llvm::zip(sizes, data)))
     if (static_cast<int64_t>(dim) != *axis)
@@ -211,7 +211,7 @@ static LogicalResult lowerScatterND(Node &node) {
   ArrayRef<Size> inner = ArrayRef(data).drop_front(*length);
   SmallVector<Size> wanted = outer;
   wanted.append(inner.begin(), inner.end());
-  if (failed(requireSizes(node, node.sizes(node.in(2)), wanted, "the updates")))
+  if (failed(requireShape(node, node.sizes(node.in(2)), wanted, "the updates")))
     return failure();
   auto components = splitIndexTuples(node, 1, ArrayRef(data).take_front(*length));
   if (failed(components))
@@ -239,7 +239,7 @@ static LogicalResult lowerTensorScatter(Node &node) {
   Value update = node.in(1), starts = node.in(2);
   SmallVector<Size> data = node.sizes(node.in(0)), sizes = node.sizes(update), wanted = data;
   wanted[*axis] = sizes.size() == data.size() ? sizes[*axis] : wanted[*axis];
-  if (failed(requireSizes(node, sizes, wanted, "the update")))
+  if (failed(requireShape(node, sizes, wanted, "the update")))
     return failure();
   Size room = math.sub(data[*axis], sizes[*axis]);
   node.check(compare(node, arith::CmpIPredicate::sge, room, math.constant(0)),
