@@ -121,7 +121,8 @@ std::vector<hone_addresses> listAddresses(ModuleOp module) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
     std::optional<AddressRule> rule = getAddressRule(placed.param.getTensorType(), placed.number);
     // Integers that were constants in the code: indices that are known to be inside are not checked there.
-    if (auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage()); known && !rule)
+    auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage());
+    if (known && !rule && !placed.param->hasAttr(kShardsAttrName)) // the same on all ranks
       rule = {HONE_ADDRESS_KNOWN, io::crcOf(getElements(known))};
     if (rule)
       addresses.push_back({static_cast<uint64_t>(placed.offset),
