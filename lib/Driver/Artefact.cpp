@@ -6,6 +6,7 @@
 #include "Artefact.h"
 
 #include "hone/Analysis/SymbolicAnalysis.h"
+#include "hone/Conversion/ProgramSignature.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -14,6 +15,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
+#include "hone/io/signature.h"
 #include "text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -316,9 +318,22 @@ static std::error_code swapPaths(const std::string &from, const std::string &to)
 }
 
 LogicalResult ArtefactWriter::writeWeights(ModuleOp module, int64_t ranks) {
+  addresses = listAddresses(module);
   for (int64_t rank = 0; rank < ranks; ++rank)
     if (failed(hone::writeWeights(module, getFile(io::weightsFile(ranks, rank)), rank)))
       return failure();
+  return success();
+}
+
+LogicalResult ArtefactWriter::signProgram(ModuleOp module, const io::Manifest &manifest) const {
+  // As the loader will read them: a name that is no UTF-8 is another one in JSON.
+  auto described = io::parseManifest(io::manifestText(manifest), getFile("manifest.json"));
+  if (!described.ok())
+    return report(loc, described.status());
+  auto weights = io::SafetensorsReader::open(getFile(io::weightsFile(manifest.ranks, 0)));
+  if (!weights.ok())
+    return report(loc, weights.status());
+  addProgramSignature(module, io::signatureOf(*described) + io::signatureOf(weights->tensors()), addresses);
   return success();
 }
 

@@ -9,6 +9,7 @@
 #include "hone/Target/CPU.h"
 #include "hone/io/manifest.h"
 #include "hone/io/temporary.h"
+#include "hone/runtime/signature.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -29,6 +30,9 @@ std::optional<hone_dtype> getDtype(mlir::Type type);
 
 /// Streams the bytes of every placed parameter of `module`, as rank number `rank` has them, into the file `path` (safetensors).
 llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path, int64_t rank = 0);
+
+/// The planes of placed parameters of `module` whose elements are addresses.
+std::vector<hone_addresses> listAddresses(mlir::ModuleOp module);
 
 /// The parameters of the artefact in the folder `path`, whose bytes stay in its file. Null, after an error, where it is none, or
 /// one from before weights said what they are.
@@ -55,6 +59,8 @@ public:
   llvm::LogicalResult writeWeights(mlir::ModuleOp module, int64_t ranks);
   llvm::LogicalResult copyTokenizer(llvm::StringRef file);
   std::string getFile(llvm::StringRef name) const;
+  /// Gives the program in `module` its signature: what it relies on of `manifest`, and of the weights, which are written.
+  llvm::LogicalResult signProgram(mlir::ModuleOp module, const io::Manifest &manifest) const;
   /// Writes the manifest with the sizes of the files, and puts the folder into place.
   llvm::LogicalResult commit(io::Manifest manifest);
 
@@ -65,6 +71,7 @@ private:
   std::string path;
   io::TemporaryPath folder;
   mlir::Location loc;
+  std::vector<hone_addresses> addresses; // among the weights that were written
 };
 
 } // namespace hone

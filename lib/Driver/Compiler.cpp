@@ -324,7 +324,10 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto emitDevice = [&] { return emitKernels(options, **chip, *module, *artefact, manifest); };
   if (*chip && failed(steps.step("machine code of the device", emitDevice)))
     return failure();
-  auto emit = [&] { return emitProgram(*module, *target, artefact->getFile("program.so")); };
+  auto emit = [&] {
+    return failure(failed(artefact->signProgram(*module, manifest)) ||
+                   failed(emitProgram(*module, *target, artefact->getFile("program.so"))));
+  };
   if (failed(steps.step("machine code", emit)))
     return failure();
   return artefact->commit(std::move(manifest));

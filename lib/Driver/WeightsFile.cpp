@@ -10,12 +10,14 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/PlaneAddresses.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -103,6 +105,22 @@ std::string getTensorName(ParamOp param, size_t number) {
   return param.getSymName().str() + (planes.size() > 1 ? "." + planes[number].name.str() : "");
 }
 
+std::vector<hone_addresses> listAddresses(ModuleOp module) {
+  std::vector<hone_addresses> addresses;
+  for (PlacedPlane placed : listPlanes(module)) {
+    EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
+    std::optional<AddressRule> rule = getAddressRule(placed.param.getTensorType(), placed.number);
+    // Integers that were constants in the code: indices that are known to be inside are not checked there.
+    auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage());
+    if (known && !rule && !placed.param->hasAttr(kShardsAttrName)) // the same on all ranks
+      rule = {HONE_ADDRESS_KNOWN, io::crcOf(getElements(known))};
+    if (rule)
+      addresses.push_back({static_cast<uint64_t>(placed.offset),
+                           static_cast<uint64_t>(getDenseBytes(plane.type).value_or(0)), rule->bound, rule->rule});
+  }
+  return addresses;
+}
+
 /// In the metadata, before the name of a parameter: its type, which says how the planes are to be read.
 static constexpr llvm::StringLiteral kTypeOf = "type of ";
 
@@ -140,6 +158,36 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t ran
   return report(module.getLoc(), writer->commit());
 }
 
+/// Whether so many bytes could hold a tensor of `type`, so that sizes of its planes can be computed, and its elements unpacked: no
+/// encoding has more than 64 elements in a byte.
+static bool fitsInto(RankedTensorType type, uint64_t bytes) {
+  uint64_t elements = 1, most = llvm::SaturatingMultiply<uint64_t>(bytes, 64);
+  for (int64_t size : type.getShape()) {
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(size, 1));
+    if (elements > most)
+      return false;
+  }
+  return true;
+}
+
+/// The type of a parameter in a file with so many bytes of tensors, or null with a `reason`.
+static RankedTensorType readType(StringRef text, uint64_t bytes, MLIRContext *context, std::string &reason) {
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (reason.empty())
+      reason = diagnostic.str();
+    return success();
+  });
+  auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
+  if (!reason.empty())
+    return {};
+  llvm::raw_string_ostream os(reason);
+  if (!type || !type.hasStaticShape())
+    os << "expected a tensor type of known sizes, but got '" << text << "'";
+  else if (!fitsInto(type, bytes))
+    os << "expected a tensor that " << bytes << " bytes hold, but got " << type;
+  return reason.empty() ? type : RankedTensorType();
+}
+
 /// The planes of a parameter of `type` in the file of `reader`, or null after an error.
 static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file, StringRef name, RankedTensorType type,
                             Location loc) {
@@ -173,9 +221,10 @@ OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
     StringRef name = key;
     if (!name.consume_front(kTypeOf))
       continue;
-    auto type = dyn_cast_or_null<RankedTensorType>(parseType(text, context));
-    if (!type || !type.hasStaticShape()) {
-      emitError(loc) << file << ": expected '" << key << "' to be a tensor type, but got '" << text << "'";
+    std::string reason;
+    RankedTensorType type = readType(text, reader->allBytes().size(), context, reason);
+    if (!type) {
+      emitError(loc) << file << ": cannot read '" << key << "': " << reason;
       return {};
     }
     Attribute storage = findPlanes(*reader, file, name, type, loc);

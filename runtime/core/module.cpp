@@ -8,6 +8,8 @@
 #include "core/communicator.h"
 #include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
+#include "hone/io/addresses.h"
+#include "hone/io/signature.h"
 #include "hone/runtime/device.h"
 
 #include <algorithm>
@@ -59,17 +61,14 @@ absl::StatusOr<std::shared_ptr<const Module>> Module::load(const std::string &fo
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(cat("cannot open ", folder, ": not a folder; a .hone artefact is one"));
   HONE_ASSIGN_OR_RETURN(module->description, io::readManifest(module->file(kManifest)));
-  HONE_RETURN_IF_ERROR(module->joinRanks());
   HONE_RETURN_IF_ERROR(module->checkManifest());
-  std::string weights = module->file(module->weightsName);
-  HONE_ASSIGN_OR_RETURN(module->weightFile, io::SafetensorsReader::open(weights));
-  if (module->weightFile.dataOffset() % kWeightAlignment != 0)
-    return invalid(weights, ": expected tensor data to begin at a multiple of ", kWeightAlignment, " bytes, but got ",
-                   module->weightFile.dataOffset());
-  if (profile)
-    profile->setWeights(module->weightFile.allBytes());
+  HONE_RETURN_IF_ERROR(module->openProgram());
+  HONE_RETURN_IF_ERROR(module->joinRanks());
+  HONE_RETURN_IF_ERROR(module->checkFiles());
+  HONE_RETURN_IF_ERROR(module->openWeights());
   HONE_RETURN_IF_ERROR(module->loadDevice());
-  HONE_RETURN_IF_ERROR(module->loadProgram());
+  HONE_RETURN_IF_ERROR(module->fillImports());
+  HONE_RETURN_IF_ERROR(module->findEntries());
   return std::shared_ptr<const Module>(std::move(module));
 }
 
@@ -79,6 +78,42 @@ Module::~Module() {
 }
 
 std::string Module::file(std::string_view name) const { return (std::filesystem::path(path) / name).string(); }
+
+/// What needs no other file.
+absl::Status Module::checkManifest() const {
+  if (description.target != kCpu && description.target != kCuda)
+    return invalid(path, ": unsupported target '", description.target, "'; supported: ", kCpu, ", ", kCuda);
+  HONE_RETURN_IF_ERROR(checkCpu());
+  if (description.target != kCpu)
+    HONE_RETURN_IF_ERROR(checkDevice());
+  for (const std::string &needed : {std::string(kProgram), description.tokenizer})
+    if (!needed.empty() && !description.fileBytes.contains(needed))
+      return invalid(file(kManifest), ": expected files to list ", needed);
+  for (const std::string &code : {std::string(kProgram), description.device ? description.device->file : ""})
+    if (!code.empty() && !description.fileChecksums.contains(code))
+      return invalid(file(kManifest), ": expected files.", code, ".crc32 to be a sum of 32 bits");
+  return absl::OkStatus();
+}
+
+/// Loads code, which says itself what it was compiled for: nothing that the manifest alone says is done before.
+absl::Status Module::openProgram() {
+  HONE_RETURN_IF_ERROR(checkFile(std::string(kProgram)));
+  std::string name = std::filesystem::absolute(file(kProgram)).string();
+  library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return invalid("cannot load ", file(kProgram), ": ", dlerror());
+  program = static_cast<const hone_program *>(dlsym(library, "hone_program"));
+  if (!program)
+    return invalid(file(kProgram), ": not a program of Hone: it has no symbol hone_program");
+  if (program->abi_version != HONE_PROGRAM_ABI_VERSION)
+    return invalid(file(kProgram), ": unsupported program version ", program->abi_version,
+                   "; supported: ", HONE_PROGRAM_ABI_VERSION);
+  signature = static_cast<const hone_signature *>(dlsym(library, "hone_signature"));
+  if (!signature)
+    return invalid(file(kProgram), ": has no signature");
+  layout = signature->text;
+  return io::takeSignature(layout, io::signatureOf(description), file(kManifest));
+}
 
 /// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
 absl::Status Module::joinRanks() {
@@ -103,17 +138,11 @@ bool Module::needsFile(const std::string &name) const {
   return true;
 }
 
-absl::Status Module::checkManifest() const {
-  if (description.target != kCpu && description.target != kCuda)
-    return invalid(path, ": unsupported target '", description.target, "'; supported: ", kCpu, ", ", kCuda);
-  HONE_RETURN_IF_ERROR(checkCpu());
-  if (description.target != kCpu)
-    HONE_RETURN_IF_ERROR(checkDevice());
-  for (const std::string &needed : {std::string(kProgram), weightsName})
-    if (!description.fileBytes.contains(needed))
-      return invalid(file(kManifest), ": expected files to list ", needed);
+absl::Status Module::checkFiles() const {
+  if (!description.fileBytes.contains(weightsName))
+    return invalid(file(kManifest), ": expected files to list ", weightsName);
   for (const auto &[name, bytes] : description.fileBytes)
-    if (needsFile(name))
+    if (needsFile(name) && name != kProgram)
       HONE_RETURN_IF_ERROR(checkFile(name));
   return absl::OkStatus();
 }
@@ -153,6 +182,8 @@ absl::Status Module::checkFile(const std::string &name) const {
   uint64_t expected = description.fileBytes.at(name), bytes = std::filesystem::file_size(file(name), error);
   if (error)
     return absl::NotFoundError(cat("cannot open ", file(name), ": ", error.message()));
+  if (std::filesystem::is_symlink(file(name), error)) // it may lead to a file that is none of the artefact's
+    return invalid("cannot open ", file(name), ": it is a symbolic link");
   if (bytes != expected)
     return invalid(file(name), ": expected ", expected, " bytes, but got ", bytes,
                    "; the artefact is cut short or mixed from two");
@@ -163,6 +194,35 @@ absl::Status Module::checkFile(const std::string &name) const {
   if (uint32_t found = io::crcOf(content.text()); found != sum->second)
     return invalid(file(name), ": expected the CRC-32 ", sum->second, ", but got ", found,
                    "; the artefact is damaged or mixed from two");
+  return absl::OkStatus();
+}
+
+absl::Status Module::openWeights() {
+  std::string weights = file(weightsName);
+  HONE_ASSIGN_OR_RETURN(weightFile, io::SafetensorsReader::open(weights));
+  if (weightFile.dataOffset() % kWeightAlignment != 0)
+    return invalid(weights, ": expected tensor data to begin at a multiple of ", kWeightAlignment, " bytes, but got ",
+                   weightFile.dataOffset());
+  HONE_RETURN_IF_ERROR(io::takeSignature(layout, io::signatureOf(weightFile.tensors()), weights));
+  if (profile)
+    profile->setWeights(weightFile.allBytes());
+  return checkWeightAddresses();
+}
+
+/// Reads the elements that are addresses, and no page of others.
+absl::Status Module::checkWeightAddresses() const {
+  for (const hone_addresses &plane : std::span(signature->addresses, signature->address_count)) {
+    auto placeOf = [](const io::StoredTensor &tensor) { return std::pair(tensor.offset, tensor.bytes); };
+    std::pair place(plane.offset, plane.bytes);
+    auto tensor = std::ranges::lower_bound(weightFile.tensors(), place, {}, placeOf); // as they are sorted
+    if (tensor == weightFile.tensors().end() || placeOf(*tensor) != place)
+      return invalid(file(kProgram), ": expected a weight of ", plane.bytes, " bytes at ", plane.offset,
+                     ", but there is none");
+    absl::Status status =
+        io::checkAddresses(plane.rule, plane.bound, {weightFile.bytesOf(*tensor), tensor->bytes}, tensor->name);
+    if (!status.ok())
+      return invalid(file(weightsName), ": ", status.message(), "; the artefact is damaged");
+  }
   return absl::OkStatus();
 }
 
@@ -188,24 +248,9 @@ absl::Status Module::aboutThis(absl::Status status) const {
   return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
 }
 
-absl::Status Module::loadProgram() {
-  std::string program = std::filesystem::absolute(file(kProgram)).string();
-  library = dlopen(program.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return invalid("cannot load ", file(kProgram), ": ", dlerror());
-  auto *description = static_cast<const hone_program *>(dlsym(library, "hone_program"));
-  if (!description)
-    return invalid(file(kProgram), ": not a program of Hone: it has no symbol hone_program");
-  if (description->abi_version != HONE_PROGRAM_ABI_VERSION)
-    return invalid(file(kProgram), ": unsupported program version ", description->abi_version,
-                   "; supported: ", HONE_PROGRAM_ABI_VERSION);
-  HONE_RETURN_IF_ERROR(fillImports(*description));
-  return findEntries(*description);
-}
-
-absl::Status Module::fillImports(const hone_program &program) const {
+absl::Status Module::fillImports() const {
   std::vector<std::string> missing;
-  for (const hone_import &import : std::span(program.imports, program.import_count)) {
+  for (const hone_import &import : std::span(program->imports, program->import_count)) {
     void *function = findImport(import.name);
     if (!function)
       missing.emplace_back(import.name);
@@ -229,8 +274,8 @@ void *Module::findImport(std::string_view name) const {
   return service ? service : reinterpret_cast<void *>(device->findKernel(name));
 }
 
-absl::Status Module::findEntries(const hone_program &program) {
-  std::span<const hone_entry> functions(program.entries, program.entry_count);
+absl::Status Module::findEntries() {
+  std::span<const hone_entry> functions(program->entries, program->entry_count);
   for (const io::EntryInfo &info : description.entries) {
     auto found =
         std::ranges::find(functions, info.name, [](const hone_entry &entry) { return std::string(entry.name); });

@@ -8,6 +8,7 @@
 
 #include "core/call.h"
 #include "hone/io/safetensors.h"
+#include "hone/runtime/signature.h"
 
 #include <memory>
 #include <mutex>
@@ -20,7 +21,7 @@ class Communicator;
 class Module {
 public:
   /// Loads `folder`. Fails, in one sentence, for an artefact that is cut short, of another version, for another target
-  /// or CPU, or that needs a kernel this runtime does not have. With a profile, which outlives the module, its calls are
+  /// or CPU, whose files do not say what its program was compiled for, or that needs a kernel this runtime does not have. With a profile, which outlives the module, its calls are
   /// recorded there; the program may then not be loaded anywhere else in the process without it at the same time.
   static absl::StatusOr<std::shared_ptr<const Module>> load(const std::string &folder, Profile *profile = nullptr);
 
@@ -45,19 +46,22 @@ private:
     hone_entry_fn function;
   };
 
+  absl::Status checkManifest() const;
+  absl::Status openProgram();
   absl::Status joinRanks();
   bool needsFile(const std::string &name) const;
-  absl::Status checkManifest() const;
+  absl::Status checkFiles() const;
+  absl::Status openWeights();
+  absl::Status checkWeightAddresses() const;
   absl::Status checkCpu() const;
   absl::Status checkDevice() const;
   absl::Status checkFile(const std::string &name) const;
   absl::Status loadDevice();
   absl::Status aboutThis(absl::Status status) const;
   absl::Status agreeAboutThis(absl::Status status) const;
-  absl::Status loadProgram();
-  absl::Status fillImports(const hone_program &program) const;
+  absl::Status fillImports() const;
   void *findImport(std::string_view name) const;
-  absl::Status findEntries(const hone_program &program);
+  absl::Status findEntries();
   absl::StatusOr<Entry> findEntry(std::string_view name) const;
   std::string file(std::string_view name) const;
   absl::StatusOr<std::unique_ptr<Memory>> createMemory() const;
@@ -72,6 +76,9 @@ private:
   Communicator *ranks = nullptr;  // of an artefact for several
   std::unique_ptr<Device> device; // of a target that is not the CPU
   void *library = nullptr;
+  const hone_program *program = nullptr;     // in the library
+  const hone_signature *signature = nullptr; // likewise
+  std::string_view layout;                   // what the signature says of the weights
   std::vector<Entry> entries;
 
   mutable std::mutex mutex;

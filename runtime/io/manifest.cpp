@@ -45,7 +45,7 @@ public:
     if (const Json *source = member(document, "source"))
       manifest.sourceName = text(*source, "name", "source");
     if (const Json *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
-      manifest.tokenizer = text(document, "tokenizer", "manifest");
+      manifest.tokenizer = fileName(document, "tokenizer", "manifest");
     parseGeneration();
     if (!status.ok())
       return status;
@@ -77,7 +77,7 @@ private:
       return;
     DeviceInfo &info = manifest.device.emplace();
     info.chip = text(*device, "chip", "device");
-    info.file = text(*device, "file", "device");
+    info.file = fileName(*device, "file", "device");
     info.kernels = strings(*device, "kernels", "device");
     std::optional<int64_t> services = asInteger(member(*device, "services"));
     if (!services)
@@ -100,6 +100,8 @@ private:
     if (!files || !files->is_object())
       return complain("files", "an object");
     for (const auto &[file, entry] : files->items()) {
+      if (!isFileName(file))
+        return complain(cat("a name in files, '", file, "',"), "that of a file in the folder");
       std::optional<int64_t> bytes = asInteger(member(entry, "bytes"));
       if (!bytes || *bytes < 0)
         return complain(cat("files.", file, ".bytes"), "a size");
@@ -157,11 +159,11 @@ private:
       return;
     info.rows = asInteger(rows).value_or(0);
     if (info.rows <= 0 || (info.dtype != HONE_I32 && info.dtype != HONE_I64))
-      complain(cat(entry, ".", info.name, ".rows"), "a number of rows, of an input of i32 or i64");
+      return complain(cat(entry, ".", info.name, ".rows"), "a number of rows, of an input of i32 or i64");
     const Json *offset = member(input, "row_offset");
     info.rowOffset = asInteger(offset).value_or(0);
     // So that no sum of a number of rows and an offset overflows.
-    bool isBounded = std::abs(info.rows) <= kMostRows && std::abs(info.rowOffset) <= kMostRows;
+    bool isBounded = info.rows <= kMostRows && -kMostRows <= info.rowOffset && info.rowOffset <= kMostRows;
     if ((offset && !asInteger(offset)) || !isBounded)
       complain(cat(entry, ".", info.name, ".row_offset"), cat("a number, and it and that of rows at most ", kMostRows));
   }
@@ -253,6 +255,18 @@ private:
     if (!value)
       complain(cat(where, ".", key), "a string");
     return value.value_or("");
+  }
+
+  /// The name of a file of the artefact, which is nowhere else.
+  std::string fileName(const Json &object, const char *key, std::string_view where) {
+    std::string name = text(object, key, where);
+    if (!isFileName(name))
+      complain(cat(where, ".", key), cat("the name of a file in the folder, but got '", name, "'"));
+    return name;
+  }
+
+  static bool isFileName(std::string_view name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos && name.find('\0') == name.npos;
   }
 
   const Json &list(const Json &object, const char *key, std::string_view where) {

@@ -6,6 +6,7 @@
 #include "hone/io/safetensors.h"
 
 #include "json.h"
+#include "stored_types.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,11 +56,6 @@ constexpr TypeWord kTypeWords[] = {
 
 uint64_t alignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::string_view typeWord(hone_dtype dtype) {
-  const auto *row = std::ranges::find(kTypeWords, dtype, &TypeWord::dtype);
-  return row == std::end(kTypeWords) ? std::string_view() : row->word;
-}
-
 /// A list of whole numbers that are not negative.
 std::optional<std::vector<int64_t>> asSizes(const Json *list) {
   if (!list || !list->is_array())
@@ -96,6 +92,11 @@ absl::StatusOr<StoredTensor> parseTensor(const std::string &name, const Json &en
 }
 
 } // namespace
+
+std::string_view storedTypeName(hone_dtype dtype) {
+  const auto *row = std::ranges::find(kTypeWords, dtype, &TypeWord::dtype);
+  return row == std::end(kTypeWords) ? std::string_view() : row->word;
+}
 
 absl::StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &path) {
   SafetensorsReader reader;
@@ -163,7 +164,7 @@ absl::Status SafetensorsWriter::layOut() {
   std::map<std::string_view, bool> seen;
   for (StoredTensor &tensor : stored) {
     std::optional<int64_t> bytes = tensorBytes(tensor.dtype, tensor.shape);
-    if (typeWord(tensor.dtype).empty() || !bytes)
+    if (storedTypeName(tensor.dtype).empty() || !bytes)
       return invalid("cannot store tensor '", tensor.name, "' of type ", dtypeName(tensor.dtype), " and shape ",
                      shapeText(tensor.shape), " in ", path);
     if (!seen.emplace(tensor.name, true).second || tensor.name == kMetadata || tensor.name.starts_with(kPaddingPrefix))
@@ -192,7 +193,7 @@ std::string SafetensorsWriter::header(const std::map<std::string, std::string> &
     const StoredTensor &tensor = stored[i];
     if (uint64_t gap = tensor.offset - end)
       add(cat(kPaddingPrefix, i), "U8", {static_cast<int64_t>(gap)}, end, gap);
-    add(tensor.name, typeWord(tensor.dtype), tensor.shape, tensor.offset, tensor.bytes);
+    add(tensor.name, storedTypeName(tensor.dtype), tensor.shape, tensor.offset, tensor.bytes);
   }
   std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.resize(alignUp(kLengthBytes + text.size()) - kLengthBytes, ' ');

@@ -13,7 +13,7 @@
 
 namespace hone::io {
 
-constexpr int64_t kManifestVersion = 1;
+constexpr int64_t kManifestVersion = 2;
 
 /// Most processes that run one artefact together.
 constexpr int64_t kMostRanks = 4096;

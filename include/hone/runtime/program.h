@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `program.so` of an artefact exports one symbol, `hone_program`. Everything that generated code needs from outside
+// `program.so` of an artefact exports `hone_program`, and `hone_signature` (signature.h). Everything that generated code needs from outside
 // (runtime services and kernels) is an import: a name and a slot that the loader fills, so that the choice of a kernel
 // for the machine's ISA is made once, at load, and generated code resolves no symbol of the host process.
 //

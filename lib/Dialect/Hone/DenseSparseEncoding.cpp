@@ -8,16 +8,22 @@
 //===------------------------------------------------------------------------------------------------------------===//
 
 #include "hone/Compress/Outliers.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
+#include "hone/Dialect/Hone/PlaneAddresses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace hone;
 
 using compress::kSparseRows;
+
+/// The planes of addresses, which encodings that have them as they are (#hrt.panels) do not rename.
+static constexpr llvm::StringLiteral kStarts = "starts", kColumns = "columns";
 
 static int64_t countPanels(ArrayRef<int64_t> shape) { return compress::countSparsePanels(shape[0]); }
 
@@ -45,8 +51,11 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   if (getCodebook() && !elementType.isF32()) // dense_sparse C4
     return emitError() << "expected a tensor with outliers beside a codebook to have elements of f32, but got "
                        << elementType;
-  int64_t most = ShapedType::isDynamicShape(shape) ? getOutliers() : countPanels(shape) * kSparseRows * shape[1];
-  if (most < getOutliers()) // dense_sparse C3
+  if (ShapedType::isDynamicShape(shape))
+    return success();
+  uint64_t panels = llvm::divideCeil(static_cast<uint64_t>(shape[0]), kSparseRows), count = getOutliers();
+  uint64_t most = llvm::SaturatingMultiply<uint64_t>(panels * kSparseRows, shape[1]);
+  if (most < count) // dense_sparse C3
     return emitError() << "expected a tensor with " << getOutliers()
                        << " outliers to have as many elements in panels of 16 rows, but got " << most;
   return success();
@@ -55,11 +64,21 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 SmallVector<EncodingPlane> DenseSparseAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   MLIRContext *context = getContext();
   SmallVector<int64_t> starts{countPanels(shape) + 1}, slots{getOutliers() / kSparseRows, kSparseRows};
-  SmallVector<EncodingPlane> planes{{"starts", RankedTensorType::get(starts, IntegerType::get(context, 32))},
-                                    {"columns", RankedTensorType::get(slots, IntegerType::get(context, 16))},
+  SmallVector<EncodingPlane> planes{{kStarts, RankedTensorType::get(starts, IntegerType::get(context, 32))},
+                                    {kColumns, RankedTensorType::get(slots, IntegerType::get(context, 16))},
                                     {"outliers", RankedTensorType::get(slots, Float16Type::get(context))}};
   llvm::append_range(planes, getBase().getPlanes(shape, elementType));
   return planes;
+}
+
+std::optional<AddressRule> hone::getAddressRule(RankedTensorType type, size_t number) {
+  SmallVector<EncodingPlane> planes = getPlanes(type);
+  if (planes[number].name == kColumns)
+    return AddressRule{HONE_ADDRESS_BELOW, type.getDimSize(1)};
+  if (planes[number].name == kStarts)
+    return AddressRule{HONE_ADDRESS_STARTS,
+                       planes[number + 1].type.getDimSize(0)}; // slots, of which the next plane has columns
+  return std::nullopt;
 }
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//

@@ -11,8 +11,10 @@
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/PlaneAddresses.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 
+#include "hone/io/addresses.h"
 #include "hone/io/pages.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -63,6 +65,18 @@ Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
   return DenseResourceElementsAttr::get(type, "weight", ScratchBytes::get(type.getContext()).copy(bytes));
 }
 
+/// Unpacking reads and writes where some planes say.
+static LogicalResult checkElements(ParamOp param, size_t number, ArrayRef<char> bytes) {
+  RankedTensorType type = param.getStorageType();
+  std::optional<AddressRule> rule = getAddressRule(type, number);
+  if (!rule)
+    return success();
+  absl::Status status =
+      io::checkAddresses(rule->rule, rule->bound, {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()},
+                         (param.getSymName() + "." + getPlanes(type)[number].name).str());
+  return status.ok() ? success() : param.emitError() << std::string(status.message());
+}
+
 FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
   RankedTensorType type = param.getStorageType();
   SmallVector<StoredBytes> opened;
@@ -74,6 +88,8 @@ FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
     if (static_cast<int64_t>(stored->get().size()) != expected)
       return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
                                << ", but got " << stored->get().size();
+    if (failed(checkElements(param, opened.size(), stored->get())))
+      return failure();
     opened.push_back(std::move(*stored));
   }
   return opened;

@@ -23,6 +23,7 @@ protected:
     std::string json = R"({"version":"1.0","added_tokens":[],"decoder":{"type":"ByteLevel"},"model":{"type":"BPE",)"
                        R"("merges":[],"vocab":{"a":0,"b":1,"c":2,"d":3,"e":4,"f":5,"g":6,"h":7}}})";
     ASSERT_EQ(messageOf(io::writeFile(folder + "/tokenizer.json", json)), "OK");
+    signArtefact(folder);
     ASSERT_EQ(hone_module_open(folder.c_str(), &module), HONE_OK) << hone_last_error();
     ASSERT_EQ(hone_session_open(module, nullptr, &session), HONE_OK) << hone_last_error();
   }

@@ -38,6 +38,7 @@ protected:
         R"({"version":"1.0","added_tokens":[],"decoder":{"type":"ByteLevel"},"model":{"type":"BPE","merges":[],"vocab":)"
         R"({"a":0,"b":1,"c":2,"d":3,"e":4,"f":5,"g":6,"h":7}}})";
     ASSERT_EQ(messageOf(io::writeFile(model + "/tokenizer.json", json)), "OK");
+    signArtefact(model);
   }
 
   std::string writeNpz(const std::string &name, std::vector<std::pair<std::string, Array>> arrays) {

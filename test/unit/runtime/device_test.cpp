@@ -43,6 +43,7 @@ protected:
     io::Manifest manifest = *io::readManifest(folder + "/manifest.json");
     change(manifest);
     EXPECT_EQ(messageOf(io::writeFile(folder + "/manifest.json", io::manifestText(manifest))), "OK");
+    signArtefact(folder);
     return messageOf(Module::load(folder));
   }
 

@@ -3,6 +3,7 @@
 //
 // Arrays, .npy, .npz and manifests: what was written comes back, and every kind of damage is named.
 
+#include "hone/io/addresses.h"
 #include "support.h"
 
 #include <algorithm>
@@ -294,8 +295,8 @@ TEST(Manifests, NameWhatIsWrong) {
     std::string from, to, complaint;
   } cases[] = {
       {"\"hone-artefact\"", "\"onnx\"", "expected schema"},
-      {"\"version\": 1", "\"version\": 2", "unsupported artefact version 2; supported: 1"},
-      {"\"version\": 1", "\"version\": 1.5", "unsupported artefact version"},
+      {"\"version\": 2", "\"version\": 1", "unsupported artefact version 1; supported: 2"},
+      {"\"version\": 2", "\"version\": 1.5", "unsupported artefact version"},
       {"\"target\": \"cpu\"", "\"target\": 3", "manifest.target to be a string"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "main.x.dtype to be an element type"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f32\", \"rows\": 7",
@@ -303,6 +304,9 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": 0", "main.x.rows to be a number of rows"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": 7, \"row_offset\": 9223372036854775807",
        "main.x.row_offset to be a number"},
+      {"\"dtype\": \"f32\"", "\"dtype\": \"i64\", \"rows\": -9223372036854775808",
+       "main.x.rows to be a number of rows"},
+      {"\"device.fatbin\"", "\"../device.fatbin\"", "device.file to be the name of a file in the folder"},
       {"\"name\": \"main\"", "\"name\": \"main\", \"limits\": 3", "main.limits to be a list"},
       {"\"name\": \"main\"", "\"name\": \"main\", \"limits\": [{\"sizes\": [\"batch\"], \"table\": \"t\"}]",
        "main.limits to be a list of {sizes, held, most, table}"},
@@ -332,6 +336,46 @@ TEST(Manifests, NameWhatIsWrong) {
     text.replace(place, test.from.size(), test.to);
     EXPECT_THAT(messageOf(io::parseManifest(text, "manifest.json")), HasSubstr(test.complaint));
   }
+}
+
+template <typename Element>
+std::string addressMessage(hone_address_rule rule, int64_t bound, std::vector<Element> elements) {
+  std::vector<uint8_t> bytes(elements.size() * sizeof(Element) + 1); // one byte off, as in files
+  std::memcpy(bytes.data() + 1, elements.data(), bytes.size() - 1);
+  return messageOf(io::checkAddresses(rule, bound, std::span(bytes).subspan(1), "w"));
+}
+
+TEST(Addresses, StartsDoNotFallAndEndAtTheBound) {
+  auto message = [](std::vector<int32_t> elements) { return addressMessage(HONE_ADDRESS_STARTS, 7, elements); };
+  EXPECT_EQ(message({0, 0, 3, 3, 7}), "OK");
+  EXPECT_EQ(message({1, 7}), "expected element 0 of 'w' to be 0, but got 1");
+  EXPECT_EQ(message({0, 3, 2, 7}), "expected element 2 of 'w' to be from 3 to 7, but got 2");
+  EXPECT_EQ(message({0, -1, 7}), "expected element 1 of 'w' to be from 0 to 7, but got -1");
+  EXPECT_EQ(message({0, INT32_MAX, 7}), "expected element 1 of 'w' to be from 0 to 7, but got 2147483647");
+  EXPECT_EQ(message({0, 6}), "expected the last element of 'w' to be 7, but got 6");
+  EXPECT_EQ(message({}), "expected 'w' to have elements");
+}
+
+TEST(Addresses, AreTheElementsThatTheCompilerKnew) {
+  std::vector<uint16_t> elements = {1, 2, 3};
+  int64_t sum = io::crcOf({reinterpret_cast<const char *>(elements.data()), 6});
+  EXPECT_EQ(addressMessage(HONE_ADDRESS_KNOWN, sum, elements), "OK");
+  elements[1] = 4;
+  EXPECT_THAT(addressMessage(HONE_ADDRESS_KNOWN, sum, elements), HasSubstr("expected the CRC-32 of 'w' to be "));
+}
+
+TEST(Addresses, AreBelowTheBound) {
+  auto message = [](int64_t bound, std::vector<uint16_t> elements) {
+    return addressMessage(HONE_ADDRESS_BELOW, bound, elements);
+  };
+  std::vector<uint16_t> many(1000, 6);
+  EXPECT_EQ(message(7, many), "OK");
+  many[777] = 7;
+  EXPECT_EQ(message(7, many), "expected element 777 of 'w' to be less than 7, but got 7");
+  many[5] = 65535;
+  EXPECT_EQ(message(7, many), "expected element 5 of 'w' to be less than 7, but got 65535");
+  EXPECT_EQ(message(65536, many), "OK");
+  EXPECT_EQ(message(0, {}), "OK");
 }
 
 } // namespace

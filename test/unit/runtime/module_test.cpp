@@ -28,6 +28,17 @@ protected:
 
   std::string loadMessage() { return messageOf(Module::load(folder)); }
 
+  /// Loads the toy with a manifest that its program was not compiled for.
+  absl::Status edit(const std::function<void(io::Manifest &)> &change) {
+    io::Manifest manifest = *io::readManifest(folder + "/manifest.json"), edited = manifest;
+    change(edited);
+    std::string path = folder + "/manifest.json";
+    EXPECT_EQ(messageOf(io::writeFile(path, io::manifestText(edited))), "OK");
+    absl::Status status = Module::load(folder).status();
+    EXPECT_EQ(messageOf(io::writeFile(path, io::manifestText(manifest))), "OK");
+    return status;
+  }
+
   std::shared_ptr<const Module> load() {
     auto module = Module::load(folder);
     EXPECT_TRUE(module.ok()) << messageOf(module);
@@ -136,16 +147,99 @@ TEST_F(Modules, CutFilesAreNamed) {
 }
 
 TEST_F(Modules, DamagedCodeIsNotLoaded) {
-  io::Manifest manifest = toyManifest();
-  write(manifest);
   std::string program = *io::readFile(folder + "/program.so");
-  manifest.fileChecksums["program.so"] = io::crcOf(program);
-  write(manifest);
   EXPECT_EQ(loadMessage(), "OK");
   program[program.size() / 2] ^= 1;
   ASSERT_EQ(messageOf(io::writeFile(folder + "/program.so", program)), "OK");
   EXPECT_THAT(loadMessage(),
               AllOf(HasSubstr("program.so: expected the CRC-32 "), HasSubstr("the artefact is damaged")));
+}
+
+TEST_F(Modules, CodeWithoutASumIsNotLoaded) {
+  EXPECT_EQ(messageOf(edit([](io::Manifest &manifest) { manifest.fileChecksums.clear(); })),
+            folder + "/manifest.json: expected files.program.so.crc32 to be a sum of 32 bits");
+}
+
+TEST_F(Modules, ManifestsThatSayWhatTheProgramWasNotCompiledForAreRefused) {
+  auto expect = [&](const std::function<void(io::Manifest &)> &change, const std::string &wanted,
+                    const std::string &got) {
+    EXPECT_THAT(messageOf(edit(change)), HasSubstr("manifest.json: expected '" + wanted +
+                                                   "', for which program.so was compiled, but got '" + got + "'"));
+  };
+  std::string sum = R"(entry "main" output "sum": f32 ["batch", 3])", x = R"(entry "main" input "x": f32 ["batch", 3])",
+              history = R"(entry "forward" state "history": f32 ["batch", 1, 0, 2] grows 2)";
+  using io::Manifest;
+  expect([](Manifest &it) { it.entries[0].outputs[0].dtype = HONE_U8; }, sum,
+         R"(entry "main" output "sum": u8 ["batch", 3])");
+  expect([](Manifest &it) { it.entries[0].inputs.clear(); }, x, sum);
+  expect([](Manifest &it) { it.entries[0].inputs[0].shape[1] = io::Dim::fixed(1); }, x,
+         R"(entry "main" input "x": f32 ["batch", 1])");
+  expect([](Manifest &it) { it.entries[0].inputs[0].shape[1] = io::Dim::symbolic("batch"); }, x,
+         R"(entry "main" input "x": f32 ["batch", "batch"])");
+  expect([](Manifest &it) { it.entries[0].inputs[0].shape.clear(); }, x, R"(entry "main" input "x": f32 [])");
+  expect([](Manifest &it) { it.entries[0].inputs[0].name = "x\": f32 []\n"; }, x,
+         R"(entry "main" input "x\22: f32 []\0a": f32 ["batch", 3])");
+  expect([](Manifest &it) { it.entries[0].inputs[0].isContext = true; }, x, x + " context");
+  expect([](Manifest &it) { it.entries[1].state[0].shape[1] = io::Dim::fixed(2); }, history,
+         R"(entry "forward" state "history": f32 ["batch", 2, 0, 2] grows 2)");
+  expect([](Manifest &it) { it.entries[1].state[0].appendAxis.reset(); }, history,
+         R"(entry "forward" state "history": f32 ["batch", 1, 0, 2])");
+  expect([](Manifest &it) { it.entries[1].state[0].layout = io::StateLayout::KeyBlocks; }, history,
+         history + " layout key_blocks bits 0");
+  expect([](Manifest &it) { it.entries[1].inputs[0].rows = 9; },
+         R"(entry "forward" input "tokens": i64 ["batch", "sequence"])",
+         R"(entry "forward" input "tokens": i64 ["batch", "sequence"] rows 9 offset 0)");
+  expect([](Manifest &it) { it.entries[1].limits = {{{"batch"}, true, 4, "t"}}; }, R"(entry "count")",
+         R"(entry "forward" limit "batch" and held: most 4 table "t")");
+  expect([](Manifest &it) { it.entries.pop_back(); }, R"(entry "count")", "end of entries");
+  expect([](Manifest &it) { it.cpuFeatures.pop_back(); }, R"(cpu "sse4.2" "popcnt")", R"(cpu "sse4.2")");
+}
+
+TEST_F(Modules, OnlyAProgramForSeveralRanksJoinsThem) {
+  auto alone = [](io::Manifest &manifest) { manifest.ranks = 2; };
+  EXPECT_THAT(messageOf(edit(alone)),
+              HasSubstr("expected 'ranks 1', for which program.so was compiled, but got 'ranks 2'"));
+}
+
+TEST_F(Modules, WeightsThatTheProgramWasNotCompiledForAreRefused) {
+  auto expect = [&](const io::StoredTensor &tensor, const std::string &got) {
+    write(toyManifest());
+    auto writer = io::SafetensorsWriter::create(folder + "/weights.safetensors", {tensor});
+    ASSERT_TRUE(writer.ok()) << messageOf(writer);
+    std::string bytes(static_cast<size_t>(*io::tensorBytes(tensor.dtype, tensor.shape)), '\0');
+    ASSERT_EQ(messageOf(writer->append(bytes)), "OK");
+    ASSERT_EQ(messageOf(writer->commit()), "OK");
+    uint64_t size = std::filesystem::file_size(folder + "/weights.safetensors");
+    EXPECT_EQ(messageOf(edit([&](io::Manifest &manifest) { manifest.fileBytes["weights.safetensors"] = size; })),
+              folder + "/weights.safetensors: expected 'weight \"offset\": F32 [3] at 0', for which program.so was " +
+                  "compiled, but got '" + got + "'; the artefact is damaged or mixed from two");
+  };
+  expect({"offset", HONE_F32, {2}}, R"(weight "offset": F32 [2] at 0)");
+  expect({"offset", HONE_F64, {3}}, R"(weight "offset": F64 [3] at 0)");
+  expect({"other", HONE_F32, {3}}, R"(weight "other": F32 [3] at 0)");
+}
+
+TEST_F(Modules, NamesStayInTheFolder) {
+  for (const char *name : {"/etc/passwd", "../toy.hone/program.so", "..", ""}) {
+    EXPECT_THAT(messageOf(edit([&](io::Manifest &manifest) { manifest.fileBytes[name] = 1; })),
+                HasSubstr("to be that of a file in the folder"));
+    if (*name)
+      EXPECT_THAT(
+          messageOf(edit([&](io::Manifest &manifest) { manifest.tokenizer = name; })),
+          AllOf(HasSubstr("manifest.tokenizer to be the name of a file in the folder, but got '"), HasSubstr(name)));
+  }
+  EXPECT_THAT(messageOf(edit([](io::Manifest &manifest) { manifest.tokenizer = "program"; })),
+              HasSubstr("expected files to list program"));
+}
+
+TEST_F(Modules, LinksAreNotFollowed) {
+  for (std::string name : {"program.so", "weights.safetensors"}) {
+    write(toyManifest());
+    std::filesystem::rename(folder + "/" + name, temporary.file(name));
+    std::filesystem::create_symlink(temporary.file(name), folder + "/" + name);
+    EXPECT_EQ(loadMessage(), "cannot open " + folder + "/" + name + ": it is a symbolic link");
+    std::filesystem::remove(folder + "/" + name);
+  }
 }
 
 TEST_F(Modules, SizesBeyondATableAreRefused) {

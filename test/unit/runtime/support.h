@@ -10,6 +10,7 @@
 #include "hone/io/manifest.h"
 #include "hone/io/npy.h"
 #include "hone/io/safetensors.h"
+#include "hone/io/signature.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -98,8 +99,31 @@ inline io::Manifest toyManifestWithContext() {
   return manifest;
 }
 
+/// Makes the program of an artefact one that was compiled for its manifest and weights, and lists the files that it has.
+inline void signArtefact(const std::string &folder) {
+  auto manifest = io::readManifest(folder + "/manifest.json");
+  ASSERT_TRUE(manifest.ok()) << messageOf(manifest);
+  auto weights = io::SafetensorsReader::open(folder + "/" + io::weightsFile(manifest->ranks, 0));
+  ASSERT_TRUE(weights.ok()) << messageOf(weights);
+  std::string program = *io::readFile(folder + "/program.so");
+  size_t mark = program.find("HONE TEST SIGNATURE BEGINS HERE");
+  constexpr size_t markBytes = 32;
+  if (mark != program.npos) {
+    std::string text = io::signatureOf(*manifest) + io::signatureOf(weights->tensors()) + '\0';
+    program.replace(mark + markBytes, text.size(), text);
+    ASSERT_EQ(messageOf(io::writeFile(folder + "/program.so", program)), "OK");
+  }
+  for (const auto &file : std::filesystem::directory_iterator(folder))
+    if (std::string name = file.path().filename(); name != "manifest.json")
+      manifest->fileBytes[name] = file.file_size();
+  for (const std::string &code : {std::string("program.so"), manifest->device ? manifest->device->file : ""})
+    if (manifest->fileBytes.contains(code))
+      manifest->fileChecksums[code] = io::crcOf(*io::readFile(folder + "/" + code));
+  ASSERT_EQ(messageOf(io::writeFile(folder + "/manifest.json", io::manifestText(*manifest))), "OK");
+}
+
 /// Writes an artefact around a program; `weights` has one tensor "offset" of 3 f32: 100, 200, 300.
-inline void writeArtefact(const std::string &folder, const std::string &program, io::Manifest manifest) {
+inline void writeArtefact(const std::string &folder, const std::string &program, const io::Manifest &manifest) {
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(program, folder + "/program.so", std::filesystem::copy_options::overwrite_existing);
   auto writer = io::SafetensorsWriter::create(folder + "/weights.safetensors", {{"offset", HONE_F32, {3}}});
@@ -107,9 +131,8 @@ inline void writeArtefact(const std::string &folder, const std::string &program,
   Array offset = makeArray<float>(HONE_F32, {3}, {100, 200, 300});
   ASSERT_EQ(messageOf(writer->append({offset.data(), static_cast<size_t>(offset.bytes())})), "OK");
   ASSERT_EQ(messageOf(writer->commit()), "OK");
-  for (const char *file : {"program.so", "weights.safetensors"})
-    manifest.fileBytes[file] = std::filesystem::file_size(folder + "/" + file);
   ASSERT_EQ(messageOf(io::writeFile(folder + "/manifest.json", io::manifestText(manifest))), "OK");
+  signArtefact(folder);
 }
 
 } // namespace hone::test

@@ -9,6 +9,8 @@
 
 #include "hone/runtime/device.h"
 
+#include "toy_signature.h"
+
 #include <stddef.h>
 
 enum { VOCABULARY = 8, FAULTY_TOKEN = 77 };

@@ -11,6 +11,8 @@
 
 #include "hone/runtime/program.h"
 
+#include "toy_signature.h"
+
 #include <stddef.h>
 
 #ifndef ABI_VERSION
