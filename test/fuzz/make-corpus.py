@@ -26,13 +26,13 @@ def npz(save, **arrays):
     return buffer.getvalue()
 
 
-def safetensors(tensors, metadata=None):
+def safetensors(tensors, metadata=None, alignment=8):
     header, data = {"__metadata__": metadata} if metadata else {}, b""
     for name, (dtype, shape, content) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * (-(len(text) + 8) % alignment)
     return struct.pack("<Q", len(text)) + text + data
 
 
@@ -40,7 +40,7 @@ def manifest():
     tensor = {"name": "x", "dtype": "f32", "shape": ["batch", 4]}
     state = {"name": "k", "dtype": "f16", "shape": ["batch", 2, 0, 8], "append_axis": 2}
     return json.dumps({
-        "schema": "hone-artefact", "version": 1, "hone": "0.1.0", "target": "cpu",
+        "schema": "hone-artefact", "version": 2, "hone": "0.1.0", "target": "cpu",
         "cpu": {"name": "x86-64-v3", "features": ["avx2"]},
         "files": {"program.so": {"bytes": 10}},
         "entries": [{"name": "main", "inputs": [tensor], "outputs": [tensor]},
@@ -48,6 +48,43 @@ def manifest():
         "kernels": ["linear_f32_dense_avx2"], "source": {"name": "m.onnx"}, "tokenizer": "tokenizer.json",
         "generation": {"eos": [0, 2], "bos": None},
     }).encode()
+
+
+def artefacts():
+    """Each a manifest, a NUL and weights, for the program of artefact_program.c."""
+    def tensor(name, size):
+        return {"name": name, "dtype": "f32", "shape": ["batch", size]}
+
+    document = {
+        "schema": "hone-artefact", "version": 2, "hone": "0.1.0", "target": "cpu", "cpu": {"name": "x86-64", "features": ["sse2"]},
+        "files": {"program.so": {"bytes": 1, "crc32": 1}, "weights.safetensors": {"bytes": 1}},
+        "entries": [{"name": "main", "inputs": [tensor("x", 8)], "outputs": [tensor("y", 32)]}], "kernels": [],
+    }
+    starts, columns = np.array([0, 1, 4], "<i4"), (np.arange(64) % 8).astype("<u2")
+    values = np.ones(64, "<f4").tobytes()
+
+    def pack(document, starts, columns):
+        tensors = {"w.starts": ("I32", [3], starts.tobytes()), "__padding__.1": ("U8", [52], bytes(52)),
+                   "w.columns": ("U16", [4, 16], columns.tobytes()), "w.outliers": ("F32", [4, 16], values)}
+        return json.dumps(document).encode() + b"\0" + safetensors(tensors, {"type of w": "tensor<32x8xf32>"}, alignment=64)
+
+    yield "whole", pack(document, starts, columns)
+    yield "starts", pack(document, np.array([0, 2**30, 4], "<i4"), columns)
+    yield "negative", pack(document, np.array([0, -(2**31), 4], "<i4"), columns)
+    yield "columns", pack(document, starts, np.full(64, 0xFFFF, "<u2"))
+    yield "ranks", pack({**document, "ranks": 2}, starts, columns)
+    entry = document["entries"][0]
+    for name, change in {"dtype": {"outputs": [{**tensor("y", 32), "dtype": "u8"}]}, "inputs": {"inputs": []},
+                         "shape": {"inputs": [tensor("x", 1)]}}.items():
+        yield name, pack({**document, "entries": [{**entry, **change}]}, starts, columns)
+
+
+def statistics():
+    """What `hone calibrate` writes of one input of two numbers."""
+    moment, rows, cost = np.eye(2, dtype="<f4").tobytes(), np.int64(3).tobytes(), np.float32(0.5).tobytes()
+    tensors = {"0.second_moment": ("F32", [2, 2], moment), "0.absmax": ("F32", [2], bytes(8)), "0.rows": ("I64", [], rows),
+               "cost of w": ("F32", [], cost)}
+    return safetensors(tensors, {"format": "hone-statistics", "version": "1", "tokens": "3", "model": "0" * 32, "input of w": "0"})
 
 
 def value(name, shape, dtype=TensorProto.FLOAT):
@@ -174,6 +211,7 @@ def tokenizers():
 
 def seeds():
     f32 = np.arange(6, dtype=np.float32).reshape(2, 3)
+    yield from ((f"artefact/{name}", content) for name, content in artefacts())
     yield "manifest/full", manifest()
     yield "npy/f32", npy(f32)
     yield "npy/f16-fortran", npy(f32.astype(np.float16), fortran=True)
@@ -188,6 +226,7 @@ def seeds():
     yield "safetensors/two", safetensors(
         {"a": ("F32", [2, 2], bytes(16)), "b": ("BF16", [3], bytes(6))}, {"format": "pt"})
     yield "safetensors/none", safetensors({})
+    yield "statistics/one", statistics()
     for name, document, text in tokenizers():
         yield f"tokenizer/{name}", json.dumps(document, ensure_ascii=False).encode() + b"\0" + text.encode()
 
