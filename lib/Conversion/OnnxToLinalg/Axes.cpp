@@ -27,10 +27,15 @@ static FailureOr<Axes> getRuntimeAxes(Node &node, int64_t rank) {
     Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, axis, none);
     axis = arith::SelectOp::create(b, isNegative, arith::AddIOp::create(b, axis, all), axis);
     node.check(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, axis, all), "an axis is out of range");
+    Value never = arith::ConstantOp::create(b, b.getBoolAttr(false)), isAgain = never;
     for (auto [d, flag] : llvm::enumerate(axes.flags)) {
       Value own = arith::ConstantIndexOp::create(b, d);
-      flag = arith::OrIOp::create(b, flag, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, axis, own));
+      Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, axis, own);
+      isAgain = b.createOrFold<arith::OrIOp>(isAgain, b.createOrFold<arith::AndIOp>(flag, isOwn));
+      flag = b.createOrFold<arith::OrIOp>(flag, isOwn);
     }
+    // The result has as many dimensions less as there are axes.
+    node.check(b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, isAgain, never), "an axis is given twice");
   }
   return axes;
 }
