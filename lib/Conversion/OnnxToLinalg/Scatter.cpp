@@ -239,7 +239,8 @@ static LogicalResult lowerTensorScatter(Node &node) {
   Value update = node.in(1), starts = node.in(2);
   SmallVector<Size> data = node.sizes(node.in(0)), sizes = node.sizes(update), wanted = data;
   wanted[*axis] = sizes.size() == data.size() ? sizes[*axis] : wanted[*axis];
-  if (failed(requireShape(node, sizes, wanted, "the update")))
+  if (failed(requireShape(node, sizes, wanted, "the update")) ||
+      (starts && failed(requireShape(node, node.sizes(starts), data[0], "write_indices"))))
     return failure();
   Size room = math.sub(data[*axis], sizes[*axis]);
   node.check(compare(node, arith::CmpIPredicate::sge, room, math.constant(0)),
