@@ -58,7 +58,7 @@ const char kFooter[] = R"(
 /// The time of the layers without zeros, as a share of that with them: the median of turns.
 double ratioOf(const Options &options, Pool &pool, const Pair &pair, const LayerSize &size, int64_t rows,
                cpu::Isa isa) {
-  // A few rows read every layer from memory; many rows wait for arithmetic, and a few layers are enough.
+  // GEMV is memory-bound and reads every layer from memory; GEMM is compute-bound, and a few layers are enough.
   int64_t most = rows <= 16 ? int64_t{1} << 20 : std::max<int64_t>(1024 / rows, 4);
   PackedLayers dense(pair.dense, size, rows, most, pool.all()), sparse(pair.sparse, size, rows, most, pool.all());
   hone_kernel_fn whole = findKernel(pair.dense.kernel, isa), kept = findKernel(pair.sparse.kernel, isa);

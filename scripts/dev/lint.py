@@ -13,6 +13,17 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 LICENCE_WITHIN = 8
 # In two halves, so that this file passes.
 UNFINISHED = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
+# Words of our own for what the field has a word for (docs/glossary.md, which names them).
+BANNED = [(re.compile(pattern, re.IGNORECASE), word) for pattern, word in (
+    ("\\baskew\\b", "staggered"),
+    ("\\bwaits? for (memory|arithmetic)\\b", "memory-bound, compute-bound"),
+    ("\\blevels? of the instruction set\\b", "ISA"),
+    ("\\b(asks?|asked|asking) (memory )?for (weights|lines|keys|values)\\b", "prefetch"),
+    ("\\bask(Far|Near|ForWeights)\\b", "prefetch"),
+    ("\\bBand(Layer|Mlp|Division)\\b", "M-block, GEMM"),
+    ("\\bturn(s|ed)? (by|in) (tiles|blocks)\\b", "transpose"),
+)]
+GLOSSARY = pathlib.Path("docs/glossary.md")
 
 
 def complaints(path):
@@ -28,6 +39,9 @@ def complaints(path):
     for number, line in enumerate(lines, 1):
         if match := UNFINISHED.search(line):
             yield number, f"'{match[0]}': finish it, or write down what is not covered"
+        for pattern, word in BANNED:
+            if path not in (GLOSSARY, pathlib.Path("scripts/dev/lint.py")) and (match := pattern.search(line)):
+                yield number, f"'{match[0]}': the field says {word} (docs/glossary.md)"
         if line != line.rstrip() and path.suffix != ".test":
             yield number, "space at the end of the line"
         if "\t" in line and path.suffix in CODE:

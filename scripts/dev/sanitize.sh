@@ -2,22 +2,27 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ./dev test-sanitize KIND [TESTS...]: builds the unit tests of the runtime with a sanitizer and runs them.
+# ./dev test-sanitize KIND [TESTS...]: builds the runtime and its unit tests with a sanitizer and runs what may break it. The
+# compiler is that of the release: a build of it with sanitizers takes an hour, and is what `./dev test --preset asan` is for.
 
 RUNTIME_TESTS=(RuntimeCApiTests RuntimeCalibrationTests RuntimeCliTests RuntimeCollectivesTests RuntimeCoreTests RuntimeIoTests
   RuntimeKernelsTests TextTests)
+# Fuzz targets of the runtime, whose corpora are replayed.
+RUNTIME_CORPORA=(artefact inputs manifest npy npz safetensors text tokenizer)
 
 command_test-sanitize() {
-  local kind=${1:-} targets
+  local kind=${1:-} tests
   shift $(($# > 0))
+  tests=("$@")
+  [ $# -gt 0 ] || tests=("${RUNTIME_TESTS[@]}")
   case "$kind" in
     thread) sanitize_threads ;;
-    *) fail "unknown sanitizer '$kind'; supported: thread" ;;
+    address) sanitize_addresses ;;
+    *) fail "unknown sanitizer '$kind'; supported: address, thread" ;;
   esac
-  targets=("$@")
-  [ $# -gt 0 ] || targets=("${RUNTIME_TESTS[@]}")
-  command_build "${targets[@]}"
-  run_lit "${targets[@]/#/$(build_folder)/test/unit/}"
+  command_build "${tests[@]}"
+  run_lit "${tests[@]/#/$(build_folder)/test/unit/}"
+  [ "$kind" != address ] || [ $# -gt 0 ] || run_hostile_suites
 }
 
 # Archer tells ThreadSanitizer what OpenMP orders, as libomp is not instrumented. Nor are the libraries of the system: what they do is
@@ -26,4 +31,23 @@ sanitize_threads() {
   PRESET=tsan
   export OMP_TOOL_LIBRARIES=/usr/lib/llvm-22/lib/libarcher.so
   export TSAN_OPTIONS="ignore_noninstrumented_modules=1:halt_on_error=1:allocator_may_return_null=1:${TSAN_OPTIONS:-}"
+}
+
+# UndefinedBehaviorSanitizer comes with it. More memory than there is has to be refused by us, and not by the allocator's abort.
+sanitize_addresses() {
+  PRESET=asan
+  export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
+}
+
+# Corpora, and extreme values in every operator, whose generated code is instrumented too.
+run_hostile_suites() {
+  local name sanitized
+  sanitized=$(build_folder)
+  command_build hone-call-cases "${RUNTIME_CORPORA[@]/#/fuzz-}"
+  for name in "${RUNTIME_CORPORA[@]}"; do
+    logged "replay-$name" "replaying test/fuzz/corpus/$name" "$sanitized/test/fuzz/$name" "test/fuzz/corpus/$name"
+  done
+  PRESET=release
+  command_build hone
+  python test/differential/run-extremes.py --build "$(build_folder)" --run-build "$sanitized" --jobs "$JOBS"
 }

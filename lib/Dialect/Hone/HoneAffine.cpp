@@ -179,7 +179,7 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
                      << ": its elements are not all finite, or too large for scales of " << getScales();
 }
 
-void AffineAttr::packCodes(ArrayRef<int64_t> shape, ArrayRef<int16_t> levels, ArrayRef<compress::AffineScale> scales,
+void AffineAttr::packLevels(ArrayRef<int64_t> shape, ArrayRef<int16_t> levels, ArrayRef<compress::AffineScale> scales,
                            ArrayRef<MutableArrayRef<char>> planes) const {
   PlaneWriter writer(*this, shape, planes);
   int64_t columns = shape[1], groups = getGroups(shape);

@@ -294,7 +294,7 @@ private:
   }
   int64_t loadLevel(int64_t panel, int64_t k, int64_t output) const {
     int64_t first = k / levels->inputs() * levels->lines, level = 0;
-    for (const cpu::LevelPart &part : levels->parts[k % levels->inputs() / 4]) {
+    for (const cpu::BitField &part : levels->parts[k % levels->inputs() / 4]) {
       auto byte = static_cast<uint8_t>(planes[0][placeOf(panel, first + part.line, output) + k % 4]);
       level |= (byte >> part.shift & ((1 << part.bits) - 1)) << part.to;
     }
@@ -355,19 +355,19 @@ Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
 Value IndexBuilder::level(const cpu::BitLayout &levels, Value quad, function_ref<Value(Value)> read) {
   Value level;
   for (int part = 0; part < 2; ++part) {
-    auto pickOf = [&](Type type, function_ref<int32_t(const cpu::LevelPart &)> getNumber) {
+    auto pickOf = [&](Type type, function_ref<int32_t(const cpu::BitField &)> getNumber) {
       SmallVector<int32_t> numbers;
       for (const auto &parts : ArrayRef(levels.parts).take_front(levels.quads))
         numbers.push_back(getNumber(parts[part]));
       return pick(quad, numbers, type);
     };
     Type byte = builder.getI8Type();
-    Value mask = pickOf(byte, [](const cpu::LevelPart &of) { return ((1 << of.bits) - 1) << of.to; });
+    Value mask = pickOf(byte, [](const cpu::BitField &of) { return ((1 << of.bits) - 1) << of.to; });
     if (part > 0 && matchPattern(mask, m_Zero()))
       break;
-    Value bits = read(pickOf(builder.getIndexType(), [](const cpu::LevelPart &of) { return of.line; }));
+    Value bits = read(pickOf(builder.getIndexType(), [](const cpu::BitField &of) { return of.line; }));
     bits = builder.createOrFold<arith::ShRUIOp>(
-        loc, bits, pickOf(byte, [](const cpu::LevelPart &of) { return of.shift - of.to; }));
+        loc, bits, pickOf(byte, [](const cpu::BitField &of) { return of.shift - of.to; }));
     bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
     level = level ? arith::OrIOp::create(builder, loc, level, bits) : bits;
   }

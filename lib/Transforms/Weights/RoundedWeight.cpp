@@ -58,7 +58,7 @@ Attribute RoundedWeight::makeStorage(RankedTensorType type) const {
     cast<CodebookAttr>(getBaseOf(encoding)).packIndices(type.getShape(), indices->indices, indices->codebook, ofBase);
   } else {
     const auto &levels = std::get<compress::AffineWeight>(base);
-    cast<AffineAttr>(getBaseOf(encoding)).packCodes(type.getShape(), levels.levels, levels.scales, ofBase);
+    cast<AffineAttr>(getBaseOf(encoding)).packLevels(type.getShape(), levels.levels, levels.scales, ofBase);
   }
   SmallVector<NamedAttribute> entries;
   for (auto [plane, buffer] : llvm::zip_equal(planes, buffers))

@@ -1,4 +1,4 @@
-// At a level of the instruction set, weights lose their zeros where products are faster for it, by measured times.
+// For an ISA, weights lose their zeros where products are faster for it, by measured times.
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="level=avx2 rows=1" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="level=avx2 rows=2,4" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=MEAN
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="level=avx512_bf16" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=USUAL
