@@ -180,7 +180,7 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
 }
 
 void AffineAttr::packLevels(ArrayRef<int64_t> shape, ArrayRef<int16_t> levels, ArrayRef<compress::AffineScale> scales,
-                           ArrayRef<MutableArrayRef<char>> planes) const {
+                            ArrayRef<MutableArrayRef<char>> planes) const {
   PlaneWriter writer(*this, shape, planes);
   int64_t columns = shape[1], groups = getGroups(shape);
   for (int64_t row = 0; row < shape[0]; ++row) {

@@ -366,8 +366,8 @@ Value IndexBuilder::level(const cpu::BitLayout &levels, Value quad, function_ref
     if (part > 0 && matchPattern(mask, m_Zero()))
       break;
     Value bits = read(pickOf(builder.getIndexType(), [](const cpu::BitField &of) { return of.line; }));
-    bits = builder.createOrFold<arith::ShRUIOp>(
-        loc, bits, pickOf(byte, [](const cpu::BitField &of) { return of.shift - of.to; }));
+    bits = builder.createOrFold<arith::ShRUIOp>(loc, bits,
+                                                pickOf(byte, [](const cpu::BitField &of) { return of.shift - of.to; }));
     bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
     level = level ? arith::OrIOp::create(builder, loc, level, bits) : bits;
   }
