@@ -7,12 +7,15 @@
 
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/Shards.h"
+#include "hone/io/descriptors.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+
+#include <unistd.h>
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -64,10 +67,12 @@ static std::string findFault(StringRef folder, StringRef name, StringRef full, b
     return ("expected a relative name of a file in the folder of the IR" + remedy).str();
   if (!anywhere && hasLink(folder, name))
     return ("expected a file that no symbolic link leads to" + remedy).str();
-  fs::file_status status;
-  if (std::error_code error = fs::status(full, status))
-    return error.message();
-  return fs::is_regular_file(status) ? "" : "expected a regular file";
+  uint64_t size = 0;
+  absl::StatusOr<int> descriptor = io::openForReading(full.str(), size);
+  if (!descriptor.ok())
+    return std::string(descriptor.status().message());
+  ::close(*descriptor);
+  return "";
 }
 
 LogicalResult resolveExternalFiles(ModuleOp module, StringRef file, bool anywhere) {

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -150,7 +151,11 @@ void removeTemporariesOnInterrupt(void (*alsoRemove)()) {
       sigaddset(&signals, signal);
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread(waitForInterrupt, signals, alsoRemove).detach();
+  try {
+    std::thread(waitForInterrupt, signals, alsoRemove).detach();
+  } catch (const std::system_error &) { // no memory for a thread: an interrupt ends the process as it does others
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  }
 }
 
 } // namespace hone::io

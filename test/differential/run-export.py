@@ -58,7 +58,7 @@ def check(original, cases, form, tools):
     with tempfile.TemporaryDirectory() as folder:
         ir, exported = pathlib.Path(folder) / f"model{form}", pathlib.Path(folder) / "exported.onnx"
         suite.run_tool([tools / "hone", "import", original, "-o", ir])
-        suite.run_tool([tools / "hone", "export", ir, "-o", exported])
+        suite.run_tool([tools / "hone", "export", ir, "--allow-external-paths", "-o", exported])
         difference = onnx_difference.find(onnx.load(original), onnx.load(exported))
         if difference:
             raise suite.Failure(difference)

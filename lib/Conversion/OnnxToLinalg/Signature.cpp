@@ -125,6 +125,17 @@ void lowerArguments(func::FuncOp function, Block &from, Block &into, Lowerer &lo
     lowerer.map(argument, refine(value, lowerer));
 }
 
+/// A check at run time that `size` is `fixed`. As soon as the size is known: the cast that needs it may be folded into what computes
+/// the elements, which takes the fixed size then.
+static void requireFixed(Builder &b, Value size, int64_t fixed, StringRef message) {
+  OpBuilder::InsertionGuard guard(b);
+  if (Operation *definition = size.getDefiningOp(); definition && definition->getBlock() == b.getInsertionBlock())
+    b.setInsertionPointAfter(definition);
+  Value expected = arith::ConstantIndexOp::create(b, fixed);
+  Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, size, expected);
+  hrt::CheckOp::create(b, same, message, size);
+}
+
 Value Lowerer::castTo(Value value, Type declared, const Twine &what) {
   auto wanted = dyn_cast<RankedTensorType>(declared), type = dyn_cast<RankedTensorType>(value.getType());
   if (!wanted || !type || wanted == type || wanted.getElementType() != type.getElementType() ||
@@ -134,13 +145,11 @@ Value Lowerer::castTo(Value value, Type declared, const Twine &what) {
   for (auto [dim, size] : llvm::enumerate(known)) {
     if (wanted.isDynamicDim(dim) || IndexMath::getConstant(size))
       continue;
-    Size fixed = b.getIndexAttr(wanted.getDimSize(dim));
-    Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, math.value(size), math.value(fixed));
     std::string message =
         (what + ": expected dimension " + Twine(dim) + " to be " + Twine(wanted.getDimSize(dim)) + ", but got {}")
             .str();
-    hrt::CheckOp::create(b, same, message, math.value(size));
-    size = fixed;
+    requireFixed(b, math.value(size), wanted.getDimSize(dim), message);
+    size = b.getIndexAttr(wanted.getDimSize(dim));
   }
   Value cast = tensor::CastOp::create(b, wanted, value);
   setSizes(cast, known);

@@ -22,6 +22,7 @@ LEFT_OUT = {
     "hone run decoder.hone ": "the decoder of an encoder-decoder is not among the models of the checkout",
     "'…'": "stands for any pass",
     " OPTIONS ": "stands for any options",
+    "build-asan/bin/": "needs a build of the preset asan",
     "=NAME ": "stands for any weight",
     "hone report int8.json ": "compares three reports, of which the page makes one",
     "CUDA_VISIBLE_DEVICES=1 ": "needs two GPUs",

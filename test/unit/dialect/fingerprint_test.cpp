@@ -53,7 +53,7 @@ TEST_F(Fingerprint, IsThatOfTheBytesWhereverTheyLie) {
   std::string message;
   context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) { message = diagnostic.str(); });
   EXPECT_EQ(of("hone.param @w : tensor<2x1xf32> = " + external), "none");
-  EXPECT_THAT(message, testing::HasSubstr("cannot read '" + path + "': No such file or directory"));
+  EXPECT_THAT(message, testing::HasSubstr("cannot open " + path + ": No such file or directory"));
 }
 
 } // namespace

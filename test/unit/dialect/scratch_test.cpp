@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include <filesystem>
 #include <random>
+#include <unistd.h>
 
 namespace hone {
 namespace {
@@ -34,7 +35,7 @@ protected:
     return bytes;
   }
 
-  const std::filesystem::path folder = testing::TempDir() + "/scratch_test";
+  const std::filesystem::path folder = testing::TempDir() + "/scratch_test." + std::to_string(getpid());
   mlir::MLIRContext context;
 };
 

@@ -132,7 +132,7 @@ TEST_F(Modules, CallsRunInParallelThreads) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  EXPECT_THAT(messages, ElementsAre(HasSubstr("positive number"), "OK", "OK", "OK"));
+  EXPECT_THAT(messages, ElementsAre(HasSubstr("a number of at least 0"), "OK", "OK", "OK"));
 }
 
 TEST_F(Modules, CutFilesAreNamed) {

@@ -119,7 +119,7 @@ TEST_P(Sessions, PaddingIsPerSequence) {
   EXPECT_THAT(next(*session, {5, 5, 1, 5, 5, 1}, 2), ElementsAre(0, 0, 1, 5, 2, 3));
   EXPECT_THAT(messageOf(session->state().setPadding({1})), HasSubstr("cannot set padding after 3 positions"));
   session->state().reset();
-  EXPECT_THAT(messageOf(session->state().setPadding({-1})), HasSubstr("at least 0"));
+  EXPECT_THAT(messageOf(session->state().setPadding({-1})), HasSubstr("expected padding to be 0 to"));
   EXPECT_EQ(session->state().padding(0), 0);
 }
 

@@ -6,6 +6,8 @@
 
 #include "hone/runtime/program.h"
 
+#include "toy_signature.h"
+
 #include <stddef.h>
 
 static void *(*allocate)(uint64_t);
