@@ -73,11 +73,11 @@ func.func @blocks(%a: tensor<?x48xf32>, %b: tensor<8x2x16xui8>, %s: tensor<16xf3
 
 // -----
 
-// A size that the file declares, and that does not follow from the operands, is checked before anybody relies on it.
+// A size that the file declares, and that does not follow from the operands, is checked before anything is computed with it.
 module attributes {onnx.opsets = {ai.onnx = 23 : i64}} {
 // CHECK-LABEL: @declared
-// CHECK: hone.linear %arg0, %arg1 : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
 // CHECK: hrt.check {{.*}}"a value of 'hone.linear': expected dimension 0 to be 1, but got {}"
+// CHECK: hone.linear %arg0, %arg1 : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
 func.func @declared(%a: tensor<?x4xf32>, %w: tensor<2x4xf32>) -> tensor<1x2xf32> {
   %0 = hone.linear %a, %w : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
   return %0 : tensor<1x2xf32>
