@@ -50,8 +50,9 @@ def check(path, flags, kernel, build):
             np.savez(inputs, **{key.split("/", 2)[2]: arrays[key] for key in arrays.files if key.startswith("case1/in/")})
         suite.run_tool([tools / "hone", "compile", path, *flags, "--kv-cache=model", "--stop-after=rewrite", "-o", rewritten,
                         "--quiet"])
-        suite.run_tool([tools / "hone", "compile", rewritten, "--start-from=lower", "-o", folder / "kernels.hone", "--quiet"])
-        suite.run_tool([tools / "hone", "compile", rewritten, "--start-from=rewrite",
+        suite.run_tool([tools / "hone", "compile", rewritten, "--start-from=lower", "--allow-external-paths", "-o",
+                        folder / "kernels.hone", "--quiet"])
+        suite.run_tool([tools / "hone", "compile", rewritten, "--start-from=rewrite", "--allow-external-paths",
                         "--pass-pipeline=func.func(hone-decompose)", "-o", folder / "loops.hone", "--quiet"])
         if kernel and f"hone.{kernel}" not in (folder / "kernels.hone" / "manifest.json").read_text():
             raise suite.Failure(f"expected a call of hone.{kernel}")
