@@ -54,15 +54,15 @@ def Hone_StoredAttr : Hone_Encoding<"Stored", "stored"> {
 def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"]> {
   let summary = "integers of few bits, with a scale and a zero point for each group of inputs";
   let description = [{
-    *Meaning.* A matrix `[N, K]` with `element[n, k] = (level[n, k] - zero[n, g]) * scale[n, g]`, in f32, for the group
-    g = k / `group`, or the only one, 0, of a row where `group` is 0. A level has `bits` bits: 0 … 2^bits - 1, or with
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = (code[n, k] - zero[n, g]) * scale[n, g]`, in f32, for the group
+    g = k / `group`, or the only one, 0, of a row where `group` is 0. A code has `bits` bits: 0 … 2^bits - 1, or with
     `isSigned` -2^(bits-1) … 2^(bits-1) - 1. Planes:
 
-    - `values`, `[N, bytes of a row]`: the levels of a row one behind the other, as bits of its bytes from the lowest on, filled
-      up to whole groups. Level k has bits `bits` · k … `bits` · (k + 1) - 1 of the row, bit b of which is bit b mod 8 of byte
-      b / 8; levels of 3 bits may begin in one byte and end in the next;
+    - `values`, `[N, bytes of a row]`: the codes of a row one behind the other, as bits of its bytes from the lowest on, filled
+      up to whole groups. Code k has bits `bits` · k … `bits` · (k + 1) - 1 of the row, bit b of which is bit b mod 8 of byte
+      b / 8; codes of 3 bits may begin in one byte and end in the next;
     - `scales`, `[N, groups]`, of type `scales`;
-    - `zeros`, `[N, bytes of the groups]`, with `hasZeros`: levels laid out as those of `values`. Without it every zero point
+    - `zeros`, `[N, bytes of the groups]`, with `hasZeros`: codes laid out as those of `values`. Without it every zero point
       is the middle: 2^(bits-1), or 0 with `isSigned`.
 
     With `transposed` the two dimensions of every plane are swapped, and rows are not filled up.
@@ -79,7 +79,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     *Constraints.*
 
     - C1. `bits` is 2, 3, 4 or 8.
-    - C2. `group` is not negative, and its levels fill whole bytes.
+    - C2. `group` is not negative, and its codes fill whole bytes.
     - C3. `scales` is f32 or f16.
     - C4. With `transposed`, `bits` is 8.
     - C5. `activations` is 0, which leaves them as they are, or 8.
@@ -106,18 +106,18 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
   let extraClassDeclaration = [{
     /// How many groups a row of `[N, K]` has.
     int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
-    /// The level in the middle, which zero points are where there is no plane of them.
+    /// The code in the middle, which zero points are where there is no plane of them.
     int64_t getMiddle() const { return getIsSigned() ? 0 : int64_t(1) << (getBits() - 1); }
     /// What this says of numbers, for methods that round weights.
     ::hone::compress::AffineFormat getFormat() const;
-    /// Writes levels [N, K], and scales [N, groups] with their zero points, into buffers of the planes of `shape`, [N, K].
-    void packLevels(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<int16_t> levels,
+    /// Writes codes [N, K], and scales [N, groups] with their zero points, into buffers of the planes of `shape`, [N, K].
+    void packCodes(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<int16_t> codes,
                     ::llvm::ArrayRef<::hone::compress::AffineScale> scales,
                     ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
-    /// The first levels of row `row` in the bytes of a plane of levels that has `rows` rows, counted from 0.
-    void loadLevels(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> levels) const;
-    /// buildElement for input `column` where its level is the one at `place` of the row.
-    ::mlir::Value buildLevel(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Type elementType,
+    /// The first codes of row `row` in the bytes of a plane of codes that has `rows` rows, counted from 0.
+    void loadCodes(::llvm::ArrayRef<char> plane, int64_t rows, int64_t row, ::llvm::MutableArrayRef<uint8_t> codes) const;
+    /// buildElement for input `column` where its code is the one at `place` of the row.
+    ::mlir::Value buildCode(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Type elementType,
                              ::mlir::ValueRange planes, ::mlir::Value row, ::mlir::Value place, ::mlir::Value column) const;
   }];
 }
@@ -127,7 +127,7 @@ def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
   let description = [{
     *Meaning.* A matrix `[N, K]` with `element[n, k] = codebook[n, index[n, k]]`: of 2^bits numbers that may lie anywhere. Planes:
 
-    - `indices`, `[N, bytes of a row]`: those of a row one behind the other, as levels of `#hone.affine` are;
+    - `indices`, `[N, bytes of a row]`: those of a row one behind the other, as codes of `#hone.affine` are;
     - `codebook`, `[N, 2^bits]`, of type `values`.
 
     Packing dense elements finds the numbers of a row that have the least sum of squared errors, rounds them to `values`, and gives
@@ -168,7 +168,7 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
     *Meaning.* A matrix `[N, K]` that the encoding `of` would store whole: f32, f16, bf16 or a `#hone.affine`, whose groups count
     inputs of the matrix. Of each m inputs of a row n are kept, in their order. Planes:
 
-    - `values`, those of the kept elements as `of` stores them: `[N, K / m · n]` of floats, or `[N, bytes of a row]` of levels, the
+    - `values`, those of the kept elements as `of` stores them: `[N, K / m · n]` of floats, or `[N, bytes of a row]` of codes, the
       first of a byte in its lowest bits;
     - `indices`, `[N, bytes of a row]`: for each kept element which of its m inputs it is, in log2 m bits; the first of a byte in
       its lowest bits, and as many in a byte as fit;
@@ -187,7 +187,7 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
     *Example.*
     ```mlir
     func.func private @floats() -> tensor<4864x896xf32, #hone.nm<2:4, of = bf16>>
-    func.func private @levels() -> tensor<4864x896xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>>
+    func.func private @codes() -> tensor<4864x896xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, group = 64>>>
     ```
   }];
   let parameters = (ins "int64_t":$n, "int64_t":$m, "::mlir::Attribute":$of);
@@ -223,7 +223,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
 
     - `starts`, `[ceil(N / 16) + 1]` of i32: the slots of panel p are numbers starts[p] … starts[p + 1] - 1;
     - `columns`, `[outliers / 16, 16]` of i16 without a sign, and `outliers`, as many of f16, number n % 16 of row n; 0 behind row N;
-    - the planes of `of`. Where there is an outlier, its level is the zero point of its group.
+    - the planes of `of`. Where there is an outlier, its code is the zero point of its group.
 
     A `#hone.codebook` need not have a 0: outliers of it are what is missing, and `element[n, k]` is what `of` says plus the value.
     So the matrix is the sum of a dense one and a sparse one, and a product is that of the two. Columns have 16 bits, half the
@@ -255,7 +255,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     /// Planes of the outliers; those of the base come behind them.
     static constexpr int64_t kSparsePlanes = 3;
 
-    /// What is beside the outliers: levels, or indices.
+    /// What is beside the outliers: codes, or indices.
     ::hone::EncodingInterface getBase() const { return ::llvm::cast<::hone::EncodingInterface>(getOf()); }
     ::hone::AffineAttr getAffine() const { return ::llvm::dyn_cast<::hone::AffineAttr>(getOf()); }
     ::hone::CodebookAttr getCodebook() const { return ::llvm::dyn_cast<::hone::CodebookAttr>(getOf()); }
@@ -276,13 +276,13 @@ def Hone_RoundedAttr : AttrDef<Hone_Dialect, "Rounded", [DeclareAttrInterfaceMet
   let summary = "what a session keeps as integers of few bits, each row with numbers of its own";
   let description = [{
     *Meaning.* A tensor that the state gives, whose rows along the last dimension were rounded when they were appended: those of
-    keys and values are the numbers of a position and head. Of a row x are stored levels l and, as bf16,
+    keys and values are the numbers of a position and head. Of a row x are stored codes l and, as bf16,
 
     - with 8 bits the step s, the least that is no less than max |x| / 127: an element is s · l, with l in -127 … 127;
     - with 4 bits the base b, the largest that is no more than min x, and the step s, the least that is no less than
       (max x - b) / 15: an element is b + s · l, with l in 0 … 15.
 
-    Levels are rounded to nearest, ties to even. A row that has an infinity or no number becomes NaN.
+    Codes are rounded to nearest, ties to even. A row that has an infinity or no number becomes NaN.
 
     *Constraints.*
 

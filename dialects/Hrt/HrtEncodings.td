@@ -20,7 +20,7 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
 
     - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`
       `[panels, lines, 16, elements]`.
-    - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with levels counted from 0; views `values`
+    - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with codes counted from 0; views `values`
       `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
     - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;

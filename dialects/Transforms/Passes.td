@@ -149,20 +149,20 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     scales. Products with it round their activations to integers of `activations` bits, or leave them as they are. A remark
     says which parameters are quantized, and why others are not.
 
-    The method `rtn` rounds each element to the nearest level of its group. `gptq` rounds one input after the other, and what
+    The method `rtn` rounds each element to the nearest code of its group. `gptq` rounds one input after the other, and what
     is left of the row makes up for the error, by the second moments in `statistics`, a file that `hone calibrate` wrote of
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
     Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
-    `output-bits` they have levels of as many bits, of 8 with one scale a row. A weight that an embedding reads too has those of others.
+    `output-bits` they have codes of as many bits, of 8 with one scale a row. A weight that an embedding reads too has those of others.
 
     `squeezellm` and `squeezellm-gptq` store `#hone.codebook` of `bits` 3 or 4 instead: the numbers of a row are those with the least
     sum of its squared errors, each as important as the mean square of its input, or as the file `sensitivities` says, and
-    `squeezellm-gptq` goes on as `gptq` does, with levels that are these numbers. `group`, `asymmetric`, `activations` and `scales` do not count then,
+    `squeezellm-gptq` goes on as `gptq` does, with centroids for codes. `group`, `asymmetric`, `activations` and `scales` do not count then,
     but for weights that `output-bits` gives 8 or 2 bits, which are stored as `rtn` or `gptq` would.
 
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
-    nearest. Behind the sweep, `refinements` times, every scale and then every level becomes the best for all others.
+    nearest. Behind the sweep, `refinements` times, every scale and then every code becomes the best for all others.
 
     With `scales=mse` a group has the scale that loses least of it instead of the one that reaches its largest element: least by
     the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
@@ -175,13 +175,13 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     `sensitivities` gives for each, a tensor of f32 a weight, or by w² times the mean square of the input; or those without
     which their groups lose least (`spqr`, not of codebooks). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
     an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it. `refinements` choose it
-    again, as they do levels.
+    again, as they do codes.
 
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
     change, relative to that of the outputs; activations count as they are.
   }];
   let options = [
-    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a level: 2, 3, 4 or 8">,
+    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a code: 2, 3, 4 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
@@ -192,9 +192,9 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"staticGroups", "static-groups", "bool", /*default=*/"false", "choose scales before anything is rounded">,
     Option<"scales", "scales", "std::string", /*default=*/"\"absmax\"", "what scales are fitted to: absmax or mse">,
     Option<"outputBits", "output-bits", "int64_t", /*default=*/"0",
-           "bits of a level of weights whose products a function returns, and no embedding reads; 0: as of others">,
+           "bits of a code of weights whose products a function returns, and no embedding reads; 0: as of others">,
     Option<"refinements", "refinements", "int64_t", /*default=*/"0",
-           "how often all scales, or numbers of codebooks, and levels are chosen again after the sweep of gptq">,
+           "how often all scales, or centroids of codebooks, and codes are chosen again after the sweep of gptq">,
     Option<"outliers", "outliers", "std::string", /*default=*/"\"\"", "share of elements to keep in f16, such as 0.45%">,
     Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
@@ -221,7 +221,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
     readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
   }];
   let options = [
-    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a level: 2, 3, 4 or 8">,
+    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a code: 2, 3, 4 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "zero points for each group">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
@@ -237,7 +237,7 @@ def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
     `hone/Compress/Rotation.h` and `seed`. Tables of embeddings and weights of products that read x are multiplied with Q, those that
     write it, with their biases, with Q^T from the left; the gain of each `hone.rms_norm` of x moves into the columns of what reads
     its result first, since |x Q| = |x|. What the model computes stays the same but for the rounding of f32. No channel of an
-    input is larger than others then, which is what rounding to a few levels suffers from (Ashkboos et al., "QuaRot", 2024; Liu
+    input is larger than others then, which is what rounding to a few codes suffers from (Ashkboos et al., "QuaRot", 2024; Liu
     et al., "SpinQuant", 2024).
 
     The weights that read x keep how it was rotated in `hone.input_rotation`: passes behind this one that read statistics of the
@@ -300,14 +300,14 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
     is such a matrix its bytes say: it does not matter who pruned it. A remark says what a parameter took before and takes now,
     or why it stays as it is: the first elements that do not fit, or that no kernel reads it so.
 
-    With an ISA in `level` (`runtime/cpu/isa.def`) it stays as it is also where products without zeros are not
+    With an ISA in `target` (`runtime/cpu/isa.def`) it stays as it is also where products without zeros are not
     faster: where the geometric mean over all `rows` of their time, as a share of that with zeros, is 1 or more. The shares are
-    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are. A `level` can be a GPU's chip, too;
+    measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are. A `target` can be a GPU's chip, too;
     then shares are estimated (`lib/Transforms/Weights/CudaCosts.cpp`) and not measured.
   }];
   let options = [
-    Option<"level", "level", "std::string", /*default=*/"\"\"",
-           "level that products have to be faster at: avx2, avx512, avx512_bf16, amx or a chip, sm_90; none: however fast "
+    Option<"target", "target", "std::string", /*default=*/"\"\"",
+           "ISA or chip that products have to be faster on: avx2, avx512, avx512_bf16, amx, sm_90 and so on; none: however fast "
            "they are">,
     ListOption<"rows", "rows", "int64_t",
                "numbers of rows that products have (default: 1 where the model keeps a state, else 512)">
@@ -332,7 +332,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"bitsPerWeight", "bits-per-weight", "double", /*default=*/"4", "bits for each element of a parameter">,
-    ListOption<"bits", "bits", "int64_t", "bits of a level that a weight may get: 2 to 8 (default: 2, 3, 4, 8)">,
+    ListOption<"bits", "bits", "int64_t", "bits of a code that a weight may get: 2 to 8 (default: 2, 3, 4, 8)">,
     ListOption<"groups", "groups", "int64_t", "inputs that may share a scale (default: 32, 64, 128)">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",

@@ -166,7 +166,7 @@ private:
       return 0;
     double sum = 0;
     for (size_t k = 0; k < rest.size(); ++k) {
-      double error = static_cast<double>(rest[k]) - scale->valueOf(roundToLevel(format, *scale, rest[k]));
+      double error = static_cast<double>(rest[k]) - scale->valueOf(roundToCode(format, *scale, rest[k]));
       errors[k] = error * error * (importance.empty() ? 1.0 : static_cast<double>(importance[first + k]));
       sum += errors[k];
     }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Coordinate descent over the levels, outliers and scales of a row. D and its gradient, D H', follow every change.
+// Coordinate descent over the codes, outliers and scales of a row. D and its gradient, D H', follow every change.
 
 #include "hone/Compress/Refinement.h"
 
@@ -16,22 +16,22 @@
 namespace hone::compress {
 namespace {
 
-/// One row: its levels and scales, what they miss, and how the error changes with each element.
+/// One row: its codes and scales, what they miss, and how the error changes with each element.
 class Row : RowDifference {
 public:
   Row(const AffineFormat &format, const DampedMoment &moment, std::span<const float> elements,
-      std::span<const bool> isFixed, std::span<int16_t> levels, std::span<AffineScale> scales, RowOutliers outliers,
+      std::span<const bool> isFixed, std::span<int16_t> codes, std::span<AffineScale> scales, RowOutliers outliers,
       double *difference, double *gradient)
-      : RowDifference(moment, elements, difference, gradient), format(format), isFixed(isFixed), levels(levels),
+      : RowDifference(moment, elements, difference, gradient), format(format), isFixed(isFixed), codes(codes),
         scales(scales), outliers(outliers), width(format.width(moment.size)) {}
 
   /// The gradient is left to the caller: `moved` gets, for each element of the group, by how much its difference became less.
   void refineScale(int64_t group, double *moved);
-  /// The level of a column, or its outlier; to be called for one column after the other.
+  /// The code of a column, or its outlier; to be called for one column after the other.
   void refineElement(int64_t column) {
     bool isApart = outliers.isNext(column), staysAsItIs = elements[column] == 0 || isFixed[column];
     if (!staysAsItIs)
-      isApart ? refineOutlier(column) : refineLevel(column);
+      isApart ? refineOutlier(column) : refineCode(column);
     if (isApart)
       ++outliers.next;
     if (column + 1 == moment.size)
@@ -39,13 +39,13 @@ public:
   }
 
 private:
-  void refineLevel(int64_t column) {
+  void refineCode(int64_t column) {
     AffineScale scale = scales[column / width];
-    auto level = static_cast<int16_t>(roundToLevel(format, scale, static_cast<float>(getWanted(column))));
-    if (level == levels[column])
+    auto code = static_cast<int16_t>(roundToCode(format, scale, static_cast<float>(getWanted(column))));
+    if (code == codes[column])
       return;
-    if (moveTo(column, elements[column] - static_cast<double>(scale.valueOf(level))))
-      levels[column] = level;
+    if (moveTo(column, elements[column] - static_cast<double>(scale.valueOf(code))))
+      codes[column] = code;
   }
 
   void refineOutlier(int64_t column) {
@@ -56,7 +56,7 @@ private:
 
   AffineFormat format;
   std::span<const bool> isFixed;
-  std::span<int16_t> levels;
+  std::span<int16_t> codes;
   std::span<AffineScale> scales;
   RowOutliers outliers;
   int64_t width;
@@ -69,7 +69,7 @@ void Row::refineScale(int64_t group, double *moved) {
   // What the elements mean, in multiples of the scale.
   steps.resize(end - begin);
   for (int64_t i = begin; i < end; ++i)
-    steps[i - begin] = static_cast<double>(levels[i] - scale.zero);
+    steps[i - begin] = static_cast<double>(codes[i] - scale.zero);
   double slope = multiplyAndAdd(steps.data(), gradient + begin, end - begin), curvature = 0;
   for (int64_t i = begin; i < end; ++i)
     if (steps[i - begin] != 0)
@@ -85,7 +85,7 @@ void Row::refineScale(int64_t group, double *moved) {
   AffineScale before = scale;
   scale.scale = wanted;
   for (int64_t i = begin; i < end; ++i) {
-    moved[i - begin] = static_cast<double>(scale.valueOf(levels[i])) - before.valueOf(levels[i]);
+    moved[i - begin] = static_cast<double>(scale.valueOf(codes[i])) - before.valueOf(codes[i]);
     difference[i] -= moved[i - begin];
   }
 }
@@ -121,7 +121,7 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
       for (int64_t i = 0; i < columns; ++i)
         difference[i] =
             static_cast<double>(weight.row(first + r)[i]) -
-            rounded.scales[(first + r) * rounded.groups + i / width].valueOf(rounded.levels[(first + r) * columns + i]);
+            rounded.scales[(first + r) * rounded.groups + i / width].valueOf(rounded.codes[(first + r) * columns + i]);
       RowOutliers apart(outliers, first + r);
       for (int64_t i = 0; i < apart.count; ++i)
         difference[apart.column(i)] -= apart.value(i);
@@ -133,7 +133,7 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
     for (int64_t r = 0; r < count; ++r)
       rows.emplace_back(format, damped, weight.row(first + r),
                         std::span<const bool>(isFixed.get(), static_cast<size_t>(columns)),
-                        std::span(rounded.levels).subspan((first + r) * columns, columns),
+                        std::span(rounded.codes).subspan((first + r) * columns, columns),
                         std::span(rounded.scales).subspan((first + r) * rounded.groups, rounded.groups),
                         RowOutliers(outliers, first + r), &differences[r * columns], &gradients[r * columns]);
     for (int64_t pass = 0; pass < passes; ++pass) {

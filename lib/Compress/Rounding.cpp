@@ -45,7 +45,7 @@ void writeValues(const AffineWeight &rounded, const AffineFormat &format, const 
   for (int64_t row = 0; row < rounded.rows; ++row)
     for (int64_t column = 0; column < rounded.columns; ++column)
       weight.row(row)[column] =
-          rounded.scales[row * rounded.groups + column / width].valueOf(rounded.levels[row * rounded.columns + column]);
+          rounded.scales[row * rounded.groups + column / width].valueOf(rounded.codes[row * rounded.columns + column]);
 }
 
 absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format,
@@ -61,8 +61,8 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
       continue;
     }
     for (int64_t column = 0; column < columns; ++column)
-      rounded.levels[row * columns + column] =
-          static_cast<int16_t>(roundToLevel(format, scales[column / width], weight.row(row)[column]));
+      rounded.codes[row * columns + column] =
+          static_cast<int16_t>(roundToCode(format, scales[column / width], weight.row(row)[column]));
   }
   HONE_RETURN_IF_ERROR(getStatus(failure, format));
   return rounded;
@@ -106,9 +106,9 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
     if (!std::isfinite(current[0]))
       failure.add(row);
     bool isApart = isOutlier(row, column);
-    int64_t level = staysZero || isApart ? scale.zero : roundToLevel(format, scale, static_cast<float>(current[0]));
-    rounded.levels[row * columns + column] = static_cast<int16_t>(level);
-    return isApart && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(level);
+    int64_t code = staysZero || isApart ? scale.zero : roundToCode(format, scale, static_cast<float>(current[0]));
+    rounded.codes[row * columns + column] = static_cast<int16_t>(code);
+    return isApart && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(code);
   });
   HONE_RETURN_IF_ERROR(getStatus(failure, format));
   return rounded;

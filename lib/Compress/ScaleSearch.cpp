@@ -16,16 +16,16 @@ namespace {
 /// Elements that are evaluated at once; groups are filled up to a multiple with elements of no importance.
 constexpr size_t kLanes = 16;
 /// Steps that are tried, in sixteenths of fitScale's: a group of independent normal elements is served best by 0.8 of it at
-/// 2 bits, and by more than it where fewer than 60 of them share 16 levels.
+/// 2 bits, and by more than it where fewer than 60 of them share 16 codes.
 constexpr int kFirstStep = 5, kLastStep = 20;
 /// Finer steps on each side of the best, in parts of 1 / 16.
 constexpr int kFineSteps = 4;
-/// How often the best step for the levels is computed.
+/// How often the best step for the codes is computed.
 constexpr int kLeastSquares = 2;
 /// Added to a float below 2^22 and subtracted again, this rounds to nearest, ties to even.
 constexpr float kRounder = 12582912.0f; // 1.5 · 2^23
 
-/// The error of levels [least, most], relative to the zero point, times `step`.
+/// The error of codes [least, most], relative to the zero point, times `step`.
 HONE_EVERY_WIDTH
 float sumErrors(const float *elements, const float *importance, size_t count, float step, float inverse, float least,
                 float most) {
@@ -76,14 +76,14 @@ public:
     for (int64_t offset : {0, -1, 1})
       tryScale(step, zero + offset);
   }
-  /// The step with the least error where every element keeps its level: the sum of importance · w · level, divided by that of
-  /// importance · level².
+  /// The step with the least error where every element keeps its code: the sum of importance · w · code, divided by that of
+  /// importance · code².
   void tryLeastSquares() {
     double products = 0, squares = 0;
     for (size_t i = 0; i < count; ++i) {
-      auto level = static_cast<double>(roundToLevel(format, best, elements[i]) - best.zero);
-      products += importance[i] * level * elements[i];
-      squares += importance[i] * level * level;
+      auto code = static_cast<double>(roundToCode(format, best, elements[i]) - best.zero);
+      products += importance[i] * code * elements[i];
+      squares += importance[i] * code * code;
     }
     if (squares > 0)
       tryScale(static_cast<float>(products / squares), best.zero);
@@ -113,7 +113,7 @@ double getRoundingError(const AffineFormat &format, AffineScale scale, std::span
                         std::span<const float> importance) {
   double sum = 0;
   for (size_t i = 0; i < elements.size(); ++i) {
-    double error = static_cast<double>(elements[i]) - scale.valueOf(roundToLevel(format, scale, elements[i]));
+    double error = static_cast<double>(elements[i]) - scale.valueOf(roundToCode(format, scale, elements[i]));
     sum += importance[i] * error * error;
   }
   return sum;

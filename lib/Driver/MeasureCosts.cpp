@@ -97,12 +97,12 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
                      after = asWeight(param, rounded.slice(i * size, size));
     if (measured && failed(openSite(param, *measured)))
       return failure();
-    auto levels = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
-                                                         /*searchesScales=*/true)
-                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
-    if (failed(report(param.getLoc(), levels.status())))
+    auto codes = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
+                                                        /*searchesScales=*/true)
+                          : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
+    if (failed(report(param.getLoc(), codes.status())))
       return failure();
-    compress::writeValues(*levels, format, after);
+    compress::writeValues(*codes, format, after);
     if (!measured)
       continue;
     compress::SecondMoment view{moment, weight.columns};

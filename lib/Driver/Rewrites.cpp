@@ -35,7 +35,7 @@ static std::optional<int64_t> getBits(StringRef type) {
 /// The groups that every encoding of --quantize has.
 static bool isGroup(int64_t group) { return group == 0 || group == 32 || group == 64 || group == 128; }
 
-/// Passes over the levels behind those of gptq: the third still takes a hundredth of the error.
+/// Passes over the codes after those of gptq: the third still takes a hundredth of the error.
 static constexpr int64_t kRefinements = 3;
 
 /// The method of a rewrite: the one that is asked for, or the better one that the options have data for.
@@ -257,14 +257,14 @@ LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm
     return failure();
   SparsifyWeightsOptions sparsify;
   if (!options.force && options.target == "cuda") {
-    sparsify.level = options.chip;
+    sparsify.target = options.chip;
     sparsify.rows.assign(rows->begin(), rows->end());
   } else if (!options.force) {
     std::string error;
     FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
     if (failed(target))
       return emitError(loc) << error;
-    sparsify.level = getKernelLevel(*target).str();
+    sparsify.target = getKernelIsa(*target).str();
     sparsify.rows.assign(rows->begin(), rows->end());
   }
   pm.addPass(createSparsifyWeights(sparsify));

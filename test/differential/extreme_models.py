@@ -111,7 +111,7 @@ def make_models():
     def whole(*values):
         return np.array(values, np.int64)
 
-    levels = rng.integers(0, 256, (8, 2, 8)).astype(np.uint8)  # N, blocks, bytes of 16 elements of 4 bits
+    codes = rng.integers(0, 256, (8, 2, 8)).astype(np.uint8)  # N, blocks, bytes of 16 elements of 4 bits
     zero = np.full((8, 1), 136, np.uint8)
     return [
         make_model("BatchNormalization", [real(2, 3, 4), real(3), real(3), real(3), np.abs(real(3))], domain=""),
@@ -124,7 +124,7 @@ def make_models():
         make_model("FusedMatMul", [real(2, 3, 4), real(2, 5, 4)], transB=1, alpha=0.5),
         make_model("GatherBlockQuantized", [rng.integers(0, 256, (8, 16)).astype(np.uint8), whole([0, 7], [3, -1]), real(8, 2), zero],
                    bits=4, block_size=16, gather_axis=0, quantize_axis=1, constants=(0,)),
-        make_model("MatMulNBits", [real(2, 3, 32), levels, real(16), zero.flatten()], K=32, N=8, bits=4, block_size=16),
+        make_model("MatMulNBits", [real(2, 3, 32), codes, real(16), zero.flatten()], K=32, N=8, bits=4, block_size=16),
         make_model("MoE", [real(4, 8), real(4, 3), real(3, 16, 8), None, real(3, 8, 16)], k=2, activation_type="relu",
                    constants=(2, 4)),
         make_model("MultiHeadAttention", [real(2, 5, 8), real(2, 6, 8), real(2, 6, 8), real(24), None, real(2, 2, 5, 6)], num_heads=2),

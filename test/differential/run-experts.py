@@ -21,9 +21,9 @@ import suite
 TOLERANCE = 1e-5  # f32 in another order of summation
 # Kernels of integers round activations to 16 bits; two layers of a hundred products err by a few 1e-5 of results near 1.
 INTEGERS = 3e-4
-# onnxruntime rounds activations to 8 bits where levels of 8 bits have groups: against sums in floats it errs by 0.012 on average, and
+# onnxruntime rounds activations to 8 bits where codes of 8 bits have groups: against sums in floats it errs by 0.012 on average, and
 # the worst of thousands by five of those.
-LEVELS_OF_8_BITS = 8e-2
+CODES_OF_8_BITS = 8e-2
 BF16 = 3e-2  # 2^-9 in each factor of two layers
 SPLIT = 3e-4  # CUDA: inputs, and with many rows weights, as two numbers of bf16, which err by 2^-16 each, in two layers
 EXPERTS, CHOSEN, WIDTH, HIDDEN = 4, 2, 64, 96
@@ -141,7 +141,7 @@ def cases():
         yield f"{target}-gate-bf16", Model(0, gate=True), target, ["--weights=bf16"], BF16
         yield f"{target}-halves-f16", Model(0, activation="swiglu", fusion=2), target, ["--weights=f16"], BF16
         for name, arguments in QUANTIZED.items():
-            tolerance = LEVELS_OF_8_BITS if name.startswith("int8-32") else INTEGERS
+            tolerance = CODES_OF_8_BITS if name.startswith("int8-32") else INTEGERS
             yield f"{target}-{name}", Model(**arguments), target, [], tolerance
 
 

@@ -23,7 +23,7 @@ import suite
 
 
 QUANTIZED = {"int8": ["--quantize=int8"], "int4": ["--quantize=int4", "--group=32"]}
-# Hone multiplies levels without groups with activations of 16 bits where onnxruntime takes floats.
+# Hone multiplies codes without groups with activations of 16 bits where onnxruntime takes floats.
 TOLERANCE = 1e-3
 
 

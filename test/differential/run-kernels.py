@@ -23,7 +23,7 @@ INTEGERS = 6e-4
 LEAST = 4e-2
 # Two layers one after the other: the errors of the first pass through the second, which adds its own.
 LEAST_OF_TWO = 2 * LEAST
-BF16 = 2e-2  # levels with dot products of bf16 round activations to it, 2^-9 each
+BF16 = 2e-2  # codes with dot products of bf16 round activations to it, 2^-9 each
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
 ATTENTION = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 5), (1, 1, 70), (3, 4, 33), (1, 37, 131), (1, 0, 3))]
@@ -88,13 +88,13 @@ def affine(rng, rows, inner, bits, group, zeros=False, signed=False, transposed=
     columns = -(-(groups * group if group and not transposed else inner) * bits // 8)
     order = (lambda array: np.ascontiguousarray(array.T)) if transposed else (lambda array: array)
     scales = rng.uniform(0.5, 1.5, (rows, groups)) * SPREAD / 2 ** (bits - 2)
-    levels = rng.integers(0, 256, (rows, columns), dtype=np.uint8)
+    codes = rng.integers(0, 256, (rows, columns), dtype=np.uint8)
     middles = rng.integers(0, 256, (rows, -(-groups * bits // 8)), dtype=np.uint8) if zeros else None
     starts, slots = draw_outliers(rng, rows, inner, outliers) if outliers else ((), ())
     places = ((row, int(column)) for row in range(rows if outliers else 0) for column in slots[starts[row // 16]:starts[row // 16 + 1], row % 16])
-    for row, column in places:  # levels there are the zero point
-        set_level(levels, row, column, bits, get_level(middles, row, column // group if group else 0, bits) if zeros else 2 ** (bits - 1))
-    planes = {"values": stored(order(levels), "i8"),
+    for row, column in places:  # codes there are the zero point
+        set_code(codes, row, column, bits, get_code(middles, row, column // group if group else 0, bits) if zeros else 2 ** (bits - 1))
+    planes = {"values": stored(order(codes), "i8"),
               "scales": stored(order(scales.astype(np.float16 if half else np.float32)), "f16" if half else "f32")}
     if zeros:
         planes["zeros"] = stored(order(middles), "i8")
@@ -131,14 +131,14 @@ def draw_outliers(rng, rows, inner, slots):
     return starts, np.concatenate([part.reshape(-1, 16) for part in columns])
 
 
-def get_level(plane, row, column, bits):
+def get_code(plane, row, column, bits):
     """Number `column` of a row of numbers of so many bits, which may lie in two bytes."""
     return sum((int(plane[row, bit // 8]) >> bit % 8 & 1) << i for i, bit in enumerate(range(column * bits, (column + 1) * bits)))
 
 
-def set_level(plane, row, column, bits, level):
+def set_code(plane, row, column, bits, code):
     for i, bit in enumerate(range(column * bits, (column + 1) * bits)):
-        plane[row, bit // 8] = int(plane[row, bit // 8]) & ~(1 << bit % 8) & 255 | (level >> i & 1) << bit % 8
+        plane[row, bit // 8] = int(plane[row, bit // 8]) & ~(1 << bit % 8) & 255 | (code >> i & 1) << bit % 8
 
 
 def packed_products():
@@ -187,7 +187,7 @@ def sparse_floats(rng, rows, inner, element):
     return tensor(rows, inner, element=f"f32, #hone.nm<2:4, of = {element}>"), planes
 
 
-def sparse_levels(rng, rows, inner, bits, group, activations):
+def sparse_codes(rng, rows, inner, bits, group, activations):
     """The same of integers."""
     _, indices = keep_two_of_four(rng, rows, inner)
     flags = dict(zeros=bits == 4 and group != 0, half=group == 32, activations=activations, least=activations != 0)
@@ -204,7 +204,7 @@ def sparse_products():
                    {"w": sparse_floats(rng, rows, inner, element)}, x=tensor("B", "S", inner))
     for bits, group, activations in itertools.product((4, 8), (0, 32, 128), (0, 8)):
         yield Case(f"hone.sparse_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST if activations else INTEGERS,
-                   {"w": sparse_levels(rng, 40, 300, bits, group, activations)}, x=tensor("B", "S", 300))
+                   {"w": sparse_codes(rng, 40, 300, bits, group, activations)}, x=tensor("B", "S", 300))
 
 
 def packed_mlps():
@@ -254,7 +254,7 @@ def packed_pairs():
         params = {name: sparse_floats(rng, *((64, 96) if name == "d" else (96, 64)), element) for name in "gud"}
         yield Case(f"hone.sparse_mlp.{element}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, many, 2 * tolerance, params, x=x)
     for bits in (4, 8):
-        params = {name: sparse_levels(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, 8) for name in "gud"}
+        params = {name: sparse_codes(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, 8) for name in "gud"}
         yield Case(f"hone.sparse_mlp.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, many, 2 * LEAST_OF_TWO, params, x=x)
 
 
@@ -288,7 +288,7 @@ def experts():
                        {name: sparse_floats(rng, *shapes[name], element) for name in names}, **operands)
         for bits, group, activations in ((8, 0, 0), (8, 32, 8), (4, 32, 8), (4, 0, 0)):
             yield Case(f"hone.sparse_expert_sum.u{bits}", text + gate, x, many, LEAST_OF_TWO if activations else INTEGERS,
-                       {name: sparse_levels(rng, *shapes[name], bits, group, activations) for name in names}, **operands)
+                       {name: sparse_codes(rng, *shapes[name], bits, group, activations) for name in names}, **operands)
         for bits, group, least in ((8, 0, False), (4, 32, True), (3, 32, False), (2, 32, True)):
             # A gate has its own number of outliers.
             params = {name: affine(rng, *shapes[name], bits, group, activations=8 if least else 0, least=least, outliers=7 if name == "g" else 9)

@@ -32,7 +32,7 @@ FORMS = {("--weights=bf16",): 1e-3, ("--weights=f16",): 1e-3, ("--kv-cache=bf16"
          ("--quantize=int4", "--group=32"): 6e-2,
          # Measured inputs take half of that away, and half of the weights leave a small model a fifth worse.
          ("--quantize=int4", "--group=32", "--calibration"): 3e-2,
-         # Three bits have half the levels of four, and cost about four times as much, 7 percent; wrong levels cost any number.
+         # Three bits have half the codes of four, and cost about four times as much, 7 percent; wrong codes cost any number.
          ("--quantize=int3", "--group=32", "--calibration"): 1.2e-1,
          ("--prune=2:4", "--calibration"): 3e-1}
 # With four bits the text that is measured on moves the example as much as the method does; with three, methods are far apart.

@@ -6,7 +6,7 @@
 #ifndef HONE_COMPRESS_CHANNELSCALES_H
 #define HONE_COMPRESS_CHANNELSCALES_H
 
-#include "hone/Compress/AffineLevels.h"
+#include "hone/Compress/AffineQuantization.h"
 #include "hone/Compress/Matrix.h"
 
 #include <vector>
@@ -19,7 +19,7 @@ struct ChannelScales {
   double error;              // estimated mean square of the outputs' error, relative to that without scales; 1 or less
 };
 
-/// The scales s [K] with which rounding the weights w_nj · s_j to the nearest levels of `format` costs the outputs least, that is
+/// The scales s [K] with which rounding the weights w_nj · s_j to the nearest codes of `format` costs the outputs least, that is
 /// the sum over j of H_jj · (w_nj - rounded(w_nj · s_j) / s_j)², where all `weights` [N, K] read the same inputs (Lin et al., "AWQ",
 /// 2024, section 3.2). Tried are s_j = H_jj^(a/2) · m_j^-b for a and b in quarters from 0 to 1, m_j being the root of the mean
 /// square of the weights' column j, so that inputs that are large, and columns that are small, are stored finer. Their

@@ -60,13 +60,13 @@ absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const Codeb
                                                std::span<const float> importance = {}, const Outliers &outliers = {});
 
 /// The same with numbers for 1 / R_jj², what an error costs in the sweep, and then column after column in the order of `factor`,
-/// each column's error made up for by those behind, as roundWithFeedback does it with levels; what is said there of zeros,
+/// each column's error made up for by those behind, as roundWithFeedback does it with codes; what is said there of zeros,
 /// columns without inputs and outliers holds here, but that an outlier becomes what the f16 above its number means. Where H' is a multiple of the
 /// identity, the result is that of roundToCodebook. `weight` is left with the values.
 absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight, const CodebookFormat &format,
                                                            const InverseFactor &factor, const Outliers &outliers = {});
 
-/// Lowers tr(D H' Dᵀ), D = `weight` - values of `rounded` and `outliers`, as refine does it for levels: `passes` times every number of a row becomes the
+/// Lowers tr(D H' Dᵀ), D = `weight` - values of `rounded` and `outliers`, as refine does it for codes: `passes` times every number of a row becomes the
 /// best for all else, then the index of every element, and every outlier. Numbers that are 0 stay so. N K² operations in f64 a pass at most, and as
 /// many before. Parallel over rows. Fails as refine does.
 absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const SecondMoment &moment,

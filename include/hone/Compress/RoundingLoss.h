@@ -6,7 +6,7 @@
 #ifndef HONE_COMPRESS_ROUNDINGLOSS_H
 #define HONE_COMPRESS_ROUNDINGLOSS_H
 
-#include "hone/Compress/AffineLevels.h"
+#include "hone/Compress/AffineQuantization.h"
 #include "hone/Compress/Matrix.h"
 #include "hone/io/status.h"
 

@@ -29,7 +29,7 @@ struct CpuTarget {
 };
 
 /// The name of the highest ISA of kernels (runtime/cpu/isa.def) whose instructions `target` has.
-llvm::StringRef getKernelLevel(const CpuTarget &target);
+llvm::StringRef getKernelIsa(const CpuTarget &target);
 
 /// Where tensors are computed: on the CPU, or on a GPU beside it, whose program for the host is the CPU's.
 enum class Target { Cpu, Cuda };

@@ -49,12 +49,12 @@ Value ExpertWeights::stack(OnnxBuilder &onnx, Value weights) {
   return onnx.reshape(weights, {rows, columns}, {rows, columns});
 }
 
-Value ExpertWeights::stack(OnnxBuilder &onnx, Value levels, Value scales, Value zeros, int64_t bits, int64_t group,
+Value ExpertWeights::stack(OnnxBuilder &onnx, Value codes, Value scales, Value zeros, int64_t bits, int64_t group,
                            Type elements) {
-  RankedTensorType type = getRankedType(levels);
+  RankedTensorType type = getRankedType(codes);
   int64_t columns = type.getDimSize(2) * 8 / bits;
-  auto weight = quantized.makeRows(levels, scales, zeros, bits, group, type.getDimSize(0) * type.getDimSize(1), columns,
-                                   elements);
+  auto weight =
+      quantized.makeRows(codes, scales, zeros, bits, group, type.getDimSize(0) * type.getDimSize(1), columns, elements);
   return weight ? read(onnx, weight->name, weight->type, weight->storage) : Value();
 }
 

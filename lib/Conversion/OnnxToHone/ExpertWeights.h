@@ -20,7 +20,7 @@ public:
 
   /// Integers `[E, N, bytes]` of `bits` bits with scales `[E, N]` or `[E, N, groups]` and zero points or null, as `[E · N, K]`
   /// of `elements`; `group` inputs share a scale, 0: all. Null where they are no parameters or have other sizes.
-  Value stack(OnnxBuilder &onnx, Value levels, Value scales, Value zeros, int64_t bits, int64_t group, Type elements);
+  Value stack(OnnxBuilder &onnx, Value codes, Value scales, Value zeros, int64_t bits, int64_t group, Type elements);
 
   /// To be called once all experts are raised.
   void finish() { passNamesOn(module, symbols, copies); }

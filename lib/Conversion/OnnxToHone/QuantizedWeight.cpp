@@ -84,16 +84,16 @@ std::optional<QuantizedWeight> QuantizedMatcher::make(const Planes &planes, Affi
   return weight;
 }
 
-std::optional<QuantizedWeight> QuantizedMatcher::makeRows(Value levels, Value scales, Value zeros, int64_t bits,
+std::optional<QuantizedWeight> QuantizedMatcher::makeRows(Value codes, Value scales, Value zeros, int64_t bits,
                                                           int64_t group, int64_t outputs, int64_t inputs,
                                                           Type elements) {
   auto isBytes = [](Value value) { return getRankedType(value) && isByte(getRankedType(value).getElementType()); };
-  if (!isBytes(levels) || !getRankedType(scales) || !isFloat(scales) || (zeros && !isBytes(zeros)))
+  if (!isBytes(codes) || !getRankedType(scales) || !isFloat(scales) || (zeros && !isBytes(zeros)))
     return std::nullopt;
-  auto encoding = getValid(levels.getContext(), bits, group, cast<FloatType>(getRankedType(scales).getElementType()),
+  auto encoding = getValid(codes.getContext(), bits, group, cast<FloatType>(getRankedType(scales).getElementType()),
                            zeros != nullptr, /*isSigned=*/false, /*transposed=*/false, /*activations=*/int64_t(0),
                            /*atLeast=*/false);
-  return encoding ? make({levels, scales, zeros}, encoding, outputs, inputs, elements) : std::nullopt;
+  return encoding ? make({codes, scales, zeros}, encoding, outputs, inputs, elements) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,7 +107,7 @@ static int64_t getLeastActivations(Operation *op) {
   return getInteger(op, "accuracy_level", 0) == int8Activations ? 8 : 0;
 }
 
-/// Why no encoding says what a MatMulNBits has beside its levels, or an empty string.
+/// Why no encoding says what a MatMulNBits has beside its codes, or an empty string.
 static StringRef getObstacleOfBlocks(Operation *op) {
   Value scales = op->getOperand(2), zeros = getOperand(op, 3);
   if (getOperand(op, 4))
@@ -115,7 +115,7 @@ static StringRef getObstacleOfBlocks(Operation *op) {
   if (!isFloat(scales) || getRankedType(scales).getElementType().isBF16())
     return "its scales are no f32 or f16";
   if (zeros && !(getRankedType(zeros) && isByte(getRankedType(zeros).getElementType())))
-    return "its zero points are no levels of as many bits as those of the weight";
+    return "its zero points are no codes of as many bits as those of the weight";
   return "";
 }
 
@@ -209,8 +209,8 @@ static Value getOther(Operation *op, Value operand) { return op->getOperand(op->
 /// A MatMulInteger of a DynamicQuantizeLinear with a weight, its sums cast and multiplied with both scales, as one product
 /// or one after the other.
 std::optional<QuantizedProduct> QuantizedMatcher::matchIntegers(Operation *op, std::string &reason) {
-  Value levels = op->getOperand(0), values = op->getOperand(1), zeros = getOperand(op, 3);
-  Operation *quantize = getDefiningOp(levels, "DynamicQuantizeLinear");
+  Value codes = op->getOperand(0), values = op->getOperand(1), zeros = getOperand(op, 3);
+  Operation *quantize = getDefiningOp(codes, "DynamicQuantizeLinear");
   reason = "it is no product of dynamically quantized rows with a parameter that is scaled by both scales";
   if (!quantize || !isByteMatrix(values) || getOperand(op, 2) != quantize->getResult(2))
     return std::nullopt;

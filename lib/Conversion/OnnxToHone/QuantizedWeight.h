@@ -17,7 +17,7 @@ namespace hone::raising {
 struct QuantizedWeight {
   RankedTensorType type;
   mlir::DictionaryAttr storage;
-  std::string name; // of the tensor of levels in the file
+  std::string name; // of the tensor of codes in the file
 };
 
 /// A product with such a weight: `result` is `x · weightᵀ + bias`.
@@ -40,9 +40,9 @@ public:
   /// `isTransposed`.
   std::optional<QuantizedWeight> matchDequantized(Operation *dequantize, bool isTransposed, Type elements);
 
-  /// Rows of levels counted from 0 of `bits` bits, filled up to whole bytes, under scales of `group` inputs each, 0: of all, with
+  /// Rows of codes counted from 0 of `bits` bits, filled up to whole bytes, under scales of `group` inputs each, 0: of all, with
   /// zero points or null: `[outputs, inputs]` of `elements`. Nothing where there is no such encoding, or a plane has other bytes.
-  std::optional<QuantizedWeight> makeRows(Value levels, Value scales, Value zeros, int64_t bits, int64_t group,
+  std::optional<QuantizedWeight> makeRows(Value codes, Value scales, Value zeros, int64_t bits, int64_t group,
                                           int64_t outputs, int64_t inputs, Type elements);
 
 private:

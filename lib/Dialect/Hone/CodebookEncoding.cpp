@@ -3,7 +3,7 @@
 //
 // #hone.codebook: indices into the numbers of each row.
 
-#include "LevelPlane.h"
+#include "CodePlane.h"
 
 #include "hone/Compress/Codebook.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
@@ -34,12 +34,12 @@ LogicalResult CodebookAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element
 }
 
 SmallVector<EncodingPlane> CodebookAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
-  SmallVector<int64_t> indices{shape[0], getLevelBytes(shape[1], getBits())}, codebook{shape[0], getEntries()};
+  SmallVector<int64_t> indices{shape[0], getCodeBytes(shape[1], getBits())}, codebook{shape[0], getEntries()};
   return {{"indices", RankedTensorType::get(indices, IntegerType::get(getContext(), 8))},
           {"codebook", RankedTensorType::get(codebook, getValues())}};
 }
 
-static LevelPlane getIndexPlane(CodebookAttr encoding, int64_t rows, int64_t bytes) {
+static CodePlane getIndexPlane(CodebookAttr encoding, int64_t rows, int64_t bytes) {
   return {encoding.getBits(), /*isSigned=*/false, /*isTransposed=*/false, rows, bytes};
 }
 
@@ -54,7 +54,7 @@ compress::CodebookFormat CodebookAttr::getFormat() const {
 
 void CodebookAttr::packIndices(ArrayRef<int64_t> shape, ArrayRef<uint8_t> indices, ArrayRef<float> codebook,
                                ArrayRef<MutableArrayRef<char>> planes) const {
-  LevelPlane to = getIndexPlane(*this, shape[0], planes[0].size());
+  CodePlane to = getIndexPlane(*this, shape[0], planes[0].size());
   llvm::fill(planes[0], 0);
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t column = 0; column < shape[1]; ++column)
@@ -66,7 +66,7 @@ void CodebookAttr::packIndices(ArrayRef<int64_t> shape, ArrayRef<uint8_t> indice
 
 void CodebookAttr::loadIndices(ArrayRef<char> plane, int64_t rows, int64_t row,
                                MutableArrayRef<uint8_t> indices) const {
-  LevelPlane from = getIndexPlane(*this, rows, plane.size());
+  CodePlane from = getIndexPlane(*this, rows, plane.size());
   for (auto [column, index] : llvm::enumerate(indices))
     index = static_cast<uint8_t>(from.load(plane, row, column));
 }
@@ -102,7 +102,7 @@ void CodebookAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Ar
 
 Value CodebookAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                  ValueRange indices) const {
-  Value index = buildLevelBits(builder, loc, getBits(), /*isSigned=*/false, planes[0], indices[0], indices[1]);
+  Value index = buildCodeBits(builder, loc, getBits(), /*isSigned=*/false, planes[0], indices[0], indices[1]);
   index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), index);
   Value element = tensor::ExtractOp::create(builder, loc, planes[1], ValueRange{indices[0], index});
   if (getValues() == elementType)

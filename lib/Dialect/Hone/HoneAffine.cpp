@@ -7,7 +7,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
-#include "LevelPlane.h"
+#include "CodePlane.h"
 
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
@@ -30,11 +30,11 @@ LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   if (bits != 2 && bits != 3 && bits != 4 && bits != 8) // affine C1
     return emitError() << "unsupported number of bits " << bits << "; supported: 2, 3, 4, 8";
   if (group < 0 || group > (int64_t(1) << 32) || group * bits % 8 != 0) // affine C2
-    return emitError() << "expected the levels of a group to fill whole bytes, but got a group of " << group;
+    return emitError() << "expected the codes of a group to fill whole bytes, but got a group of " << group;
   if (!isa<Float32Type, Float16Type>(scales)) // affine C3
     return emitError() << "unsupported type of scales " << scales << "; supported: f32, f16";
   if (transposed && bits != 8) // affine C4
-    return emitError() << "expected levels that are stored transposed to have 8 bits, but got " << bits;
+    return emitError() << "expected codes that are stored transposed to have 8 bits, but got " << bits;
   if (activations != 0 && activations != 8) // affine C5
     return emitError() << "unsupported number of bits of activations " << activations << "; supported: 0, 8";
   if (activations != 0 && group > kActivationGroup) // affine C6
@@ -61,20 +61,20 @@ int64_t AffineAttr::getGroups(ArrayRef<int64_t> shape) const { return getFormat(
 SmallVector<EncodingPlane> AffineAttr::getPlanes(ArrayRef<int64_t> shape, Type) const {
   auto byte = IntegerType::get(getContext(), 8);
   int64_t groups = getGroups(shape);
-  int64_t levels = getGroup() && !getTransposed() ? groups * getGroup() : shape[1];
+  int64_t codes = getGroup() && !getTransposed() ? groups * getGroup() : shape[1];
   auto plane = [&](int64_t columns, Type type) {
     return getTransposed() ? RankedTensorType::get({columns, shape[0]}, type)
                            : RankedTensorType::get({shape[0], columns}, type);
   };
-  SmallVector<EncodingPlane> planes{{"values", plane(getLevelBytes(levels, getBits()), byte)},
+  SmallVector<EncodingPlane> planes{{"values", plane(getCodeBytes(codes, getBits()), byte)},
                                     {"scales", plane(groups, getScales())}};
   if (getHasZeros())
-    planes.push_back({"zeros", plane(getLevelBytes(groups, getBits()), byte)});
+    planes.push_back({"zeros", plane(getCodeBytes(groups, getBits()), byte)});
   return planes;
 }
 
-/// A plane of `rows` rows of levels, of `bytes` bytes.
-static LevelPlane getLevelPlane(AffineAttr encoding, int64_t rows, int64_t bytes) {
+/// A plane of `rows` rows of codes, of `bytes` bytes.
+static CodePlane getCodePlane(AffineAttr encoding, int64_t rows, int64_t bytes) {
   return {encoding.getBits(), encoding.getIsSigned(), encoding.getTransposed(), rows, bytes};
 }
 
@@ -84,7 +84,7 @@ class GroupPlanes {
 public:
   GroupPlanes(AffineAttr encoding, ArrayRef<int64_t> shape)
       : encoding(encoding), rows(shape[0]), groups(encoding.getGroups(shape)), scales(encoding.getScales()),
-        zeros(getLevelPlane(encoding, rows, rows * getLevelBytes(groups, encoding.getBits()))) {}
+        zeros(getCodePlane(encoding, rows, rows * getCodeBytes(groups, encoding.getBits()))) {}
 
   float loadScale(ArrayRef<ArrayRef<char>> planes, int64_t row, int64_t group) const {
     return scales.load(planes[1], placeOf(row, group));
@@ -108,15 +108,15 @@ private:
   AffineAttr encoding;
   int64_t rows, groups;
   PlainElements scales;
-  LevelPlane zeros;
+  CodePlane zeros;
 };
 } // namespace
 
-void AffineAttr::loadLevels(ArrayRef<char> plane, int64_t rows, int64_t row, MutableArrayRef<uint8_t> levels) const {
-  LevelPlane from = getLevelPlane(*this, rows, plane.size());
+void AffineAttr::loadCodes(ArrayRef<char> plane, int64_t rows, int64_t row, MutableArrayRef<uint8_t> codes) const {
+  CodePlane from = getCodePlane(*this, rows, plane.size());
   int64_t lowest = getIsSigned() ? -(int64_t(1) << (getBits() - 1)) : 0;
-  for (auto [column, level] : llvm::enumerate(levels))
-    level = static_cast<uint8_t>(from.load(plane, row, column) - lowest);
+  for (auto [column, code] : llvm::enumerate(codes))
+    code = static_cast<uint8_t>(from.load(plane, row, column) - lowest);
 }
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//
@@ -126,11 +126,11 @@ compress::AffineFormat AffineAttr::getFormat() const {
 }
 
 namespace {
-/// Writes scales, zero points and levels into planes whose bytes were 0. Rows may be written in parallel.
+/// Writes scales, zero points and codes into planes whose bytes were 0. Rows may be written in parallel.
 class PlaneWriter {
 public:
   PlaneWriter(AffineAttr encoding, ArrayRef<int64_t> shape, ArrayRef<MutableArrayRef<char>> planes)
-      : planes(planes), groups(encoding, shape), values(getLevelPlane(encoding, shape[0], planes[0].size())) {
+      : planes(planes), groups(encoding, shape), values(getCodePlane(encoding, shape[0], planes[0].size())) {
     for (MutableArrayRef<char> plane : planes)
       llvm::fill(plane, 0);
   }
@@ -139,12 +139,12 @@ public:
     groups.storeScale(planes, row, group, scale.scale);
     groups.storeZero(planes, row, group, scale.zero);
   }
-  void store(int64_t row, int64_t column, int64_t level) const { values.store(planes[0], row, column, level); }
+  void store(int64_t row, int64_t column, int64_t code) const { values.store(planes[0], row, column, code); }
 
 private:
   ArrayRef<MutableArrayRef<char>> planes;
   GroupPlanes groups;
-  LevelPlane values;
+  CodePlane values;
 };
 } // namespace
 
@@ -170,7 +170,7 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
       }
       writer.store(row, begin / width, *scale);
       for (auto [i, element] : llvm::enumerate(group))
-        writer.store(row, begin + i, compress::roundToLevel(format, *scale, element));
+        writer.store(row, begin + i, compress::roundToCode(format, *scale, element));
     }
   });
   if (failed == rows)
@@ -179,15 +179,15 @@ LogicalResult AffineAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
                      << ": its elements are not all finite, or too large for scales of " << getScales();
 }
 
-void AffineAttr::packLevels(ArrayRef<int64_t> shape, ArrayRef<int16_t> levels, ArrayRef<compress::AffineScale> scales,
-                            ArrayRef<MutableArrayRef<char>> planes) const {
+void AffineAttr::packCodes(ArrayRef<int64_t> shape, ArrayRef<int16_t> codes, ArrayRef<compress::AffineScale> scales,
+                           ArrayRef<MutableArrayRef<char>> planes) const {
   PlaneWriter writer(*this, shape, planes);
   int64_t columns = shape[1], groups = getGroups(shape);
   for (int64_t row = 0; row < shape[0]; ++row) {
     for (int64_t group = 0; group < groups; ++group)
       writer.store(row, group, scales[row * groups + group]);
     for (int64_t column = 0; column < columns; ++column)
-      writer.store(row, column, static_cast<int64_t>(levels[row * columns + column]));
+      writer.store(row, column, static_cast<int64_t>(codes[row * columns + column]));
   }
 }
 
@@ -195,13 +195,13 @@ void AffineAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
                         MutableArrayRef<char> dense) const {
   PlainElements elements(elementType);
   GroupPlanes groupPlanes(*this, shape);
-  LevelPlane values = getLevelPlane(*this, shape[0], planes[0].size());
+  CodePlane values = getCodePlane(*this, shape[0], planes[0].size());
   int64_t width = getFormat().width(shape[1]);
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t column = 0; column < shape[1]; ++column) {
       int64_t group = column / width;
-      int64_t level = values.load(planes[0], row, column) - groupPlanes.loadZero(planes, row, group);
-      float element = static_cast<float>(level) * groupPlanes.loadScale(planes, row, group);
+      int64_t code = values.load(planes[0], row, column) - groupPlanes.loadZero(planes, row, group);
+      float element = static_cast<float>(code) * groupPlanes.loadScale(planes, row, group);
       elements.store(dense, row * shape[1] + column, element);
     }
 }
@@ -212,39 +212,39 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// Reads level `column` of row `row` as f32.
-static Value readLevel(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value column) {
+/// Reads code `column` of row `row` as f32.
+static Value readCode(OpBuilder &builder, Location loc, AffineAttr encoding, Value plane, Value row, Value column) {
   if (encoding.getTransposed())
     std::swap(row, column);
-  Value level = buildLevelBits(builder, loc, encoding.getBits(), encoding.getIsSigned(), plane, row, column);
+  Value code = buildCodeBits(builder, loc, encoding.getBits(), encoding.getIsSigned(), plane, row, column);
   if (encoding.getIsSigned())
-    return arith::SIToFPOp::create(builder, loc, builder.getF32Type(), level);
-  return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level);
+    return arith::SIToFPOp::create(builder, loc, builder.getF32Type(), code);
+  return arith::UIToFPOp::create(builder, loc, builder.getF32Type(), code);
 }
 
 Value AffineAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
-  return buildLevel(builder, loc, elementType, planes, indices[0], indices[1], indices[1]);
+  return buildCode(builder, loc, elementType, planes, indices[0], indices[1], indices[1]);
 }
 
-Value AffineAttr::buildLevel(OpBuilder &builder, Location loc, Type elementType, ValueRange planes, Value row,
-                             Value place, Value column) const {
+Value AffineAttr::buildCode(OpBuilder &builder, Location loc, Type elementType, ValueRange planes, Value row,
+                            Value place, Value column) const {
   Value group = createIndex(builder, loc, 0);
   if (getGroup())
     group = arith::DivUIOp::create(builder, loc, column, createIndex(builder, loc, getGroup()));
   Value zero;
   if (getHasZeros())
-    zero = readLevel(builder, loc, *this, planes[2], row, group);
+    zero = readCode(builder, loc, *this, planes[2], row, group);
   else
     zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(getMiddle())));
-  Value level = arith::SubFOp::create(builder, loc, readLevel(builder, loc, *this, planes[0], row, place), zero);
+  Value code = arith::SubFOp::create(builder, loc, readCode(builder, loc, *this, planes[0], row, place), zero);
   SmallVector<Value> at{row, group};
   if (getTransposed())
     std::swap(at[0], at[1]);
   Value scale = tensor::ExtractOp::create(builder, loc, planes[1], at);
   if (!getScales().isF32())
     scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
-  Value element = arith::MulFOp::create(builder, loc, level, scale);
+  Value element = arith::MulFOp::create(builder, loc, code, scale);
   return elementType.isF32() ? element : arith::TruncFOp::create(builder, loc, elementType, element);
 }
 

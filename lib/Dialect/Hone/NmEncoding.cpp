@@ -72,7 +72,7 @@ LogicalResult NmAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
   return success();
 }
 
-/// Levels of `bits` bits fill bytes from the lowest bits on; as many as fit.
+/// Codes of `bits` bits fill bytes from the lowest bits on; as many as fit.
 static constexpr int64_t perByte(int64_t bits) { return 8 / bits; }
 
 static int64_t getIndexBits(NmAttr nm) { return llvm::Log2_64(nm.getM()); }
@@ -398,10 +398,10 @@ static Value buildKept(NmAttr nm, IndexBuilder at, Type elementType, ValueRange 
   AffineAttr affine = nm.getAffine();
   if (!affine)
     return nm.getWhole().buildElement(b, at.loc, elementType, planes.take_front(), {row, kept});
-  // Levels without groups are read as they lie; their scale and zero point are those of the input's group.
+  // Codes without groups are read as they lie; their scale and zero point are those of the input's group.
   SmallVector<Value> whole{planes[0]};
   llvm::append_range(whole, planes.drop_front(2));
-  return affine.buildLevel(b, at.loc, elementType, whole, row, kept, column);
+  return affine.buildCode(b, at.loc, elementType, whole, row, kept, column);
 }
 
 Value NmAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,

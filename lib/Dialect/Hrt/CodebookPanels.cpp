@@ -71,8 +71,8 @@ Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebo
   Value byte = b.remainder(indices[1], cpu::kTableBytes), sixteen = b.add(b.multiply(quarter, 2), half);
   Value first = b.add(b.multiply(b.divide(indices[1], cpu::kCodebookInputs), cpu::indexLinesOf(layout)),
                       b.multiply(b.divide(sixteen, layout.quads), layout.lines));
-  Value index = b.level(layout, b.remainder(sixteen, layout.quads),
-                        [&](Value line) { return b.extract(planes[0], {panel, b.add(first, line), lane, byte}); });
+  Value index = b.code(layout, b.remainder(sixteen, layout.quads),
+                       [&](Value line) { return b.extract(planes[0], {panel, b.add(first, line), lane, byte}); });
   index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), index);
   int64_t registers = cpu::tableRegistersOf(layout);
   Value table = b.multiply(quarter, registers), high = index;

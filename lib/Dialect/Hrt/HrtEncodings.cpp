@@ -54,7 +54,7 @@ cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
   return {shape[0], shape[1], affine ? affine.getGroup() : 0};
 }
 
-/// Kernels that pick inputs multiply signed bytes, level - zero: of 8 bits with zero points, that is 9.
+/// Kernels that pick inputs multiply signed bytes, code - zero: of 8 bits with zero points, that is 9.
 static bool hasSparseKernel(AffineAttr affine) {
   return !affine || affine.getBits() == 4 || (affine.getBits() == 8 && !affine.getHasZeros());
 }
@@ -149,19 +149,19 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// Levels of 16 outputs at a time, one byte each, and then in their panel.
+/// Codes of 16 outputs at a time, one byte each, and then in their panel.
 static void packCodes(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
   AffineAttr affine = panels.getAffine();
   cpu::PackedFormat format = getFormat(panels);
   int64_t rows = shape[0], columns = shape[1];
   llvm::parallelFor(0, llvm::divideCeil(rows, cpu::kPanelOutputs), [&](int64_t panel) {
     int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, rows - first);
-    SmallVector<uint8_t> levels(count * columns);
+    SmallVector<uint8_t> codes(count * columns);
     for (int64_t row = 0; row < count; ++row)
-      affine.loadLevels(from, rows, first + row, MutableArrayRef(levels).slice(row * columns, columns));
+      affine.loadCodes(from, rows, first + row, MutableArrayRef(codes).slice(row * columns, columns));
     cpu::LinearShape part{count, columns, affine.getGroup()};
     int64_t bytes = cpu::packedLinearBytes(format, part);
-    cpu::packLinearWeight(format, part, {levels.data(), columns, 1}, asSpan(to.slice(panel * bytes, bytes)));
+    cpu::packLinearWeight(format, part, {codes.data(), columns, 1}, asSpan(to.slice(panel * bytes, bytes)));
   });
 }
 
@@ -179,7 +179,7 @@ void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<ch
       std::memcpy(scales.data() + place * bytes, from[1].data() + source * bytes, bytes);
     }
   for (int64_t row = 0; affine.getHasZeros() && row < rows; ++row)
-    affine.loadLevels(from[2], rows, row, MutableArrayRef(zeros).slice(row * groups, groups));
+    affine.loadCodes(from[2], rows, row, MutableArrayRef(zeros).slice(row * groups, groups));
   cpu::packLinearScales(format, linear, bytes, scales.data(), asSpan(to[1]));
   if (affine.getHasZeros())
     cpu::packLinearScales(format, linear, 1, zeros.data(), asSpan(to[2]));
@@ -261,11 +261,11 @@ PackedScales::PackedScales(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<
     : affine(panels.getAffine()), groups(groups), middle(cpu::bitLayoutOf(getFormat(panels))->middle()),
       groupsOfPanel(cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape))[1]) {}
 
-float PackedScales::apply(int64_t level, int64_t row, int64_t column) const {
+float PackedScales::apply(int64_t code, int64_t row, int64_t column) const {
   int64_t group = affine.getGroup() ? column / affine.getGroup() : 0;
   int64_t at = (row / cpu::kPanelOutputs * groupsOfPanel + group) * cpu::kPanelOutputs + row % cpu::kPanelOutputs;
   int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(groups[1][at]) : middle;
-  return static_cast<float>(level - zero) * PlainElements(affine.getScales()).load(groups[0], at);
+  return static_cast<float>(code - zero) * PlainElements(affine.getScales()).load(groups[0], at);
 }
 
 namespace {
@@ -274,7 +274,7 @@ class PanelReader {
 public:
   PanelReader(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<EncodingPlane> types,
               ArrayRef<ArrayRef<char>> planes)
-      : planes(planes), affine(panels.getAffine()), levels(cpu::bitLayoutOf(getFormat(panels))),
+      : planes(planes), affine(panels.getAffine()), codes(cpu::bitLayoutOf(getFormat(panels))),
         lines(types[0].type.getDimSize(1)), elements(types[0].type.getDimSize(3)),
         floats(affine ? affine.getScales() : getFloat(panels)) {
     if (affine)
@@ -285,25 +285,25 @@ public:
     int64_t panel = n / cpu::kPanelOutputs, output = n % cpu::kPanelOutputs;
     if (!affine)
       return floats.load(planes[0], placeOf(panel, k / elements, output) + k % elements);
-    return scales->apply(loadLevel(panel, k, output), n, k);
+    return scales->apply(loadCode(panel, k, output), n, k);
   }
 
 private:
   int64_t placeOf(int64_t panel, int64_t line, int64_t output) const {
     return ((panel * lines + line) * cpu::kPanelOutputs + output) * elements;
   }
-  int64_t loadLevel(int64_t panel, int64_t k, int64_t output) const {
-    int64_t first = k / levels->inputs() * levels->lines, level = 0;
-    for (const cpu::BitField &part : levels->parts[k % levels->inputs() / 4]) {
+  int64_t loadCode(int64_t panel, int64_t k, int64_t output) const {
+    int64_t first = k / codes->inputs() * codes->lines, code = 0;
+    for (const cpu::BitField &part : codes->parts[k % codes->inputs() / 4]) {
       auto byte = static_cast<uint8_t>(planes[0][placeOf(panel, first + part.line, output) + k % 4]);
-      level |= (byte >> part.shift & ((1 << part.bits) - 1)) << part.to;
+      code |= (byte >> part.shift & ((1 << part.bits) - 1)) << part.to;
     }
-    return level;
+    return code;
   }
 
   ArrayRef<ArrayRef<char>> planes;
   AffineAttr affine;
-  const cpu::BitLayout *levels;
+  const cpu::BitLayout *codes;
   int64_t lines, elements;
   PlainElements floats;
   std::optional<PackedScales> scales;
@@ -352,12 +352,12 @@ Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
   return picked;
 }
 
-Value IndexBuilder::level(const cpu::BitLayout &levels, Value quad, function_ref<Value(Value)> read) {
-  Value level;
+Value IndexBuilder::code(const cpu::BitLayout &codes, Value quad, function_ref<Value(Value)> read) {
+  Value code;
   for (int part = 0; part < 2; ++part) {
     auto pickOf = [&](Type type, function_ref<int32_t(const cpu::BitField &)> getNumber) {
       SmallVector<int32_t> numbers;
-      for (const auto &parts : ArrayRef(levels.parts).take_front(levels.quads))
+      for (const auto &parts : ArrayRef(codes.parts).take_front(codes.quads))
         numbers.push_back(getNumber(parts[part]));
       return pick(quad, numbers, type);
     };
@@ -369,18 +369,18 @@ Value IndexBuilder::level(const cpu::BitLayout &levels, Value quad, function_ref
     bits = builder.createOrFold<arith::ShRUIOp>(loc, bits,
                                                 pickOf(byte, [](const cpu::BitField &of) { return of.shift - of.to; }));
     bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
-    level = level ? arith::OrIOp::create(builder, loc, level, bits) : bits;
+    code = code ? arith::OrIOp::create(builder, loc, code, bits) : bits;
   }
-  return level;
+  return code;
 }
 
-Value IndexBuilder::level(const cpu::BitLayout &levels, Value plane, Value panel, Value input, Value output) {
-  Value quad = divide(remainder(input, levels.inputs()), 4), column = remainder(input, 4);
-  Value first = multiply(divide(input, levels.inputs()), levels.lines);
-  return level(levels, quad, [&](Value line) { return extract(plane, {panel, add(first, line), output, column}); });
+Value IndexBuilder::code(const cpu::BitLayout &codes, Value plane, Value panel, Value input, Value output) {
+  Value quad = divide(remainder(input, codes.inputs()), 4), column = remainder(input, 4);
+  Value first = multiply(divide(input, codes.inputs()), codes.lines);
+  return code(codes, quad, [&](Value line) { return extract(plane, {panel, add(first, line), output, column}); });
 }
 
-Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value level, ValueRange groups,
+Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value code, ValueRange groups,
                   ValueRange indices) {
   IndexBuilder b(builder, loc);
   AffineAttr affine = panels.getAffine();
@@ -392,7 +392,7 @@ Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value lev
   Value scale = b.extract(groups[0], at);
   if (!affine.getScales().isF32())
     scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
-  Value number = arith::SubFOp::create(builder, loc, b.number(level), zero);
+  Value number = arith::SubFOp::create(builder, loc, b.number(code), zero);
   return arith::MulFOp::create(builder, loc, number, scale);
 }
 
@@ -410,8 +410,8 @@ Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementTyp
   IndexBuilder b(builder, loc);
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
   if (getAffine()) {
-    Value level = b.level(*cpu::bitLayoutOf(getFormat(*this)), planes[0], panel, indices[1], output);
-    return buildScaled(builder, loc, *this, level, planes.drop_front(), indices);
+    Value code = b.code(*cpu::bitLayoutOf(getFormat(*this)), planes[0], panel, indices[1], output);
+    return buildScaled(builder, loc, *this, code, planes.drop_front(), indices);
   }
   int64_t elements = cast<RankedTensorType>(planes[0].getType()).getDimSize(3);
   Value line = b.divide(indices[1], elements), place = b.remainder(indices[1], elements);

@@ -67,12 +67,12 @@ llvm::SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, llvm::ArrayRe
 void packGroups(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
                 llvm::ArrayRef<llvm::MutableArrayRef<char>> to);
 
-/// The numbers that levels of a packed `#hone.affine` mean, by its packed planes of scales and zero points.
+/// The numbers that codes of a packed `#hone.affine` mean, by its packed planes of scales and zero points.
 class PackedScales {
 public:
   PackedScales(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> groups);
 
-  float apply(int64_t level, int64_t row, int64_t column) const;
+  float apply(int64_t code, int64_t row, int64_t column) const;
 
 private:
   AffineAttr affine;
@@ -81,7 +81,7 @@ private:
 };
 
 /// The same in IR.
-mlir::Value buildScaled(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Value level,
+mlir::Value buildScaled(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Value code,
                         mlir::ValueRange groups, mlir::ValueRange indices);
 
 /// Builds IR on indices.
@@ -105,21 +105,21 @@ public:
   mlir::Value extract(mlir::Value tensor, mlir::ValueRange place) {
     return mlir::tensor::ExtractOp::create(builder, loc, tensor, place);
   }
-  mlir::Value number(mlir::Value level) {
-    return mlir::arith::UIToFPOp::create(builder, loc, builder.getF32Type(), level);
+  mlir::Value number(mlir::Value code) {
+    return mlir::arith::UIToFPOp::create(builder, loc, builder.getF32Type(), code);
   }
-  mlir::Value number(int64_t level) {
-    return mlir::arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(level)));
+  mlir::Value number(int64_t code) {
+    return mlir::arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(code)));
   }
   /// The low four bits of `byte`, or where `isHigh` is 1 its high ones.
   mlir::Value half(mlir::Value byte, mlir::Value isHigh);
   /// The number of quad `quad` of `numbers`, as an index or a byte.
   mlir::Value pick(mlir::Value quad, llvm::ArrayRef<int32_t> numbers, mlir::Type type);
-  /// The level of quad `quad` of a step, whose byte in line `line` of the step `read(line)` gives.
-  mlir::Value level(const cpu::BitLayout &levels, mlir::Value quad, llvm::function_ref<mlir::Value(mlir::Value)> read);
-  /// The level of input `input` in a plane of panels.
-  mlir::Value level(const cpu::BitLayout &levels, mlir::Value plane, mlir::Value panel, mlir::Value input,
-                    mlir::Value output);
+  /// The code of quad `quad` of a step, whose byte in line `line` of the step `read(line)` gives.
+  mlir::Value code(const cpu::BitLayout &codes, mlir::Value quad, llvm::function_ref<mlir::Value(mlir::Value)> read);
+  /// The code of input `input` in a plane of panels.
+  mlir::Value code(const cpu::BitLayout &codes, mlir::Value plane, mlir::Value panel, mlir::Value input,
+                   mlir::Value output);
 
 private:
   mlir::OpBuilder &builder;

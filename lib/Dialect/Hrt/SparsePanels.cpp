@@ -39,15 +39,15 @@ static void packPanel(PanelsAttr panels, ArrayRef<int64_t> shape, int64_t panel,
   NmAttr nm = panels.getNm();
   int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, shape[0] - first);
   int64_t kept = shape[1] / kGroupInputs * kGroupKept;
-  SmallVector<uint8_t> indices(count * kept), levels;
+  SmallVector<uint8_t> indices(count * kept), codes;
   for (int64_t row = 0; row < count; ++row)
     nm.loadIndices(from[1], shape[0], first + row, MutableArrayRef(indices).slice(row * kept, kept));
   const void *values = from[0].data() + first * (from[0].size() / shape[0]);
   if (AffineAttr affine = nm.getAffine()) {
-    levels.resize(count * kept);
+    codes.resize(count * kept);
     for (int64_t row = 0; row < count; ++row)
-      affine.loadLevels(from[0], shape[0], first + row, MutableArrayRef(levels).slice(row * kept, kept));
-    values = levels.data();
+      affine.loadCodes(from[0], shape[0], first + row, MutableArrayRef(codes).slice(row * kept, kept));
+    values = codes.data();
   }
   int64_t panelCount = llvm::divideCeil(shape[0], cpu::kPanelOutputs);
   auto part = [&](MutableArrayRef<char> plane) {
@@ -113,7 +113,7 @@ struct KeptPlaces {
   cpu::PackedFormat format;
   Value output, column;
 
-  bool areLevels() const { return format == cpu::PackedFormat::U8 || format == cpu::PackedFormat::U4; }
+  bool areCodes() const { return format == cpu::PackedFormat::U8 || format == cpu::PackedFormat::U4; }
   Value panel() { return b.divide(output, cpu::kPanelOutputs); }
   Value lane() { return b.remainder(output, cpu::kPanelOutputs); }
   /// Which of the four bytes of eight inputs.
@@ -124,17 +124,17 @@ struct KeptPlaces {
     Value step = b.divide(column, inputs);
     if (format == cpu::PackedFormat::Bf16)
       return b.extract(plane, {panel(), step, lane(), b.constant(kept)});
-    if (!areLevels())
+    if (!areCodes())
       return b.extract(plane, {panel(), step, b.constant(kept), lane()});
-    Value level = b.extract(plane, {panel(), step, lane(), byte(kept)});
-    return format == cpu::PackedFormat::U4 ? b.half(level, b.divide(b.remainder(column, 16), 8)) : level;
+    Value code = b.extract(plane, {panel(), step, lane(), byte(kept)});
+    return format == cpu::PackedFormat::U4 ? b.half(code, b.divide(b.remainder(column, 16), 8)) : code;
   }
 
   /// The byte that has the index of a kept element, and how far up in it.
   std::pair<Value, Value> index(Value plane, int64_t kept) {
     Value word = b.divide(column, 32), inside = b.remainder(column, 32);
-    Value at = areLevels() ? byte(kept) : b.add(b.divide(inside, 16), b.constant(2 * kept));
-    Value shift = areLevels() ? b.divide(inside, 8) : b.remainder(b.divide(inside, 4), 4);
+    Value at = areCodes() ? byte(kept) : b.add(b.divide(inside, 16), b.constant(2 * kept));
+    Value shift = areCodes() ? b.divide(inside, 8) : b.remainder(b.divide(inside, 4), 4);
     return {b.extract(plane, {panel(), word, lane(), at}), b.multiply(shift, 2)};
   }
 };

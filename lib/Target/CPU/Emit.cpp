@@ -73,7 +73,7 @@ llvm::FailureOr<CpuTarget> CpuTarget::get(StringRef name, std::string &error) {
   return failure();
 }
 
-StringRef getKernelLevel(const CpuTarget &target) {
+StringRef getKernelIsa(const CpuTarget &target) {
   StringRef highest;
   auto add = [&](StringRef isa, ArrayRef<StringRef> features) {
     if (llvm::all_of(features, [&](StringRef feature) { return llvm::is_contained(target.features, feature); }))

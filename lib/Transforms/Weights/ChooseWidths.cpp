@@ -76,7 +76,7 @@ private:
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
-  SmallVector<AffineAttr> levels;
+  SmallVector<AffineAttr> codes;
 };
 } // namespace
 
@@ -98,22 +98,22 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   auto orElse = [](ArrayRef<int64_t> given, SmallVector<int64_t> otherwise) {
     return given.empty() ? otherwise : SmallVector<int64_t>(given);
   };
-  levels.clear();
+  codes.clear();
   for (int64_t width : orElse(bits, {2, 3, 4, 8})) {
     // Eight bits are fine enough for one scale a row.
     for (int64_t group : width == 8 ? SmallVector<int64_t>{0} : orElse(groups, {32, 64, 128}))
       if (AffineAttr form = getForm(context, width, group, asymmetric, activations))
-        levels.push_back(form);
+        codes.push_back(form);
   }
-  if (levels.empty())
+  if (codes.empty())
     return error() << "expected bits and groups that an encoding has";
   return success();
 }
 
-/// Levels alone, and beside shares of outliers, of which each expert has as many; 8 bits need none.
+/// Codes alone, and beside shares of outliers, of which each expert has as many; 8 bits need none.
 std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int64_t experts) const {
   std::vector<EncodingInterface> forms;
-  for (AffineAttr affine : levels) {
+  for (AffineAttr affine : codes) {
     forms.push_back(affine);
     for (double share : kOutlierShares)
       if (EncodingInterface form = withOutliers(affine, type, share, std::max<int64_t>(experts, 1));

@@ -13,7 +13,7 @@ namespace hone {
 /// The share that `text` says: 0.0045 for "0.45%", 0 where it is empty. An error at `loc` where it is no share above 0.
 mlir::FailureOr<double> readOutlierShare(llvm::StringRef text, mlir::Location loc);
 
-/// `base`, levels or indices, beside as many slots of outliers as that share of a matrix of `type` is, or alone where that is less than half a slot
+/// `base`, codes or indices, beside as many slots of outliers as that share of a matrix of `type` is, or alone where that is less than half a slot
 /// of a panel, or columns are too many for #hone.dense_sparse. Of `parts` parts that lie one below the other and are rounded apart, each has
 /// as many; a part whose rows are no multiple of 16 can have none.
 EncodingInterface withOutliers(EncodingInterface base, mlir::RankedTensorType type, double share, int64_t parts = 1);

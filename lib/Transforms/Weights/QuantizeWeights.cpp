@@ -41,7 +41,7 @@ private:
   LogicalResult checkScores();
   bool hasCodebooks() const { return StringRef(method).starts_with("squeezellm"); }
   bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
-  EncodingInterface makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const;
+  EncodingInterface makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const;
   EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
   bool mayKeepApart(ArrayRef<GetParamOp> reads) const { return expertOutliers || countExperts(reads) == 0; }
   EncodingInterface getEncoding(ParamOp param, int64_t experts = 0, bool mayKeepApart = true) const;
@@ -120,14 +120,14 @@ LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
   return success();
 }
 
-/// Levels of `levelBits` bits in groups of `width`, or indices of as many where the method has codebooks for them; null after an
+/// Codes of `codeBits` bits in groups of `width`, or indices of as many where the method has codebooks for them; null after an
 /// error.
-EncodingInterface QuantizeWeights::makeEncoding(MLIRContext *context, int64_t levelBits, int64_t width) const {
+EncodingInterface QuantizeWeights::makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const {
   auto emit = [&] { return emitError(UnknownLoc::get(context)); };
   llvm::function_ref<InFlightDiagnostic()> onError(emit);
-  if (hasCodebooks() && (levelBits == bits || levelBits == 3 || levelBits == 4))
-    return CodebookAttr::getChecked(onError, context, levelBits, FloatType(BFloat16Type::get(context)));
-  return AffineAttr::getChecked(onError, context, levelBits, width, FloatType(Float16Type::get(context)),
+  if (hasCodebooks() && (codeBits == bits || codeBits == 3 || codeBits == 4))
+    return CodebookAttr::getChecked(onError, context, codeBits, FloatType(BFloat16Type::get(context)));
+  return AffineAttr::getChecked(onError, context, codeBits, width, FloatType(Float16Type::get(context)),
                                 asymmetric.getValue(), /*isSigned=*/false, /*transposed=*/false, activations.getValue(),
                                 /*atLeast=*/activations != 0);
 }

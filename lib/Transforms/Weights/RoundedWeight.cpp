@@ -19,11 +19,11 @@ EncodingInterface getBaseOf(EncodingInterface encoding) {
 
 void RoundedWeight::append(const RoundedWeight &below) {
   compress::append(below.outliers, outliers);
-  if (auto *levels = std::get_if<compress::AffineWeight>(&base)) {
+  if (auto *codes = std::get_if<compress::AffineWeight>(&base)) {
     const auto &more = std::get<compress::AffineWeight>(below.base);
-    levels->rows += more.rows;
-    llvm::append_range(levels->levels, more.levels);
-    llvm::append_range(levels->scales, more.scales);
+    codes->rows += more.rows;
+    llvm::append_range(codes->codes, more.codes);
+    llvm::append_range(codes->scales, more.scales);
     return;
   }
   auto &indices = std::get<compress::CodebookWeight>(base);
@@ -57,8 +57,8 @@ Attribute RoundedWeight::makeStorage(RankedTensorType type) const {
   if (const auto *indices = std::get_if<compress::CodebookWeight>(&base)) {
     cast<CodebookAttr>(getBaseOf(encoding)).packIndices(type.getShape(), indices->indices, indices->codebook, ofBase);
   } else {
-    const auto &levels = std::get<compress::AffineWeight>(base);
-    cast<AffineAttr>(getBaseOf(encoding)).packLevels(type.getShape(), levels.levels, levels.scales, ofBase);
+    const auto &codes = std::get<compress::AffineWeight>(base);
+    cast<AffineAttr>(getBaseOf(encoding)).packCodes(type.getShape(), codes.codes, codes.scales, ofBase);
   }
   SmallVector<NamedAttribute> entries;
   for (auto [plane, buffer] : llvm::zip_equal(planes, buffers))

@@ -14,7 +14,7 @@
 
 namespace hone {
 
-/// Levels of a `#hone.affine` or indices into a `#hone.codebook`, and outliers if there are any.
+/// Codes of a `#hone.affine` or indices into a `#hone.codebook`, and outliers if there are any.
 struct RoundedWeight {
   std::variant<compress::AffineWeight, compress::CodebookWeight> base;
   compress::SparseWeight outliers;

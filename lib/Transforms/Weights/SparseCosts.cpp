@@ -30,7 +30,7 @@ constexpr Costs kCosts[] = {
 #include "SparseCosts.def"
 };
 
-constexpr llvm::StringRef kLevels[] = {
+constexpr llvm::StringRef kIsas[] = {
 #define HONE_ISA(isa, space, ...) #space,
 #include "cpu/isa.def"
 #undef HONE_ISA
@@ -54,7 +54,7 @@ double interpolate(const Costs &of, int64_t rows) {
 
 } // namespace
 
-llvm::ArrayRef<llvm::StringRef> getCostLevels() { return kLevels; }
+llvm::ArrayRef<llvm::StringRef> getCostIsas() { return kIsas; }
 
 std::optional<double> getSparseCost(llvm::StringRef isa, llvm::StringRef format, LayerShape shape, int64_t rows) {
   const Costs *nearest = nullptr;

@@ -18,8 +18,8 @@ struct LayerShape {
   int64_t outputs, inputs;
 };
 
-/// Names of the isas of the instruction set that the table knows, lowest first.
-llvm::ArrayRef<llvm::StringRef> getCostLevels();
+/// Names of the ISAs that the table knows, lowest first.
+llvm::ArrayRef<llvm::StringRef> getCostIsas();
 
 /// The time of a product of `rows` rows without the zeros of a 2:4 weight, as a share of the time with them, at `isa` and for
 /// elements of `format` (the last word of the kernel's name): that of the measured layer whose sizes are nearest, by the sum of

@@ -127,10 +127,10 @@ static LayerProduct getProduct(RankedTensorType type, ArrayRef<GetParamOp> reads
 }
 
 LogicalResult SparsifyWeights::initialize(MLIRContext *context) {
-  if (!level.empty() && !llvm::is_contained(getCostLevels(), level.getValue()) && !isCostChip(level))
+  if (!target.empty() && !llvm::is_contained(getCostIsas(), target.getValue()) && !isCostChip(target))
     return emitError(UnknownLoc::get(context))
-           << "unsupported level '" << level
-           << "' to choose kernels for; supported: " << llvm::join(getCostLevels(), ", ");
+           << "unsupported target '" << target
+           << "' to choose kernels for; supported: " << llvm::join(getCostIsas(), ", ");
   if (llvm::any_of(rows, [](int64_t count) { return count < 1; }))
     return emitError(UnknownLoc::get(context)) << "expected numbers of rows to be at least 1";
   return success();
@@ -144,16 +144,16 @@ static SmallVector<int64_t> getUsualRows(ModuleOp module) {
 
 std::optional<double> SparsifyWeights::getCost(RankedTensorType type, const LayerProduct &product,
                                                StringRef format) const {
-  if (!isCostChip(level))
-    return getSparseCost(level, format, product.shape, product.rows);
+  if (!isCostChip(target))
+    return getSparseCost(target, format, product.shape, product.rows);
   auto kept = type.cloneWithEncoding(NmAttr::get(kKept, kInputs, getElements(type)));
   LayerBytes bytes = {getStorageBytes(type).value_or(0), getStorageBytes(kept).value_or(0)};
-  return estimateSparseCost(level, format, product.shape, product.rows, bytes);
+  return estimateSparseCost(target, format, product.shape, product.rows, bytes);
 }
 
 /// Several numbers of rows count alike: the mean of their ratios is the geometric one.
 Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const {
-  if (level.empty())
+  if (target.empty())
     return {true, ""};
   RankedTensorType type = param.getTensorType();
   auto panels = hrt::PanelsAttr::get(NmAttr::get(kKept, kInputs, getElements(type)));
@@ -168,11 +168,11 @@ Verdict SparsifyWeights::judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayR
   }
   double mean = std::exp(sum / static_cast<double>(counts.size()));
   const char *text =
-      isCostChip(level)
+      isCostChip(target)
           ? "by bytes and operations the product takes {1:F2} times what it takes with zeros, for rows: {2} ({3})"
           : "hone.sparse_linear.{0} takes {1:F2} times what hone.packed_linear.{0} takes, "
             "for rows: {2} ({3})";
-  return {mean < 1, llvm::formatv(text, format, mean, list, level.getValue()).str()};
+  return {mean < 1, llvm::formatv(text, format, mean, list, target.getValue()).str()};
 }
 
 static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
@@ -188,9 +188,9 @@ static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
 std::string SparsifyWeights::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) {
   if (std::string found = hone::getObstacle(param, reads); !found.empty())
     return found;
-  if (isCostChip(level) && countExperts(reads) > 0)
+  if (isCostChip(target) && countExperts(reads) > 0)
     return "experts have no kernel of CUDA that skips zeros";
-  if (int64_t inputs = param.getTensorType().getDimSize(1); isCostChip(level) && inputs % kCudaInputs != 0)
+  if (int64_t inputs = param.getTensorType().getDimSize(1); isCostChip(target) && inputs % kCudaInputs != 0)
     return ("its " + Twine(inputs) + " inputs are no multiple of " + Twine(kCudaInputs)).str();
   FailureOr<std::string> misfit = findMisfit(param);
   isReadable &= succeeded(misfit);

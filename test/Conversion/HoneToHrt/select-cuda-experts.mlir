@@ -9,8 +9,8 @@ hone.param @up : tensor<96x64xf32, #hone.stored<bf16>> = #hone.external<"weights
 hone.param @gate : tensor<96x64xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 12288, 12288>
 hone.param @down : tensor<256x24xf32, #hone.stored<f16>> = #hone.external<"weights.bin", 24576, 12288>
 hone.param @down_f32 : tensor<256x24xf32> = #hone.external<"weights.bin", 36864, 24576>
-hone.param @levels4 : !q4 = #hone.converted<tensor<192x64xf32> = dense<0.5> : tensor<192x64xf32>>
-hone.param @levels8 : !q8 = #hone.converted<tensor<256x24xf32> = dense<0.5> : tensor<256x24xf32>>
+hone.param @codes4 : !q4 = #hone.converted<tensor<192x64xf32> = dense<0.5> : tensor<192x64xf32>>
+hone.param @codes8 : !q8 = #hone.converted<tensor<256x24xf32> = dense<0.5> : tensor<256x24xf32>>
 
 // Four experts of 24 hidden numbers: pairs by expert, then both layers, each in its own type.
 // CHECK-LABEL: @gated
@@ -28,13 +28,13 @@ func.func @gated(%x: tensor<?x64xf32>, %ids: !ids, %p: !p) -> tensor<?x64xf32> {
   return %y : tensor<?x64xf32>
 }
 
-// Both layers of an expert in one weight of levels, whose planes are operands.
+// Both layers of an expert in one weight of codes, whose planes are operands.
 // CHECK-LABEL: @fused
 // CHECK: hrt.kernel "cuda.expert_hidden.affine4" %{{.*}} ints [2, 1, 4, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<?xi32>, tensor<192x32xi8>, tensor<192x2xf16>, tensor<192x1xi8>, tensor<4x48xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "cuda.expert_sum.affine8" %{{.*}} ints [4, 0, 1] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x2x24xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<?xi32>, tensor<256x24xi8>, tensor<256x1xf32>, tensor<f32>, tensor<f32>)
 func.func @fused(%x: tensor<?x64xf32>, %ids: !ids, %p: !p, %bias: tensor<4x48xf32>) -> tensor<?x64xf32> {
-  %up = hone.get_param @levels4 : !q4
-  %down = hone.get_param @levels8 : !q8
+  %up = hone.get_param @codes4 : !q4
+  %down = hone.get_param @codes8 : !q8
   %y = hone.moe silu %x, experts(%ids, %p), up(%up, %bias), down(%down) fused halves : (tensor<?x64xf32>, !ids, !p, !q4, !q8, tensor<4x48xf32>) -> tensor<?x64xf32>
   return %y : tensor<?x64xf32>
 }

@@ -5,9 +5,9 @@
 hone.param @up : tensor<16x8xf32, #hone.stored<bf16, transposed>> = #hone.external<"weights.bin", 0, 256>
 hone.param @gate : tensor<16x8xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 256, 256>
 hone.param @down : tensor<8x16xf32, #hone.stored<bf16>> = #hone.external<"weights.bin", 512, 256>
-hone.param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
-hone.param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
-hone.param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @codes4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
+hone.param @codes8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>> = #hone.converted<tensor<64x16xf32> = dense<0.5> : tensor<64x16xf32>>
+hone.param @codes3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @atLeast8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8, atLeast = true>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @exactly8 : tensor<16x64xf32, #hone.affine<bits = 8, group = 32, activations = 8>> = #hone.converted<tensor<16x64xf32> = dense<0.5> : tensor<16x64xf32>>
 hone.param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>> = #hone.converted<tensor<16x40xf32> = dense<0.5> : tensor<16x40xf32>>
@@ -37,23 +37,23 @@ func.func @layers(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   return %y : tensor<?x8xf32>
 }
 
-// Levels are read where they lie: planes, group and sign.
-// CHECK-LABEL: @levels
+// Codes are read where they lie: planes, group and sign.
+// CHECK-LABEL: @codes
 // CHECK: hrt.kernel "cuda.linear.affine4" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x32xi8>, tensor<16x2xf16>, tensor<16x1xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "cuda.linear.affine8" %{{.*}} ints [0, 0, 1] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<64x16xi8>, tensor<64x1xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
-func.func @levels(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
-  %w = hone.get_param @levels4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>>
-  %v = hone.get_param @levels8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>>
+func.func @codes(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = hone.get_param @codes4 : tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>>
+  %v = hone.get_param @codes8 : tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>>
   %h = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 4, group = 32, scales = f16, hasZeros = true>>) -> tensor<?x16xf32>
   %y = hone.linear %h, %v : (tensor<?x16xf32>, tensor<64x16xf32, #hone.affine<bits = 8, isSigned = true>>) -> tensor<?x64xf32>
   return %y : tensor<?x64xf32>
 }
 
-// CHECK-LABEL: @narrow_levels
+// CHECK-LABEL: @narrow_codes
 // CHECK: hrt.kernel "cuda.linear.affine3" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<16x24xi8>, tensor<16x2xf32>, tensor<f32>,
 // CHECK: hrt.kernel "cuda.linear.outliers.affine2" %{{.*}} ints [0, 32, 0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<2xi32>, tensor<2x16xi16>, tensor<2x16xf16>, tensor<16x16xi8>, tensor<16x2xf32>, tensor<f32>,
-func.func @narrow_levels(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
-  %w = hone.get_param @levels3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
+func.func @narrow_codes(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %w = hone.get_param @codes3 : tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>
   %v = hone.get_param @outliers : tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>>
   %y = hone.linear %x, %w : (tensor<?x64xf32>, tensor<16x64xf32, #hone.affine<bits = 3, group = 32>>) -> tensor<?x16xf32>
   %z = hone.linear %x, %v : (tensor<?x64xf32>, tensor<16x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 32>, outliers = 32>>) -> tensor<?x16xf32>
@@ -77,10 +77,10 @@ func.func @kept_inputs(%x: tensor<?x64xf32>, %n: tensor<?x40xf32>) -> (tensor<?x
 }
 
 // Rows of 15 bytes are no whole words.
-// CHECK-LABEL: @other_levels
+// CHECK-LABEL: @other_codes
 // CHECK-NOT: hrt.kernel
 // CHECK: return
-func.func @other_levels(%n: tensor<?x40xf32>) -> tensor<?x16xf32> {
+func.func @other_codes(%n: tensor<?x40xf32>) -> tensor<?x16xf32> {
   %w = hone.get_param @narrow : tensor<16x40xf32, #hone.affine<bits = 3>>
   %y = hone.linear %n, %w : (tensor<?x40xf32>, tensor<16x40xf32, #hone.affine<bits = 3>>) -> tensor<?x16xf32>
   return %y : tensor<?x16xf32>

@@ -105,7 +105,7 @@ func.func @table(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 
 // -----
 
-// Levels of three bits take three lines of 64 bytes for 32 inputs, of two bits one for 16; a table of them is read level by level.
+// Codes of three bits take three lines of 64 bytes for 32 inputs, of two bits one for 16; a table of them is read code by code.
 // CHECK-LABEL: @narrow
 // CHECK-COUNT-2: tensor.extract %{{.*}} : tensor<1x6x16x4xi8>
 // CHECK: hrt.kernel "hone.packed_linear.u3" %{{.*}} ins({{.*}} tensor<1x6x16x4xi8>, tensor<1x1x16xf32>
@@ -123,9 +123,9 @@ func.func @narrow(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 
 // -----
 
-// A weight of integers: its plane of records, at a line of the cache, of which levels, scales and zero points are views, and the group
+// A weight of integers: its plane of records, at a line of the cache, of which codes, scales and zero points are views, and the group
 // and bits as attributes. Zero points that are not stored are absent.
-// CHECK: hone.param @levels {{.*}}hrt.offsets = array<i64: 0>
+// CHECK: hone.param @codes {{.*}}hrt.offsets = array<i64: 0>
 // CHECK: hone.param @zeros {{.*}}hrt.offsets = array<i64: 2176>
 // CHECK-LABEL: @quantized
 // CHECK-DAG: hrt.weight %{{.*}}[64] : memref<2x16x16x4xi8, strided<[1088, 64, 4, 1]>>
@@ -135,10 +135,10 @@ func.func @narrow(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
 // CHECK-DAG: hrt.weight %{{.*}}[2240] : memref<1x2x16xf32, strided<[176, 16, 1]>>
 // CHECK-DAG: hrt.weight %{{.*}}[2176] : memref<1x2x16xi8, strided<[704, 16, 1]>>
 // CHECK: hrt.kernel "hone.packed_linear.u4" %{{.*}} ints [0, 32, 16, 0] ins({{.*}} : tensor<?x20xf32>, tensor<1x8x16x4xi8>, tensor<1x2x16xf32>, tensor<1x2x16xi8>, tensor<f32>, tensor<f32>, tensor<f32>)
-hone.param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>> = #hone.converted<tensor<20x3xf32> = dense<0.0> : tensor<20x3xf32>>
+hone.param @codes : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>> = #hone.converted<tensor<20x3xf32> = dense<0.0> : tensor<20x3xf32>>
 hone.param @zeros : tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>> = #hone.converted<tensor<3x20xf32> = dense<0.0> : tensor<3x20xf32>>
 func.func @quantized(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
-  %l = hone.get_param @levels : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>>
+  %l = hone.get_param @codes : tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>>
   %z = hone.get_param @zeros : tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>>
   %0 = hone.linear %x, %l : (tensor<?x3xf32>, tensor<20x3xf32, #hrt.panels<#hone.affine<bits = 8, scales = f16, activations = 8>>>) -> tensor<?x20xf32>
   %1 = hone.linear %0, %z : (tensor<?x20xf32>, tensor<3x20xf32, #hrt.panels<#hone.affine<bits = 4, group = 32, hasZeros = true>>>) -> tensor<?x3xf32>
@@ -164,7 +164,7 @@ func.func @sparse(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
 
 // -----
 
-// Outliers come before the levels, whose zero points may be absent. The layers of a block may have other numbers of them than each other.
+// Outliers come before the codes, whose zero points may be absent. The layers of a block may have other numbers of them than each other.
 // CHECK-LABEL: @sparse_block
 // CHECK: hrt.kernel "hone.packed_mlp.outliers.u4" %{{.*}} ints [2, 32, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<7x16xi16>, tensor<7x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.outliers.u4" %{{.*}} ints [0, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)

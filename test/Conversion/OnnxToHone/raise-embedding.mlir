@@ -52,16 +52,16 @@ func.func @tied(%ids: tensor<?xi64>) -> (tensor<?x8xf32>, tensor<16x8xf32, #hone
   return %0, %w : tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<f32, transposed>>
 }
 
-// Levels of a table are dequantized row by row as they are read, in 16 bits behind a cast as well.
-hone.param @levels : tensor<16x8xi8> = dense<3> : tensor<16x8xi8>
+// Codes of a table are dequantized row by row as they are read, in 16 bits behind a cast as well.
+hone.param @codes : tensor<16x8xi8> = dense<3> : tensor<16x8xi8>
 hone.param @scales : tensor<16xf32> = dense<0.5> : tensor<16xf32>
 
 // CHECK-LABEL: @dequantized
-// CHECK: %[[LEVELS:.*]] = hone.get_param @{{.*}} : tensor<16x8xf16, #hone.affine<bits = 8, isSigned = true>>
-// CHECK: hone.embedding %arg0, %[[LEVELS]]
+// CHECK: %[[CODES:.*]] = hone.get_param @{{.*}} : tensor<16x8xf16, #hone.affine<bits = 8, isSigned = true>>
+// CHECK: hone.embedding %arg0, %[[CODES]]
 // CHECK-NOT: onnx.DequantizeLinear
 func.func @dequantized(%ids: tensor<?xi64>) -> tensor<?x8xf16> {
-  %t = hone.get_param @levels : tensor<16x8xi8>
+  %t = hone.get_param @codes : tensor<16x8xi8>
   %s = hone.get_param @scales : tensor<16xf32>
   %d = "onnx.DequantizeLinear"(%t, %s) {axis = 0 : i64} : (tensor<16x8xi8>, tensor<16xf32>) -> tensor<16x8xf32>
   %h = "onnx.Cast"(%d) {to = 10 : i64} : (tensor<16x8xf32>) -> tensor<16x8xf16>

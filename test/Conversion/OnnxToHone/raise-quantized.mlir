@@ -69,7 +69,7 @@ func.func @dequantized(%x: tensor<?x4xf32>) -> tensor<?x3xf32> {
 // Scales along the inputs, zero points of floats, and rows chosen by an index are other things.
 // CHECK-LABEL: @not_raised
 // CHECK-NOT: hone.linear
-// REMARK: [Missed] Linear | Category:hone-raise-linear | {{.*}}its zero points are no levels of as many bits as those of the weight
+// REMARK: [Missed] Linear | Category:hone-raise-linear | {{.*}}its zero points are no codes of as many bits as those of the weight
 hone.param @w : tensor<4x3xi8> = dense<1> : tensor<4x3xi8>
 hone.param @s : tensor<4xf32> = dense<0.5> : tensor<4xf32>
 hone.param @b : tensor<3x1x16xui8> = dense<1> : tensor<3x1x16xui8>

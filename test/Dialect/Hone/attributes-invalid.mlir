@@ -202,19 +202,19 @@ func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 5>>
 // -----
 
 // @affine_c2_group
-// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of 3}}
+// expected-error @below {{expected the codes of a group to fill whole bytes, but got a group of 3}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = 3>>
 
 // -----
 
 // @affine_c2_group_of_three_bits
-// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of 4}}
+// expected-error @below {{expected the codes of a group to fill whole bytes, but got a group of 4}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 3, group = 4>>
 
 // -----
 
 // @affine_c2_negative_group
-// expected-error @below {{expected the levels of a group to fill whole bytes, but got a group of -8}}
+// expected-error @below {{expected the codes of a group to fill whole bytes, but got a group of -8}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, group = -8>>
 
 // -----
@@ -226,7 +226,7 @@ func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, scales = bf16>>
 // -----
 
 // @affine_c4_transposed
-// expected-error @below {{expected levels that are stored transposed to have 8 bits, but got 4}}
+// expected-error @below {{expected codes that are stored transposed to have 8 bits, but got 4}}
 func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 4, transposed = true>>
 
 // -----

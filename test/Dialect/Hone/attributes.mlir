@@ -13,7 +13,7 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   // CHECK: tensor<4x8xf32, #hone.nm<2:4, of = bf16>>
   func.func private @kept() -> tensor<4x8xf32, #hone.nm<2:4, of = bf16>>
   // CHECK: tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
-  func.func private @kept_levels() -> tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
+  func.func private @kept_codes() -> tensor<4x8xf32, #hone.nm<1:8, of = #hone.affine<bits = 4, group = 4>>>
   // CHECK: tensor<4x8xf32, #hone.affine<bits = 8, transposed = true>>
   func.func private @bytes() -> tensor<4x8xf32, #hone.affine<bits = 8, scales = f32, transposed = true>>
   // CHECK: tensor<4x8xf32, #hone.dense_sparse<of = #hone.affine<bits = 2, group = 4>, outliers = 48>>

@@ -56,10 +56,10 @@
 // A channel that is always zero is no error: its column becomes 0.
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.dead weight=0:4 --without-input=1
 // RUN: hone-opt %s -hone-prune-nm="n=3 m=4 method=sparsegpt statistics=%t.dead" | FileCheck %s --check-prefix=DEAD
-// RUN: hone-opt %s -hone-quantize-weights="bits=8 method=gptq statistics=%t.dead" | FileCheck %s --check-prefix=DEAD-LEVELS
+// RUN: hone-opt %s -hone-quantize-weights="bits=8 method=gptq statistics=%t.dead" | FileCheck %s --check-prefix=DEAD-CODES
 // DEAD: weight: "0x40000000{{........00000000................}}
-// Levels fill the row's one group up to 64; the second one is that of 0.
-// DEAD-LEVELS: weight: "0x40000000{{..80....}}
+// Codes fill the row's one group up to 64; the second one is that of 0.
+// DEAD-CODES: weight: "0x40000000{{..80....}}
 hone.param @weight : tensor<1x4xf32> = dense<[[1.0, 9.0, 2.0, 0.5]]> : tensor<1x4xf32>
 func.func @main(%x: tensor<?x4xf32>) -> tensor<?x1xf32> {
   %weight = hone.get_param @weight : tensor<1x4xf32>

@@ -1,4 +1,4 @@
-// With room all get 8 bits; with less, what loses least for its bytes gets fewer. @smooth is a multiple of few levels, and loses
+// With room all get 8 bits; with less, what loses least for its bytes gets fewer. @smooth is a multiple of few codes, and loses
 // nothing with 2 bits; @norm is no matrix and stays, at its cost.
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=11 bits=8" | FileCheck %s --check-prefix=WIDE
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=5.2 bits=2,8 groups=32" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s

@@ -39,7 +39,7 @@ func.func @main(%x: tensor<?x6xf32>) -> tensor<?x2xf32> {
 //--- odd.mlir
 // CHECK: hone.param @weight : tensor<1x6xf32, #hone.affine<bits = 8, group = 4, {{.*}}>> = {scales = dense_resource<{{.*}}> : tensor<1x2xf16>, values = dense_resource<{{.*}}> : tensor<1x8xi8>}
 // CHECK: weight{{.*}}: "0x40000000{{............}}0000"
-// BYTES: error: expected the levels of a group to fill whole bytes, but got a group of 3
+// BYTES: error: expected the codes of a group to fill whole bytes, but got a group of 3
 // DEAD: [Passed] Quantized {{.*}}"weight is stored in 8 bits an element, with a relative error of 0.0000 of its outputs"
 // DEAD: weight{{.*}}: "0x400000008080808080800000"
 // CHOSEN: hone.encoding = #hone.affine<

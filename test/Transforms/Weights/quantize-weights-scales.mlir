@@ -17,7 +17,7 @@
 // RUN: cmp %t.refined %t.again
 
 // Of 2 bits, one element of 4 among seven of 1: a step of 2 that reaches it makes 0 or 2 of the others, a step of 1 leaves them.
-// SEARCHED: hone.param @table : tensor<1x8xf32, #hone.affine<bits = 2, group = 8, scales = f16, activations = 8, atLeast = true>> = {scales = dense_resource<[[SCALES:.*]]> : tensor<1x1xf16>, values = dense_resource<[[LEVELS:.*]]> : tensor<1x2xi8>}
+// SEARCHED: hone.param @table : tensor<1x8xf32, #hone.affine<bits = 2, group = 8, scales = f16, activations = 8, atLeast = true>> = {scales = dense_resource<[[SCALES:.*]]> : tensor<1x1xf16>, values = dense_resource<[[CODES:.*]]> : tensor<1x2xi8>}
 // REMARK-DAG: "table is stored in 2 bits an element"
 // REMARK-DAG: "product is stored in 2 bits an element"
 // GPTQ-DAG: "table is stored in 2 bits an element, rounded to nearest: an embedding reads it"

@@ -9,7 +9,7 @@
 // RUN: not hone-opt %s -hone-quantize-weights=refinements=2 2>&1 | FileCheck %s --check-prefix=REFINEMENTS
 
 // UNKNOWN: error: unsupported number of bits 5; supported: 2, 3, 4, 8
-// What a function returns may have other levels.
+// What a function returns may have other codes.
 // OUTPUT: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 8, scales = f16, activations = 8, atLeast = true>>
 
 // SCALES: error: unsupported choice of scales 'best'; supported: absmax, mse

@@ -1,9 +1,9 @@
 // On a GPU's chip, weights lose their zeros where products are estimated to be faster for it: by the bytes of memory, the operations of
 // matrix units, and what a launch takes.
-// RUN: hone-opt %s -hone-sparsify-weights="level=sm_80 rows=1" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s
-// RUN: hone-opt %s -hone-sparsify-weights="level=sm_80 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=MANY
-// RUN: hone-opt %s -hone-sparsify-weights="level=sm_90 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=GROUPS
-// RUN: hone-opt %s -hone-sparsify-weights="level=sm_100 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=NEWEST
+// RUN: hone-opt %s -hone-sparsify-weights="target=sm_80 rows=1" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s
+// RUN: hone-opt %s -hone-sparsify-weights="target=sm_80 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: hone-opt %s -hone-sparsify-weights="target=sm_90 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=GROUPS
+// RUN: hone-opt %s -hone-sparsify-weights="target=sm_100 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=NEWEST
 
 // A token reads 0.56 times the bytes.
 // CHECK-DAG: [Passed] Sparsified {{.*}}"large is stored by 2 of every 4 inputs, in 18874368 bytes instead of 33554432; by bytes and operations the product takes 0.56 times what it takes with zeros, for rows: 1 (sm_80)"

@@ -5,8 +5,8 @@
 // CHECK: hone.param @turned : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32, #hone.stored<f32, transposed>> = dense
 // What will be rounded is judged before.
 // CHECK: hone.param @rounded : tensor<2x4xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, scales = f16>>> = #hone.converted<tensor<2x4xf32> = dense
-// Levels are 0 where they are the zero point.
-// CHECK: hone.param @levels : tensor<1x4xf32, #hone.nm<2:4, of = #hone.affine<bits = 8>>> = #hone.converted<tensor<1x4xf32, #hone.affine<bits = 8>> = {
+// Codes are 0 where they are the zero point.
+// CHECK: hone.param @codes : tensor<1x4xf32, #hone.nm<2:4, of = #hone.affine<bits = 8>>> = #hone.converted<tensor<1x4xf32, #hone.affine<bits = 8>> = {
 // CHECK: hone.param @full : tensor<2x4xf32> = dense
 // CHECK: hone.param @odd : tensor<4x6xf32> = dense
 // CHECK: hone.param @read : tensor<4x4xf32> = dense
@@ -25,7 +25,7 @@
 hone.param @plain : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, -0.0, 0.0, 0.0]]> : tensor<2x4xf32>
 hone.param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]> : tensor<4x2xf32>
 hone.param @rounded : tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>> = #hone.converted<tensor<2x4xf32> = dense<[[0.0, 0.0, 2.0, 1.0], [0.0, 5.0, 1.0, 0.0]]> : tensor<2x4xf32>>
-hone.param @levels : tensor<1x4xf32, #hone.affine<bits = 8>> = {scales = dense<1.0> : tensor<1x1xf32>, values = dense<[[-128, 3, -128, 0]]> : tensor<1x4xi8>}
+hone.param @codes : tensor<1x4xf32, #hone.affine<bits = 8>> = {scales = dense<1.0> : tensor<1x1xf32>, values = dense<[[-128, 3, -128, 0]]> : tensor<1x4xi8>}
 hone.param @full : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, 1.0, 0.0, 4.0]]> : tensor<2x4xf32>
 hone.param @odd : tensor<4x6xf32> = dense<0.0> : tensor<4x6xf32>
 hone.param @read : tensor<4x4xf32> = dense<0.0> : tensor<4x4xf32>
@@ -41,7 +41,7 @@ func.func @main(%x: tensor<?x4xf32>, %ids: tensor<?xi64>)
   %plain = hone.get_param @plain : tensor<2x4xf32>
   %turned = hone.get_param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>>
   %rounded = hone.get_param @rounded : tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>>
-  %levels = hone.get_param @levels : tensor<1x4xf32, #hone.affine<bits = 8>>
+  %codes = hone.get_param @codes : tensor<1x4xf32, #hone.affine<bits = 8>>
   %full = hone.get_param @full : tensor<2x4xf32>
   %odd = hone.get_param @odd : tensor<4x6xf32>
   %read = hone.get_param @read : tensor<4x4xf32>
@@ -52,7 +52,7 @@ func.func @main(%x: tensor<?x4xf32>, %ids: tensor<?xi64>)
   %0 = hone.linear %x, %plain : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
   %1 = hone.linear %x, %turned : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x2xf32>
   %2 = hone.linear %x, %rounded : (tensor<?x4xf32>, tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>>) -> tensor<?x2xf32>
-  %3 = hone.linear %x, %levels : (tensor<?x4xf32>, tensor<1x4xf32, #hone.affine<bits = 8>>) -> tensor<?x1xf32>
+  %3 = hone.linear %x, %codes : (tensor<?x4xf32>, tensor<1x4xf32, #hone.affine<bits = 8>>) -> tensor<?x1xf32>
   %4 = hone.linear %x, %full : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
   %5 = hone.linear %x, %zeros : (tensor<?x4xf32>, tensor<1x4xf32, #hone.affine<bits = 8, hasZeros = true>>) -> tensor<?x1xf32>
   %6 = hone.linear %x, %columns : (tensor<?x4xf32>, tensor<1x4xf32, #hone.affine<bits = 8, transposed = true>>) -> tensor<?x1xf32>

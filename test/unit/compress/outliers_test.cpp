@@ -53,9 +53,9 @@ double lossWithout(OwnedWeight weight, const Outliers &marks, const AffineFormat
   auto apart = detach(weight.view(), marks);
   EXPECT_TRUE(apart.ok());
   OwnedWeight rounded = weight;
-  auto levels = roundToNearest(weight.view(), format);
-  EXPECT_TRUE(levels.ok());
-  writeValues(*levels, format, rounded.view());
+  auto codes = roundToNearest(weight.view(), format);
+  EXPECT_TRUE(codes.ok());
+  writeValues(*codes, format, rounded.view());
   double sum = 0;
   for (size_t i = 0; i < weight.elements.size(); ++i) {
     double error = static_cast<double>(weight.elements[i]) - rounded.elements[i];
@@ -223,7 +223,7 @@ protected:
     EXPECT_TRUE(rounded.ok());
     for (size_t i = 0; i < marks.size(); ++i)
       if (AffineScale scale = rounded->scales[i / 128 * rounded->groups + i % 128 / 32]; marks[i])
-        EXPECT_EQ(rounded->levels[i], scale.zero);
+        EXPECT_EQ(rounded->codes[i], scale.zero);
     return relativeOutputError(weight.view(), copy.view(), moment.view());
   }
 };
@@ -243,9 +243,9 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
   auto apart = detach(swept.view(), marks);
   ASSERT_TRUE(apart.ok());
   SparseWeight kept = *apart;
-  auto errorWith = [&](const AffineWeight &levels, const SparseWeight &outliers) {
+  auto errorWith = [&](const AffineWeight &codes, const SparseWeight &outliers) {
     OwnedWeight after = weight;
-    writeValues(levels, kNibbles, after.view());
+    writeValues(codes, kNibbles, after.view());
     for (size_t i = 0; i < marks.size(); ++i)
       if (marks[i])
         EXPECT_EQ(after.elements[i], 0);
@@ -258,7 +258,7 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
   EXPECT_LT(after, before);
   EXPECT_EQ(apart->columns, kept.columns);
   EXPECT_NE(apart->values, kept.values);
-  EXPECT_LT(after, errorWith(*rounded, kept)); // those before serve the levels less
+  EXPECT_LT(after, errorWith(*rounded, kept)); // those before serve the codes less
   for (float value : apart->values)
     EXPECT_EQ(value, static_cast<float>(static_cast<_Float16>(value)));
 }
@@ -274,7 +274,7 @@ TEST_F(WithOutliers, FeedbackIsNearestForAMultipleOfTheIdentity) {
     auto apart = detach(nearest.view(), marks);
     auto expected = roundToNearest(nearest.view(), kNibbles);
     ASSERT_TRUE(rounded.ok() && apart.ok() && expected.ok());
-    EXPECT_EQ(rounded->levels, expected->levels);
+    EXPECT_EQ(rounded->codes, expected->codes);
     writeValues(*expected, kNibbles, nearest.view());
     attach(*apart, nearest.view());
     EXPECT_EQ(swept.elements, nearest.elements);

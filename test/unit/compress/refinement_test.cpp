@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Levels and scales that are refined: the error only falls, and in the end no change of one of them lowers it.
+// Codes and scales that are refined: the error only falls, and in the end no change of one of them lowers it.
 
 #include "Matrices.h"
 #include "hone/Compress/Refinement.h"
@@ -50,8 +50,8 @@ TEST(Refine, LowersTheErrorWithEveryPass) {
   }
 }
 
-/// What coordinate descent ends at: no other level of one element is better.
-TEST(Refine, EndsWhereNoLevelCanBeBetter) {
+/// What coordinate descent ends at: no other code of one element is better.
+TEST(Refine, EndsWhereNoCodeCanBeBetter) {
   AffineFormat format{3, 20, false, false, true};
   OwnedMoment moment = OwnedMoment::random(40);
   std::vector<double> damped = moment.damped(kDamping);
@@ -59,13 +59,13 @@ TEST(Refine, EndsWhereNoLevelCanBeBetter) {
   AffineWeight rounded = sweep(weight, format, moment);
   ASSERT_TRUE(refine(weight.view(), format, moment.view(), 50, rounded).ok());
   double error = errorIn(damped, weight, valuesOf(rounded, format));
-  for (int16_t &level : rounded.levels)
+  for (int16_t &code : rounded.codes)
     for (int change : {-1, 1}) {
-      if (level + change < format.lowest() || level + change > format.highest())
+      if (code + change < format.lowest() || code + change > format.highest())
         continue;
-      level = static_cast<int16_t>(level + change);
+      code = static_cast<int16_t>(code + change);
       EXPECT_GE(errorIn(damped, weight, valuesOf(rounded, format)), error * (1 - 1e-9));
-      level = static_cast<int16_t>(level - change);
+      code = static_cast<int16_t>(code - change);
     }
 }
 
@@ -75,7 +75,7 @@ TEST(Refine, HasNothingToGainFromAMultipleOfTheIdentity) {
   OwnedWeight weight(9, 96);
   std::vector<float> importance(96, 1.0f);
   AffineWeight nearest = *roundToNearest(weight.view(), format, importance), rounded = sweep(weight, format, moment);
-  EXPECT_EQ(rounded.levels, nearest.levels); // the searched scales are those of the plain mean square
+  EXPECT_EQ(rounded.codes, nearest.codes); // the searched scales are those of the plain mean square
   std::vector<double> damped = moment.damped(kDamping);
   double error = errorIn(damped, weight, valuesOf(nearest, format));
   ASSERT_TRUE(refine(weight.view(), format, moment.view(), 5, rounded).ok());
@@ -113,7 +113,7 @@ TEST(Refine, IsTheSameForEveryNumberOfThreads) {
   omp_set_num_threads(3);
   ASSERT_TRUE(refine(weight.view(), kFormats[0], moment.view(), 2, together).ok());
   omp_set_num_threads(threads);
-  EXPECT_EQ(alone.levels, together.levels);
+  EXPECT_EQ(alone.codes, together.codes);
   for (size_t i = 0; i < alone.scales.size(); ++i)
     EXPECT_EQ(alone.scales[i].scale, together.scales[i].scale);
 }

@@ -40,10 +40,10 @@ bool areSame(const AffineWeight &a, const AffineWeight &b) {
   for (size_t i = 0; i < a.scales.size(); ++i)
     if (a.scales[i].scale != b.scales[i].scale || a.scales[i].zero != b.scales[i].zero)
       return false;
-  return a.levels == b.levels && a.scales.size() == b.scales.size();
+  return a.codes == b.codes && a.scales.size() == b.scales.size();
 }
 
-/// What rounding to nearest is: no other level is nearer.
+/// What rounding to nearest is: no other code is nearer.
 TEST(RoundToNearest, IsNearest) {
   OwnedWeight weight(7, 150);
   for (const AffineFormat &format : formats()) {
@@ -52,9 +52,9 @@ TEST(RoundToNearest, IsNearest) {
     for (int64_t row = 0; row < 7; ++row)
       for (int64_t k = 0; k < 150; ++k) {
         AffineScale scale = rounded->scales[row * rounded->groups + k / format.width(150)];
-        int64_t level = rounded->levels[row * 150 + k];
-        float error = std::abs(scale.valueOf(level) - weight.at(row, k));
-        ASSERT_TRUE(level >= format.lowest() && level <= format.highest());
+        int64_t code = rounded->codes[row * 150 + k];
+        float error = std::abs(scale.valueOf(code) - weight.at(row, k));
+        ASSERT_TRUE(code >= format.lowest() && code <= format.highest());
         for (int64_t other = format.lowest(); other <= format.highest(); ++other)
           ASSERT_LE(error, std::abs(scale.valueOf(other) - weight.at(row, k)) + 1e-6f) << nameOf(format);
       }
@@ -119,7 +119,7 @@ TEST(RoundWithFeedback, FitsScalesToCorrectedElements) {
     for (int64_t i = 0; i < columns; ++i) {
       if (i % 48 == 0)
         scale = *fitScale(format, std::vector<float>(w.begin() + i, w.begin() + i + 48));
-      float value = scale.valueOf(roundToLevel(format, scale, static_cast<float>(w[i])));
+      float value = scale.valueOf(roundToCode(format, scale, static_cast<float>(w[i])));
       EXPECT_NEAR(copy.at(row, i), value, 1e-6f * std::abs(value)) << row << ", " << i;
       double error = (w[i] - value) / factor->diagonal(i);
       for (int64_t k = i; k < columns; ++k)

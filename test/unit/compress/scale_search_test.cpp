@@ -90,7 +90,7 @@ TEST(SearchScale, GainsWhereOneElementIsLarge) {
   }
 }
 
-/// Without zero points there is a level more on one side; the search finds out on which it serves.
+/// Without zero points there is a code more on one side; the search finds out on which it serves.
 TEST(SearchScale, ChoosesTheSign) {
   AffineFormat format{2, 0, false, true, false};
   std::vector<float> group = {1.0f, -1.0f, -1.9f, 1.0f}, importance(4, 1.0f);

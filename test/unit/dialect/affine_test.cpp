@@ -91,16 +91,16 @@ protected:
 class Affine : public AffineLayout, public testing::WithParamInterface<std::pair<int64_t, int64_t>> {};
 
 /// The largest error that rounding to nearest may make in a group: half a step, and one where the zero point is rounded too
-/// or the largest element falls between levels because the step was rounded to f16.
+/// or the largest element falls between codes because the step was rounded to f16.
 float mostError(const Form &form, const float *values, int64_t count) {
   float least = 0, most = 0;
   for (int64_t i = 0; i < count; ++i) {
     least = std::min(least, values[i]);
     most = std::max(most, values[i]);
   }
-  auto levels = static_cast<float>(1 << form.bits);
-  float step = form.hasZeros ? (most - least) / (levels - 1) : std::max(most, -least) / (levels / 2);
-  return step * 1.01f; // the element of the other sign may lie one level outside of the range
+  auto codes = static_cast<float>(1 << form.bits);
+  float step = form.hasZeros ? (most - least) / (codes - 1) : std::max(most, -least) / (codes / 2);
+  return step * 1.01f; // the element of the other sign may lie one code outside of the range
 }
 
 TEST_P(Affine, RoundsToNearest) {
@@ -137,8 +137,8 @@ TEST_P(Affine, MeansTheSameInPanels) {
   }
 }
 
-/// Methods that choose levels outside of the dialect round as it does.
-TEST_P(Affine, TakesLevelsOfOthers) {
+/// Methods that choose codes outside of the dialect round as it does.
+TEST_P(Affine, TakesCodesOfOthers) {
   auto [rows, columns] = GetParam();
   std::vector<float> values = random(rows * columns);
   for (const Form &form : forms()) {
@@ -147,7 +147,7 @@ TEST_P(Affine, TakesLevelsOfOthers) {
     ASSERT_TRUE(rounded.ok()) << rounded.status();
     Planes planes = makePlanes(encoding, {rows, columns});
     llvm::SmallVector<llvm::MutableArrayRef<char>> buffers(planes.begin(), planes.end());
-    encoding.packLevels({rows, columns}, rounded->levels, rounded->scales, buffers);
+    encoding.packCodes({rows, columns}, rounded->codes, rounded->scales, buffers);
     ASSERT_EQ(planes, pack(encoding, {rows, columns}, values)) << form.bits << " bits, group " << form.group;
   }
 }
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Affine,
                          testing::Values(std::pair(1, 1), std::pair(16, 64), std::pair(17, 96), std::pair(3, 100),
                                          std::pair(0, 5), std::pair(5, 0), std::pair(64, 7)));
 
-TEST_F(AffineLayout, LaysOutLevelsFromTheLowestBits) {
+TEST_F(AffineLayout, LaysOutCodesFromTheLowestBits) {
   AffineAttr encoding = make({4, 2, true, false, false, false});
   Planes planes = makePlanes(encoding, {2, 3});
   EXPECT_EQ(planes[0].size(), 4u); // rows filled up to two groups of two
@@ -169,12 +169,12 @@ TEST_F(AffineLayout, LaysOutLevelsFromTheLowestBits) {
   EXPECT_EQ(unpack(encoding, {2, 3}, planes), (std::vector<float>{1, 2, 20, 200, 300, 3000}));
 }
 
-TEST_F(AffineLayout, LevelsOfThreeBitsGoOnInTheNextByte) {
+TEST_F(AffineLayout, CodesOfThreeBitsGoOnInTheNextByte) {
   AffineAttr encoding = make({3, 8, true, false, false, false});
   Planes planes = makePlanes(encoding, {1, 10});
   EXPECT_EQ(planes[0].size(), 6u); // two groups
   EXPECT_EQ(planes[2].size(), 1u);
-  // Levels 1 … 7, 0 | 5, 2, and zero points 0, 3.
+  // Codes 1 … 7, 0 | 5, 2, and zero points 0, 3.
   planes[0] = {'\xd1', '\x58', '\x1f', '\x15', '\0', '\0'};
   std::vector<float> scales{1, 10};
   std::memcpy(planes[1].data(), scales.data(), planes[1].size());

@@ -50,8 +50,8 @@ protected:
     return values;
   }
 
-  /// Numbers that are levels of the scale that pack fits: each group reaches the end of its range, with steps that are powers of two.
-  std::vector<float> drawLevels(AffineAttr affine) {
+  /// Numbers that are codes of the scale that pack fits: each group reaches the end of its range, with steps that are powers of two.
+  std::vector<float> drawCodes(AffineAttr affine) {
     std::vector<float> values(rows() * columns());
     int64_t width = affine.getGroup() ? affine.getGroup() : std::max<int64_t>(columns(), 1),
             highest = 1 << affine.getBits();
@@ -70,7 +70,7 @@ protected:
     return values;
   }
 
-  /// Keeps n of every m of each row; the first ones of each group of levels, which say its scale.
+  /// Keeps n of every m of each row; the first ones of each group of codes, which say its scale.
   void keep(std::vector<float> &values, int64_t n, int64_t m) {
     for (size_t first = 0; first < values.size(); first += m)
       for (int64_t i = 0, from = first % columns() % 32 == 0 ? 0 : static_cast<int64_t>(random() % (m - n + 1)); i < m;
@@ -126,9 +126,9 @@ TEST_P(RoundTrip, Floats) {
       ASSERT_NO_FATAL_FAILURE(expectSame(StoredAttr::get(type, transposed), values));
 }
 
-TEST_P(RoundTrip, Levels) {
+TEST_P(RoundTrip, Codes) {
   for (AffineAttr affine : affines())
-    ASSERT_NO_FATAL_FAILURE(expectSame(affine, drawLevels(affine)));
+    ASSERT_NO_FATAL_FAILURE(expectSame(affine, drawCodes(affine)));
 }
 
 TEST_P(RoundTrip, Codebooks) {
@@ -149,7 +149,7 @@ TEST_P(RoundTrip, SomeOfEveryFew) {
     for (AffineAttr affine : affines()) {
       if (!NmAttr::canKeep(affine) || (n < 2 && affine.getHasZeros()))
         continue;
-      values = drawLevels(affine);
+      values = drawCodes(affine);
       keep(values, n, m);
       ASSERT_NO_FATAL_FAILURE(expectSame(NmAttr::get(n, m, affine), values));
     }
@@ -157,12 +157,12 @@ TEST_P(RoundTrip, SomeOfEveryFew) {
 }
 
 /// Outliers are larger than all else, so that they are what is detached, and what stays is what it was.
-TEST_P(RoundTrip, LevelsBesideOutliers) {
+TEST_P(RoundTrip, CodesBesideOutliers) {
   for (AffineAttr affine : affines()) {
     DenseSparseAttr encoding = besideOutliers(affine);
     if (!encoding)
       return;
-    std::vector<float> values = drawLevels(affine), whole = values;
+    std::vector<float> values = drawCodes(affine), whole = values;
     compress::Weight weight{whole, rows(), columns()};
     std::vector<float> sizes(values.size());
     for (size_t i = 0; i < sizes.size(); ++i)

@@ -8,7 +8,7 @@
 #ifndef HONE_DIALECT_HONE_HONETYPES_H
 #define HONE_DIALECT_HONE_HONETYPES_H
 
-#include "hone/Compress/AffineLevels.h"
+#include "hone/Compress/AffineQuantization.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneInterfaces.h"
 

@@ -52,15 +52,15 @@ def fit_rest(weight, moment, fixed):
 
 
 def sweep_gptq(weight, moment):
-    """Levels of 8 bits with one scale a row, which reaches its largest element."""
+    """Codes of 8 bits with one scale a row, which reaches its largest element."""
     largest = weight[np.arange(ROWS), np.abs(weight).argmax(axis=1)]
     scales = (largest / np.float32(-128)).astype(np.float16).astype(np.float64)
-    levels, current = [], weight.astype(np.float64)
+    codes, current = [], weight.astype(np.float64)
     for j in range(COLUMNS):
-        levels.append(np.clip(np.rint(current[:, j] / scales) + 128, 0, 255))
-        fixed = np.stack([(level - 128) * scales for level in levels], axis=1)
+        codes.append(np.clip(np.rint(current[:, j] / scales) + 128, 0, 255))
+        fixed = np.stack([(code - 128) * scales for code in codes], axis=1)
         current = fit_rest(weight.astype(np.float64), moment, fixed)
-    return np.stack(levels, axis=1)
+    return np.stack(codes, axis=1)
 
 
 def sweep_sparsegpt(weight, moment):

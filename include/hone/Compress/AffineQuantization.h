@@ -1,11 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Integers with a scale a group: how floats become levels, and levels floats. The one place that decides it, for rounding to
+// Integers with a scale a group: how floats become codes, and codes floats. The one place that decides it, for rounding to
 // nearest and for every method that rounds one element after the other.
 
-#ifndef HONE_COMPRESS_AFFINELEVELS_H
-#define HONE_COMPRESS_AFFINELEVELS_H
+#ifndef HONE_COMPRESS_AFFINEQUANTIZATION_H
+#define HONE_COMPRESS_AFFINEQUANTIZATION_H
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ struct AffineFormat {
   int64_t bits;       // 1 … 8
   int64_t group;      // inputs that share a scale and a zero point; 0: all of a row
   bool hasZeros;      // or every zero point is the middle
-  bool isSigned;      // levels from -2^(bits-1), or from 0
+  bool isSigned;      // codes from -2^(bits-1), or from 0
   bool hasHalfScales; // scales are rounded to f16 before they are used
 
   int64_t lowest() const { return isSigned ? -(int64_t(1) << (bits - 1)) : 0; }
@@ -32,16 +32,16 @@ struct AffineFormat {
   int64_t groups(int64_t columns) const { return group ? (columns + group - 1) / group : 1; }
 };
 
-/// The numbers `(level - zero) * scale`.
+/// The numbers `(code - zero) * scale`.
 struct AffineScale {
   float scale = 0;
   int64_t zero = 0;
 
-  float valueOf(int64_t level) const { return static_cast<float>(level - zero) * scale; }
+  float valueOf(int64_t code) const { return static_cast<float>(code - zero) * scale; }
 };
 
-/// The level nearest to `element`, ties to even before the zero point is added; the zero point where the scale is 0.
-inline int64_t roundToLevel(const AffineFormat &format, AffineScale scale, float element) {
+/// The code nearest to `element`, ties to even before the zero point is added; the zero point where the scale is 0.
+inline int64_t roundToCode(const AffineFormat &format, AffineScale scale, float element) {
   // In f64, where the inverse of a small scale is finite.
   double steps = scale.scale == 0 ? 0 : std::nearbyint(static_cast<double>(element) / static_cast<double>(scale.scale));
   return static_cast<int64_t>(std::clamp(steps + static_cast<double>(scale.zero), static_cast<double>(format.lowest()),
@@ -67,9 +67,9 @@ inline std::optional<AffineScale> fitScale(const AffineFormat &format, std::span
     return std::nullopt;
   if (!format.hasZeros)
     return AffineScale{step, format.middle()};
-  return AffineScale{step, roundToLevel(format, {step, format.lowest()}, -least)};
+  return AffineScale{step, roundToCode(format, {step, format.lowest()}, -least)};
 }
 
 } // namespace hone::compress
 
-#endif // HONE_COMPRESS_AFFINELEVELS_H
+#endif // HONE_COMPRESS_AFFINEQUANTIZATION_H
