@@ -318,8 +318,8 @@ def RaiseRope : RaisingPass<"hone-raise-rope"> {
 def RaiseAttention : RaisingPass<"hone-raise-attention"> {
   let summary = "Recognise attention and what its mask computes";
   let description = [{
-    Attention is found at its softmax, or as one of the operators Attention, GroupQueryAttention and MultiHeadAttention. Heads
-    that share keys are recognised by the elements that the products read, masks by the predicate over query and key index
+    Attention is found at its softmax, or as one of the operators Attention, GroupQueryAttention and MultiHeadAttention. GQA
+    is recognised by the elements that the products read, masks by the predicate over query and key index
     that their elements compute. What is no pattern stays an additive bias.
   }];
   let statistics = [Statistic<"numAttentions", "num-attentions-raised", "Number of attentions raised">,

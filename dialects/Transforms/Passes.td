@@ -106,19 +106,19 @@ def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
     the products behind have changed. Parameters whose columns go keep in `hone.inputs` which ones stay, so that the statistics
     serve later passes too.
 
-    Units are followed through the graph. Where something reads them that cannot be cut, all layers keep theirs, and remarks say
+    Prunable groups are followed through the graph. Where something reads them that cannot be cut, all layers keep theirs, and remarks say
     which layer is in the way, and why. It is an error if what can go is less than `sparsity`.
   }];
   let options = [
     Option<"sparsity", "sparsity", "double", /*default=*/"0.25", "share of the elements of all parameters that goes, in [0, 1)">,
     Option<"channels", "channels", "bool", /*default=*/"true", "remove hidden channels">,
-    Option<"heads", "heads", "bool", /*default=*/"true", "remove groups of heads">,
+    Option<"heads", "heads", "bool", /*default=*/"true", "remove GQA groups">,
     Option<"multiple", "multiple", "int64_t", /*default=*/"32", "what the number of channels that stay is a multiple of">,
     Option<"method", "method", "std::string", /*default=*/"\"magnitude\"", "magnitude, energy or obs">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
   let statistics = [Statistic<"numChannels", "num-channels-removed", "Number of hidden channels removed">,
-                    Statistic<"numHeads", "num-head-groups-removed", "Number of groups of heads removed">];
+                    Statistic<"numHeads", "num-head-groups-removed", "Number of GQA groups removed">];
   let dependentDialects = ["::hone::HoneDialect"];
 }
 
@@ -387,7 +387,7 @@ def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
   let summary = "Split layers over several processes, each of which has a part of the weights";
   let description = [{
     Tensor parallelism (Shoeybi et al. 2019, "Megatron-LM"): each of `ranks` processes computes with its part of the heads of
-    attention, by groups that share keys, of the hidden channels of feed-forward blocks, and of the rows of products that the
+    attention, by GQA groups, of the hidden channels of feed-forward blocks, and of the rows of products that the
     model returns. Weights before are split by rows, weights behind by columns; what these add up, `shard.all_reduce` adds up
     over the ranks, and biases are added then. The module gets the grid `@ranks` of the upstream dialect `shard`, and parameters
     of which ranks have parts `hone.shards`. State is split with the heads that it belongs to. Arguments and results of

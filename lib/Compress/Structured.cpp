@@ -15,30 +15,30 @@
 
 namespace hone::compress {
 
-std::vector<double> scoreByEnergy(const Weight &weight, const SecondMoment &moment, InputUnits units) {
-  std::vector<double> scores(units.count);
+std::vector<double> scoreByEnergy(const Weight &weight, const SecondMoment &moment, InputGroups groups) {
+  std::vector<double> scores(groups.count);
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t k = 0; k < weight.columns; ++k)
-      if (double element = weight.row(row)[k]; units.unitOf[k] >= 0)
-        scores[units.unitOf[k]] += element * element * static_cast<double>(moment.diagonal(k));
+      if (double element = weight.row(row)[k]; groups.groupOf[k] >= 0)
+        scores[groups.groupOf[k]] += element * element * static_cast<double>(moment.diagonal(k));
   return scores;
 }
 
-std::vector<double> scoreColumns(const Weight &weight, InputUnits units) {
-  std::vector<double> scores(units.count);
+std::vector<double> scoreColumns(const Weight &weight, InputGroups groups) {
+  std::vector<double> scores(groups.count);
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t k = 0; k < weight.columns; ++k)
-      if (double element = weight.row(row)[k]; units.unitOf[k] >= 0)
-        scores[units.unitOf[k]] += element * element;
+      if (double element = weight.row(row)[k]; groups.groupOf[k] >= 0)
+        scores[groups.groupOf[k]] += element * element;
   return scores;
 }
 
-std::vector<double> scoreRows(const Weight &weight, InputUnits units) {
-  std::vector<double> scores(units.count);
+std::vector<double> scoreRows(const Weight &weight, InputGroups groups) {
+  std::vector<double> scores(groups.count);
   for (int64_t row = 0; row < weight.rows; ++row)
-    if (units.unitOf[row] >= 0)
+    if (groups.groupOf[row] >= 0)
       for (double element : weight.row(row))
-        scores[units.unitOf[row]] += element * element;
+        scores[groups.groupOf[row]] += element * element;
   return scores;
 }
 
@@ -69,11 +69,11 @@ constexpr int64_t kRows = 64;
 /// A weight and the inverse of its damped moment while columns leave.
 class Eliminator {
 public:
-  Eliminator(const Weight &weight, const InverseFactor &factor, InputUnits units);
+  Eliminator(const Weight &weight, const InverseFactor &factor, InputGroups groups);
 
-  /// What units cost now, infinity for those that are gone; nothing where that has no finite value.
+  /// What groups cost now, infinity for those that are gone; nothing where that has no finite value.
   std::optional<std::vector<double>> score() const;
-  /// Removes units; what it cost, or nothing where their rows of the inverse are not positive definite.
+  /// Removes groups; what it cost, or nothing where their rows of the inverse are not positive definite.
   std::optional<double> eliminate(std::span<const int64_t> gone);
   void write(const Weight &weight) const;
 
@@ -90,12 +90,12 @@ private:
 
 } // namespace
 
-Eliminator::Eliminator(const Weight &weight, const InverseFactor &factor, InputUnits units)
+Eliminator::Eliminator(const Weight &weight, const InverseFactor &factor, InputGroups groups)
     : rows(weight.rows), columns(weight.columns), elements(weight.elements.begin(), weight.elements.end()),
-      inputsOf(units.count), isGone(units.count) {
+      inputsOf(groups.count), isGone(groups.count) {
   for (int64_t k = 0; k < columns; ++k) {
-    if (units.unitOf[k] >= 0)
-      inputsOf[units.unitOf[k]].push_back(k);
+    if (groups.groupOf[k] >= 0)
+      inputsOf[groups.groupOf[k]].push_back(k);
     for (int64_t row = 0; factor.isDead(k) && row < rows; ++row)
       elements[row * columns + k] = 0;
   }
@@ -156,15 +156,15 @@ std::vector<double> Eliminator::solveRows(std::span<const int64_t> inputs, std::
 std::optional<std::vector<double>> Eliminator::score() const {
   std::vector<double> scores(inputsOf.size(), std::numeric_limits<double>::infinity());
 #pragma omp parallel for schedule(dynamic)
-  for (size_t unit = 0; unit < inputsOf.size(); ++unit) {
-    if (isGone[unit])
+  for (size_t group = 0; group < inputsOf.size(); ++group) {
+    if (isGone[group])
       continue;
-    std::vector<double> lower = factorBlock(inputsOf[unit]);
-    scores[unit] = std::numeric_limits<double>::quiet_NaN();
-    if (lower.empty() && !inputsOf[unit].empty())
+    std::vector<double> lower = factorBlock(inputsOf[group]);
+    scores[group] = std::numeric_limits<double>::quiet_NaN();
+    if (lower.empty() && !inputsOf[group].empty())
       continue;
-    std::vector<double> solved = solveRows(inputsOf[unit], lower);
-    scores[unit] = std::inner_product(solved.begin(), solved.end(), solved.begin(), 0.0);
+    std::vector<double> solved = solveRows(inputsOf[group], lower);
+    scores[group] = std::inner_product(solved.begin(), solved.end(), solved.begin(), 0.0);
   }
   bool isFinite = std::ranges::none_of(scores, [](double score) { return std::isnan(score); });
   return isFinite ? std::optional(std::move(scores)) : std::nullopt;
@@ -172,9 +172,9 @@ std::optional<std::vector<double>> Eliminator::score() const {
 
 std::optional<double> Eliminator::eliminate(std::span<const int64_t> gone) {
   std::vector<int64_t> inputs;
-  for (int64_t unit : gone) {
-    inputs.insert(inputs.end(), inputsOf[unit].begin(), inputsOf[unit].end());
-    isGone[unit] = true;
+  for (int64_t group : gone) {
+    inputs.insert(inputs.end(), inputsOf[group].begin(), inputsOf[group].end());
+    isGone[group] = true;
   }
   auto size = static_cast<int64_t>(inputs.size());
   std::vector<double> lower = factorBlock(inputs);
@@ -210,28 +210,28 @@ std::optional<double> Eliminator::eliminate(std::span<const int64_t> gone) {
 
 void Eliminator::write(const Weight &weight) const {
   std::ranges::transform(elements, weight.elements.begin(), [](double element) { return static_cast<float>(element); });
-  for (size_t unit = 0; unit < inputsOf.size(); ++unit)
-    for (int64_t k : inputsOf[unit])
-      for (int64_t row = 0; isGone[unit] && row < rows; ++row)
+  for (size_t group = 0; group < inputsOf.size(); ++group)
+    for (int64_t k : inputsOf[group])
+      for (int64_t row = 0; isGone[group] && row < rows; ++row)
         weight.row(row)[k] = 0;
 }
 
-absl::StatusOr<Elimination> eliminateUnits(const Weight &weight, const InverseFactor &factor, InputUnits units,
-                                           int64_t count, int64_t rounds) {
-  Eliminator eliminator(weight, factor, units);
+absl::StatusOr<Elimination> eliminateGroups(const Weight &weight, const InverseFactor &factor, InputGroups groups,
+                                            int64_t count, int64_t rounds) {
+  Eliminator eliminator(weight, factor, groups);
   Elimination result{{}, 0};
   for (int64_t round = 0; round < rounds; ++round) {
-    int64_t wanted = count * (round + 1) / rounds - static_cast<int64_t>(result.units.size());
+    int64_t wanted = count * (round + 1) / rounds - static_cast<int64_t>(result.groups.size());
     std::optional<std::vector<double>> scores = wanted > 0 ? eliminator.score() : std::vector<double>();
     std::vector<int64_t> gone = scores ? chooseLowest(*scores, wanted) : std::vector<int64_t>();
     std::optional<double> loss = scores ? eliminator.eliminate(gone) : std::nullopt;
     if (!loss)
-      return io::invalid("expected what ", result.units.size() + wanted, " of ", units.count,
-                         " units leave to have an inverse of its second moment in f64");
+      return io::invalid("expected what ", result.groups.size() + wanted, " of ", groups.count,
+                         " groups leave to have an inverse of its second moment in f64");
     result.loss += *loss;
-    result.units.insert(result.units.end(), gone.begin(), gone.end());
+    result.groups.insert(result.groups.end(), gone.begin(), gone.end());
   }
-  std::ranges::sort(result.units);
+  std::ranges::sort(result.groups);
   eliminator.write(weight);
   return result;
 }

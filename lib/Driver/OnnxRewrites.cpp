@@ -15,8 +15,8 @@
 #include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/GroupRemoval.h"
 #include "hone/Transforms/LayerRemoval.h"
-#include "hone/Transforms/UnitRemoval.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/SymbolTable.h"
@@ -184,7 +184,7 @@ static LogicalResult makeSmaller(ModuleOp module, ModuleOp copy, ArrayRef<String
   auto shorter = listShorterInputs(copy, symbols);
   if (failed(shorter))
     return failure();
-  auto types = removeUnits(module, *shorter);
+  auto types = removeGroups(module, *shorter);
   if (failed(types))
     return failure();
   for (const auto &[name, type] : *types) {

@@ -20,7 +20,7 @@ from parallel import RANKS, compile_model, expect_sentence, run, run_suite, star
 
 TOLERANCE = 1e-4  # as in run-models.py
 LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
-# Models by what they have: fused projections and biases; heads that share keys; one node for attention; no state.
+# Models by what they have: fused projections and biases; GQA; one node for attention; no state.
 MODELS = ["gpt2.optimum/model", "llama.dynamo23/model", "qwen2.genai/model", "bert.optimum/model"]
 # Rounded alike on one and on two ranks. They may differ by an activation whose last bit puts it into the next of 127 levels, which the
 # layers behind it spread over a row of logits: how often depends on the order of sums, and so on the processor. Nine of ten rows have to

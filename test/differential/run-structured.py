@@ -81,7 +81,7 @@ class Smaller:
 
 
 def head_kept(kept, array, width):
-    """The heads of keys of `array`, [B, H, S, D], that `kept` of the `width` inputs of the product behind belong to."""
+    """The KV heads of `array`, [B, H, S, D], that `kept` of the `width` inputs of the product after it belong to."""
     shared = width // array.shape[1]
     return sorted({k // shared for k in kept})
 

@@ -31,7 +31,7 @@ static DenseElementsAttr getConstant(Value value) {
 }
 
 /// Why biases of channels, which `ops` read, cannot be cut, or an empty string.
-static std::string getObstacleToBias(Value bias, ArrayRef<MoeOp> ops, const units::SharedUses &shared,
+static std::string getObstacleToBias(Value bias, ArrayRef<MoeOp> ops, const prunable::SharedUses &shared,
                                      const SymbolTable &symbols) {
   if (!bias || getConstant(bias))
     return "";
@@ -42,10 +42,10 @@ static std::string getObstacleToBias(Value bias, ArrayRef<MoeOp> ops, const unit
     for (Operation *user : read->getUsers())
       if (!llvm::is_contained(ops, dyn_cast<MoeOp>(user)))
         return (param.getSymName() + " is read in another way too").str();
-  return units::getObstacleToCut(param);
+  return prunable::getObstacleToCut(param);
 }
 
-ExpertBlock::ExpertBlock(MoeOp moe, const units::SharedUses &shared, const SymbolTable &symbols)
+ExpertBlock::ExpertBlock(MoeOp moe, const prunable::SharedUses &shared, const SymbolTable &symbols)
     : ops{moe}, up(getParam(moe.getUp(), symbols)), down(getParam(moe.getDown(), symbols)),
       gate(getParam(moe.getGate(), symbols)) {
   if (!up || !down || (moe.getGate() && !gate)) {
@@ -56,7 +56,7 @@ ExpertBlock::ExpertBlock(MoeOp moe, const units::SharedUses &shared, const Symbo
     if (!param)
       continue;
     if (obstacle.empty())
-      obstacle = units::getObstacleToCut(param);
+      obstacle = prunable::getObstacleToCut(param);
     if (obstacle.empty() && !getChannelScales(param).empty())
       obstacle = (param.getSymName() + " has scales of channels").str();
     for (GetParamOp read : shared.reads.find(param.getSymNameAttr())->second)
@@ -144,27 +144,27 @@ static void scoreRows(const compress::Weight &weight, const ChannelRows &rows, s
 static FailureOr<std::vector<int64_t>> chooseMeasured(const MeasuredWeight &measured, const compress::Weight &weight,
                                                       const ExpertChoice &choice, MeasuredInputs &inputs) {
   SmallVector<int32_t> channels = enumerate(weight.columns);
-  compress::InputUnits units{channels, weight.columns};
+  compress::InputGroups groups{channels, weight.columns};
   if (choice.method == "energy") {
     FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
     if (failed(moment))
       return failure();
-    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, units), choice.removed);
+    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, groups), choice.removed);
   }
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/false);
   if (failed(factor))
     return failure();
   auto gone =
-      compress::eliminateUnits(weight, **factor, units, choice.removed, std::min(choice.removed, choice.rounds));
+      compress::eliminateGroups(weight, **factor, groups, choice.removed, std::min(choice.removed, choice.rounds));
   if (failed(report(ParamOp(measured.param).getLoc(), gone.status())))
     return failure();
-  return std::move(gone->units);
+  return std::move(gone->groups);
 }
 
 //===- Removal ----------------------------------------------------------------------------------------------------===//
 
 /// Lets everything that reads `param` see its type.
-static void updateReads(ParamOp param, const units::SharedUses &shared) {
+static void updateReads(ParamOp param, const prunable::SharedUses &shared) {
   for (GetParamOp read : shared.reads.find(param.getSymNameAttr())->second)
     read.getResult().setType(param.getTensorType());
 }
@@ -182,7 +182,7 @@ static void cutConstant(OpOperand &use, RankedTensorType type, ArrayRef<int64_t>
 }
 
 /// Cuts a bias, [experts, rows], down to `indices`, which are those of all experts one after the other. Parameters in `done` are cut.
-static LogicalResult cutBias(MutableOperandRange operand, ArrayRef<int64_t> indices, const units::SharedUses &shared,
+static LogicalResult cutBias(MutableOperandRange operand, ArrayRef<int64_t> indices, const prunable::SharedUses &shared,
                              llvm::DenseSet<Operation *> &done) {
   if (operand.empty())
     return success();
@@ -312,7 +312,7 @@ static FailureOr<std::string> describe(const ExpertBlock &block, const ExpertCho
 }
 
 static LogicalResult cut(const ExpertBlock &block, Weights &weights, ArrayRef<SmallVector<int64_t>> kept,
-                         const units::SharedUses &shared) {
+                         const prunable::SharedUses &shared) {
   SmallVector<int64_t> ofUp = listRows(kept, weights.upRows), ofGate = listRows(kept, weights.gateRows);
   llvm::DenseSet<Operation *> done;
   for (MoeOp op : block.ops) {
@@ -331,7 +331,7 @@ static LogicalResult cut(const ExpertBlock &block, Weights &weights, ArrayRef<Sm
 }
 
 FailureOr<std::string> removeChannels(const ExpertBlock &block, const ExpertChoice &choice,
-                                      const units::SharedUses &shared, MeasuredInputs &inputs) {
+                                      const prunable::SharedUses &shared, MeasuredInputs &inputs) {
   FailureOr<Weights> weights = Weights::read(block);
   if (failed(weights))
     return failure();

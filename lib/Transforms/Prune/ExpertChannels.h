@@ -6,15 +6,15 @@
 #ifndef HONE_LIB_TRANSFORMS_PRUNE_EXPERTCHANNELS_H
 #define HONE_LIB_TRANSFORMS_PRUNE_EXPERTCHANNELS_H
 
+#include "hone/Transforms/GroupAnalysis.h"
 #include "hone/Transforms/MeasuredInputs.h"
-#include "hone/Transforms/UnitAnalysis.h"
 
 namespace hone::prune {
 
 /// Mixtures of experts that read the same weights: one in each function that does.
 struct ExpertBlock {
   /// Follows the weights of `moe` to all that reads them; `obstacle` says why they cannot be cut, or is empty.
-  ExpertBlock(MoeOp moe, const units::SharedUses &shared, const mlir::SymbolTable &symbols);
+  ExpertBlock(MoeOp moe, const prunable::SharedUses &shared, const mlir::SymbolTable &symbols);
 
   int64_t experts() const { return MoeOp(ops.front()).getExpertCount(); }
   /// Hidden channels of each expert.
@@ -38,7 +38,7 @@ struct ExpertChoice {
 /// Removes channels: rows of up and gate, with their biases, and columns of down, which the others make up for where the method is
 /// "obs". Parameters keep in `hone.inputs` which ones stay. Returns what a remark says of down. Fails after an error.
 llvm::FailureOr<std::string> removeChannels(const ExpertBlock &block, const ExpertChoice &choice,
-                                            const units::SharedUses &shared, MeasuredInputs &inputs);
+                                            const prunable::SharedUses &shared, MeasuredInputs &inputs);
 
 } // namespace hone::prune
 

@@ -9,9 +9,9 @@
 #include "hone/Compress/Structured.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Transforms/GroupAnalysis.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
-#include "hone/Transforms/UnitAnalysis.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -28,7 +28,7 @@ using namespace mlir;
 
 namespace hone::prune {
 
-using namespace units;
+using namespace prunable;
 
 namespace {
 struct PruneLayers : impl::PruneLayersBase<PruneLayers> {

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-prune-structured: how many units go, which ones, and what makes up for them.
+// The pass hone-prune-structured: how many groups go, which ones, and what makes up for them.
 
 #include "ExpertChannels.h"
 
@@ -10,9 +10,9 @@
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/ParameterActions.h"
 #include "hone/Dialect/Hone/Report.h"
+#include "hone/Transforms/GroupAnalysis.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
-#include "hone/Transforms/UnitAnalysis.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -29,31 +29,31 @@ using namespace mlir;
 
 namespace hone::prune {
 
-using namespace units;
+using namespace prunable;
 
-/// Rounds in which OBS removes units; what they cost is computed anew for each.
+/// Rounds in which OBS removes groups; what they cost is computed anew for each.
 static constexpr int64_t kRounds = 16;
 
 namespace {
 
-/// The units of one layer: its hidden channels, those of its experts, or its groups of heads.
+/// The groups of one layer: its hidden channels, those of its experts, or its GQA groups.
 struct Layer {
   Operation *op;
-  int64_t units;
-  std::unique_ptr<UnitAnalysis> analysis; // null where the layer has experts
-  ParamOp consumer;                       // its columns are of the units; null where there is an obstacle
+  int64_t groups;
+  std::unique_ptr<GroupAnalysis> analysis; // null where the layer has experts
+  ParamOp consumer;                        // its columns are of the groups; null where there is an obstacle
   std::string obstacle;
   std::unique_ptr<ExpertBlock> experts = nullptr;
 };
 
-/// All layers with units of one kind.
+/// All layers with groups of one kind.
 struct Kind {
-  StringRef name, plural; // "channels", "groups of heads"
+  StringRef name, plural; // "channels", "GQA groups"
   SmallVector<Layer> layers;
   int64_t removed = 0;  // of each layer
-  int64_t elements = 0; // of parameters, for one unit of all layers
+  int64_t elements = 0; // of parameters, for one group of all layers
 
-  int64_t units() const { return layers.empty() ? 0 : layers.front().units; }
+  int64_t groups() const { return layers.empty() ? 0 : layers.front().groups; }
 };
 
 struct PruneStructured : impl::PruneStructuredBase<PruneStructured> {
@@ -70,8 +70,8 @@ private:
   void findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const;
   void refuseKind(Kind &kind);
   LogicalResult chooseNumbers(Kind &channelKind, Kind &expertKind, Kind &headKind);
-  FailureOr<SmallVector<bool>> chooseUnits(Layer &layer, int64_t removed, const SymbolTable &symbols,
-                                           MeasuredInputs &inputs) const;
+  FailureOr<SmallVector<bool>> chooseGroups(Layer &layer, int64_t removed, const SymbolTable &symbols,
+                                            MeasuredInputs &inputs) const;
   FailureOr<std::vector<int64_t>> chooseMeasured(Layer &layer, int64_t removed, std::vector<float> &elements,
                                                  MeasuredInputs &inputs) const;
   LogicalResult pruneLayer(Layer &layer, int64_t removed, const SharedUses &shared, const SymbolTable &symbols,
@@ -84,7 +84,7 @@ private:
 LogicalResult PruneStructured::initialize(MLIRContext *context) {
   auto error = [&] { return emitError(UnknownLoc::get(context)); };
   if (!llvm::is_contained({"magnitude", "energy", "obs"}, method.getValue()))
-    return error() << "unsupported method '" << method << "' to prune units; supported: magnitude, energy, obs";
+    return error() << "unsupported method '" << method << "' to prune groups; supported: magnitude, energy, obs";
   if (!(sparsity >= 0 && sparsity < 1))
     return error() << "expected the sparsity to be at least 0 and less than 1, but got "
                    << llvm::formatv("{0:F4}", sparsity.getValue()).str();
@@ -98,13 +98,13 @@ LogicalResult PruneStructured::initialize(MLIRContext *context) {
 //===- Layers -----------------------------------------------------------------------------------------------------===//
 
 static SmallVector<int32_t, 0> enumerate(int64_t count) {
-  SmallVector<int32_t, 0> units(count);
-  std::iota(units.begin(), units.end(), 0);
-  return units;
+  SmallVector<int32_t, 0> groups(count);
+  std::iota(groups.begin(), groups.end(), 0);
+  return groups;
 }
 
-/// Marks the units of attention or of a feed-forward block where it reads them; their number.
-static int64_t markUnits(Operation *op, UnitAnalysis &analysis) {
+/// Marks the groups of attention or of a feed-forward block where it reads them; their number.
+static int64_t markGroups(Operation *op, GroupAnalysis &analysis) {
   if (isAttentionNode(op))
     return markHeads(op, analysis);
   if (auto attention = dyn_cast<AttentionOp>(op)) {
@@ -131,10 +131,10 @@ void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Ki
     Kind &kind = isAttention ? headKind : channelKind;
     if ((!isAttention && !isa<GatedMlpOp, MlpOp>(op)) || isKnown(kind, op))
       return;
-    auto analysis = std::make_unique<UnitAnalysis>(shared);
-    int64_t units = markUnits(op, *analysis);
+    auto analysis = std::make_unique<GroupAnalysis>(shared);
+    int64_t groups = markGroups(op, *analysis);
     analysis->run();
-    kind.layers.push_back({op, units, std::move(analysis), {}, {}});
+    kind.layers.push_back({op, groups, std::move(analysis), {}, {}});
   });
 }
 
@@ -154,30 +154,30 @@ void PruneStructured::findConsumer(Layer &layer, const SymbolTable &symbols, con
     return;
   }
   layer.obstacle = layer.analysis->getObstacle().str();
-  for (const auto &[name, units] : layer.analysis->params) {
+  for (const auto &[name, groups] : layer.analysis->params) {
     auto param = symbols.lookup<ParamOp>(name);
     std::string obstacle = getObstacleToCut(param);
     bool isMatrix = param.getTensorType().getRank() == 2;
-    if (isMatrix && units.axis == 1 && layer.consumer)
-      obstacle = "more than one product sums over its units";
-    else if (isMatrix && units.axis == 1)
+    if (isMatrix && groups.axis == 1 && layer.consumer)
+      obstacle = "more than one product sums over its groups";
+    else if (isMatrix && groups.axis == 1)
       layer.consumer = param;
     if (layer.obstacle.empty())
       layer.obstacle = obstacle;
   }
   if (layer.obstacle.empty() && !layer.consumer)
-    layer.obstacle = "no product with a parameter sums over its units";
+    layer.obstacle = "no product with a parameter sums over its groups";
   if (layer.obstacle.empty() && needsStatistics() && !inputs.has(layer.consumer))
     layer.obstacle = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
 }
 
-/// Widths are uniform: one layer that keeps its units keeps those of all.
+/// Widths are uniform: one layer that keeps its groups keeps those of all.
 void PruneStructured::refuseKind(Kind &kind) {
   bool isRefused = false;
   for (Layer &layer : kind.layers) {
-    if (layer.obstacle.empty() && layer.units != kind.units())
+    if (layer.obstacle.empty() && layer.groups != kind.groups())
       layer.obstacle =
-          ("it has " + Twine(layer.units) + " " + kind.plural + ", and others have " + Twine(kind.units())).str();
+          ("it has " + Twine(layer.groups) + " " + kind.plural + ", and others have " + Twine(kind.groups())).str();
     if (!layer.obstacle.empty())
       remark::missed(layer.op->getLoc(), options())
           << ("its " + kind.plural + " stay, and with them those of all layers: " + layer.obstacle).str();
@@ -189,16 +189,16 @@ void PruneStructured::refuseKind(Kind &kind) {
 
 //===- Numbers ----------------------------------------------------------------------------------------------------===//
 
-/// The elements of parameters that are of unit 0 of the layers; all units have as many.
-static int64_t countUnitElements(const Kind &kind, const SymbolTable &symbols) {
+/// The elements of parameters that are of group 0 of the layers; all groups have as many.
+static int64_t countGroupElements(const Kind &kind, const SymbolTable &symbols) {
   int64_t count = 0;
   for (const Layer &layer : kind.layers)
     if (layer.experts)
       count += layer.experts->countElements();
     else
-      for (const auto &[name, units] : layer.analysis->params) {
+      for (const auto &[name, groups] : layer.analysis->params) {
         RankedTensorType type = symbols.lookup<ParamOp>(name).getTensorType();
-        count += type.getNumElements() / type.getDimSize(units.axis) * llvm::count(units.unitOf, 0);
+        count += type.getNumElements() / type.getDimSize(groups.axis) * llvm::count(groups.groupOf, 0);
       }
   return count;
 }
@@ -210,36 +210,36 @@ LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &expertKind
   SymbolTable symbols(getOperation());
   Kind *kinds[] = {&headKind, &channelKind, &expertKind};
   for (Kind *kind : kinds)
-    kind->elements = countUnitElements(*kind, symbols);
-  int64_t all = countElements(shared), inHeads = headKind.elements * headKind.units(),
-          inChannels = channelKind.elements * channelKind.units() + expertKind.elements * expertKind.units();
+    kind->elements = countGroupElements(*kind, symbols);
+  int64_t all = countElements(shared), inHeads = headKind.elements * headKind.groups(),
+          inChannels = channelKind.elements * channelKind.groups() + expertKind.elements * expertKind.groups();
   double wanted = sparsity * static_cast<double>(all), share = wanted / static_cast<double>(inHeads + inChannels);
   if (!(share < 1))
     return emitError(getOperation().getLoc())
-           << llvm::formatv("cannot remove {0:F1} % of the parameters: those of units that can go are {1:F1} %",
+           << llvm::formatv("cannot remove {0:F1} % of the parameters: those of groups that can go are {1:F1} %",
                             100 * sparsity,
                             100.0 * static_cast<double>(inHeads + inChannels) / static_cast<double>(all))
                   .str();
   // The nearest number of groups, of two the smaller: fewer heads cost more than fewer channels.
   headKind.removed =
-      std::max<int64_t>(std::min(static_cast<int64_t>(std::ceil(share * static_cast<double>(headKind.units()) - 0.5)),
-                                 headKind.units() - 1),
+      std::max<int64_t>(std::min(static_cast<int64_t>(std::ceil(share * static_cast<double>(headKind.groups()) - 0.5)),
+                                 headKind.groups() - 1),
                         0);
   double rest = wanted - static_cast<double>(headKind.removed * headKind.elements);
   for (Kind *kind : {&channelKind, &expertKind}) {
     if (kind->layers.empty())
       continue;
-    double part = static_cast<double>(kind->elements * kind->units()) / static_cast<double>(inChannels);
-    double kept = static_cast<double>(kind->units()) - part * rest / static_cast<double>(kind->elements);
+    double part = static_cast<double>(kind->elements * kind->groups()) / static_cast<double>(inChannels);
+    double kept = static_cast<double>(kind->groups()) - part * rest / static_cast<double>(kind->elements);
     int64_t rounded = std::max(std::llround(kept / static_cast<double>(multiple)), 1LL) * multiple;
-    kind->removed = std::max<int64_t>(kind->units() - rounded, 0);
+    kind->removed = std::max<int64_t>(kind->groups() - rounded, 0);
   }
   int64_t gone = 0;
   for (Kind *kind : kinds) {
     gone += kind->removed * kind->elements;
     if (!kind->layers.empty())
       remark::analysis(getOperation().getLoc(), options())
-          << llvm::formatv("{0} of {1} {2} go from each of {3} layers", kind->removed, kind->units(), kind->plural,
+          << llvm::formatv("{0} of {1} {2} go from each of {3} layers", kind->removed, kind->groups(), kind->plural,
                            kind->layers.size())
                  .str();
   }
@@ -250,49 +250,49 @@ LogicalResult PruneStructured::chooseNumbers(Kind &channelKind, Kind &expertKind
   return success();
 }
 
-//===- Units ------------------------------------------------------------------------------------------------------===//
+//===- Groups -----------------------------------------------------------------------------------------------------===//
 
 static FailureOr<std::vector<double>> scoreByMagnitude(Layer &layer, const SymbolTable &symbols) {
-  std::vector<double> scores(layer.units, 1.0);
-  for (const auto &[name, units] : layer.analysis->params) {
+  std::vector<double> scores(layer.groups, 1.0);
+  for (const auto &[name, groups] : layer.analysis->params) {
     auto param = symbols.lookup<ParamOp>(name);
     if (param.getTensorType().getRank() != 2)
       continue;
     FailureOr<std::vector<float>> elements = readElements(param);
     if (failed(elements) || failed(checkFinite(param, *elements)))
       return failure();
-    compress::InputUnits of{units.unitOf, layer.units};
-    std::vector<double> factors = units.axis == 1 ? compress::scoreColumns(asWeight(param, *elements), of)
-                                                  : compress::scoreRows(asWeight(param, *elements), of);
+    compress::InputGroups of{groups.groupOf, layer.groups};
+    std::vector<double> factors = groups.axis == 1 ? compress::scoreColumns(asWeight(param, *elements), of)
+                                                   : compress::scoreRows(asWeight(param, *elements), of);
     for (auto [score, factor] : llvm::zip_equal(scores, factors))
       score *= factor;
   }
   return scores;
 }
 
-/// The units that go by what was measured; `elements` become those of the consumer without them.
+/// The groups that go by what was measured; `elements` become those of the consumer without them.
 FailureOr<std::vector<int64_t>> PruneStructured::chooseMeasured(Layer &layer, int64_t removed,
                                                                 std::vector<float> &elements,
                                                                 MeasuredInputs &inputs) const {
   compress::Weight weight = asWeight(layer.consumer, elements);
-  compress::InputUnits units{layer.analysis->params[layer.consumer.getSymNameAttr()].unitOf, layer.units};
+  compress::InputGroups groups{layer.analysis->params[layer.consumer.getSymNameAttr()].groupOf, layer.groups};
   if (method == "energy") {
     FailureOr<compress::SecondMoment> moment = inputs.getMoment(layer.consumer);
     if (failed(moment))
       return failure();
-    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, units), removed);
+    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, groups), removed);
   }
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(layer.consumer, /*isOrdered=*/false);
   if (failed(factor))
     return failure();
-  auto gone = compress::eliminateUnits(weight, **factor, units, removed, std::min(removed, kRounds));
+  auto gone = compress::eliminateGroups(weight, **factor, groups, removed, std::min(removed, kRounds));
   if (failed(report(layer.consumer.getLoc(), gone.status())))
     return failure();
-  return std::move(gone->units);
+  return std::move(gone->groups);
 }
 
-FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t removed, const SymbolTable &symbols,
-                                                          MeasuredInputs &inputs) const {
+FailureOr<SmallVector<bool>> PruneStructured::chooseGroups(Layer &layer, int64_t removed, const SymbolTable &symbols,
+                                                           MeasuredInputs &inputs) const {
   ParamOp consumer = layer.consumer;
   FailureOr<std::vector<float>> before = readElements(consumer);
   if (failed(before) || failed(checkFinite(consumer, *before)))
@@ -308,12 +308,12 @@ FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t 
   }
   if (failed(gone) || failed(checkFinite(consumer, elements)))
     return failure();
-  SmallVector<bool> isGone(layer.units);
-  for (int64_t unit : *gone)
-    isGone[unit] = true;
-  ArrayRef<int32_t> unitOf = layer.analysis->params[consumer.getSymNameAttr()].unitOf;
+  SmallVector<bool> isGone(layer.groups);
+  for (int64_t group : *gone)
+    isGone[group] = true;
+  ArrayRef<int32_t> groupOf = layer.analysis->params[consumer.getSymNameAttr()].groupOf;
   for (size_t i = 0; i < elements.size(); ++i)
-    if (int32_t unit = unitOf[i % unitOf.size()]; unit >= 0 && isGone[unit])
+    if (int32_t group = groupOf[i % groupOf.size()]; group >= 0 && isGone[group])
       elements[i] = 0;
   std::string error;
   if (inputs.has(consumer)) {
@@ -325,7 +325,7 @@ FailureOr<SmallVector<bool>> PruneStructured::chooseUnits(Layer &layer, int64_t 
   writeElements(consumer, elements);
   remark::passed(consumer.getLoc(), options())
       << llvm::formatv("{0} keeps {1} of {2} inputs by {3}{4}", consumer.getSymName(),
-                       layer.analysis->params[consumer.getSymNameAttr()].listKept(isGone).size(), unitOf.size(),
+                       layer.analysis->params[consumer.getSymNameAttr()].listKept(isGone).size(), groupOf.size(),
                        method.getValue(), error)
              .str();
   return isGone;
@@ -342,12 +342,12 @@ LogicalResult PruneStructured::pruneLayer(Layer &layer, int64_t removed, const S
     remark::passed(layer.consumer.getLoc(), options()) << *what;
     return success();
   }
-  FailureOr<SmallVector<bool>> isGone = chooseUnits(layer, removed, symbols, inputs);
+  FailureOr<SmallVector<bool>> isGone = chooseGroups(layer, removed, symbols, inputs);
   if (failed(isGone))
     return failure();
-  cutUnits(*layer.analysis, *isGone, getOperation());
-  for (const auto &[name, units] : layer.analysis->params)
-    if (failed(takeIndices(symbols.lookup<ParamOp>(name), units.axis, units.listKept(*isGone))))
+  cutGroups(*layer.analysis, *isGone, getOperation());
+  for (const auto &[name, groups] : layer.analysis->params)
+    if (failed(takeIndices(symbols.lookup<ParamOp>(name), groups.axis, groups.listKept(*isGone))))
       return failure();
   return success();
 }
@@ -369,7 +369,7 @@ void PruneStructured::runOnOperation() {
     return signalPassFailure();
   SharedUses shared(getOperation());
   SymbolTable symbols(getOperation());
-  Kind channelKind{"channels", "hidden channels", {}}, headKind{"heads", "groups of heads", {}},
+  Kind channelKind{"channels", "hidden channels", {}}, headKind{"heads", "GQA groups", {}},
       expertKind{"channels", "hidden channels of each expert", {}};
   findLayers(shared, channelKind, headKind);
   findExperts(shared, symbols, expertKind);

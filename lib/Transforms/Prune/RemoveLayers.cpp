@@ -8,7 +8,7 @@
 #include "ResidualBranches.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 using namespace mlir;
 
@@ -40,7 +40,7 @@ static Operation *findProduct(GetParamOp read) {
   return nullptr;
 }
 
-static FailureOr<Branch> findBranch(ParamOp param, const units::SharedUses &shared) {
+static FailureOr<Branch> findBranch(ParamOp param, const prunable::SharedUses &shared) {
   auto error = [&] {
     return param.emitError() << "cannot remove the layer that ends with " << param.getSymName() << ": ";
   };
@@ -58,7 +58,7 @@ static FailureOr<Branch> findBranch(ParamOp param, const units::SharedUses &shar
 }
 
 LogicalResult removeBranches(ModuleOp module, ArrayRef<StringAttr> weights) {
-  units::SharedUses shared(module);
+  prunable::SharedUses shared(module);
   SymbolTable symbols(module);
   SmallVector<Branch, 0> branches;
   llvm::SetVector<StringAttr> params;
@@ -84,7 +84,7 @@ LogicalResult removeBranches(ModuleOp module, ArrayRef<StringAttr> weights) {
     if (get->use_empty() && params.contains(get.getNameAttr().getAttr()))
       get.erase();
   });
-  units::SharedUses left(module);
+  prunable::SharedUses left(module);
   for (StringAttr name : params)
     if (!left.reads.contains(name))
       symbols.erase(symbols.lookup(name));

@@ -9,7 +9,7 @@
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/BitVector.h"
@@ -20,7 +20,7 @@ using namespace mlir;
 
 namespace hone::prune {
 
-using namespace units;
+using namespace prunable;
 
 static bool isOnnx(Operation *op, StringRef name) {
   return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == name;

@@ -27,7 +27,7 @@ namespace {
 
 /// What of a layer is split: its name and number.
 struct Parts {
-  StringRef name; // "groups of heads"
+  StringRef name; // "GQA groups"
   int64_t count = 0;
 };
 
@@ -54,7 +54,7 @@ private:
   std::string follow(Operation *op, Parts parts, ShardedLayer &layer);
   void refuse(Operation *op, Parts parts, StringRef obstacle);
 
-  units::SharedUses shared;
+  prunable::SharedUses shared;
   const SymbolTable &symbols;
   int64_t ranks;
   SmallVector<std::unique_ptr<ShardedLayer>> layers;
@@ -70,10 +70,10 @@ LogicalResult ShardLayers::initialize(MLIRContext *context) {
   return success();
 }
 
-/// Of attention the heads of keys, with the queries that read them; else hidden channels, or rows of a product.
+/// Of attention the KV heads, with the query heads that share them (GQA); else hidden channels, or rows of a product.
 static Parts getParts(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return {"groups of heads", attention.getKey().getType().getDimSize(1)};
+    return {"GQA groups", attention.getKey().getType().getDimSize(1)};
   if (auto linear = dyn_cast<LinearOp>(op))
     return {"outputs", linear.getWeight().getType().getDimSize(0)};
   auto gated = dyn_cast<GatedMlpOp>(op);
@@ -187,7 +187,7 @@ void ShardLayers::runOnOperation() {
       return signalPassFailure();
     numParams += static_cast<int64_t>(layer->listParams().size());
   }
-  units::updateFunctions(module);
+  prunable::updateFunctions(module);
   numLayers += static_cast<int64_t>(finder.getLayers().size());
 }
 

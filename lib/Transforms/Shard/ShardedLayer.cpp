@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layer as one rank has it is the layer without the units of the others, which pruning knows how to cut.
+// The layer as one rank has it is the layer without the groups of the others, which pruning knows how to cut.
 
 #include "ShardedLayer.h"
 
@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace hone::sharding {
 
-using units::UnitAxis;
+using prunable::GroupAxis;
 
 /// The one axis of the grid.
 static constexpr shard::GridAxis kAxis = 0;
@@ -29,10 +29,10 @@ SmallVector<int32_t, 0> ShardedLayer::listRanks(int64_t count) const {
   return rankOf;
 }
 
-static SmallVector<int64_t, 0> listIndices(const UnitAxis &units, int64_t rank) {
+static SmallVector<int64_t, 0> listIndices(const GroupAxis &groups, int64_t rank) {
   SmallVector<int64_t, 0> indices;
-  for (auto [index, unit] : llvm::enumerate(units.unitOf))
-    if (unit < 0 || unit == rank)
+  for (auto [index, group] : llvm::enumerate(groups.groupOf))
+    if (group < 0 || group == rank)
       indices.push_back(static_cast<int64_t>(index));
   return indices;
 }
@@ -64,31 +64,31 @@ std::string ShardedLayer::findSums() {
 }
 
 /// Whether ranks have equal parts in their order.
-bool ShardedLayer::hasEqualParts(const UnitAxis &units) const {
-  auto size = static_cast<int64_t>(units.unitOf.size());
-  return size % ranks == 0 && llvm::equal(units.unitOf, listRanks(size));
+bool ShardedLayer::hasEqualParts(const GroupAxis &groups) const {
+  auto size = static_cast<int64_t>(groups.groupOf.size());
+  return size % ranks == 0 && llvm::equal(groups.groupOf, listRanks(size));
 }
 
 std::string ShardedLayer::findObstacle(const SymbolTable &symbols) const {
-  for (const auto &[name, units] : analysis.params) {
+  for (const auto &[name, groups] : analysis.params) {
     auto param = symbols.lookup<ParamOp>(name);
     if (param->hasAttr(kShardsAttrName))
       return (name.getValue() + " is split already").str();
-    auto size = static_cast<int64_t>(listIndices(units, 0).size());
+    auto size = static_cast<int64_t>(listIndices(groups, 0).size());
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      SmallVector<int64_t, 0> indices = listIndices(units, rank);
+      SmallVector<int64_t, 0> indices = listIndices(groups, rank);
       if (static_cast<int64_t>(indices.size()) != size)
         return (name.getValue() + " has parts of different sizes").str();
-      if (std::string obstacle = ParamSlices(param, units.axis, size).getObstacle(indices); !obstacle.empty())
+      if (std::string obstacle = ParamSlices(param, groups.axis, size).getObstacle(indices); !obstacle.empty())
         return obstacle;
     }
   }
-  for (const auto &[use, units] : analysis.constants)
+  for (const auto &[use, groups] : analysis.constants)
     if (!isa<FloatType>(cast<RankedTensorType>(use->get().getType()).getElementType()))
       return "a constant that is split has no floats";
-  for (const auto &[value, units] : analysis.values) {
+  for (const auto &[value, groups] : analysis.values) {
     bool isOutside = isa<BlockArgument>(value) || llvm::any_of(value.getUsers(), llvm::IsaPred<func::ReturnOp>);
-    if (isOutside && !hasEqualParts(units))
+    if (isOutside && !hasEqualParts(groups))
       return "an argument or a result of the model has its parts in another order";
   }
   return "";
@@ -107,7 +107,7 @@ std::string ShardedLayer::follow(const SymbolTable &symbols) {
 /// Constants of the graph are part of the program, which is the same on all ranks: they become parameters.
 void ShardedLayer::nameConstants(SymbolTable &symbols) {
   OpBuilder b(module.getContext());
-  for (const auto &[use, units] : analysis.constants) {
+  for (const auto &[use, groups] : analysis.constants) {
     Operation *constant = use->get().getDefiningOp();
     auto type = cast<RankedTensorType>(use->get().getType());
     b.clearInsertionPoint();
@@ -115,8 +115,8 @@ void ShardedLayer::nameConstants(SymbolTable &symbols) {
     symbols.insert(param, module.getBody()->begin());
     b.setInsertionPoint(use->getOwner());
     use->set(GetParamOp::create(b, constant->getLoc(), type, param.getSymName()));
-    analysis.values[use->get()] = units;
-    analysis.params[param.getSymNameAttr()] = units;
+    analysis.values[use->get()] = groups;
+    analysis.params[param.getSymNameAttr()] = groups;
     if (constant->use_empty())
       constant->erase();
   }
@@ -124,11 +124,11 @@ void ShardedLayer::nameConstants(SymbolTable &symbols) {
 }
 
 LogicalResult ShardedLayer::splitParams(const SymbolTable &symbols) {
-  for (const auto &[name, units] : analysis.params) {
-    ParamSlices slices(symbols.lookup<ParamOp>(name), units.axis, static_cast<int64_t>(listIndices(units, 0).size()));
+  for (const auto &[name, groups] : analysis.params) {
+    ParamSlices slices(symbols.lookup<ParamOp>(name), groups.axis, static_cast<int64_t>(listIndices(groups, 0).size()));
     SmallVector<Attribute> shards;
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      FailureOr<Attribute> shard = slices.take(listIndices(units, rank));
+      FailureOr<Attribute> shard = slices.take(listIndices(groups, rank));
       if (failed(shard))
         return failure();
       shards.push_back(*shard);
@@ -142,12 +142,12 @@ LogicalResult ShardedLayer::splitParams(const SymbolTable &symbols) {
 void ShardedLayer::sliceArguments(Block &body, TypeRange whole) {
   OpBuilder b = OpBuilder::atBlockBegin(&body);
   for (auto [argument, type] : llvm::zip_equal(body.getArguments(), whole)) {
-    const UnitAxis *units = analysis.find(argument);
-    if (!units)
+    const GroupAxis *groups = analysis.find(argument);
+    if (!groups)
       continue;
     Type part = argument.getType();
     argument.setType(type);
-    auto slice = shard::AllSliceOp::create(b, argument.getLoc(), part, argument, kGridName, kAxis, units->axis);
+    auto slice = shard::AllSliceOp::create(b, argument.getLoc(), part, argument, kGridName, kAxis, groups->axis);
     argument.replaceAllUsesExcept(slice.getResult(), slice);
   }
 }
@@ -156,15 +156,15 @@ void ShardedLayer::sliceArguments(Block &body, TypeRange whole) {
 void ShardedLayer::gatherResults(Operation *terminator) {
   OpBuilder b(terminator);
   for (OpOperand &use : terminator->getOpOperands()) {
-    const UnitAxis *units = analysis.find(use.get());
-    if (!units)
+    const GroupAxis *groups = analysis.find(use.get());
+    if (!groups)
       continue;
     auto part = cast<RankedTensorType>(use.get().getType());
     SmallVector<int64_t> shape(part.getShape());
-    shape[units->axis] *= ranks;
+    shape[groups->axis] *= ranks;
     auto whole = RankedTensorType::get(shape, part.getElementType(), part.getEncoding());
     use.set(shard::AllGatherOp::create(b, use.get().getLoc(), whole, kGridName, kAxis, use.get(),
-                                       APInt(64, static_cast<uint64_t>(units->axis))));
+                                       APInt(64, static_cast<uint64_t>(groups->axis))));
   }
 }
 
@@ -208,7 +208,7 @@ LogicalResult ShardedLayer::split(SymbolTable &symbols) {
       functions.push_back(function);
       arguments.emplace_back(function.getBody().front().getArgumentTypes());
     }
-  units::cutUnits(analysis, isElsewhere, module);
+  prunable::cutGroups(analysis, isElsewhere, module);
   if (failed(splitParams(symbols)))
     return failure();
   for (auto [function, types] : llvm::zip_equal(functions, arguments)) {

@@ -6,14 +6,14 @@
 #ifndef HONE_LIB_TRANSFORMS_SHARD_SHARDEDLAYER_H
 #define HONE_LIB_TRANSFORMS_SHARD_SHARDEDLAYER_H
 
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 namespace hone::sharding {
 
-/// Everything that holds what of a layer is split, with the rank of each index: units of the analysis are ranks.
+/// Everything that holds what of a layer is split, with the rank of each index: groups of the analysis are ranks.
 class ShardedLayer {
 public:
-  ShardedLayer(const units::SharedUses &shared, int64_t ranks)
+  ShardedLayer(const prunable::SharedUses &shared, int64_t ranks)
       : analysis(shared), module(shared.module), ranks(ranks) {}
 
   /// Says that equal parts of `operand` along `axis`, of its `count` indices, belong to the ranks in order.
@@ -39,14 +39,14 @@ private:
   llvm::SmallVector<int32_t, 0> listRanks(int64_t count) const;
   std::string findObstacle(const mlir::SymbolTable &symbols) const;
   std::string findSums();
-  bool hasEqualParts(const units::UnitAxis &units) const;
+  bool hasEqualParts(const prunable::GroupAxis &groups) const;
   void nameConstants(mlir::SymbolTable &symbols);
   llvm::LogicalResult splitParams(const mlir::SymbolTable &symbols);
   void sliceArguments(mlir::Block &body, mlir::TypeRange whole);
   void gatherResults(mlir::Operation *terminator);
   void addUp(mlir::Operation *sum);
 
-  units::UnitAnalysis analysis;
+  prunable::GroupAnalysis analysis;
   mlir::ModuleOp module;
   int64_t ranks;
   llvm::SmallVector<mlir::Operation *> sums; // whose results are sums over what is split

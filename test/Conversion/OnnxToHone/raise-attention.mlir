@@ -1,6 +1,6 @@
 // RUN: hone-opt %s --hone-raise-attention --split-input-file | FileCheck %s
 
-// The scale lies on both operands as its root; the mask is a comparison of positions; heads share keys through Expand.
+// The scale lies on both operands as its root; the mask is a comparison of positions; GQA shares keys through Expand.
 // CHECK-LABEL: @causal_grouped
 // CHECK: hone.attention %arg0, %arg1, %arg2 pattern(#hone.causal) scale(2.500000e-01)
 // CHECK-SAME: (tensor<?x4x?x16xf32>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>) -> tensor<?x4x?x16xf32>

@@ -1,19 +1,19 @@
-// What cannot be cut keeps its units, in every layer, and a remark says why. What cannot be asked for is an error.
+// What cannot be cut keeps its groups, in every layer, and a remark says why. What cannot be asked for is an error.
 
 // RUN: not hone-opt %s -split-input-file -hone-prune-structured="sparsity=0.2 multiple=1" --remarks-filter=hone-prune-structured 2>&1 | FileCheck %s
 // RUN: not hone-opt %s -split-input-file -hone-prune-structured="sparsity=0.9" 2>&1 | FileCheck %s --check-prefix=MUCH
-// MUCH: error: cannot remove 90.0 % of the parameters: those of units that can go are {{[0-9.]+}} %
+// MUCH: error: cannot remove 90.0 % of the parameters: those of groups that can go are {{[0-9.]+}} %
 // RUN: not hone-opt %s -split-input-file -hone-prune-structured="method=obs" 2>&1 | FileCheck %s --check-prefix=DATA
 // DATA: error: expected a file of statistics for method 'obs'
 // RUN: not hone-opt %s -split-input-file -hone-prune-structured="method=wanda" 2>&1 | FileCheck %s --check-prefix=METHOD
-// METHOD: error: unsupported method 'wanda' to prune units; supported: magnitude, energy, obs
+// METHOD: error: unsupported method 'wanda' to prune groups; supported: magnitude, energy, obs
 // RUN: not hone-opt %s -split-input-file -hone-prune-structured="sparsity=1" 2>&1 | FileCheck %s --check-prefix=SHARE
 // SHARE: error: expected the sparsity to be at least 0 and less than 1, but got 1.0000
 
 // Something else reads the weight of one of two blocks: both keep their channels.
-// CHECK: its hidden channels stay, and with them those of all layers: Softmax has its units in one row
-// CHECK: there are no groups of heads to remove
-// CHECK: error: cannot remove 20.0 % of the parameters: those of units that can go are 0.0 %
+// CHECK: its hidden channels stay, and with them those of all layers: Softmax has its groups in one row
+// CHECK: there are no GQA groups to remove
+// CHECK: error: cannot remove 20.0 % of the parameters: those of groups that can go are 0.0 %
 module {
 hone.param @up : tensor<4x2xf32> = dense<1.0> : tensor<4x2xf32>
 hone.param @down : tensor<2x4xf32> = dense<1.0> : tensor<2x4xf32>
@@ -35,7 +35,7 @@ func.func @main(%x: tensor<?x2xf32>) -> (tensor<?x2xf32>, tensor<4x2xf32>) {
 
 // Layers of different widths: both keep their channels. Heads that Concat puts beside each other stay too.
 // CHECK: its hidden channels stay, and with them those of all layers: it has 6 hidden channels, and others have 4
-// CHECK: its groups of heads stay, and with them those of all layers: Concat puts its units beside others
+// CHECK: its GQA groups stay, and with them those of all layers: Concat puts its groups beside others
 module {
 hone.param @up : tensor<4x2xf32> = dense<1.0> : tensor<4x2xf32>
 hone.param @down : tensor<2x4xf32> = dense<1.0> : tensor<2x4xf32>

@@ -1,4 +1,4 @@
-// Hidden channels and groups of heads go from everything that holds them: rows, columns, heads, slots and signatures.
+// Hidden channels and GQA groups go from everything that holds them: rows, columns, heads, slots and signatures.
 
 // RUN: hone-opt %s -split-input-file -hone-prune-structured="sparsity=0.5 multiple=1" | FileCheck %s --enable-var-scope
 // RUN: hone-opt %s -split-input-file -hone-prune-structured="sparsity=0" | FileCheck %s --check-prefix=NOTHING

@@ -4,8 +4,8 @@
 // RUN: not hone-opt %s -hone-shard-layers="ranks=1" 2>&1 | FileCheck %s --check-prefix=RANKS
 // RANKS: expected the number of ranks to be 2 or more, but got 1
 
-// CHECK: [Missed] Sharded | Category:hone-shard-layers{{.*}}"each rank has all of its groups of heads: they are 2, which is no multiple of 4 ranks"
-// CHECK: error: cannot split the model over 4 ranks: groups of heads: they are 2, which is no multiple of 4 ranks
+// CHECK: [Missed] Sharded | Category:hone-shard-layers{{.*}}"each rank has all of its GQA groups: they are 2, which is no multiple of 4 ranks"
+// CHECK: error: cannot split the model over 4 ranks: GQA groups: they are 2, which is no multiple of 4 ranks
 module {
 func.func @main(%q: tensor<?x4x?x2xf32>, %k: tensor<?x2x?x2xf32>, %v: tensor<?x2x?x2xf32>) -> tensor<?x4x?x2xf32> {
   %0 = hone.attention %q, %k, %v pattern(#hone.causal) scale(1.0)

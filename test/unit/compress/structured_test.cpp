@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which units go, and that what stays is the least squares fit.
+// Which groups go, and that what stays is the least squares fit.
 
 #include "Matrices.h"
 #include "hone/Compress/Structured.h"
@@ -12,12 +12,12 @@
 namespace hone::compress {
 namespace {
 
-/// Units of `width` neighbouring inputs; the last `kept` inputs are of none.
-std::vector<int32_t> makeUnits(int64_t columns, int64_t width, int64_t kept = 0) {
-  std::vector<int32_t> unitOf(columns);
+/// Groups of `width` neighbouring inputs; the last `kept` inputs are of none.
+std::vector<int32_t> makeGroups(int64_t columns, int64_t width, int64_t kept = 0) {
+  std::vector<int32_t> groupOf(columns);
   for (int64_t k = 0; k < columns; ++k)
-    unitOf[k] = k < columns - kept ? static_cast<int32_t>(k / width) : -1;
-  return unitOf;
+    groupOf[k] = k < columns - kept ? static_cast<int32_t>(k / width) : -1;
+  return groupOf;
 }
 
 /// W H[:, S] H[S, S]⁻¹ for the columns S that `isGone` leaves, 0 in the others.
@@ -45,10 +45,10 @@ OwnedWeight fit(const OwnedWeight &weight, const std::vector<double> &moment, co
   return fitted;
 }
 
-std::vector<bool> markGone(const std::vector<int32_t> &unitOf, const std::vector<int64_t> &units) {
+std::vector<bool> markGone(const std::vector<int32_t> &groupOf, const std::vector<int64_t> &groups) {
   std::vector<bool> isGone;
-  for (int32_t unit : unitOf)
-    isGone.push_back(std::ranges::find(units, unit) != units.end());
+  for (int32_t group : groupOf)
+    isGone.push_back(std::ranges::find(groups, group) != groups.end());
   return isGone;
 }
 
@@ -64,13 +64,13 @@ TEST(ChooseLowest, TakesTheLastOfEqualOnes) {
   EXPECT_EQ(chooseLowest(std::vector<double>{1, 2}, 0), (std::vector<int64_t>{}));
 }
 
-TEST(Scores, SumOverTheInputsOfAUnit) {
+TEST(Scores, SumOverTheInputsOfAGroup) {
   OwnedWeight weight(2, 4);
   weight.elements = {1, 2, 3, 4, 5, 6, 7, 8};
   OwnedMoment moment = OwnedMoment::identity(4, 2.0f);
-  std::vector<int32_t> unitOf{1, 0, -1, 1};
-  EXPECT_EQ(scoreColumns(weight.view(), {unitOf, 2}), (std::vector<double>{4 + 36, 1 + 16 + 25 + 64}));
-  EXPECT_EQ(scoreByEnergy(weight.view(), moment.view(), {unitOf, 2}), (std::vector<double>{80, 212}));
+  std::vector<int32_t> groupOf{1, 0, -1, 1};
+  EXPECT_EQ(scoreColumns(weight.view(), {groupOf, 2}), (std::vector<double>{4 + 36, 1 + 16 + 25 + 64}));
+  EXPECT_EQ(scoreByEnergy(weight.view(), moment.view(), {groupOf, 2}), (std::vector<double>{80, 212}));
   std::vector<int32_t> ofRows{-1, 0};
   EXPECT_EQ(scoreRows(weight.view(), {ofRows, 1}), (std::vector<double>{25 + 36 + 49 + 64}));
 }
@@ -86,12 +86,12 @@ TEST(Eliminate, WhatStaysIsTheLeastSquaresFit) {
        {std::tuple(24, 1, 7, 7), {24, 1, 7, 2}, {40, 8, 2, 1}, {96, 3, 20, 4}, {12, 4, 0, 1}, {12, 4, 2, 2}}) {
     OwnedMoment moment = OwnedMoment::random(columns);
     OwnedWeight weight(9, columns), before = weight;
-    std::vector<int32_t> unitOf = makeUnits(columns, width);
-    auto gone = eliminateUnits(weight.view(), factor(moment), {unitOf, columns / width}, count, rounds);
+    std::vector<int32_t> groupOf = makeGroups(columns, width);
+    auto gone = eliminateGroups(weight.view(), factor(moment), {groupOf, columns / width}, count, rounds);
     ASSERT_TRUE(gone.ok()) << gone.status();
-    ASSERT_EQ(static_cast<int64_t>(gone->units.size()), count);
+    ASSERT_EQ(static_cast<int64_t>(gone->groups.size()), count);
     std::vector<double> damped = moment.damped(kDamping);
-    OwnedWeight expected = fit(before, damped, markGone(unitOf, gone->units));
+    OwnedWeight expected = fit(before, damped, markGone(groupOf, gone->groups));
     // Elements of about 1, in f64 but for where they are stored.
     for (size_t i = 0; i < weight.elements.size(); ++i)
       ASSERT_NEAR(weight.elements[i], expected.elements[i], 2e-6) << columns << ", " << i;
@@ -100,23 +100,23 @@ TEST(Eliminate, WhatStaysIsTheLeastSquaresFit) {
   }
 }
 
-TEST(Eliminate, OneUnitIsTheOneOfLeastLoss) {
+TEST(Eliminate, OneGroupIsTheOneOfLeastLoss) {
   constexpr int64_t columns = 30, width = 5;
   OwnedMoment moment = OwnedMoment::random(columns);
-  std::vector<int32_t> unitOf = makeUnits(columns, width);
+  std::vector<int32_t> groupOf = makeGroups(columns, width);
   std::vector<double> damped = moment.damped(kDamping);
   OwnedWeight weight(7, columns);
   double least = std::numeric_limits<double>::infinity();
   int64_t best = -1;
-  for (int64_t unit = 0; unit < columns / width; ++unit) {
-    double error = errorIn(damped, weight, fit(weight, damped, markGone(unitOf, {unit})));
-    best = error < least ? unit : best;
+  for (int64_t group = 0; group < columns / width; ++group) {
+    double error = errorIn(damped, weight, fit(weight, damped, markGone(groupOf, {group})));
+    best = error < least ? group : best;
     least = std::min(least, error);
   }
   OwnedWeight pruned = weight;
-  auto gone = eliminateUnits(pruned.view(), factor(moment), {unitOf, columns / width}, 1, 1);
+  auto gone = eliminateGroups(pruned.view(), factor(moment), {groupOf, columns / width}, 1, 1);
   ASSERT_TRUE(gone.ok()) << gone.status();
-  EXPECT_EQ(gone->units, std::vector<int64_t>{best});
+  EXPECT_EQ(gone->groups, std::vector<int64_t>{best});
   EXPECT_NEAR(gone->loss, least, 1e-5 * least);
 }
 
@@ -124,15 +124,15 @@ TEST(Eliminate, IsTheChoiceByEnergyWhereInputsAreNotCorrelated) {
   constexpr int64_t columns = 64;
   OwnedMoment moment = OwnedMoment::diagonal(columns);
   OwnedWeight weight(5, columns), before = weight;
-  std::vector<int32_t> unitOf = makeUnits(columns, 1);
+  std::vector<int32_t> groupOf = makeGroups(columns, 1);
   // Damping adds the same to every input: leave it out of the comparison.
   auto undamped = InverseFactor::create(moment.view(), {}, 0.0);
   ASSERT_TRUE(undamped.ok());
-  std::vector<int64_t> expected = chooseLowest(scoreByEnergy(weight.view(), moment.view(), {unitOf, columns}), 20);
-  auto gone = eliminateUnits(weight.view(), *undamped, {unitOf, columns}, 20, 3);
+  std::vector<int64_t> expected = chooseLowest(scoreByEnergy(weight.view(), moment.view(), {groupOf, columns}), 20);
+  auto gone = eliminateGroups(weight.view(), *undamped, {groupOf, columns}, 20, 3);
   ASSERT_TRUE(gone.ok()) << gone.status();
-  EXPECT_EQ(gone->units, expected);
-  std::vector<bool> isGone = markGone(unitOf, expected);
+  EXPECT_EQ(gone->groups, expected);
+  std::vector<bool> isGone = markGone(groupOf, expected);
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t k = 0; k < columns; ++k)
       ASSERT_EQ(weight.at(row, k), isGone[k] ? 0.0f : before.at(row, k));
@@ -147,19 +147,19 @@ TEST(Eliminate, InputsThatRepeatOthersCostNothing) {
   for (int64_t k = 0; k < columns; ++k)
     moment.at(k, 5) = k == 5 ? 4 * moment.at(2, 2) : moment.at(5, k);
   OwnedWeight weight(4, columns), before = weight;
-  std::vector<int32_t> unitOf = makeUnits(columns, 1);
+  std::vector<int32_t> groupOf = makeGroups(columns, 1);
   auto factored = InverseFactor::create(moment.view(), {}, 1e-7);
   ASSERT_TRUE(factored.ok());
-  auto gone = eliminateUnits(weight.view(), *factored, {unitOf, columns}, 1, 1);
+  auto gone = eliminateGroups(weight.view(), *factored, {groupOf, columns}, 1, 1);
   ASSERT_TRUE(gone.ok()) << gone.status();
-  ASSERT_TRUE(gone->units[0] == 2 || gone->units[0] == 5);
+  ASSERT_TRUE(gone->groups[0] == 2 || gone->groups[0] == 5);
   std::vector<double> exact(moment.elements.begin(), moment.elements.end());
   OwnedWeight zero = before;
   zero.elements.assign(zero.elements.size(), 0.0f);
   EXPECT_LT(errorIn(exact, before, weight), 1e-5 * errorIn(exact, before, zero));
 }
 
-TEST(Eliminate, TakesDeadInputsFirstAndKeepsWhatIsOfNoUnit) {
+TEST(Eliminate, TakesDeadInputsFirstAndKeepsWhatIsOfNoGroup) {
   constexpr int64_t columns = 12;
   OwnedMoment moment = OwnedMoment::random(columns);
   for (int64_t k = 0; k < columns; ++k)
@@ -167,13 +167,13 @@ TEST(Eliminate, TakesDeadInputsFirstAndKeepsWhatIsOfNoUnit) {
   OwnedWeight weight(3, columns);
   for (int64_t row = 0; row < 3; ++row)
     weight.elements[row * columns + 4] = 100;
-  std::vector<int32_t> unitOf = makeUnits(columns, 2, 4);
-  unitOf[4] = 4; // by itself
-  auto gone = eliminateUnits(weight.view(), factor(moment), {unitOf, 5}, 1, 1);
+  std::vector<int32_t> groupOf = makeGroups(columns, 2, 4);
+  groupOf[4] = 4; // by itself
+  auto gone = eliminateGroups(weight.view(), factor(moment), {groupOf, 5}, 1, 1);
   ASSERT_TRUE(gone.ok()) << gone.status();
-  EXPECT_EQ(gone->units, std::vector<int64_t>{4});
+  EXPECT_EQ(gone->groups, std::vector<int64_t>{4});
   EXPECT_EQ(gone->loss, 0);
-  auto rest = eliminateUnits(weight.view(), factor(moment), {unitOf, 5}, 5, 5);
+  auto rest = eliminateGroups(weight.view(), factor(moment), {groupOf, 5}, 5, 5);
   ASSERT_TRUE(rest.ok()) << rest.status();
   for (int64_t k = 0; k < columns; ++k)
     EXPECT_EQ(weight.at(0, k) == 0, k < 8);
@@ -182,13 +182,13 @@ TEST(Eliminate, TakesDeadInputsFirstAndKeepsWhatIsOfNoUnit) {
 TEST(Eliminate, GivesTheSameBitsForEveryNumberOfThreads) {
   constexpr int64_t columns = 150;
   OwnedMoment moment = OwnedMoment::random(columns);
-  std::vector<int32_t> unitOf = makeUnits(columns, 3);
+  std::vector<int32_t> groupOf = makeGroups(columns, 3);
   std::vector<float> first;
   int most = omp_get_max_threads();
   for (int threads : {1, 2, 3}) {
     omp_set_num_threads(threads);
     OwnedWeight weight(70, columns);
-    ASSERT_TRUE(eliminateUnits(weight.view(), factor(moment), {unitOf, columns / 3}, 12, 4).ok());
+    ASSERT_TRUE(eliminateGroups(weight.view(), factor(moment), {groupOf, columns / 3}, 12, 4).ok());
     first = first.empty() ? weight.elements : first;
     EXPECT_EQ(weight.elements, first) << threads;
   }

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Hidden units that are chosen already: a smaller graph without them.
+// Prunable groups that are chosen already: a smaller graph without them.
 
-#ifndef HONE_TRANSFORMS_UNITREMOVAL_H
-#define HONE_TRANSFORMS_UNITREMOVAL_H
+#ifndef HONE_TRANSFORMS_GROUPREMOVAL_H
+#define HONE_TRANSFORMS_GROUPREMOVAL_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -23,8 +23,8 @@ struct StayingInputs {
 /// constants, attributes and the signature become smaller (docs/compression.md). Parameters get their types, and are to get
 /// elements of them. Returns those types by name. Fails, after an error, where something cannot be cut.
 llvm::FailureOr<llvm::MapVector<mlir::StringAttr, mlir::RankedTensorType>>
-removeUnits(mlir::ModuleOp module, llvm::ArrayRef<StayingInputs> inputs);
+removeGroups(mlir::ModuleOp module, llvm::ArrayRef<StayingInputs> inputs);
 
 } // namespace hone
 
-#endif // HONE_TRANSFORMS_UNITREMOVAL_H
+#endif // HONE_TRANSFORMS_GROUPREMOVAL_H

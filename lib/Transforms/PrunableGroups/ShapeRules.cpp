@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers of units that a graph computes with: where they lead to, and the shapes that say them.
+// Numbers of groups that a graph computes with: where they lead to, and the shapes that say them.
 
 #include "Rules.h"
 
@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace hone::units {
+namespace hone::prunable {
 
 int64_t getInteger(Operation *op, StringRef name, int64_t otherwise) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
@@ -80,22 +80,22 @@ std::optional<int64_t> getShapeElement(Value shape, int64_t index) {
 //===- Where numbers lead to --------------------------------------------------------------------------------------===//
 
 namespace {
-/// Follows element `index` of integers, the number of units, through the operations that compute shapes.
+/// Follows element `index` of integers, the number of groups, through the operations that compute shapes.
 class NumberUses {
 public:
-  explicit NumberUses(const UnitAnalysis &analysis) : analysis(analysis) {}
+  explicit NumberUses(const GroupAnalysis &analysis) : analysis(analysis) {}
 
-  /// Whether all that is computed from it are the sizes of units of a Reshape or Expand: these are set to what is left.
-  bool areSizesOfUnits(Value integers, int64_t index) {
-    return llvm::all_of(integers.getUses(), [&](OpOperand &use) { return isSizeOfUnits(use, index); });
+  /// Whether all that is computed from it are the sizes of groups of a Reshape or Expand: these are set to what is left.
+  bool areSizesOfGroups(Value integers, int64_t index) {
+    return llvm::all_of(integers.getUses(), [&](OpOperand &use) { return isSizeOfGroups(use, index); });
   }
 
 private:
-  bool isSizeOfUnits(OpOperand &use, int64_t index);
-  bool isTakenSizeOfUnits(Operation *op, int64_t index);
-  bool isJoinedSizeOfUnits(OpOperand &use, int64_t index);
+  bool isSizeOfGroups(OpOperand &use, int64_t index);
+  bool isTakenSizeOfGroups(Operation *op, int64_t index);
+  bool isJoinedSizeOfGroups(OpOperand &use, int64_t index);
 
-  const UnitAnalysis &analysis;
+  const GroupAnalysis &analysis;
 };
 } // namespace
 
@@ -104,14 +104,14 @@ static int64_t countElements(Value value) {
   return type && type.hasStaticShape() ? type.getNumElements() : -1;
 }
 
-bool NumberUses::isTakenSizeOfUnits(Operation *op, int64_t index) {
+bool NumberUses::isTakenSizeOfGroups(Operation *op, int64_t index) {
   int64_t count = countElements(op->getOperand(0));
   auto first = getIntegers(op->getOperand(1));
   if (!first || count < 0)
     return false;
   if (isNode(op, "Gather")) {
     for (auto [i, taken] : llvm::enumerate(*first))
-      if (countFromFront(taken, count) == index && !areSizesOfUnits(op->getResult(0), static_cast<int64_t>(i)))
+      if (countFromFront(taken, count) == index && !areSizesOfGroups(op->getResult(0), static_cast<int64_t>(i)))
         return false;
     return true;
   }
@@ -121,20 +121,20 @@ bool NumberUses::isTakenSizeOfUnits(Operation *op, int64_t index) {
     return false;
   int64_t begin = countFromFront(first->front(), count);
   return index < begin || index >= countFromFront(end->front(), count) ||
-         areSizesOfUnits(op->getResult(0), index - begin);
+         areSizesOfGroups(op->getResult(0), index - begin);
 }
 
-bool NumberUses::isJoinedSizeOfUnits(OpOperand &use, int64_t index) {
+bool NumberUses::isJoinedSizeOfGroups(OpOperand &use, int64_t index) {
   Operation *concat = use.getOwner();
   for (Value piece : concat->getOperands().take_front(use.getOperandNumber())) {
     if (countElements(piece) < 0)
       return false;
     index += countElements(piece);
   }
-  return areSizesOfUnits(concat->getResult(0), index);
+  return areSizesOfGroups(concat->getResult(0), index);
 }
 
-bool NumberUses::isSizeOfUnits(OpOperand &use, int64_t index) {
+bool NumberUses::isSizeOfGroups(OpOperand &use, int64_t index) {
   static const llvm::StringSet<> elementwise = {"Squeeze", "Unsqueeze", "Cast", "Identity", "Add",
                                                 "Sub",     "Mul",       "Div",  "Equal",    "Where"};
   Operation *user = use.getOwner();
@@ -145,34 +145,34 @@ bool NumberUses::isSizeOfUnits(OpOperand &use, int64_t index) {
     return true;
   bool isSameList = countElements(user->getResult(0)) == countElements(use.get()) && countElements(use.get()) >= 0;
   if (name == "Reshape" && use.getOperandNumber() == 0)
-    return isSameList && areSizesOfUnits(user->getResult(0), index);
+    return isSameList && areSizesOfGroups(user->getResult(0), index);
   if (name == "Reshape" || name == "Expand") {
-    const UnitAxis *units = analysis.find(user->getResult(0));
-    return use.getOperandNumber() == 1 && units && getShapeIndex(user, units->axis) == index;
+    const GroupAxis *groups = analysis.find(user->getResult(0));
+    return use.getOperandNumber() == 1 && groups && getShapeIndex(user, groups->axis) == index;
   }
   if (name == "Gather" || name == "Slice")
-    return use.getOperandNumber() == 0 && isTakenSizeOfUnits(user, index);
+    return use.getOperandNumber() == 0 && isTakenSizeOfGroups(user, index);
   if (name == "Concat")
-    return isJoinedSizeOfUnits(use, index);
-  return elementwise.contains(name) && isSameList && areSizesOfUnits(user->getResult(0), index);
+    return isJoinedSizeOfGroups(use, index);
+  return elementwise.contains(name) && isSameList && areSizesOfGroups(user->getResult(0), index);
 }
 
-void visitTensorDim(Operation *op, UnitAnalysis &analysis) {
+void visitTensorDim(Operation *op, GroupAnalysis &analysis) {
   auto dim = cast<tensor::DimOp>(op);
-  const UnitAxis *units = analysis.find(dim.getSource());
-  if (units && dim.getConstantIndex() != units->axis)
+  const GroupAxis *groups = analysis.find(dim.getSource());
+  if (groups && dim.getConstantIndex() != groups->axis)
     return;
-  analysis.refuse("the number of its units is computed with");
+  analysis.refuse("the number of its groups is computed with");
 }
 
-void visitShape(Operation *op, UnitAnalysis &analysis) {
-  const UnitAxis *units = analysis.find(op->getOperand(0));
+void visitShape(Operation *op, GroupAnalysis &analysis) {
+  const GroupAxis *groups = analysis.find(op->getOperand(0));
   int64_t first = countFromFront(getInteger(op, "start", 0), getType(op->getOperand(0)).getRank());
-  int64_t index = units ? units->axis - first : -1;
+  int64_t index = groups ? groups->axis - first : -1;
   if (index < 0 || index >= getType(op->getResult(0)).getDimSize(0))
     return;
-  if (!NumberUses(analysis).areSizesOfUnits(op->getResult(0), index))
-    analysis.refuseLater("the number of its units is computed with");
+  if (!NumberUses(analysis).areSizesOfGroups(op->getResult(0), index))
+    analysis.refuseLater("the number of its groups is computed with");
 }
 
-} // namespace hone::units
+} // namespace hone::prunable

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace hone::units {
+namespace hone::prunable {
 
 namespace {
 /// A tensor of attention with something for each head: along `axis`, one part after the other, each with so many elements for every
@@ -26,7 +26,7 @@ struct HeadAxis {
 /// The tensors of a node that have heads. Operands that are absent are left out.
 class Heads {
 public:
-  Heads(Operation *op, int64_t groups) : op(op), groups(groups) {}
+  Heads(Operation *op, int64_t kvHeads) : op(op), kvHeads(kvHeads) {}
 
   void addOperand(unsigned i, int64_t axis, ArrayRef<int64_t> parts) {
     if (has(i))
@@ -37,54 +37,54 @@ public:
       axes.push_back({nullptr, op->getResult(i), axis, {part}});
   }
   /// Operand `i`, [.., heads, rows, columns], where it is not repeated for all heads.
-  void addMask(unsigned i, int64_t perGroup) {
+  void addMask(unsigned i, int64_t perKvHead) {
     RankedTensorType type = has(i) ? getType(op->getOperand(i)) : RankedTensorType();
     if (type && type.getRank() >= 3 && type.getDimSize(type.getRank() - 3) != 1)
-      addOperand(i, type.getRank() - 3, perGroup);
+      addOperand(i, type.getRank() - 3, perKvHead);
   }
   bool has(unsigned i) const { return i < op->getNumOperands() && !onnxir::isAbsent(op->getOperand(i)); }
   /// What is known of one tensor goes to all of them.
-  void link(UnitAnalysis &analysis) const;
+  void link(GroupAnalysis &analysis) const;
 
 private:
-  Units findUnits(UnitAnalysis &analysis) const;
+  Groups findGroups(GroupAnalysis &analysis) const;
 
   Operation *op;
-  int64_t groups; // heads of keys
+  int64_t kvHeads; // KV heads
   SmallVector<HeadAxis> axes;
 };
 } // namespace
 
-/// The units of the heads of keys, or nothing.
-Units Heads::findUnits(UnitAnalysis &analysis) const {
+/// The prunable groups of the KV heads, or nothing.
+Groups Heads::findGroups(GroupAnalysis &analysis) const {
   for (const HeadAxis &of : axes) {
-    const UnitAxis *units = of.operand ? analysis.find(*of.operand) : analysis.find(of.value);
-    if (!units || units->axis != of.axis)
+    const GroupAxis *groups = of.operand ? analysis.find(*of.operand) : analysis.find(of.value);
+    if (!groups || groups->axis != of.axis)
       continue;
     int64_t begin = 0;
     for (int64_t part : of.parts) {
-      if (begin + groups * part > static_cast<int64_t>(units->unitOf.size()))
+      if (begin + kvHeads * part > static_cast<int64_t>(groups->groupOf.size()))
         return {};
-      if (Units found = sampleWhole(ArrayRef(units->unitOf).slice(begin, groups * part), part); !found.empty())
+      if (Groups found = sampleWhole(ArrayRef(groups->groupOf).slice(begin, kvHeads * part), part); !found.empty())
         return found;
-      begin += groups * part;
+      begin += kvHeads * part;
     }
   }
   return {};
 }
 
-void Heads::link(UnitAnalysis &analysis) const {
+void Heads::link(GroupAnalysis &analysis) const {
   std::string name = onnxir::getOpType(op).str();
   for (OpOperand &use : op->getOpOperands())
     if (analysis.find(use) && llvm::none_of(axes, [&](const HeadAxis &of) { return of.operand == &use; }))
-      return analysis.refuse(name + " has its units in an operand that is not cut");
-  Units unitOf = findUnits(analysis);
-  if (unitOf.empty())
-    return analysis.refuseLater(name + " mixes its units");
+      return analysis.refuse(name + " has its groups in an operand that is not cut");
+  Groups groupOf = findGroups(analysis);
+  if (groupOf.empty())
+    return analysis.refuseLater(name + " mixes its groups");
   for (const HeadAxis &of : axes) {
-    Units all;
+    Groups all;
     for (int64_t part : of.parts)
-      all.append(repeat(unitOf, part));
+      all.append(repeat(groupOf, part));
     if (of.operand)
       analysis.mark(*of.operand, of.axis, all);
     else
@@ -104,7 +104,7 @@ bool isAttentionNode(Operation *op) {
          (isNode(op, "Attention") && onnxir::getDomain(op).empty());
 }
 
-int64_t markHeads(Operation *op, UnitAnalysis &analysis) {
+int64_t markHeads(Operation *op, GroupAnalysis &analysis) {
   RankedTensorType result = getType(op->getResult(0)), key = getType(op->getOperand(1));
   bool isApart = isNode(op, "Attention") && result && result.getRank() == 4;
   int64_t count = getInteger(op, isNode(op, "MultiHeadAttention") ? "num_heads" : "kv_num_heads", 0),
@@ -116,15 +116,15 @@ int64_t markHeads(Operation *op, UnitAnalysis &analysis) {
     analysis.refuse("the number of its heads is not known");
     return 0;
   }
-  Units units(count);
-  std::iota(units.begin(), units.end(), 0);
-  analysis.mark(op->getResult(0), axis, repeat(units, size));
+  Groups groups(count);
+  std::iota(groups.begin(), groups.end(), 0);
+  analysis.mark(op->getResult(0), axis, repeat(groups, size));
   return count;
 }
 
 /// Operands 0 to 4 are queries (or all three), keys, values, past keys and past values; results what is attended, present keys and
 /// present values.
-void visitGroupQueryAttention(Operation *op, UnitAnalysis &analysis) {
+void visitGroupQueryAttention(Operation *op, GroupAnalysis &analysis) {
   int64_t heads = getInteger(op, "num_heads", 0), shared = getInteger(op, "kv_num_heads", 0);
   Heads all(op, shared);
   int64_t size = getHeadSize(op->getOperand(0), 2, all.has(1) ? heads : heads + 2 * shared);
@@ -144,14 +144,14 @@ void visitGroupQueryAttention(Operation *op, UnitAnalysis &analysis) {
   all.addResult(2, 1, 1);
   if (llvm::any_of(llvm::seq<unsigned>(10, std::max(10u, op->getNumOperands())),
                    [&](unsigned i) { return all.has(i); }))
-    return analysis.refuse("GroupQueryAttention has its units in an operand that is not cut");
+    return analysis.refuse("GroupQueryAttention has its groups in an operand that is not cut");
   all.link(analysis);
 }
 
 /// Operands are queries [B, S, N D] (or all three, [B, S, N, 3, D]), keys [B, L, N D] (with values, [B, L, N, 2, D], or of another
 /// sequence, [B, N, L, D]), values, bias of all three [3 N D], lengths of keys, bias of scores, past keys and past values; results
 /// what is attended, present keys and present values.
-void visitMultiHeadAttention(Operation *op, UnitAnalysis &analysis) {
+void visitMultiHeadAttention(Operation *op, GroupAnalysis &analysis) {
   int64_t heads = getInteger(op, "num_heads", 0);
   Heads all(op, heads);
   RankedTensorType query = getType(op->getOperand(0)), result = getType(op->getResult(0));
@@ -177,7 +177,7 @@ void visitMultiHeadAttention(Operation *op, UnitAnalysis &analysis) {
 
 /// Operands are queries, keys and values, [B, N, S, D] or [B, S, N D], a mask, past keys and past values; results what is attended,
 /// present keys and values, and scores.
-void visitAttention(Operation *op, UnitAnalysis &analysis) {
+void visitAttention(Operation *op, GroupAnalysis &analysis) {
   RankedTensorType query = getType(op->getOperand(0)), key = getType(op->getOperand(1));
   bool isFlat = query && query.getRank() == 3;
   int64_t heads = isFlat ? getInteger(op, "q_num_heads", 0) : query ? query.getDimSize(1) : 0;
@@ -202,7 +202,7 @@ void visitAttention(Operation *op, UnitAnalysis &analysis) {
 }
 
 /// Heads of [B, N, S, D] are turned each by itself, and so are those of [B, S, N D], of which an attribute says how many there are.
-void visitRotaryEmbedding(Operation *op, UnitAnalysis &analysis) {
+void visitRotaryEmbedding(Operation *op, GroupAnalysis &analysis) {
   RankedTensorType type = getType(op->getOperand(0));
   bool isFlat = type && type.getRank() == 3;
   int64_t heads = isFlat ? getInteger(op, "num_heads", 0) : type ? type.getDimSize(1) : 0, axis = isFlat ? 2 : 1;
@@ -215,4 +215,4 @@ void visitRotaryEmbedding(Operation *op, UnitAnalysis &analysis) {
   all.link(analysis);
 }
 
-} // namespace hone::units
+} // namespace hone::prunable

@@ -1,11 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The analysis starts at the columns that are gone, and finds the rest of their units as it does where units are chosen.
+// The analysis starts at the columns that are gone, and finds the rest of their groups as it does where groups are chosen.
 
-#include "hone/Transforms/UnitRemoval.h"
+#include "hone/Transforms/GroupRemoval.h"
 
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 #include <numeric>
 
@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace hone {
 
-using units::UnitAnalysis;
+using prunable::GroupAnalysis;
 
 /// The size of the largest blocks of neighbours that stay or go together: heads do so, and a layer that splits its rows into
 /// heads has to see whole ones.
@@ -29,46 +29,46 @@ static int64_t findBlock(ArrayRef<bool> isGone) {
   return block;
 }
 
-static LogicalResult removeUnits(const StayingInputs &inputs, const units::SharedUses &shared,
-                                 const SymbolTable &symbols, llvm::MapVector<StringAttr, RankedTensorType> &types) {
+static LogicalResult removeGroups(const StayingInputs &inputs, const prunable::SharedUses &shared,
+                                  const SymbolTable &symbols, llvm::MapVector<StringAttr, RankedTensorType> &types) {
   auto param = symbols.lookup<ParamOp>(inputs.param);
   GetParamOp read = shared.reads.find(inputs.param)->second.front();
   SmallVector<bool> isGone(param.getTensorType().getDimSize(inputs.axis), true);
   for (int64_t index : inputs.kept)
     isGone[index] = false;
   int64_t block = findBlock(isGone);
-  SmallVector<int32_t, 0> unitOf;
-  SmallVector<bool> isUnitGone;
+  SmallVector<int32_t, 0> groupOf;
+  SmallVector<bool> isGroupGone;
   for (auto [index, gone] : llvm::enumerate(isGone)) {
-    unitOf.push_back(static_cast<int32_t>(index / block));
+    groupOf.push_back(static_cast<int32_t>(index / block));
     if (index % block == 0)
-      isUnitGone.push_back(gone);
+      isGroupGone.push_back(gone);
   }
-  UnitAnalysis analysis(shared);
-  analysis.mark(read.getResult(), inputs.axis, unitOf);
+  GroupAnalysis analysis(shared);
+  analysis.mark(read.getResult(), inputs.axis, groupOf);
   analysis.run();
   if (!analysis.getObstacle().empty())
     return param.emitError() << "cannot remove some of its inputs: " << analysis.getObstacle();
-  cutUnits(analysis, isUnitGone, shared.module);
-  for (const auto &[name, units] : analysis.params) {
+  cutGroups(analysis, isGroupGone, shared.module);
+  for (const auto &[name, groups] : analysis.params) {
     auto cut = symbols.lookup<ParamOp>(name);
     RankedTensorType type = cut.getTensorType();
     SmallVector<int64_t> shape(type.getShape());
-    shape[units.axis] = static_cast<int64_t>(units.listKept(isUnitGone).size());
+    shape[groups.axis] = static_cast<int64_t>(groups.listKept(isGroupGone).size());
     types[name] = RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
     cut.setType(types[name]);
   }
   return success();
 }
 
-FailureOr<llvm::MapVector<StringAttr, RankedTensorType>> removeUnits(ModuleOp module, ArrayRef<StayingInputs> inputs) {
+FailureOr<llvm::MapVector<StringAttr, RankedTensorType>> removeGroups(ModuleOp module, ArrayRef<StayingInputs> inputs) {
   llvm::MapVector<StringAttr, RankedTensorType> types;
-  units::SharedUses shared(module);
+  prunable::SharedUses shared(module);
   SymbolTable symbols(module);
   for (const StayingInputs &of : inputs)
-    if (failed(removeUnits(of, shared, symbols, types)))
+    if (failed(removeGroups(of, shared, symbols, types)))
       return failure();
-  units::updateFunctions(module);
+  prunable::updateFunctions(module);
   return types;
 }
 

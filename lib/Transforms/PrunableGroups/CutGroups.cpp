@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The graph without the units that go: shorter types, and the constants and attributes that say sizes.
+// The graph without the groups that go: shorter types, and the constants and attributes that say sizes.
 
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace hone::units {
+namespace hone::prunable {
 
 static RankedTensorType withSize(Type type, int64_t axis, int64_t size) {
   auto tensor = cast<RankedTensorType>(type);
@@ -55,9 +55,9 @@ static void replaceOperand(Operation *op, unsigned i, Value value) {
 namespace {
 class Cutter {
 public:
-  Cutter(const UnitAnalysis &analysis, ArrayRef<bool> isGone) : analysis(analysis), isGone(isGone) {}
+  Cutter(const GroupAnalysis &analysis, ArrayRef<bool> isGone) : analysis(analysis), isGone(isGone) {}
 
-  void cutConstant(OpOperand &use, const UnitAxis &units);
+  void cutConstant(OpOperand &use, const GroupAxis &groups);
   void cutOperations();
 
 private:
@@ -65,26 +65,26 @@ private:
   void cutSplit(Operation *op);
   void cutSlice(Operation *op);
   void cutHeads(Operation *op);
-  int64_t countKept(const UnitAxis &units) const { return static_cast<int64_t>(units.listKept(isGone).size()); }
+  int64_t countKept(const GroupAxis &groups) const { return static_cast<int64_t>(groups.listKept(isGone).size()); }
 
-  const UnitAnalysis &analysis;
+  const GroupAnalysis &analysis;
   ArrayRef<bool> isGone;
 };
 } // namespace
 
-void Cutter::cutConstant(OpOperand &use, const UnitAxis &units) {
+void Cutter::cutConstant(OpOperand &use, const GroupAxis &groups) {
   auto elements = cast<DenseElementsAttr>(use.get().getDefiningOp()->getAttr("value"));
-  auto type = withSize(elements.getType(), units.axis, countKept(units));
-  SmallVector<int64_t, 0> kept = units.listKept(isGone);
+  auto type = withSize(elements.getType(), groups.axis, countKept(groups));
+  SmallVector<int64_t, 0> kept = groups.listKept(isGone);
   ArrayRef<int64_t> shape = elements.getType().getShape();
   int64_t inner = 1, outer = 1;
   for (auto [dim, size] : llvm::enumerate(shape))
-    (static_cast<int64_t>(dim) < units.axis ? outer : inner) *= static_cast<int64_t>(dim) == units.axis ? 1 : size;
+    (static_cast<int64_t>(dim) < groups.axis ? outer : inner) *= static_cast<int64_t>(dim) == groups.axis ? 1 : size;
   SmallVector<Attribute> all(elements.getValues<Attribute>()), left;
   for (int64_t i = 0; i < outer; ++i)
     for (int64_t index : kept)
       for (int64_t k = 0; k < inner; ++k)
-        left.push_back(all[(i * shape[units.axis] + index) * inner + k]);
+        left.push_back(all[(i * shape[groups.axis] + index) * inner + k]);
   OpBuilder b(use.getOwner());
   Operation *whole = use.get().getDefiningOp();
   use.set(createConstant(b, onnxir::nameBeside(whole->getLoc(), "/kept"), DenseElementsAttr::get(type, left)));
@@ -122,8 +122,8 @@ static Value replaceElement(OpBuilder &b, Operation *op, Value shape, int64_t in
 
 /// The shape of a Reshape or Expand, which is given as a constant, is joined from pieces, or is computed otherwise.
 void Cutter::cutShape(Operation *op) {
-  const UnitAxis *units = analysis.find(op->getResult(0));
-  std::optional<int64_t> index = units ? getShapeIndex(op, units->axis) : std::nullopt;
+  const GroupAxis *groups = analysis.find(op->getResult(0));
+  std::optional<int64_t> index = groups ? getShapeIndex(op, groups->axis) : std::nullopt;
   if (!index)
     return;
   Value shape = op->getOperand(1);
@@ -131,7 +131,7 @@ void Cutter::cutShape(Operation *op) {
   if (value && *value <= (onnxir::getOpType(op) == "Expand" ? 1 : 0)) // what is left over, or as the input has it
     return;
   OpBuilder b(op);
-  int64_t size = countKept(*units);
+  int64_t size = countKept(*groups);
   if (auto integers = getIntegers(shape)) {
     (*integers)[*index] = size;
     replaceOperand(op, 1, createIntegers(b, op, "/shape", *integers));
@@ -148,15 +148,15 @@ void Cutter::cutShape(Operation *op) {
 
 /// The types of the parts are their sizes already.
 void Cutter::cutSplit(Operation *op) {
-  const UnitAxis *units = analysis.find(op->getOperand(0));
+  const GroupAxis *groups = analysis.find(op->getOperand(0));
   auto axis = op->getAttrOfType<IntegerAttr>("axis");
   auto rank = cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
   int64_t split = axis ? axis.getInt() : 0;
-  if (!units || (split < 0 ? split + rank : split) != units->axis)
+  if (!groups || (split < 0 ? split + rank : split) != groups->axis)
     return;
   SmallVector<int64_t> sizes;
   for (Type part : op->getResultTypes())
-    sizes.push_back(cast<RankedTensorType>(part).getDimSize(units->axis));
+    sizes.push_back(cast<RankedTensorType>(part).getDimSize(groups->axis));
   OpBuilder b(op);
   if (op->hasAttr("split")) { // before opset 13
     op->setAttr("split", b.getDenseI64ArrayAttr(sizes));
@@ -167,26 +167,26 @@ void Cutter::cutSplit(Operation *op) {
 }
 
 void Cutter::cutSlice(Operation *op) {
-  const UnitAxis *units = analysis.find(op->getOperand(0));
+  const GroupAxis *groups = analysis.find(op->getOperand(0));
   auto axes = getIntegers(op->getOperand(3));
   auto part = cast<RankedTensorType>(op->getResult(0).getType());
-  if (!units || axes->size() != 1 || (axes->front() + part.getRank()) % part.getRank() != units->axis)
+  if (!groups || axes->size() != 1 || (axes->front() + part.getRank()) % part.getRank() != groups->axis)
     return;
   int64_t start = getIntegers(op->getOperand(1))->front();
-  SmallVector<int64_t, 0> kept = units->listKept(isGone);
+  SmallVector<int64_t, 0> kept = groups->listKept(isGone);
   int64_t begin = llvm::lower_bound(kept, start) - kept.begin();
   OpBuilder b(op);
   replaceOperand(op, 1, createIntegers(b, op, "/begin", begin));
-  replaceOperand(op, 2, createIntegers(b, op, "/end", begin + part.getDimSize(units->axis)));
+  replaceOperand(op, 2, createIntegers(b, op, "/end", begin + part.getDimSize(groups->axis)));
 }
 
 /// Attributes that say numbers of heads, by the share that is left of what the node makes.
 void Cutter::cutHeads(Operation *op) {
-  const UnitAxis *units = analysis.find(op->getResult(0));
-  if (!units)
+  const GroupAxis *groups = analysis.find(op->getResult(0));
+  if (!groups)
     return;
-  int64_t after = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(units->axis),
-          before = static_cast<int64_t>(units->unitOf.size());
+  int64_t after = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(groups->axis),
+          before = static_cast<int64_t>(groups->groupOf.size());
   for (StringRef name : {"num_heads", "kv_num_heads", "q_num_heads"})
     if (auto heads = op->getAttrOfType<IntegerAttr>(name))
       op->setAttr(name, OpBuilder(op).getI64IntegerAttr(heads.getInt() * after / before));
@@ -211,23 +211,23 @@ void Cutter::cutOperations() {
     (this->*cut)(op);
 }
 
-void cutUnits(const UnitAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp module) {
-  auto cutType = [&](Type type, const UnitAxis &units) {
-    return withSize(type, units.axis, static_cast<int64_t>(units.listKept(isGone).size()));
+void cutGroups(const GroupAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp module) {
+  auto cutType = [&](Type type, const GroupAxis &groups) {
+    return withSize(type, groups.axis, static_cast<int64_t>(groups.listKept(isGone).size()));
   };
   Cutter cutter(analysis, isGone);
-  for (const auto &[value, units] : analysis.values)
-    Value(value).setType(cutType(value.getType(), units));
-  for (const auto &[use, units] : analysis.constants)
-    cutter.cutConstant(*use, units);
+  for (const auto &[value, groups] : analysis.values)
+    Value(value).setType(cutType(value.getType(), groups));
+  for (const auto &[use, groups] : analysis.constants)
+    cutter.cutConstant(*use, groups);
   cutter.cutOperations();
   auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   if (!slots || analysis.slots.empty())
     return;
   SmallVector<Attribute> cut(slots.getValue());
-  for (const auto &[number, units] : analysis.slots) {
+  for (const auto &[number, groups] : analysis.slots) {
     auto slot = cast<SlotAttr>(cut[number]);
-    cut[number] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), units), slot.getAxis());
+    cut[number] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), groups), slot.getAxis());
   }
   module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), cut));
 }
@@ -242,4 +242,4 @@ void updateFunctions(ModuleOp module) {
   }
 }
 
-} // namespace hone::units
+} // namespace hone::prunable

@@ -4,7 +4,7 @@
 // A worklist over the operations around what is marked. Marks are only ever added, so that it ends; what disagrees with a mark, and
 // what is read by an operation without a rule, is an obstacle.
 
-#include "hone/Transforms/UnitAnalysis.h"
+#include "hone/Transforms/GroupAnalysis.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -14,12 +14,12 @@
 
 using namespace mlir;
 
-namespace hone::units {
+namespace hone::prunable {
 
-SmallVector<int64_t, 0> UnitAxis::listKept(ArrayRef<bool> isGone) const {
+SmallVector<int64_t, 0> GroupAxis::listKept(ArrayRef<bool> isGone) const {
   SmallVector<int64_t, 0> kept;
-  for (auto [index, unit] : llvm::enumerate(unitOf))
-    if (unit < 0 || !isGone[unit])
+  for (auto [index, group] : llvm::enumerate(groupOf))
+    if (group < 0 || !isGone[group])
       kept.push_back(static_cast<int64_t>(index));
   return kept;
 }
@@ -51,19 +51,19 @@ std::string getObstacleToCut(ParamOp param) {
   return "";
 }
 
-SmallVector<int32_t, 0> repeat(ArrayRef<int32_t> unitOf, int64_t count) {
+SmallVector<int32_t, 0> repeat(ArrayRef<int32_t> groupOf, int64_t count) {
   SmallVector<int32_t, 0> repeated;
-  for (int32_t unit : unitOf)
-    repeated.append(count, unit);
+  for (int32_t group : groupOf)
+    repeated.append(count, group);
   return repeated;
 }
 
-SmallVector<int32_t, 0> sampleWhole(ArrayRef<int32_t> unitOf, int64_t count) {
+SmallVector<int32_t, 0> sampleWhole(ArrayRef<int32_t> groupOf, int64_t count) {
   SmallVector<int32_t, 0> sampled;
-  for (size_t i = 0; i < unitOf.size(); i += count) {
-    if (unitOf[i] < 0)
+  for (size_t i = 0; i < groupOf.size(); i += count) {
+    if (groupOf[i] < 0)
       return {};
-    sampled.push_back(unitOf[i]);
+    sampled.push_back(groupOf[i]);
   }
   return sampled;
 }
@@ -74,52 +74,52 @@ static std::string getOperationName(Operation *op) {
 
 //===- Marks ------------------------------------------------------------------------------------------------------===//
 
-void UnitAnalysis::refuse(const Twine &reason) {
+void GroupAnalysis::refuse(const Twine &reason) {
   if (obstacle.empty())
     obstacle = reason.str();
 }
 
-const UnitAxis *UnitAnalysis::find(Value value) const {
+const GroupAxis *GroupAnalysis::find(Value value) const {
   const auto *found = values.find(value);
   return found == values.end() ? nullptr : &found->second;
 }
 
-const UnitAxis *UnitAnalysis::find(OpOperand &use) const {
+const GroupAxis *GroupAnalysis::find(OpOperand &use) const {
   const auto *found = constants.find(&use);
   return found == constants.end() ? find(use.get()) : &found->second;
 }
 
 /// Whether something new is known of it.
-bool UnitAnalysis::join(UnitAxis &known, bool isNew, int64_t axis, ArrayRef<int32_t> unitOf) {
+bool GroupAnalysis::join(GroupAxis &known, bool isNew, int64_t axis, ArrayRef<int32_t> groupOf) {
   if (isNew) {
     known.axis = axis;
-    known.unitOf.assign(unitOf.begin(), unitOf.end());
+    known.groupOf.assign(groupOf.begin(), groupOf.end());
     return true;
   }
-  if (known.axis != axis || known.unitOf.size() != unitOf.size()) {
-    refuse("its units lie along two dimensions of a tensor");
+  if (known.axis != axis || known.groupOf.size() != groupOf.size()) {
+    refuse("its groups lie along two dimensions of a tensor");
     return false;
   }
   bool isChanged = false;
-  for (auto [old, added] : llvm::zip_equal(known.unitOf, unitOf)) {
+  for (auto [old, added] : llvm::zip_equal(known.groupOf, groupOf)) {
     if (added < 0 || old == added)
       continue;
     if (old >= 0)
-      refuse("an index of a tensor is of two units");
+      refuse("an index of a tensor is of two groups");
     else
       isChanged = true, old = added;
   }
   return isChanged;
 }
 
-void UnitAnalysis::enqueue(Value value) {
+void GroupAnalysis::enqueue(Value value) {
   if (Operation *op = value.getDefiningOp())
     pending.insert(op);
   for (Operation *user : value.getUsers())
     pending.insert(user);
 }
 
-/// Whether a tensor of `type` can have these units.
+/// Whether a tensor of `type` can have these groups.
 static bool isOfSize(Type type, int64_t axis, size_t size) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && axis < tensor.getRank() && tensor.getDimSize(axis) == static_cast<int64_t>(size);
@@ -130,56 +130,56 @@ static bool isConstant(Value value) {
   return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == "Constant";
 }
 
-void UnitAnalysis::mark(Value value, int64_t axis, ArrayRef<int32_t> unitOf) {
-  if (!obstacle.empty() || llvm::all_of(unitOf, [](int32_t unit) { return unit < 0; }))
+void GroupAnalysis::mark(Value value, int64_t axis, ArrayRef<int32_t> groupOf) {
+  if (!obstacle.empty() || llvm::all_of(groupOf, [](int32_t group) { return group < 0; }))
     return;
-  if (isConstant(value) || !isOfSize(value.getType(), axis, unitOf.size()))
-    return refuse("a tensor that would have its units cannot");
+  if (isConstant(value) || !isOfSize(value.getType(), axis, groupOf.size()))
+    return refuse("a tensor that would have its groups cannot");
   auto [entry, isNew] = values.try_emplace(value);
-  if (!join(entry->second, isNew, axis, unitOf))
+  if (!join(entry->second, isNew, axis, groupOf))
     return;
-  UnitAxis known = entry->second; // what follows may move it
+  GroupAxis known = entry->second; // what follows may move it
   enqueue(value);
   if (auto get = value.getDefiningOp<GetParamOp>())
-    return markParam(get.getNameAttr().getAttr(), axis, known.unitOf);
+    return markParam(get.getNameAttr().getAttr(), axis, known.groupOf);
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument)
     return;
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function || !SymbolTable::symbolKnownUseEmpty(function, shared.module))
-    refuse("a region or a call passes its units on");
+    refuse("a region or a call passes its groups on");
 }
 
-void UnitAnalysis::mark(OpOperand &use, int64_t axis, ArrayRef<int32_t> unitOf) {
+void GroupAnalysis::mark(OpOperand &use, int64_t axis, ArrayRef<int32_t> groupOf) {
   if (!isConstant(use.get()))
-    return mark(use.get(), axis, unitOf);
+    return mark(use.get(), axis, groupOf);
   Attribute elements = use.get().getDefiningOp()->getAttr("value");
-  if (!isOfSize(use.get().getType(), axis, unitOf.size()) || !isa_and_nonnull<DenseElementsAttr>(elements))
-    return refuse("a constant that has its units cannot be cut");
+  if (!isOfSize(use.get().getType(), axis, groupOf.size()) || !isa_and_nonnull<DenseElementsAttr>(elements))
+    return refuse("a constant that has its groups cannot be cut");
   auto [entry, isNew] = constants.try_emplace(&use);
-  if (join(entry->second, isNew, axis, unitOf))
+  if (join(entry->second, isNew, axis, groupOf))
     pending.insert(use.getOwner());
 }
 
-void UnitAnalysis::markParam(StringAttr name, int64_t axis, ArrayRef<int32_t> unitOf) {
+void GroupAnalysis::markParam(StringAttr name, int64_t axis, ArrayRef<int32_t> groupOf) {
   auto [entry, isNew] = params.try_emplace(name);
-  if (!join(entry->second, isNew, axis, unitOf))
+  if (!join(entry->second, isNew, axis, groupOf))
     return;
   for (GetParamOp read : shared.reads.lookup(name))
-    mark(read.getResult(), axis, unitOf);
+    mark(read.getResult(), axis, groupOf);
 }
 
-void UnitAnalysis::markSlot(int64_t slot, int64_t axis, ArrayRef<int32_t> unitOf) {
+void GroupAnalysis::markSlot(int64_t slot, int64_t axis, ArrayRef<int32_t> groupOf) {
   auto [entry, isNew] = slots.try_emplace(slot);
-  if (!join(entry->second, isNew, axis, unitOf))
+  if (!join(entry->second, isNew, axis, groupOf))
     return;
   for (Operation *op : shared.slots.lookup(slot))
     for (Value value : op->getResults())
       if (isa<RankedTensorType>(value.getType()))
-        mark(value, axis, unitOf);
+        mark(value, axis, groupOf);
 }
 
-void UnitAnalysis::run() {
+void GroupAnalysis::run() {
   while (!pending.empty() && obstacle.empty()) {
     Operation *op = pending.pop_back_val();
     touched.insert(op);
@@ -192,7 +192,7 @@ void UnitAnalysis::run() {
 
 //===- Operations -------------------------------------------------------------------------------------------------===//
 
-void UnitAnalysis::visit(Operation *op) {
+void GroupAnalysis::visit(Operation *op) {
   if (auto linear = dyn_cast<LinearOp>(op))
     return visitLinear(linear);
   if (isa<GatedMlpOp, MlpOp>(op))
@@ -202,8 +202,8 @@ void UnitAnalysis::visit(Operation *op) {
   if (auto append = dyn_cast<KvAppendOp>(op))
     return visitAppend(append);
   if (auto view = dyn_cast<KvViewOp>(op)) {
-    if (const UnitAxis *units = find(view.getResult()))
-      markSlot(view.getSlot(), units->axis, SmallVector<int32_t, 0>(units->unitOf));
+    if (const GroupAxis *groups = find(view.getResult()))
+      markSlot(view.getSlot(), groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
     return;
   }
   if (isa<RmsNormOp, LayerNormOp, RopeOp>(op))
@@ -216,26 +216,26 @@ void UnitAnalysis::visit(Operation *op) {
     return;
   if (onnxir::isOnnxOp(op))
     return visitOnnx(op, *this);
-  refuse(getOperationName(op) + " reads or makes what its units are in");
+  refuse(getOperationName(op) + " reads or makes what its groups are in");
 }
 
-void UnitAnalysis::visitLinear(LinearOp linear) {
+void GroupAnalysis::visitLinear(LinearOp linear) {
   int64_t last = linear.getX().getType().getRank() - 1;
   // What is summed over: the last dimension of x and the columns of the weight.
   auto link = [&](Value a, int64_t axisOfA, Value b, int64_t axisOfB) {
     for (auto [from, fromAxis, to, toAxis] : {std::tuple(a, axisOfA, b, axisOfB), std::tuple(b, axisOfB, a, axisOfA)})
-      if (const UnitAxis *units = to ? find(from) : nullptr; units && units->axis == fromAxis)
-        mark(to, toAxis, SmallVector<int32_t, 0>(units->unitOf));
+      if (const GroupAxis *groups = to ? find(from) : nullptr; groups && groups->axis == fromAxis)
+        mark(to, toAxis, SmallVector<int32_t, 0>(groups->groupOf));
   };
   link(linear.getX(), last, linear.getWeight(), 1);
   link(linear.getResult(), last, linear.getWeight(), 0);
-  if (const UnitAxis *units = find(linear.getResult()); units && linear.getBias())
-    mark(linear.getBiasMutable()[0], 0, SmallVector<int32_t, 0>(units->unitOf));
+  if (const GroupAxis *groups = find(linear.getResult()); groups && linear.getBias())
+    mark(linear.getBiasMutable()[0], 0, SmallVector<int32_t, 0>(groups->groupOf));
   if (linear.getBias() && find(linear.getBias()))
-    mark(linear.getResult(), last, SmallVector<int32_t, 0>(find(linear.getBias())->unitOf));
+    mark(linear.getResult(), last, SmallVector<int32_t, 0>(find(linear.getBias())->groupOf));
   for (Value value : {Value(linear.getX()), Value(linear.getResult())})
-    if (const UnitAxis *units = find(value); units && units->axis != last)
-      refuse("a product keeps its units apart");
+    if (const GroupAxis *groups = find(value); groups && groups->axis != last)
+      refuse("a product keeps its groups apart");
 }
 
 /// Operands of `op` with the hidden channels of a feed-forward block, and the dimensions that they have there.
@@ -260,24 +260,24 @@ static SmallVector<std::pair<OpOperand *, int64_t>> listHidden(Operation *op) {
   return hidden;
 }
 
-void UnitAnalysis::visitMlp(Operation *op) {
+void GroupAnalysis::visitMlp(Operation *op) {
   SmallVector<std::pair<OpOperand *, int64_t>> hidden = listHidden(op);
   for (OpOperand &operand : op->getOpOperands()) {
-    const UnitAxis *units = find(operand);
-    if (!units)
+    const GroupAxis *groups = find(operand);
+    if (!groups)
       continue;
     auto *place = llvm::find_if(hidden, [&](auto entry) { return entry.first == &operand; });
-    if (place == hidden.end() || place->second != units->axis)
-      return refuse("a feed-forward block keeps its units apart");
-    SmallVector<int32_t, 0> unitOf(units->unitOf);
+    if (place == hidden.end() || place->second != groups->axis)
+      return refuse("a feed-forward block keeps its groups apart");
+    SmallVector<int32_t, 0> groupOf(groups->groupOf);
     for (auto [other, axis] : hidden)
-      mark(*other, axis, unitOf);
+      mark(*other, axis, groupOf);
   }
   if (find(op->getResult(0)))
-    refuse("a feed-forward block makes its units");
+    refuse("a feed-forward block makes its groups");
 }
 
-void UnitAnalysis::visitAttention(AttentionOp attention) {
+void GroupAnalysis::visitAttention(AttentionOp attention) {
   int64_t heads = attention.getQuery().getType().getDimSize(1), shared = attention.getKey().getType().getDimSize(1);
   if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(shared))
     return refuse("attention has a number of heads that is not known");
@@ -291,48 +291,48 @@ void UnitAnalysis::visitAttention(AttentionOp attention) {
     bool hasHeads = type.getRank() == 4 || use.get() == attention.getAlibi() || use.get() == attention.getSinks();
     return hasHeads && type.getDimSize(axis) != 1 ? std::optional(axis) : std::nullopt;
   };
-  SmallVector<int32_t, 0> unitOf;
-  auto read = [&](const UnitAxis *units, int64_t axis, int64_t perHead) {
-    if (units && units->axis != axis)
-      refuse("attention mixes its units");
-    else if (units && unitOf.empty())
-      unitOf = sampleWhole(units->unitOf, perHead);
+  SmallVector<int32_t, 0> groupOf;
+  auto read = [&](const GroupAxis *groups, int64_t axis, int64_t perHead) {
+    if (groups && groups->axis != axis)
+      refuse("attention mixes its groups");
+    else if (groups && groupOf.empty())
+      groupOf = sampleWhole(groups->groupOf, perHead);
   };
   for (OpOperand &use : attention->getOpOperands())
     read(find(use), getAxis(use).value_or(-1), isAHead(use) ? 1 : heads / shared);
   read(find(attention.getResult()), 1, heads / shared);
-  if (unitOf.empty())
-    return refuseLater("attention mixes its units");
-  SmallVector<int32_t, 0> ofQueries = repeat(unitOf, heads / shared);
+  if (groupOf.empty())
+    return refuseLater("attention mixes its groups");
+  SmallVector<int32_t, 0> ofQueries = repeat(groupOf, heads / shared);
   for (OpOperand &use : attention->getOpOperands())
     if (std::optional<int64_t> axis = getAxis(use); axis && !(shared == 1 && isAHead(use)))
-      mark(use, *axis, isAHead(use) ? unitOf : ofQueries);
+      mark(use, *axis, isAHead(use) ? groupOf : ofQueries);
   mark(attention.getResult(), 1, ofQueries);
 }
 
 /// Operations that treat rows one by one, and read all of a row.
-void UnitAnalysis::visitNorm(Operation *op) {
+void GroupAnalysis::visitNorm(Operation *op) {
   Value x = op->getOperand(0), result = op->getResult(0);
   int64_t last = cast<RankedTensorType>(x.getType()).getRank() - 1;
   for (OpOperand &use : op->getOpOperands().drop_front())
     if (find(use))
-      return refuse("a norm or rotation has its units in one row");
+      return refuse("a norm or rotation has its groups in one row");
   for (auto [from, to] : {std::pair(x, result), std::pair(result, x)})
-    if (const UnitAxis *units = find(from)) {
-      if (units->axis == last)
-        return refuse("a norm or rotation has its units in one row");
-      mark(to, units->axis, SmallVector<int32_t, 0>(units->unitOf));
+    if (const GroupAxis *groups = find(from)) {
+      if (groups->axis == last)
+        return refuse("a norm or rotation has its groups in one row");
+      mark(to, groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
     }
 }
 
-void UnitAnalysis::visitAppend(KvAppendOp append) {
+void GroupAnalysis::visitAppend(KvAppendOp append) {
   for (Value value : {Value(append.getFresh()), Value(append.getAll())})
-    if (const UnitAxis *found = find(value)) {
-      UnitAxis units = *found;
-      mark(append.getFresh(), units.axis, units.unitOf);
-      mark(append.getAll(), units.axis, units.unitOf);
-      markSlot(append.getSlot(), units.axis, units.unitOf);
+    if (const GroupAxis *found = find(value)) {
+      GroupAxis groups = *found;
+      mark(append.getFresh(), groups.axis, groups.groupOf);
+      mark(append.getAll(), groups.axis, groups.groupOf);
+      markSlot(append.getSlot(), groups.axis, groups.groupOf);
     }
 }
 
-} // namespace hone::units
+} // namespace hone::prunable
