@@ -343,7 +343,7 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
     `hone.gated_mlp` would read the halves, each becomes a product with its rows of the weight, `NAME.0` and `NAME.1`, and the
     block is recognised. All products with a weight are divided, or none. Weights are divided as they are stored, also quantized
     ones; a remark says which are not, and why. Queries, keys and values in one product stay so: nothing has to see
-    them apart.
+    them separately.
 
     This comes behind the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];

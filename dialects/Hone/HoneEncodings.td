@@ -216,7 +216,7 @@ def Hone_NmAttr : Hone_Encoding<"Nm", "nm", ["repack", "getActivationRounding"]>
 }
 
 def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getActivationRounding"]> {
-  let summary = "elements of few bits, and some apart from them in f16";
+  let summary = "elements of few bits, and outliers in f16 (dense-and-sparse)";
   let description = [{
     *Meaning.* A matrix `[N, K]` with `element[n, k] = value`, in f32, where there is an outlier (n, k, value), and otherwise what `of`
     says. All rows of a panel of 16 have as many, by ascending column; each of the `outliers` / 16 slots holds one of each. Planes:

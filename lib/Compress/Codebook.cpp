@@ -167,7 +167,7 @@ struct NumberChoice {
   std::span<const float> importance;
   const Outliers &outliers;
 
-  bool isApart(int64_t row, int64_t column) const {
+  bool isOutlier(int64_t row, int64_t column) const {
     return !outliers.empty() && outliers[row * weight.columns + column];
   }
   float getImportance(int64_t row, int64_t column) const {
@@ -190,7 +190,7 @@ bool NumberChoice::choose(int64_t row, std::span<float> numbers) const {
   bool hasZero = std::ranges::count(elements, 0.0f) * entries > weight.columns;
   std::vector<float> some, weights;
   for (int64_t column = 0; column < weight.columns; ++column)
-    if (!isApart(row, column) && !(hasZero && elements[column] == 0)) {
+    if (!isOutlier(row, column) && !(hasZero && elements[column] == 0)) {
       some.push_back(elements[column]);
       weights.push_back(getImportance(row, column));
     }
@@ -224,7 +224,7 @@ absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const Codeb
 #pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t column = 0; column < weight.columns; ++column) {
-      float element = choice.isApart(row, column) ? 0 : weight.row(row)[column];
+      float element = choice.isOutlier(row, column) ? 0 : weight.row(row)[column];
       rounded.indices[row * weight.columns + column] =
           static_cast<uint8_t>(findNearest(rounded.numbersOf(row), element));
     }
@@ -241,14 +241,14 @@ absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight,
   ColumnSweep(weight, factor, kSweepColumns).run([&](int64_t row, int64_t i, std::span<const double> current) -> float {
     int64_t column = factor.column(i);
     std::span<const float> numbers = rounded.numbersOf(row);
-    bool isApart = choice.isApart(row, column), wasZero = weight.row(row)[column] == 0;
+    bool isOutlier = choice.isOutlier(row, column), wasZero = weight.row(row)[column] == 0;
     if (!std::isfinite(current[0]))
       failure.add(row);
     int64_t zero = findNearest(numbers, 0);
     bool staysZero = (wasZero && numbers[zero] == 0) || !std::isfinite(current[0]);
-    int64_t index = staysZero || isApart ? zero : findNearest(numbers, current[0]);
+    int64_t index = staysZero || isOutlier ? zero : findNearest(numbers, current[0]);
     rounded.indices[row * weight.columns + column] = static_cast<uint8_t>(index);
-    if (!isApart || staysZero)
+    if (!isOutlier || staysZero)
       return numbers[index];
     return numbers[index] + static_cast<float>(static_cast<_Float16>(current[0] - numbers[index]));
   });

@@ -129,10 +129,10 @@ void CodebookRow::refineNumbers(double *moved) {
 }
 
 void CodebookRow::refineElement(int64_t column) {
-  bool isApart = outliers.isNext(column),
+  bool isOutlier = outliers.isNext(column),
        stays = isFixed[column] || (elements[column] == 0 && isPinned(indices[column]));
   double wanted = getWanted(column), element = elements[column];
-  if (isApart && !stays) {
+  if (isOutlier && !stays) {
     float number = numbers[indices[column]];
     auto value = static_cast<float>(static_cast<_Float16>(wanted - number));
     if (std::isfinite(value) && moveTo(column, element - number - static_cast<double>(value)))
@@ -142,7 +142,7 @@ void CodebookRow::refineElement(int64_t column) {
     if (index != indices[column] && moveTo(column, element - static_cast<double>(numbers[index])))
       indices[column] = index;
   }
-  if (isApart)
+  if (isOutlier)
     ++outliers.next;
   if (column + 1 == moment.size)
     outliers.next = 0;
@@ -156,16 +156,16 @@ public:
         moved(count * moment.size), gradients(count * moment.size) {
     for (int64_t r = 0; r < count; ++r) {
       double *difference = &differences[r * moment.size];
-      RowOutliers apart(outliers, first + r);
+      RowOutliers sparse(outliers, first + r);
       for (int64_t i = 0; i < moment.size; ++i)
         difference[i] = static_cast<double>(weight.row(first + r)[i]) -
                         rounded.numbersOf(first + r)[rounded.indices[(first + r) * moment.size + i]];
-      for (int64_t i = 0; i < apart.count; ++i)
-        difference[apart.column(i)] -= apart.value(i);
+      for (int64_t i = 0; i < sparse.count; ++i)
+        difference[sparse.column(i)] -= sparse.value(i);
       for (int64_t i = 0; i < moment.size; ++i)
         difference[i] = descent.isFixed[i] ? 0 : difference[i];
       std::transform(difference, difference + moment.size, &moved[r * moment.size], std::negate<>());
-      rows.emplace_back(descent, weight, first + r, rounded, apart, difference, &gradients[r * moment.size]);
+      rows.emplace_back(descent, weight, first + r, rounded, sparse, difference, &gradients[r * moment.size]);
     }
     follow();
   }

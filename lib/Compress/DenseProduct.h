@@ -10,7 +10,7 @@
 
 namespace hone::compress {
 
-/// Rows of a matrix that lie `leading` elements apart.
+/// Rows of a matrix with `leading` elements from one to the next.
 struct Block {
   double *data;
   int64_t leading;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which elements are kept apart, by rank; and by what their groups gain, one after the other.
+// Which elements become outliers, by rank; and by what their groups gain, one after the other.
 
 #include "hone/Compress/Outliers.h"
 

@@ -29,10 +29,10 @@ public:
   void refineScale(int64_t group, double *moved);
   /// The code of a column, or its outlier; to be called for one column after the other.
   void refineElement(int64_t column) {
-    bool isApart = outliers.isNext(column), staysAsItIs = elements[column] == 0 || isFixed[column];
+    bool isOutlier = outliers.isNext(column), staysAsItIs = elements[column] == 0 || isFixed[column];
     if (!staysAsItIs)
-      isApart ? refineOutlier(column) : refineCode(column);
-    if (isApart)
+      isOutlier ? refineOutlier(column) : refineCode(column);
+    if (isOutlier)
       ++outliers.next;
     if (column + 1 == moment.size)
       outliers.next = 0;
@@ -122,9 +122,9 @@ absl::Status refine(const Weight &weight, const AffineFormat &format, const Seco
         difference[i] =
             static_cast<double>(weight.row(first + r)[i]) -
             rounded.scales[(first + r) * rounded.groups + i / width].valueOf(rounded.codes[(first + r) * columns + i]);
-      RowOutliers apart(outliers, first + r);
-      for (int64_t i = 0; i < apart.count; ++i)
-        difference[apart.column(i)] -= apart.value(i);
+      RowOutliers sparse(outliers, first + r);
+      for (int64_t i = 0; i < sparse.count; ++i)
+        difference[sparse.column(i)] -= sparse.value(i);
       std::transform(difference, difference + columns, &missing[r * columns], std::negate<>());
     }
     subtractProduct(count, columns, columns, {missing.data(), columns}, {damped.elements.data(), columns},

@@ -105,10 +105,10 @@ absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const Affin
     bool staysZero = weight.row(row)[column] == 0 || !std::isfinite(current[0]);
     if (!std::isfinite(current[0]))
       failure.add(row);
-    bool isApart = isOutlier(row, column);
-    int64_t code = staysZero || isApart ? scale.zero : roundToCode(format, scale, static_cast<float>(current[0]));
+    bool outlier = isOutlier(row, column);
+    int64_t code = staysZero || outlier ? scale.zero : roundToCode(format, scale, static_cast<float>(current[0]));
     rounded.codes[row * columns + column] = static_cast<int16_t>(code);
-    return isApart && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(code);
+    return outlier && !staysZero ? static_cast<float>(static_cast<_Float16>(current[0])) : scale.valueOf(code);
   });
   HONE_RETURN_IF_ERROR(getStatus(failure, format));
   return rounded;

@@ -24,9 +24,9 @@ TOLERANCE = 3e-2
 BASES = {"dense": [], "bf16": ["--weights=bf16"], **{f"int{bits}": [f"--quantize=int{bits}"] for bits in (8, 4, 3, 2)},
          **{f"codebook{bits}": [f"--quantize=int{bits}", "--quantize-method=squeezellm"] for bits in (4, 3)}}
 PRUNED = {"": [], "2:4 ": ["--prune=2:4", "--force"]}
-APART = {"": [], " + outliers": ["--outliers=2%"]}
-ALL = {f"{pruned}{base}{apart}": [*PRUNED[pruned], *BASES[base], *APART[apart]]
-       for base, pruned, apart in itertools.product(BASES, PRUNED, APART) if not apart or base not in ("dense", "bf16")}
+OUTLIERS = {"": [], " + outliers": ["--outliers=2%"]}
+ALL = {f"{pruned}{base}{outliers}": [*PRUNED[pruned], *BASES[base], *OUTLIERS[outliers]]
+       for base, pruned, outliers in itertools.product(BASES, PRUNED, OUTLIERS) if not outliers or base not in ("dense", "bf16")}
 SOME = ["2:4 bf16", "2:4 int8", "2:4 int4", "2:4 int4 + outliers", "int3 + outliers", "2:4 codebook4 + outliers", "int2"]
 # Forms that the artefact's weights have to be in, whatever else it holds: what follows from the options must not be left out silently.
 KERNELS = {"2:4 bf16": "sparse_linear.bf16", "2:4 int8": "sparse_linear.u8", "2:4 int4": "sparse_linear.u4",

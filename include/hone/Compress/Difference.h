@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How far two weights are apart, where nothing is known of what they are multiplied with.
+// How far two weights differ, where nothing is known of what they are multiplied with.
 
 #ifndef HONE_COMPRESS_DIFFERENCE_H
 #define HONE_COMPRESS_DIFFERENCE_H

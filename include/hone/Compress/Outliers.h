@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dense and sparse: a few elements of a weight that are kept apart in f16, so that the others round better. Which those are,
+// Dense and sparse: a few elements of a weight, its outliers, stored separately in f16, so that the others
+// round better. Which those are,
 // and their form.
 
 #ifndef HONE_COMPRESS_OUTLIERS_H
@@ -15,7 +16,7 @@
 
 namespace hone::compress {
 
-/// Which elements of a weight [N, K] are kept apart, row-major.
+/// Which elements of a weight [N, K] are outliers, row-major.
 using Outliers = std::vector<bool>;
 
 /// Rows that have the same number of outliers, a panel: the lanes of the registers that multiply them.

@@ -38,7 +38,7 @@ int64_t countElements(const SharedUses &shared);
 std::string getObstacleToCut(ParamOp param);
 
 /// Follows prunable groups from where they are marked first to everything that has to be cut with them: through the operations that keep
-/// indices apart, to the parameters that make them, the products that sum over them, and the state between calls. Whatever
+/// indices separate, to the parameters that make them, the products that sum over them, and the state between calls. Whatever
 /// reads the same parameter or slot, in any function, is cut alike.
 class GroupAnalysis {
 public:

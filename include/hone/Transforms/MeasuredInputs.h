@@ -38,7 +38,7 @@ public:
   /// Whether the input of `weight` was measured: an expert's, where a row chose it.
   bool has(const MeasuredWeight &weight) const;
 
-  /// How many experts lie in `weight` whose inputs were looked at, each apart; 0 where it is no weight of experts.
+  /// How many experts lie in `weight` whose inputs were looked at, each for itself; 0 where it is no weight of experts.
   int64_t countExperts(ParamOp weight) const;
 
   /// Whether it was measured what errors of weights cost.

@@ -1,4 +1,4 @@
-//===- DenseSparseEncoding.cpp - few bits with outliers apart ---------------------------------------------------===//
+//===- DenseSparseEncoding.cpp - few bits and outliers ------------------------------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

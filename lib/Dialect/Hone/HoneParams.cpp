@@ -219,10 +219,11 @@ std::optional<KeptInputs> hone::getKeptInputs(ParamOp param) {
 void hone::keepInputs(ParamOp param, ArrayRef<int64_t> kept, int64_t experts) {
   std::optional<KeptInputs> before = getKeptInputs(param);
   int64_t size = param.getTensorType().getDimSize(1), each = static_cast<int64_t>(kept.size()) / experts;
-  bool isApart = before && static_cast<int64_t>(before->kept.size()) > size;
+  bool areSeparate = before && static_cast<int64_t>(before->kept.size()) > size;
   SmallVector<int64_t> columns;
   for (auto [i, column] : llvm::enumerate(kept))
-    columns.push_back(before ? before->kept[(isApart ? static_cast<int64_t>(i) / each * size : 0) + column] : column);
+    columns.push_back(before ? before->kept[(areSeparate ? static_cast<int64_t>(i) / each * size : 0) + column]
+                             : column);
   Builder b(param.getContext());
   int64_t all = before ? before->all : size;
   param->setAttr(kInputsAttrName, b.getDictionaryAttr({b.getNamedAttr("kept", b.getDenseI64ArrayAttr(columns)),

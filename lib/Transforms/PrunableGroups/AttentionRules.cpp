@@ -106,10 +106,10 @@ bool isAttentionNode(Operation *op) {
 
 int64_t markHeads(Operation *op, GroupAnalysis &analysis) {
   RankedTensorType result = getType(op->getResult(0)), key = getType(op->getOperand(1));
-  bool isApart = isNode(op, "Attention") && result && result.getRank() == 4;
+  bool hasHeadAxis = isNode(op, "Attention") && result && result.getRank() == 4;
   int64_t count = getInteger(op, isNode(op, "MultiHeadAttention") ? "num_heads" : "kv_num_heads", 0),
-          axis = isApart ? 1 : 2;
-  if (isApart)
+          axis = hasHeadAxis ? 1 : 2;
+  if (hasHeadAxis)
     count = key ? key.getDimSize(1) : 0;
   int64_t size = result ? getHeadSize(op->getResult(0), axis, count) : 0;
   if (size == 0) {

@@ -235,7 +235,7 @@ void GroupAnalysis::visitLinear(LinearOp linear) {
     mark(linear.getResult(), last, SmallVector<int32_t, 0>(find(linear.getBias())->groupOf));
   for (Value value : {Value(linear.getX()), Value(linear.getResult())})
     if (const GroupAxis *groups = find(value); groups && groups->axis != last)
-      refuse("a product keeps its groups apart");
+      refuse("a product keeps its groups separate");
 }
 
 /// Operands of `op` with the hidden channels of a feed-forward block, and the dimensions that they have there.
@@ -268,7 +268,7 @@ void GroupAnalysis::visitMlp(Operation *op) {
       continue;
     auto *place = llvm::find_if(hidden, [&](auto entry) { return entry.first == &operand; });
     if (place == hidden.end() || place->second != groups->axis)
-      return refuse("a feed-forward block keeps its groups apart");
+      return refuse("a feed-forward block keeps its groups separate");
     SmallVector<int32_t, 0> groupOf(groups->groupOf);
     for (auto [other, axis] : hidden)
       mark(*other, axis, groupOf);

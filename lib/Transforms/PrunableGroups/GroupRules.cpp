@@ -161,7 +161,7 @@ static void visitSqueeze(Operation *op, GroupAnalysis &analysis) {
   analysis.mark(rest, llvm::find(places, groups->axis) - places.begin(), Groups(groups->groupOf));
 }
 
-/// What reads rows from dimension `axis` on, and leaves those before it apart.
+/// What reads rows from dimension `axis` on, and leaves those before it alone.
 static void visitRows(Operation *op, int64_t axis, GroupAnalysis &analysis) {
   Value rows = op->getOperand(0), result = op->getResult(0);
   for (auto [from, to] : {std::pair(rows, result), std::pair(result, rows)})

@@ -28,7 +28,7 @@ using namespace mlir;
 
 namespace hone {
 
-/// Shares of elements that forms may keep apart.
+/// Shares of elements that forms may store as outliers.
 static constexpr double kOutlierShares[] = {0.0025, 0.005, 0.01, 0.02};
 
 namespace {

@@ -43,8 +43,8 @@ private:
   bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const;
   EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
-  bool mayKeepApart(ArrayRef<GetParamOp> reads) const { return expertOutliers || countExperts(reads) == 0; }
-  EncodingInterface getEncoding(ParamOp param, int64_t experts = 0, bool mayKeepApart = true) const;
+  bool mayKeepOutliers(ArrayRef<GetParamOp> reads) const { return expertOutliers || countExperts(reads) == 0; }
+  EncodingInterface getEncoding(ParamOp param, int64_t experts = 0, bool mayKeepOutliers = true) const;
   EncodingInterface getOutputEncoding(ParamOp param) const;
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(const MeasuredWeight &measured, bool isTable,
@@ -70,7 +70,7 @@ private:
                                         MeasuredInputs &inputs) const;
 
   EncodingInterface encoding, outputEncoding;            // the second may be null
-  double share = 0;                                      // of elements that are kept apart
+  double share = 0;                                      // of elements that are outliers
   std::shared_ptr<const compress::Sensitivities> scores; // of all copies of the pass
 };
 } // namespace
@@ -146,11 +146,11 @@ template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
 
 static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
 
-/// The form that was chosen for `param`, or that of all; `experts` are how many are rounded apart.
-EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts, bool mayKeepApart) const {
+/// The form that was chosen for `param`, or that of all; `experts` are how many are rounded separately.
+EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts, bool mayKeepOutliers) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
     return chosen;
-  return withOutliers(encoding, param.getTensorType(), mayKeepApart ? share : 0.0, std::max<int64_t>(experts, 1));
+  return withOutliers(encoding, param.getTensorType(), mayKeepOutliers ? share : 0.0, std::max<int64_t>(experts, 1));
 }
 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
@@ -218,10 +218,10 @@ static FailureOr<compress::SparseWeight> detach(ParamOp param, const compress::W
                                                 const compress::Outliers &marks) {
   if (marks.empty())
     return compress::SparseWeight();
-  auto apart = compress::detach(weight, marks);
-  if (failed(report(param.getLoc(), apart.status())))
+  auto sparse = compress::detach(weight, marks);
+  if (failed(report(param.getLoc(), sparse.status())))
     return failure();
-  return std::move(*apart);
+  return std::move(*sparse);
 }
 
 FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &measured, const compress::Weight &weight,
@@ -235,13 +235,13 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &m
     return failure();
   std::vector<float> others(weight.elements.begin(), weight.elements.end());
   compress::Weight rest{others, weight.rows, weight.columns};
-  FailureOr<compress::SparseWeight> apart = detach(param, rest, marks);
-  if (failed(apart))
+  FailureOr<compress::SparseWeight> sparse = detach(param, rest, marks);
+  if (failed(sparse))
     return failure();
   auto rounded = compress::roundToNearest(rest, cast<AffineAttr>(getBase(param)).getFormat(), *importance);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
-  return RoundedWeight{std::move(*rounded), std::move(*apart)};
+  return RoundedWeight{std::move(*rounded), std::move(*sparse)};
 }
 
 FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight &measured,
@@ -262,13 +262,13 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
                                              /*searchesScales=*/scales == "mse", marks);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
-  FailureOr<compress::SparseWeight> apart = detach(param, after, marks);
-  if (failed(apart))
+  FailureOr<compress::SparseWeight> sparse = detach(param, after, marks);
+  if (failed(sparse))
     return failure();
   if (refinements > 0 &&
-      failed(report(param.getLoc(), compress::refine(weight, format, *moment, refinements, *rounded, &*apart))))
+      failed(report(param.getLoc(), compress::refine(weight, format, *moment, refinements, *rounded, &*sparse))))
     return failure();
-  return RoundedWeight{std::move(*rounded), std::move(*apart)};
+  return RoundedWeight{std::move(*rounded), std::move(*sparse)};
 }
 
 /// Indices into numbers that count errors as the method does. `weight` becomes what they mean, and outliers what they are to be.
@@ -314,19 +314,19 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToCodebook(const MeasuredWeight &
     return failure();
   std::vector<float> others = settled;
   compress::Weight base{others, weight.rows, weight.columns};
-  FailureOr<compress::SparseWeight> apart = detach(param, base, marks);
-  if (failed(apart))
+  FailureOr<compress::SparseWeight> sparse = detach(param, base, marks);
+  if (failed(sparse))
     return failure();
   compress::writeValues(*rounded, base);
-  compress::takeMissing(after, base, *apart);
+  compress::takeMissing(after, base, *sparse);
   if (hasFeedback && refinements > 0) {
     FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
     compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
     if (failed(moment) || failed(report(param.getLoc(), compress::refineCodebook(weight, format, *moment, refinements,
-                                                                                 *rounded, &*apart))))
+                                                                                 *rounded, &*sparse))))
       return failure();
   }
-  return RoundedWeight{std::move(*rounded), std::move(*apart)};
+  return RoundedWeight{std::move(*rounded), std::move(*sparse)};
 }
 
 FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, const compress::Weight &weight,
@@ -377,7 +377,7 @@ static std::string describeMethod(ParamOp param, bool isTable, int64_t experts, 
 static std::string describeSlots(ParamOp param, int64_t slots, int64_t experts) {
   int64_t rows = experts > 0 ? param.getTensorType().getDimSize(0) / experts : 0;
   if (rows % compress::kSparseRows != 0)
-    return (", with no elements apart: the " + Twine(rows) + " outputs of an expert are no multiple of " +
+    return (", without outliers: the " + Twine(rows) + " outputs of an expert are no multiple of " +
             Twine(compress::kSparseRows))
         .str();
   return (", and " + Twine(slots) + " slots of elements in 16").str();
@@ -390,12 +390,12 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   std::string what =
       ("is stored in " + Twine(elementBits) + " bits an element" + (codebook ? " and codebooks" : "")).str();
   int64_t experts = inputs.countExperts(param);
-  EncodingInterface chosen = getEncoding(param, experts, mayKeepApart(reads));
+  EncodingInterface chosen = getEncoding(param, experts, mayKeepOutliers(reads));
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
   if (share > 0 || count > 0)
-    what += mayKeepApart(reads) ? describeSlots(param, slots, experts) : ", with no elements apart: it is of experts";
+    what += mayKeepOutliers(reads) ? describeSlots(param, slots, experts) : ", without outliers: it is of experts";
   bool isTable = isTableOf(reads);
   if (hasFeedback())
     what += describeMethod(param, isTable, experts, inputs);

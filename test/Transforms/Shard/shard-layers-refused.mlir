@@ -32,7 +32,7 @@ func.func @main(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 
 // -----
 
-// Elements that are kept apart lie in 16 rows together.
+// Outliers lie in 16 rows together.
 // CHECK: error: cannot split the model over 4 ranks: hidden channels: up: no part of its form can be taken
 module {
 hone.param @up : tensor<128x64xf32, #hone.dense_sparse<of = #hone.affine<bits = 4, group = 64>, outliers = 16>> = #hone.converted<tensor<128x64xf32> = dense<1.0> : tensor<128x64xf32>>

@@ -1,5 +1,5 @@
 // Where one element of each row is far from the others, 2 bits beside a slot of outliers lose less than 2 bits alone, and fit where 8
-// bits do not; with room for those nothing is kept apart.
+// bits do not; with room for those there are no outliers.
 // RUN: %python %S/Inputs/rows_with_outliers.py > %t.mlir
 // RUN: hone-opt %t.mlir -hone-choose-widths="bits-per-weight=4 bits=2,8 groups=32" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s
 // RUN: hone-opt %t.mlir -hone-choose-widths="bits-per-weight=3 bits=2,8 groups=32" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s --check-prefix=SMALL

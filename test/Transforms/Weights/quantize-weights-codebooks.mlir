@@ -1,7 +1,7 @@
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm" | FileCheck %s
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 method=squeezellm output-bits=8" | FileCheck %s --check-prefix=OUTPUT
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm outliers=6.25%% outlier-method=magnitude" | FileCheck %s --check-prefix=APART
+// RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm outliers=6.25%% outlier-method=magnitude" | FileCheck %s --check-prefix=OUTLIERS
 // RUN: %python %S/Inputs/sensitivities.py %t.scores 2:3 0:1
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm sensitivities=%t.scores" | FileCheck %s --check-prefix=SCORES
 // RUN: not hone-opt %s -hone-quantize-weights="bits=2 method=squeezellm" 2>&1 | FileCheck %s --check-prefix=BITS
@@ -23,7 +23,7 @@
 // CHECK: hone.param @weight : tensor<4x8xf32, #hone.codebook<bits = 3>> = {codebook = dense_resource<{{.*}}> : tensor<4x8xbf16>, indices = dense_resource<{{.*}}> : tensor<4x3xi8>}
 // OUTPUT: hone.param @weight : tensor<4x8xf32, #hone.codebook<bits = 4>>
 // OUTPUT: hone.param @last : tensor<1x4xf32, #hone.affine<bits = 8, scales = f16, activations = 8, atLeast = true>>
-// APART: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
+// OUTLIERS: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
 // Elements that a file says matter are numbers of their own; rows of which it says nothing have the numbers of all.
 // SCORES: hone.param @weight : tensor<4x8xf32, #hone.codebook<bits = 3>>
 // REMARK-DAG: "weight is stored in 3 bits an element and codebooks"

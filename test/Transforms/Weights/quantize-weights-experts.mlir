@@ -7,7 +7,7 @@
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=0 method=gptq statistics=missing" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 outliers=10%% outlier-method=magnitude" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=NEAREST
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 outliers=10%% outlier-method=magnitude expert-outliers=false" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=WHOLE
-// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 method=gptq outliers=10%% statistics=same" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 method=gptq outliers=10%% statistics=same" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=OUTLIERS
 // RUN: hone-opt %s -hone-prune-nm="method=sparsegpt statistics=same" -remarks-filter=hone-prune-nm 2>&1 | FileCheck %s --check-prefix=PRUNED
 // RUN: hone-opt %s -hone-prune-nm="method=wanda statistics=missing" -remarks-filter=hone-prune-nm 2>&1 | FileCheck %s --check-prefix=PRUNED
 
@@ -22,9 +22,9 @@
 
 // All experts at once, or each by itself: a panel of outliers is sixteen rows of one expert then.
 // NEAREST-DAG: "two is stored in 4 bits an element, and 1 slots of elements in 16"
-// WHOLE-DAG: "two is stored in 4 bits an element, with no elements apart: it is of experts"
+// WHOLE-DAG: "two is stored in 4 bits an element, without outliers: it is of experts"
 // WHOLE-DAG: "one is stored in 4 bits an element, and 1 slots of elements in 16"
-// APART-DAG: "two is stored in 4 bits an element, with no elements apart: the 4 outputs of an expert are no multiple of 16, with a relative error
+// OUTLIERS-DAG: "two is stored in 4 bits an element, without outliers: the 4 outputs of an expert are no multiple of 16, with a relative error
 // PRUNED-DAG: "one is pruned to 2 of 4 by {{.*}}, with a relative error of [[ERROR:0.[0-9]+]] of its outputs"
 // PRUNED-DAG: "two is pruned to 2 of 4 by {{.*}}, with a relative error of [[ERROR]] of its outputs"
 

@@ -5,7 +5,7 @@
 // RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 scales=mse" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 method=gptq statistics=%t.stats scales=mse" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=GPTQ
 // RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 method=gptq statistics=%t.stats scales=mse refinements=2" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=GPTQ
-// RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 method=gptq statistics=%t.stats scales=mse refinements=2 outliers=6.25%%" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 method=gptq statistics=%t.stats scales=mse refinements=2 outliers=6.25%%" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=OUTLIERS
 
 // The bytes differ with the scales, and are the same twice.
 // RUN: hone-opt %s -hone-quantize-weights="bits=2 group=8 method=gptq statistics=%t.stats" -o %t.absmax
@@ -22,8 +22,8 @@
 // REMARK-DAG: "product is stored in 2 bits an element"
 // GPTQ-DAG: "table is stored in 2 bits an element, rounded to nearest: an embedding reads it"
 // GPTQ-DAG: "product is stored in 2 bits an element, with a relative error of 0.{{[0-9]+}} of its outputs"
-// APART-DAG: "table is stored in 2 bits an element, and 1 slots of elements in 16, rounded to nearest: an embedding reads it"
-// APART-DAG: "product is stored in 2 bits an element, and 1 slots of elements in 16, with a relative error of 0.{{[0-9]+}} of its outputs"
+// OUTLIERS-DAG: "table is stored in 2 bits an element, and 1 slots of elements in 16, rounded to nearest: an embedding reads it"
+// OUTLIERS-DAG: "product is stored in 2 bits an element, and 1 slots of elements in 16, with a relative error of 0.{{[0-9]+}} of its outputs"
 hone.param @table : tensor<1x8xf32> = dense<[[4.0, 1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]]> : tensor<1x8xf32>
 hone.param @product : tensor<4x8xf32> = dense<[
   [0.5, -1.25, 2.0, 0.75, -0.5, 1.0, 0.25, -2.0], [1.5, 0.25, -0.75, 1.0, 2.0, -1.0, 0.5, 0.125],

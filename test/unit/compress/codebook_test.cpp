@@ -217,7 +217,7 @@ TEST(RefineCodebook, EndsAtTheBestNumbers) {
     }
 }
 
-TEST(Codebooks, KeepOutliersApart) {
+TEST(Codebooks, StoreOutliersSeparately) {
   OwnedMoment moment = OwnedMoment::random(96);
   std::vector<double> damped = moment.damped(kDamping);
   auto factor = InverseFactor::create(moment.view());
@@ -227,13 +227,13 @@ TEST(Codebooks, KeepOutliersApart) {
     Outliers marks = markLargest(weight.view(), 6);
     auto rounded = roundToCodebookWithFeedback(settled.view(), format, *factor, marks);
     OwnedWeight base = settled;
-    auto apart = detach(base.view(), marks);
-    ASSERT_TRUE(rounded.ok() && apart.ok());
+    auto sparse = detach(base.view(), marks);
+    ASSERT_TRUE(rounded.ok() && sparse.ok());
     base = valuesOf(*rounded);
-    takeMissing(settled.view(), base.view(), *apart);
+    takeMissing(settled.view(), base.view(), *sparse);
     auto sum = [&] {
       OwnedWeight values = valuesOf(*rounded);
-      addMissing(*apart, values.view());
+      addMissing(*sparse, values.view());
       return values;
     };
     for (size_t i = 0; i < settled.elements.size(); ++i)
@@ -242,7 +242,7 @@ TEST(Codebooks, KeepOutliersApart) {
     auto plain = roundToCodebookWithFeedback(OwnedWeight(weight).view(), format, *factor);
     ASSERT_TRUE(plain.ok());
     EXPECT_LT(error, errorIn(damped, weight, valuesOf(*plain)));
-    ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 2, *rounded, &*apart).ok());
+    ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 2, *rounded, &*sparse).ok());
     EXPECT_LT(errorIn(damped, weight, sum()), error);
   }
 }

@@ -50,8 +50,8 @@ Outliers sortAndMark(const std::vector<float> &scores, size_t columns, int64_t s
 /// Sum of the squared errors of rounding to nearest what is not marked.
 double lossWithout(OwnedWeight weight, const Outliers &marks, const AffineFormat &format,
                    const std::vector<float> &importance) {
-  auto apart = detach(weight.view(), marks);
-  EXPECT_TRUE(apart.ok());
+  auto sparse = detach(weight.view(), marks);
+  EXPECT_TRUE(sparse.ok());
   OwnedWeight rounded = weight;
   auto codes = roundToNearest(weight.view(), format);
   EXPECT_TRUE(codes.ok());
@@ -165,17 +165,17 @@ TEST(MarkCostly, IsTheSameForEveryNumberOfThreads) {
 TEST(Detach, ComesBack) {
   OwnedWeight weight(19, 33), copy = weight;
   Outliers marks = markLargest(weight.view(), 8);
-  auto apart = detach(copy.view(), marks);
-  ASSERT_TRUE(apart.ok());
-  EXPECT_EQ(apart->slots(), 8);
-  EXPECT_EQ(apart->starts.size(), 3u);
-  ASSERT_EQ(apart->columns.size(), 8u * 16);
-  for (int64_t slot = apart->starts[1]; slot < 8; ++slot)
+  auto sparse = detach(copy.view(), marks);
+  ASSERT_TRUE(sparse.ok());
+  EXPECT_EQ(sparse->slots(), 8);
+  EXPECT_EQ(sparse->starts.size(), 3u);
+  ASSERT_EQ(sparse->columns.size(), 8u * 16);
+  for (int64_t slot = sparse->starts[1]; slot < 8; ++slot)
     for (int64_t row = 3; row < 16; ++row) // the second panel has 3 rows
-      EXPECT_EQ(apart->values[slot * 16 + row], 0);
+      EXPECT_EQ(sparse->values[slot * 16 + row], 0);
   for (size_t i = 0; i < marks.size(); ++i)
     EXPECT_EQ(copy.elements[i], marks[i] ? 0 : weight.elements[i]);
-  attach(*apart, copy.view());
+  attach(*sparse, copy.view());
   for (size_t i = 0; i < marks.size(); ++i)
     EXPECT_EQ(copy.elements[i],
               marks[i] ? static_cast<float>(static_cast<_Float16>(weight.elements[i])) : weight.elements[i]);
@@ -187,9 +187,9 @@ TEST(Detach, LosesNothingOfHalves) {
   for (float &element : weight.elements)
     element = static_cast<float>(static_cast<_Float16>(element));
   OwnedWeight copy = weight;
-  auto apart = detach(copy.view(), markCostly(weight.view(), kNibbles, {}, 11));
-  ASSERT_TRUE(apart.ok());
-  attach(*apart, copy.view());
+  auto sparse = detach(copy.view(), markCostly(weight.view(), kNibbles, {}, 11));
+  ASSERT_TRUE(sparse.ok());
+  attach(*sparse, copy.view());
   EXPECT_EQ(copy.elements, weight.elements);
 }
 
@@ -240,9 +240,9 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
   Outliers marks = markCostly(weight.view(), kNibbles, {}, 6);
   auto rounded = roundWithFeedback(swept.view(), kNibbles, factor, true, true, marks);
   ASSERT_TRUE(rounded.ok());
-  auto apart = detach(swept.view(), marks);
-  ASSERT_TRUE(apart.ok());
-  SparseWeight kept = *apart;
+  auto sparse = detach(swept.view(), marks);
+  ASSERT_TRUE(sparse.ok());
+  SparseWeight kept = *sparse;
   auto errorWith = [&](const AffineWeight &codes, const SparseWeight &outliers) {
     OwnedWeight after = weight;
     writeValues(codes, kNibbles, after.view());
@@ -252,14 +252,14 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
     attach(outliers, after.view());
     return relativeOutputError(weight.view(), after.view(), moment.view());
   };
-  double before = errorWith(*rounded, *apart);
-  ASSERT_TRUE(refine(weight.view(), kNibbles, moment.view(), 2, *rounded, &*apart).ok());
-  double after = errorWith(*rounded, *apart);
+  double before = errorWith(*rounded, *sparse);
+  ASSERT_TRUE(refine(weight.view(), kNibbles, moment.view(), 2, *rounded, &*sparse).ok());
+  double after = errorWith(*rounded, *sparse);
   EXPECT_LT(after, before);
-  EXPECT_EQ(apart->columns, kept.columns);
-  EXPECT_NE(apart->values, kept.values);
+  EXPECT_EQ(sparse->columns, kept.columns);
+  EXPECT_NE(sparse->values, kept.values);
   EXPECT_LT(after, errorWith(*rounded, kept)); // those before serve the codes less
-  for (float value : apart->values)
+  for (float value : sparse->values)
     EXPECT_EQ(value, static_cast<float>(static_cast<_Float16>(value)));
 }
 
@@ -271,12 +271,12 @@ TEST_F(WithOutliers, FeedbackIsNearestForAMultipleOfTheIdentity) {
     OwnedWeight swept = weight, nearest = weight;
     Outliers marks = markCostly(weight.view(), kNibbles, {}, 3);
     auto rounded = roundWithFeedback(swept.view(), kNibbles, *identity, isStatic, false, marks);
-    auto apart = detach(nearest.view(), marks);
+    auto sparse = detach(nearest.view(), marks);
     auto expected = roundToNearest(nearest.view(), kNibbles);
-    ASSERT_TRUE(rounded.ok() && apart.ok() && expected.ok());
+    ASSERT_TRUE(rounded.ok() && sparse.ok() && expected.ok());
     EXPECT_EQ(rounded->codes, expected->codes);
     writeValues(*expected, kNibbles, nearest.view());
-    attach(*apart, nearest.view());
+    attach(*sparse, nearest.view());
     EXPECT_EQ(swept.elements, nearest.elements);
   }
 }

@@ -88,7 +88,7 @@ protected:
   std::string message;
 };
 
-TEST_P(DenseSparse, KeepsTheLargestApart) {
+TEST_P(DenseSparse, KeepsTheLargestAsOutliers) {
   std::vector<float> values = random(), rest = values;
   compress::Weight weight{rest, GetParam().rows, GetParam().columns};
   compress::Outliers marks = compress::markLargest(weight, GetParam().outliers / compress::kSparseRows);
