@@ -345,7 +345,7 @@ def DivideGates : RaisingPass<"hone-divide-gates"> {
     ones; a remark says which are not, and why. Queries, keys and values in one product stay so: nothing has to see
     them separately.
 
-    This comes behind the rewrites of weights, whose statistics and records are those of the weights in the file.
+    This comes after the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];
   let options = [Option<"describes", "describes", "bool", "false",
                         "Give the halves types and no bytes: of a module that is described and not compiled">];

@@ -58,7 +58,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     g = k / `group`, or the only one, 0, of a row where `group` is 0. A code has `bits` bits: 0 … 2^bits - 1, or with
     `isSigned` -2^(bits-1) … 2^(bits-1) - 1. Planes:
 
-    - `values`, `[N, bytes of a row]`: the codes of a row one behind the other, as bits of its bytes from the lowest on, filled
+    - `values`, `[N, bytes of a row]`: the codes of a row one after the other, as bits of its bytes from the lowest on, filled
       up to whole groups. Code k has bits `bits` · k … `bits` · (k + 1) - 1 of the row, bit b of which is bit b mod 8 of byte
       b / 8; codes of 3 bits may begin in one byte and end in the next;
     - `scales`, `[N, groups]`, of type `scales`;
@@ -127,7 +127,7 @@ def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
   let description = [{
     *Meaning.* A matrix `[N, K]` with `element[n, k] = codebook[n, index[n, k]]`: of 2^bits numbers that may lie anywhere. Planes:
 
-    - `indices`, `[N, bytes of a row]`: those of a row one behind the other, as codes of `#hone.affine` are;
+    - `indices`, `[N, bytes of a row]`: those of a row one after the other, as codes of `#hone.affine` are;
     - `codebook`, `[N, 2^bits]`, of type `values`.
 
     Packing dense elements finds the numbers of a row that have the least sum of squared errors, rounds them to `values`, and gives
@@ -222,7 +222,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
     says. All rows of a panel of 16 have as many, by ascending column; each of the `outliers` / 16 slots holds one of each. Planes:
 
     - `starts`, `[ceil(N / 16) + 1]` of i32: the slots of panel p are numbers starts[p] … starts[p + 1] - 1;
-    - `columns`, `[outliers / 16, 16]` of i16 without a sign, and `outliers`, as many of f16, number n % 16 of row n; 0 behind row N;
+    - `columns`, `[outliers / 16, 16]` of i16 without a sign, and `outliers`, as many of f16, number n % 16 of row n; 0 after row N;
     - the planes of `of`. Where there is an outlier, its code is the zero point of its group.
 
     A `#hone.codebook` need not have a 0: outliers of it are what is missing, and `element[n, k]` is what `of` says plus the value.
@@ -252,7 +252,7 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Planes of the outliers; those of the base come behind them.
+    /// Planes of the outliers; those of the base come after them.
     static constexpr int64_t kSparsePlanes = 3;
 
     /// What is beside the outliers: codes, or indices.

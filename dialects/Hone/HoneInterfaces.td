@@ -106,7 +106,7 @@ def Hone_AttentionPatternInterface : AttrInterface<"AttentionPatternInterface"> 
       (ins "::hone::PositionRange":$queries, "int64_t":$keyCount, "int64_t":$prefix),
       [{}], [{ return {0, keyCount}; }]>,
     InterfaceMethod<[{
-      Whether no query sees a key behind its own position, whatever the prefix.
+      Whether no query sees a key after its own position, whatever the prefix.
       }], "bool", "isCausal", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
       Whether the predicate reads the length of the sequence's prefix, which the operation must then have.

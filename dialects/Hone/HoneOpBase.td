@@ -79,7 +79,7 @@ def Hone_FusedRowsAttr : EnumAttr<Hone_Dialect, Hone_FusedRows, "fused_rows">;
 
 class Hone_Op<string mnemonic, list<Trait> traits = []> : Op<Hone_Dialect, mnemonic, traits>;
 
-/// What every Hone_ComputeOp declares; one that declares more puts it behind this.
+/// What every Hone_ComputeOp declares; one that declares more puts it after this.
 defvar honeComputeDeclaration = [{
     /// For each dimension of the result, the operand and the dimension of it that it equals; fails where the operands'
     /// ranks allow no result.

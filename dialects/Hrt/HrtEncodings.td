@@ -15,7 +15,7 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let mnemonic = "panels";
   let summary = "a weight `[N, K]` in panels of 16 outputs";
   let description = [{
-    *Meaning.* The layout of runtime/cpu/packing/layout.h, in panels of 16 outputs. Places behind the last output or input
+    *Meaning.* The layout of runtime/cpu/packing/layout.h, in panels of 16 outputs. Places after the last output or input
     hold 0.
 
     - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`

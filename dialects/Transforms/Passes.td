@@ -58,7 +58,7 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
 
     - `magnitude`: those of largest magnitude;
     - `wanda`: those of largest |w| · |x|, with |x| the root of the mean square of the input;
-    - `sparsegpt`: column after column, those whose loss costs the outputs least, and the columns behind make up for it.
+    - `sparsegpt`: column after column, those whose loss costs the outputs least, and the following columns make up for it.
 
     With `transposable` the transpose of a weight is pruned to 2:4 as well, for training that multiplies with both: of the 90
     masks of a block of 4 x 4 with two in every row and column, each block keeps what has the largest sum.
@@ -88,9 +88,9 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
 def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
   let summary = "Remove hidden channels and attention heads, the same number in every layer";
   let description = [{
-    Removes hidden channels of feed-forward blocks (`hone.gated_mlp`, `hone.mlp`) and groups of attention heads (a head of keys
-    and values with the heads of queries that read it), so that a share `sparsity` of the elements of all parameters goes. Shapes
-    change: rows of the products before, with their biases, columns of the product behind, heads of `hone.attention`, slots of
+    Removes hidden channels of feed-forward blocks (`hone.gated_mlp`, `hone.mlp`) and GQA groups of attention (a KV head
+    with the query heads that share it), so that a share `sparsity` of the elements of all parameters goes. Shapes
+    change: rows of the products before, with their biases, columns of the product that follows, heads of `hone.attention`, slots of
     the state and what functions take and give of them. Every layer keeps the same number, channels a multiple of `multiple`;
     groups go first, as many as are nearest to their part, and channels make up the rest. Of a mixture (`hone.moe`) each expert
     keeps as many channels, and its own; experts that no row of the calibration chose keep theirs by magnitude.
@@ -98,12 +98,12 @@ def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
     Which ones go is the choice of `method`:
 
     - `magnitude`: those of the smallest product of the squared norms of their rows and columns;
-    - `energy`: those of the smallest share in the outputs, the sum of |w_k|^2 E[x_k^2] over the columns w_k of the product
-      behind;
+    - `energy`: those of the smallest share in the outputs, the sum of |w_k|^2 E[x_k^2] over the columns w_k of the next
+      product;
     - `obs`: those that cost the outputs least once the columns that stay make up for them, which they then do, by least squares.
 
     The last two read `statistics`, a file that `hone calibrate` wrote of this model; with it, remarks say how much the outputs of
-    the products behind have changed. Parameters whose columns go keep in `hone.inputs` which ones stay, so that the statistics
+    the products that follow have changed. Parameters whose columns go keep in `hone.inputs` which ones stay, so that the statistics
     serve later passes too.
 
     Prunable groups are followed through the graph. Where something reads them that cannot be cut, all layers keep theirs, and remarks say
@@ -162,7 +162,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     but for weights that `output-bits` gives 8 or 2 bits, which are stored as `rtn` or `gptq` would.
 
     Elements that are 0 stay 0. Weights that an embedding reads, and inputs of which nothing was measured, are rounded to
-    nearest. Behind the sweep, `refinements` times, every scale and then every code becomes the best for all others.
+    nearest. After the sweep, `refinements` times, every scale and then every code becomes the best for all others.
 
     With `scales=mse` a group has the scale that loses least of it instead of the one that reaches its largest element: least by
     the squares of the errors, each as important as it costs the outputs in the sweep of `gptq`, as the mean square of its
@@ -216,7 +216,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
     `statistics`, a file that `hone calibrate` wrote of this model, and m_j the root of the mean square of the weights' columns,
     with the a and b in quarters from 0 to 1 for which rounding to nearest costs the outputs least.
 
-    A weight's scales are kept in its attribute `hone.channel_scales`: passes behind this one that read the statistics take them
+    A weight's scales are kept in its attribute `hone.channel_scales`: passes after this one that read the statistics take them
     into account. Functions that read the same weights are scaled together. Remarks say how much of the error rounding to nearest would leave, and where and why nothing is scaled: other
     readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
   }];
@@ -240,7 +240,7 @@ def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
     input is larger than others then, which is what rounding to a few codes suffers from (Ashkboos et al., "QuaRot", 2024; Liu
     et al., "SpinQuant", 2024).
 
-    The weights that read x keep how it was rotated in `hone.input_rotation`: passes behind this one that read statistics of the
+    The weights that read x keep how it was rotated in `hone.input_rotation`: passes after this one that read statistics of the
     model take it into account. Zeros do not survive: prune afterwards.
 
     All of the stream is rotated or none of it. A remark says what is in the way: norms that subtract a mean, something else that reads
@@ -260,7 +260,7 @@ def RotateInputs : Pass<"hone-rotate-inputs", "::mlir::ModuleOp"> {
     same but for the rounding of f32 (Ashkboos et al., "QuaRot", 2024, section 4). `hone-split-mlps` comes before it, so that there is
     such an input inside of a feed-forward block.
 
-    The weights keep how their inputs were rotated in `hone.input_rotation`: passes behind this one that read statistics of the
+    The weights keep how their inputs were rotated in `hone.input_rotation`: passes after this one that read statistics of the
     model take it into account. Zeros do not survive: prune afterwards. Remarks name the weights that stay as they are: those whose inputs are
     rotated already or come from a norm, that something else reads, or whose inputs are no multiple of 2.
   }];
@@ -280,7 +280,7 @@ def PermuteChannels : Pass<"hone-permute-channels", "::mlir::ModuleOp"> {
     weight, over the rows of all weights that are pruned; up to 1024 of them are looked at. H_jj is the mean square of input j in
     `statistics`, a file that `hone calibrate` wrote of this model, or 1 where that was not measured.
 
-    Weights keep the order of their inputs in `hone.inputs`: passes behind this one that read the statistics take it into account.
+    Weights keep the order of their inputs in `hone.inputs`: passes after this one that read the statistics take it into account.
     Remarks say how much of the sum stays with the order and without, or why an order stays.
   }];
   let options = [
@@ -388,7 +388,7 @@ def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
   let description = [{
     Tensor parallelism (Shoeybi et al. 2019, "Megatron-LM"): each of `ranks` processes computes with its part of the heads of
     attention, by GQA groups, of the hidden channels of feed-forward blocks, and of the rows of products that the
-    model returns. Weights before are split by rows, weights behind by columns; what these add up, `shard.all_reduce` adds up
+    model returns. Weights before are split by rows, weights after by columns; what these add up, `shard.all_reduce` adds up
     over the ranks, and biases are added then. The module gets the grid `@ranks` of the upstream dialect `shard`, and parameters
     of which ranks have parts `hone.shards`. State is split with the heads that it belongs to. Arguments and results of
     functions stay whole: `shard.all_slice` and `shard.all_gather` are beside them. All else is the same on all ranks, and the

@@ -52,7 +52,7 @@ public:
       : weight(weight), factor(factor), block(block) {}
 
   /// Calls `settle(row, i, current)` for every row and every i in order, i counted in the sweep: `current` are the elements of
-  /// columns i and behind, up to the end of the block, as corrected so far. It returns the value of column i, which the weight
+  /// columns i and following, up to the end of the block, as corrected so far. It returns the value of column i, which the weight
   /// then has. Rows are in parallel. Returns the sum of ((w - value) / R_ii)².
   template <typename Settle> double run(const Settle &settle) const {
     std::vector<double> losses(weight.rows);

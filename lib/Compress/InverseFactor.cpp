@@ -68,7 +68,7 @@ void Factoring::invertCorner(int64_t width) {
     double inverse = 1 / corner[i * width + i];
     for (int64_t j = width - 1; j > i; --j) {
       double sum = 0;
-      for (int64_t k = i + 1; k <= j; ++k) // rows behind are inverted already
+      for (int64_t k = i + 1; k <= j; ++k) // later rows are inverted already
         sum += corner[i * width + k] * corner[k * width + j];
       corner[i * width + j] = -sum * inverse;
     }
@@ -120,10 +120,10 @@ int64_t Factoring::factor() {
 /// Rows [begin, begin + width) right of the diagonal, once those below are inverted: minus the inverse of the corner times
 /// the product of these rows with those.
 void Factoring::invertRows(int64_t begin, int64_t width) {
-  int64_t end = begin + width, behind = size - end;
-  std::vector<double> rows(width * behind), inverse(width * width);
+  int64_t end = begin + width, following = size - end;
+  std::vector<double> rows(width * following), inverse(width * width);
   for (int64_t i = 0; i < width; ++i) {
-    std::copy_n(at(begin + i, end), behind, &rows[i * behind]);
+    std::copy_n(at(begin + i, end), following, &rows[i * following]);
     for (int64_t j = i; j < width; ++j)
       inverse[i * width + j] = -*at(begin + i, begin + j);
   }
@@ -131,10 +131,10 @@ void Factoring::invertRows(int64_t begin, int64_t width) {
   {
     std::vector<double> products(width * kTile);
 #pragma omp for schedule(dynamic)
-    for (int64_t first = 0; first < behind; first += kTile) {
-      int64_t count = std::min(kTile, behind - first);
+    for (int64_t first = 0; first < following; first += kTile) {
+      int64_t count = std::min(kTile, following - first);
       std::fill(products.begin(), products.end(), 0.0);
-      subtractProduct(width, count, first + count, {rows.data(), behind}, {at(end, end + first), size},
+      subtractProduct(width, count, first + count, {rows.data(), following}, {at(end, end + first), size},
                       {products.data(), kTile});
       for (int64_t i = 0; i < width; ++i)
         std::fill_n(at(begin + i, end + first), count, 0.0);
@@ -215,13 +215,13 @@ static void addEnergies(const std::vector<double> &rows, const SecondMoment &mom
   int64_t size = moment.size, count = static_cast<int64_t>(sums.size());
   std::vector<double> products(count * size), block(kBlock * size);
   for (int64_t begin = 0; begin < size; begin += kBlock) {
-    int64_t width = std::min(kBlock, size - begin), behind = size - begin;
+    int64_t width = std::min(kBlock, size - begin), following = size - begin;
     for (int64_t i = 0; i < width; ++i)
-      for (int64_t j = 0; j < behind; ++j) {
+      for (int64_t j = 0; j < following; ++j) {
         double element = moment.elements[(begin + i) * size + begin + j];
         block[i * size + j] = j < i ? 0 : j == i ? -element : -2 * element;
       }
-    subtractProduct(count, behind, width, {rows.data() + begin, size}, {block.data(), size},
+    subtractProduct(count, following, width, {rows.data() + begin, size}, {block.data(), size},
                     {products.data() + begin, size});
   }
   for (int64_t i = 0; i < count; ++i)

@@ -22,7 +22,7 @@ namespace hone::compress {
 struct Ranking {
   std::vector<int64_t> columns;
   std::vector<double> gains;
-  std::vector<bool> needsNext; // whether it gains that only together with the one behind it
+  std::vector<bool> needsNext; // whether it gains that only together with the one after it
 };
 
 /// The columns of the `count` highest scores of a row.
@@ -50,11 +50,11 @@ static std::vector<int64_t> divideSlots(std::span<const Ranking> rankings, int64
       gain += rankings[row].gains[counts[panel]];
     return gain;
   };
-  auto isBehind = [](const auto &a, const auto &b) {
+  auto isAfter = [](const auto &a, const auto &b) {
     return a.first < b.first || (a.first == b.first && a.second > b.second);
   };
-  std::priority_queue<std::pair<double, int64_t>, std::vector<std::pair<double, int64_t>>, decltype(isBehind)> queue(
-      isBehind);
+  std::priority_queue<std::pair<double, int64_t>, std::vector<std::pair<double, int64_t>>, decltype(isAfter)> queue(
+      isAfter);
   for (int64_t panel = 0; panel < panels && most > 0; ++panel)
     queue.emplace(gainOf(panel), panel);
   for (int64_t left = slots; left > 0 && !queue.empty(); --left) {

@@ -27,7 +27,7 @@ public:
 
 private:
   /// What lies between two brackets that belong together, since the last separator: each operator is a step down in the tree of an
-  /// affine expression, and each `x` behind a number a dimension.
+  /// affine expression, and each `x` after a number a dimension.
   struct Level {
     int64_t operators = 0, dimensions = 0;
   };
@@ -62,7 +62,7 @@ bool isWordPart(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c =
 
 } // namespace
 
-/// Leaves `at` behind the string that begins there; false where it does not end.
+/// Leaves `at` after the string that begins there; false where it does not end.
 bool TextCheck::skipString() {
   for (size_t i = at + 1; (i = text.find_first_of("\"\\", i)) != StringRef::npos; ++i) {
     if (text[i] == '"') {
@@ -117,7 +117,7 @@ void TextCheck::takeAlias() {
   }
 }
 
-/// Operators that are words, `x` between dimensions, and names of operations, behind which no alias is defined any more.
+/// Operators that are words, `x` between dimensions, and names of operations, after which no alias is defined any more.
 void TextCheck::takeWord() {
   size_t begin = at;
   if (text[at] == 'x' && (llvm::isDigit(before) || before == '?' || before == ']')) {

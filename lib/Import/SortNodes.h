@@ -10,7 +10,7 @@
 
 namespace hone {
 
-/// Puts each node of `graph`, and of the graphs inside it, behind those whose results it reads, and otherwise leaves the order as it
+/// Puts each node of `graph`, and of the graphs inside it, after those whose results it reads, and otherwise leaves the order as it
 /// is. A graph with a cycle stays as it is.
 void sortNodes(::onnx::GraphProto &graph);
 

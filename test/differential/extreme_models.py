@@ -151,7 +151,7 @@ def collect():
 
 INTEGER_EXTREMES = (-1, 0, 2**31, 2**62, np.iinfo(np.int64).min, np.iinfo(np.int64).max, 10**9, -(10**9))
 FLOAT_EXTREMES = (-1.0, 0.0, 2.0**31, 1e9, -1e9, np.nan, np.inf, -np.inf)
-LONGER = 1000  # so far that memory behind a shorter tensor is another's
+LONGER = 1000  # so far that memory after a shorter tensor is another's
 MOST_BYTES = 4 << 20
 
 

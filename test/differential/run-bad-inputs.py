@@ -158,7 +158,7 @@ def changed(data, count, name):
 
 
 def rewritten_cases(tools, folder):
-    """The IR of a small model behind rewrites, as text and as bytecode with a sum in its header, which notices every change."""
+    """The IR of a small model after rewrites, as text and as bytecode with a sum in its header, which notices every change."""
     (folder / "small.mlir").write_text(small_model.text())
     forms = {"int4": ["--quantize=int4", "--group=32", "--outliers=1%"], "nm": ["--prune=2:4", "--force", "--weights=bf16"],
              "int8": ["--quantize=int8"]}

@@ -92,7 +92,7 @@ def check_statistics(path, load_tokens, tools):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         tokens = load_tokens()
-        # What is behind the last window, and behind --max-tokens, is not used.
+        # What is after the last window, and after --max-tokens, is not used.
         np.save(folder / "tokens.npy", np.concatenate([tokens, tokens[:WINDOW - 1]]))
         calibrate(tools, path, folder / "tokens.npy", folder / "s.safetensors")
         reference = Reference(path, folder)

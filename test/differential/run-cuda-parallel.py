@@ -48,7 +48,7 @@ def check_model(path, build):
 
 
 def generate(build, folder, artefact, ranks=RANKS, flags=()):
-    """What it writes behind the prompt in the folder, and on GPUs the counters of each rank."""
+    """What it writes after the prompt in the folder, and on GPUs the counters of each rank."""
     reports = {rank: folder / f"report{rank}.json" for rank in range(ranks or 1)}
     of_ranks = {rank: {"HONE_EMULATED_REPORT": str(report)} for rank, report in reports.items()}
     variables = {**variables_with(build), **(of_ranks[0] if not ranks else {})}
@@ -116,7 +116,7 @@ def check_refusals(build):
         tools = build / "bin"
         usual = variables_with(build)
         expect_sentence(start(tools, command, 0, usual), "alone", "m.hone: expected 2 processes, but got 1", 1)
-        damaged = folder / "libnccl.so.2" # an NCCL that the machine may have comes behind it
+        damaged = folder / "libnccl.so.2" # an NCCL that the machine may have comes after it
         damaged.write_bytes(b"")
         expect_sentence(start(tools, command, variables=variables_with(build, library=folder)), "a damaged library",
                         f"m.hone: cannot connect the GPUs of ranks: NCCL cannot be loaded: {damaged}: file too short", 1)

@@ -3,7 +3,7 @@
 """Artefacts that somebody has edited: every tool does its work or says in one sentence what is wrong, and none is ended by a signal
 or by a sanitizer.
 
-Sizes and sums in the manifest are always those of the edited files, so that what is looked at lies behind them. Code itself is not
+Sizes and sums in the manifest are always those of the edited files, so that what is looked at lies after them. Code itself is not
 edited: whoever can do that needs no fault of ours.
 """
 

@@ -78,7 +78,7 @@ def calling(depth):
 
 
 def doubled(times, dtype):
-    """A constant that is put behind itself again and again."""
+    """A constant that is put after itself again and again."""
     nodes = [node("Concat", [f"t{i}", f"t{i}"], [f"t{i + 1}"], axis=0) for i in range(times)]
     sum_ = node("ReduceSum", [f"t{times}"], ["y"])
     tensor = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

@@ -23,7 +23,7 @@ LM = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 # Models by what they have: fused projections and biases; GQA; one node for attention; no state.
 MODELS = ["gpt2.optimum/model", "llama.dynamo23/model", "qwen2.genai/model", "bert.optimum/model"]
 # Rounded alike on one and on two ranks. They may differ by an activation whose last bit puts it into the next of 127 levels, which the
-# layers behind it spread over a row of logits: how often depends on the order of sums, and so on the processor. Nine of ten rows have to
+# layers after it spread over a row of logits: how often depends on the order of sums, and so on the processor. Nine of ten rows have to
 # agree within QUANTIZED_TOLERANCE, and all together to within a quarter of what rounding weights and activations costs.
 QUANTIZED = {"int4": ["--quantize=int4"], "int8 in groups": ["--quantize=int8", "--group=64"]}
 QUANTIZED_TOLERANCE = 0.05  # of logits up to 13

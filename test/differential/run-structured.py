@@ -3,7 +3,7 @@
 """Smaller models against onnxruntime: a model without units gives what the whole one gives where these units are masked.
 
 Hone removes channels, heads or layers by magnitude or influence, which changes no weight that stays. In the ONNX file of the same
-model the inputs that are gone are made 0 in the products behind them. Both models are called as the file has them, with keys and
+model the inputs that are gone are made 0 in the products after them. Both models are called as the file has them, with keys and
 values of the heads and layers that stay, and through @forward. Exported, the smaller model is a file that gives the same.
 """
 

@@ -60,7 +60,7 @@ absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const Codeb
                                                std::span<const float> importance = {}, const Outliers &outliers = {});
 
 /// The same with numbers for 1 / R_jj², what an error costs in the sweep, and then column after column in the order of `factor`,
-/// each column's error made up for by those behind, as roundWithFeedback does it with codes; what is said there of zeros,
+/// each column's error made up for by the following ones, as roundWithFeedback does it with codes; what is said there of zeros,
 /// columns without inputs and outliers holds here, but that an outlier becomes what the f16 above its number means. Where H' is a multiple of the
 /// identity, the result is that of roundToCodebook. `weight` is left with the values.
 absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight, const CodebookFormat &format,

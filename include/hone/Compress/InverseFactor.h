@@ -21,7 +21,7 @@ constexpr double kDamping = 0.01;
 
 /// R [K, K], upper triangular with a positive diagonal, Rᵀ R = H'⁻¹, for columns in `order`. H' is H with 1 on the diagonal for
 /// each dead input (H_jj = 0), plus damping times the mean of that diagonal. Row j of R says how an error of column j is made
-/// up for by the columns behind it, and 1 / R_jj² is what that error costs in H' (Frantar and Alistarh, "SparseGPT", 2023,
+/// up for by the columns after it, and 1 / R_jj² is what that error costs in H' (Frantar and Alistarh, "SparseGPT", 2023,
 /// section 3.1).
 ///
 /// R is the inverse of the upper factor V of H' = V Vᵀ, which is found from the last column on: 2/3 K³ operations in f64, with

@@ -33,7 +33,7 @@ void writeValues(const AffineWeight &rounded, const AffineFormat &format, const 
 absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format,
                                             std::span<const float> importance = {});
 
-/// Column after column in the order of `factor`, each column's error made up for by those behind (Frantar et al., "GPTQ", 2022,
+/// Column after column in the order of `factor`, each column's error made up for by the following ones (Frantar et al., "GPTQ", 2022,
 /// algorithm 1). Columns without inputs, and elements that are 0, become 0 and stay so: what was pruned stays pruned.
 ///
 /// Scales of groups are fitted when the sweep reaches their first column, to the elements as they are then; with

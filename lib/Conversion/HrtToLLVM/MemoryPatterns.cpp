@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Slots of the arena, bodies of parallel loops behind a function of C's kind, and booleans as bytes: LLVM vectorizes no
+// Slots of the arena, bodies of parallel loops as C functions, and booleans as bytes: LLVM vectorizes no
 // loads and stores of one bit.
 
 #include "MemoryPatterns.h"

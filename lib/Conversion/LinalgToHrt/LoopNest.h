@@ -12,7 +12,7 @@
 namespace hone {
 
 /// The loops of an operation. `outer` and `reductions` are loop dimensions from the outside in; the innermost loop is the
-/// dimension along which most operands lie contiguously: the last reduction, or a parallel dimension behind all others.
+/// dimension along which most operands lie contiguously: the last reduction, or a parallel dimension after all others.
 struct LoopOrder {
   llvm::SmallVector<unsigned> outer, reductions;
   /// The parallel dimension that is innermost, if that is not a reduction.

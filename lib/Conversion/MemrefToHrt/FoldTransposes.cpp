@@ -90,7 +90,7 @@ private:
     return "";
   }
 
-  /// Whether an operation behind `begin` and up to `end`, in their block, may write memory that `buffer` is a view of.
+  /// Whether an operation after `begin` and up to `end`, in their block, may write memory that `buffer` is a view of.
   bool isWritten(Value buffer, Operation *begin, Operation *end) {
     for (Value alias : Aliases(function).getAll(buffer)) // what was folded before has made other views
       for (Operation *user : alias.getUsers()) {
@@ -143,7 +143,7 @@ private:
     for (Value size : target.getDynamicSizes())
       if (Operation *op = size.getDefiningOp();
           op && op->getBlock() == maker->getBlock() && !op->isBeforeInBlock(maker))
-        return "its size is only known behind the kernel";
+        return "its size is only known after the kernel";
     if (maker->isBeforeInBlock(target))
       target->moveBefore(maker);
     OpBuilder b(maker);

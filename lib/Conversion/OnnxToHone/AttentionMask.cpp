@@ -111,8 +111,8 @@ std::optional<Value> MaskReader::matchPerSequence(const Polynomial &polynomial) 
 bool MaskReader::readBound(const Polynomial &polynomial) {
   if (polynomial == space.position() - space.j)
     return isCausal = true;
-  Polynomial behind = polynomial - space.j + space.position();
-  if (auto reach = behind.getConstant(); reach && *reach >= 0) {
+  Polynomial after = polynomial - space.j + space.position();
+  if (auto reach = after.getConstant(); reach && *reach >= 0) {
     window = std::min(window.value_or(*reach + 1), *reach + 1);
     return true;
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Converters to 16 bits that keep the types of inputs and outputs put a cast between each cache and what extends it, and one
-// behind. Extended first and cast then, it is the same numbers. An operator that extends caches inside computes in their type.
+// after. Extended first and cast then, it is the same numbers. An operator that extends caches inside computes in their type.
 
 #include "StateSignature.h"
 
@@ -27,7 +27,7 @@ static Operation *matchExtension(BlockArgument past) {
   return nullptr;
 }
 
-/// Puts `wide`, behind a cast, in place of `narrow`, and itself in place of casts to its own type.
+/// Puts `wide`, after a cast, in place of `narrow`, and itself in place of casts to its own type.
 static void replaceCast(OnnxBuilder &onnx, Value narrow, Value wide) {
   Type element = getElementTypeOrSelf(wide);
   for (Operation *user : llvm::make_early_inc_range(narrow.getUsers()))

@@ -116,7 +116,7 @@ bool AttentionRaiser::isGuardOf(Value condition, Operation *guard, unsigned bran
   return flag == e.less(e.call("ReduceSum", {e.toReal(visible), e.integer(keys)}), e.real(1));
 }
 
-/// The selection, behind the product, that gives 0 to queries without keys: what hone.attention gives them anyway.
+/// The selection, after the product, that gives 0 to queries without keys: what hone.attention gives them anyway.
 Operation *AttentionRaiser::findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks) {
   Value value = result;
   constexpr unsigned kMaxSteps = 6;

@@ -197,7 +197,7 @@ std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
       return std::nullopt;
   }
   auto type = getRankedType(value);
-  // Scales of 16 bits are younger than the operator: files have a cast behind it.
+  // Scales of 16 bits are younger than the operator: files have a cast after it.
   if (Operation *dequantize = getDefiningOp(skipCasts(value), "DequantizeLinear"); dequantize && type) {
     auto quantized = params.quantized.matchDequantized(dequantize, isTransposed, type.getElementType());
     return quantized ? std::optional(Weight{value, isTransposed, quantized}) : std::nullopt;
@@ -227,7 +227,7 @@ Operation *LinearRaiser::findBias(Value product, int64_t width, Value &bias) {
   return user;
 }
 
-/// What a product of two dimensions flattens before and unflattens behind: the rows as they were, if the reshape after
+/// What a product of two dimensions flattens before and unflattens after: the rows as they were, if the reshape after
 /// `last` restores their leading sizes, which then is the last operation that is replaced.
 Value LinearRaiser::skipFlattening(Value x, Operation *&last) {
   Operation *flatten = getDefiningOp(x, "Reshape");

@@ -86,8 +86,8 @@ void StateRaiser::buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping 
   Value padding = onnx.unsqueeze(thread.padding, {1});
   Value zero = onnx.integer(0), one = onnx.integer(1);
   Value places = onnx.create("Range", {held, total, one}, row);
-  Value behindPadding = onnx.create("Sub", {places, padding}, matrix);
-  thread.positions = onnx.create("Max", {behindPadding, zero}, matrix);
+  Value afterPadding = onnx.create("Sub", {places, padding}, matrix);
+  thread.positions = onnx.create("Max", {afterPadding, zero}, matrix);
   if (signature.positions)
     mapping.map(signature.positions, thread.positions);
   if (signature.cachePositions)
@@ -112,7 +112,7 @@ void StateRaiser::mapPasts(OpBuilder &b, Value state, IRMapping &mapping) {
     mapping.map(argument, onnxir::NoValueOp::create(b, main.getLoc(), b.getNoneType()));
 }
 
-/// The dimensions that a Shape gives of a tensor of this rank: from `start` up to `end`, both counted from behind where they
+/// The dimensions that a Shape gives of a tensor of this rank: from `start` up to `end`, both counted from the end where they
 /// are negative.
 static std::pair<int64_t, int64_t> getShapeRange(Operation *shape, int64_t rank) {
   auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };

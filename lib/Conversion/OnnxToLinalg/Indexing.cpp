@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace hone::lowering {
 
-/// `tensor` with `count` dimensions of size 1 behind its own.
+/// `tensor` with `count` dimensions of size 1 after its own.
 static Value appendOnes(Node &node, Value tensor, int64_t count) {
   SmallVector<Size> sizes = node.sizes(tensor);
   sizes.append(count, node.math.constant(1));

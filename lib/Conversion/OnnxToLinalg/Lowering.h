@@ -198,7 +198,7 @@ public:
   Lowerer &lowerer;
   Builder &b;
   IndexMath &math;
-  /// Set behind the diagnostic of a fault that a builder met, which has a value to return all the same.
+  /// Set after the diagnostic of a fault that a builder met, which has a value to return all the same.
   bool isBroken = false;
 };
 

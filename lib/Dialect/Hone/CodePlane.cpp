@@ -27,7 +27,7 @@ static Value readBytes(OpBuilder &builder, Location loc, int64_t bits, Value pla
   Value first = read(bit);
   if (8 % bits == 0)
     return first;
-  // Of a code that lies in one byte, what the second one holds is not asked for; there may be none behind.
+  // Of a code that lies in one byte, what the second one holds is not asked for; there may be none after it.
   Value last = read(arith::AddIOp::create(builder, loc, bit, createIndex(builder, loc, bits - 1)));
   Type type = builder.getI16Type();
   Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));

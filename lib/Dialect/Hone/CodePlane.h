@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Integers of few bits one behind the other, as `#hone.affine` lays out codes: in bytes, and read in IR.
+// Integers of few bits one after the other, as `#hone.affine` lays out codes: in bytes, and read in IR.
 
 #ifndef HONE_LIB_DIALECT_HONE_CODEPLANE_H
 #define HONE_LIB_DIALECT_HONE_CODEPLANE_H

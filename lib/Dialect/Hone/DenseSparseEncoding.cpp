@@ -181,7 +181,7 @@ private:
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
     return arith::CmpIOp::create(builder, loc, predicate, a, b);
   }
-  /// Slots behind the last are read as that one, and not used.
+  /// Slots after the last are read as that one, and not used.
   Value read(Value plane, Value slot) {
     Value there = arith::MinUIOp::create(builder, loc, slot, constant(count - 1));
     return tensor::ExtractOp::create(builder, loc, plane, ValueRange{there, lane});

@@ -23,7 +23,7 @@ static Value compare(OpBuilder &builder, Location loc, arith::CmpIPredicate pred
   return arith::CmpIOp::create(builder, loc, predicate, a, b);
 }
 
-static Value buildIsNotBehind(OpBuilder &builder, Location loc, const PointValues &point) {
+static Value buildIsNotAfter(OpBuilder &builder, Location loc, const PointValues &point) {
   return compare(builder, loc, arith::CmpIPredicate::sle, point.key, point.query);
 }
 
@@ -42,7 +42,7 @@ std::string FullAttr::getKernelSuffix() const { return "full"; }
 //===- #hone.causal -----------------------------------------------------------------------------------------------===//
 
 Value CausalAttr::buildIsVisible(OpBuilder &builder, Location loc, const PointValues &point) const {
-  return buildIsNotBehind(builder, loc, point);
+  return buildIsNotAfter(builder, loc, point);
 }
 
 bool CausalAttr::isVisible(const Point &point) const { return point.key <= point.query; }
@@ -67,7 +67,7 @@ Value SlidingAttr::buildIsVisible(OpBuilder &builder, Location loc, const PointV
   Value window = arith::ConstantIndexOp::create(builder, loc, getWindow());
   Value reach = arith::AddIOp::create(builder, loc, point.key, window);
   Value near = compare(builder, loc, arith::CmpIPredicate::sgt, reach, point.query);
-  return arith::AndIOp::create(builder, loc, buildIsNotBehind(builder, loc, point), near);
+  return arith::AndIOp::create(builder, loc, buildIsNotAfter(builder, loc, point), near);
 }
 
 bool SlidingAttr::isVisible(const Point &point) const {
@@ -86,7 +86,7 @@ std::string SlidingAttr::getKernelSuffix() const { return "sliding"; }
 
 Value PrefixCausalAttr::buildIsVisible(OpBuilder &builder, Location loc, const PointValues &point) const {
   Value inPrefix = compare(builder, loc, arith::CmpIPredicate::slt, point.key, point.prefix);
-  return arith::OrIOp::create(builder, loc, inPrefix, buildIsNotBehind(builder, loc, point));
+  return arith::OrIOp::create(builder, loc, inPrefix, buildIsNotAfter(builder, loc, point));
 }
 
 bool PrefixCausalAttr::isVisible(const Point &point) const {

@@ -1,4 +1,4 @@
-//===- HoneStorage.cpp - the bytes behind a tensor type -----------------------------------------------------------===//
+//===- HoneStorage.cpp - the bytes of a tensor type ---------------------------------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -44,7 +44,7 @@ public:
   mlir::RankedTensorType getPlane() const;
   llvm::SmallVector<PlaneView> getViews() const;
 
-  /// Memory for the arrays, one behind the other.
+  /// Memory for the arrays, one after the other.
   llvm::SmallVector<llvm::MutableArrayRef<char>> allocate();
   /// Writes what that memory holds to the plane.
   void join(llvm::MutableArrayRef<char> plane) const;

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A decomposition is a few calls of these: each names the loops that its operands' dimensions run over, and gives the
-// scalar code of one step. Loops 0, 1, … are the dimensions of the result, in order; those behind are summed over.
+// scalar code of one step. Loops 0, 1, … are the dimensions of the result, in order; those after them are summed over.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 

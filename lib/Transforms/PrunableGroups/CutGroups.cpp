@@ -116,7 +116,7 @@ static Value replaceElement(OpBuilder &b, Operation *op, Value shape, int64_t in
   };
   slice(0, index, "/before");
   pieces.push_back(createIntegers(b, op, "/kept", size));
-  slice(index + 1, count, "/behind");
+  slice(index + 1, count, "/after");
   return createNode("Concat", pieces, count, "/shape");
 }
 

@@ -17,12 +17,12 @@ namespace hone::prunable {
 
 void visitElementwise(Operation *op, GroupAnalysis &analysis) {
   auto spread = [&](const GroupAxis &groups, int64_t rank) {
-    int64_t fromBehind = rank - groups.axis;
+    int64_t fromEnd = rank - groups.axis;
     Groups groupOf(groups.groupOf);
     auto getAxis = [&](Value value) -> std::optional<int64_t> {
       RankedTensorType type = getType(value);
-      bool isRepeated = !type || type.getRank() < fromBehind || type.getDimSize(type.getRank() - fromBehind) == 1;
-      return isRepeated ? std::nullopt : std::optional(type.getRank() - fromBehind);
+      bool isRepeated = !type || type.getRank() < fromEnd || type.getDimSize(type.getRank() - fromEnd) == 1;
+      return isRepeated ? std::nullopt : std::optional(type.getRank() - fromEnd);
     };
     for (OpOperand &use : op->getOpOperands())
       if (std::optional<int64_t> axis = getAxis(use.get()))

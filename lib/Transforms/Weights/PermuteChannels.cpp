@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-permute-channels: channels get an order in which N:M pruning keeps more. Weights before and behind change their
+// The pass hone-permute-channels: channels get an order in which N:M pruning keeps more. Weights before and after it change their
 // order together, so that the model means the same.
 
 #include "StreamAnalysis.h"

@@ -172,7 +172,7 @@ FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeigh
   return importance;
 }
 
-/// What an error of each column costs: its importance, or where columns behind it make up for it, what is left of that.
+/// What an error of each column costs: its importance, or where columns after it make up for it, what is left of that.
 FailureOr<std::vector<float>> QuantizeWeights::getCosts(const MeasuredWeight &measured, bool isTable, bool hasFeedback,
                                                         MeasuredInputs &inputs) const {
   if (!hasFeedback)

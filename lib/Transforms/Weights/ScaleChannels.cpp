@@ -333,7 +333,7 @@ LogicalResult ScaleChannels::scale(Site &site, size_t number, size_t count, Meas
     divide(*constant, found->scales, offset);
   auto divideBy = [&](ParamOp param) { return divide(param, found->scales, offset); };
   auto multiplyBy = [&](ParamOp param) { return multiply(param, found->scales); };
-  if (failed(change(site.divided, "is divided by the scales of the channels behind it", divideBy)) ||
+  if (failed(change(site.divided, "is divided by the scales of the channels after it", divideBy)) ||
       failed(change(site.multiplied, "has its inputs scaled by channels", multiplyBy)))
     return failure();
   ++numScaled;

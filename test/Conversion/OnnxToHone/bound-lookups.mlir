@@ -29,7 +29,7 @@ func.func @computed(%ids: tensor<?xi64>, %table: tensor<9x4xf32>) -> tensor<?x4x
 
 // -----
 
-// Positions behind those of the state, without padding, and with 2 rows that are for nothing.
+// Positions after those of the state, without padding, and with 2 rows that are for nothing.
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: hone.limits = [{most = 7 : i64, sizes = ["hone.kv_length", "sequence"], table = "table"}]
 hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
@@ -55,8 +55,8 @@ func.func @forward(%tokens: tensor<?x?xi64> {onnx.dims = ["batch", "sequence"]},
   %end = "onnx.Add"(%held, %fresh) : (tensor<i64>, tensor<i64>) -> tensor<i64>
   %places = "onnx.Range"(%held, %end, %step) : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
   %column = "onnx.Unsqueeze"(%padding, %axes) : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-  %behind = "onnx.Sub"(%places, %column) : (tensor<?xi64>, tensor<?x1xi64>) -> tensor<?x?xi64>
-  %positions = "onnx.Max"(%behind, %zero) : (tensor<?x?xi64>, tensor<i64>) -> tensor<?x?xi64>
+  %after = "onnx.Sub"(%places, %column) : (tensor<?xi64>, tensor<?x1xi64>) -> tensor<?x?xi64>
+  %positions = "onnx.Max"(%after, %zero) : (tensor<?x?xi64>, tensor<i64>) -> tensor<?x?xi64>
   %rows = "onnx.Add"(%positions, %two) : (tensor<?x?xi64>, tensor<i64>) -> tensor<?x?xi64>
   %x = hone.embedding %rows, %table : (tensor<?x?xi64>, tensor<9x4xf32>) -> tensor<?x?x4xf32>
   return %x, %state : tensor<?x?x4xf32>, !hone.kv

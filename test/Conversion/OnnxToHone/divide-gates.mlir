@@ -35,7 +35,7 @@ func.func @packed(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32
 
 // -----
 
-// Slices, the gate behind; rows of a file stay in it.
+// Slices, the gate last; rows of a file stay in it.
 // CHECK-DAG: hone.param @rows.0 : tensor<2x3xf32> = #hone.external<"w.bin", 8, 24>
 // CHECK-DAG: hone.param @rows.1 : tensor<2x3xf32> = #hone.external<"w.bin", 32, 24>
 // CHECK-LABEL: @slices

@@ -3,7 +3,7 @@
 //
 // RUN: hone-opt %s --hone-infer-onnx-shapes | FileCheck %s
 
-// A product of integers has the sizes of any product: heads behind one are known, though the file declares nothing.
+// A product of integers has the sizes of any product: heads after one are known, though the file declares nothing.
 // CHECK-LABEL: @dynamic_quantization(
 // CHECK: "onnx.MatMulInteger"{{.*}} -> tensor<?x?x32xi32>
 // CHECK: "onnx.Reshape"{{.*}} -> tensor<?x?x2x16xf32>

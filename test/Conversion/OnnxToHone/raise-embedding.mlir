@@ -52,7 +52,7 @@ func.func @tied(%ids: tensor<?xi64>) -> (tensor<?x8xf32>, tensor<16x8xf32, #hone
   return %0, %w : tensor<?x8xf32>, tensor<16x8xf32, #hone.stored<f32, transposed>>
 }
 
-// Codes of a table are dequantized row by row as they are read, in 16 bits behind a cast as well.
+// Codes of a table are dequantized row by row as they are read, in 16 bits after a cast as well.
 hone.param @codes : tensor<16x8xi8> = dense<3> : tensor<16x8xi8>
 hone.param @scales : tensor<16xf32> = dense<0.5> : tensor<16xf32>
 

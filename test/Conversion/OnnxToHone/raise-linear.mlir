@@ -34,7 +34,7 @@ func.func @tied(%x: tensor<?x4xf32>) -> (tensor<?x6xf32>, tensor<?x6xf32>) {
 
 // -----
 
-// Rows that are flattened for the product and restored behind it.
+// Rows that are flattened for the product and restored after it.
 // CHECK-LABEL: @flattened
 // CHECK: hone.linear %arg0, %{{.*}} : (tensor<?x?x4xf32>, tensor<6x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x?x6xf32>
 // CHECK-NOT: onnx.Reshape

@@ -66,7 +66,7 @@ func.func @microsoft(%x: tensor<?x?x16xf32>, %positions: tensor<?x?xi64>, %cos: 
 
 // -----
 
-// Both parts of a complex product, of pairs of neighbours, behind one another.
+// Both parts of a complex product, of pairs of neighbours, one after the other.
 // CHECK-LABEL: @parts
 // CHECK: %[[EVEN:.*]] = "onnx.Slice"(%arg0
 // CHECK: %[[ODD:.*]] = "onnx.Slice"(%arg0

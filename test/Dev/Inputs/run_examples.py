@@ -47,7 +47,7 @@ def prepare(source, folder):
 
 
 def commands(page):
-    """Of the page's blocks, without the comments behind them."""
+    """Of the page's blocks, without the comments after them."""
     for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         for line in block.replace("\\\n", " ").splitlines():
             if command := re.sub(r"(^|\s+)#.*", "", line).strip():

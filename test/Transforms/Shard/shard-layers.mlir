@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: module
 // CHECK-DAG: shard.grid @ranks(shape = 2)
-// Rows before, columns behind; a constant of which ranks have parts is a parameter.
+// Rows before, columns after; a constant of which ranks have parts is a parameter.
 // CHECK-DAG: hone.param @constant : tensor<2xf32> = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32> {hone.shards = [dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>, dense<[3.000000e+00, 4.000000e+00]> : tensor<2xf32>]}
 // CHECK-DAG: hone.param @gate : tensor<2x2xf32> = #hone.external<"w.bin", 64, 16> {hone.shards = [#hone.external<"w.bin", 64, 16>, #hone.external<"w.bin", 80, 16>]}
 // CHECK-DAG: hone.param @up : tensor<2x2xf32, #hone.stored<f32, transposed>> = dense<{{\[\[}}1.000000e+00, 2.000000e+00], [5.000000e+00, 6.000000e+00]]> {{.*}}hone.shards = [dense<{{.*}}>, dense<{{\[\[}}3.000000e+00, 4.000000e+00], [7.000000e+00, 8.000000e+00]]>

@@ -1,4 +1,4 @@
-// Four hidden channels matter, and are neighbours: two of them change places with others, in all that is before them and behind.
+// Four hidden channels matter, and are neighbours: two of them change places with others, in all that is before them and after.
 // RUN: hone-opt %s -split-input-file -hone-permute-channels -remarks-filter=hone-permute-channels 2>&1 | FileCheck %s
 // RUN: hone-opt %s -split-input-file -hone-permute-channels | FileCheck %s --check-prefix=IR
 

@@ -1,4 +1,4 @@
-// All that the layers of @lm read and add to is rotated, in both functions: the table, what reads it behind a norm whose gain moves
+// All that the layers of @lm read and add to is rotated, in both functions: the table, what reads it after a norm whose gain moves
 // there first, and what is added to it, with its bias.
 // RUN: hone-opt %s -split-input-file -hone-rotate-stream -remarks-filter=hone-rotate-stream 2>&1 | FileCheck %s
 // RUN: hone-opt %s -split-input-file -hone-rotate-stream -o %t.1 && hone-opt %s -split-input-file -hone-rotate-stream | cmp %t.1 -

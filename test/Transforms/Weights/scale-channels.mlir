@@ -4,8 +4,8 @@
 // RUN: hone-opt %s -hone-scale-channels="group=0 statistics=%t.stats" | FileCheck %s
 // RUN: hone-opt %s -hone-scale-channels="group=0 statistics=%t.stats" -remarks-filter=hone-scale-channels 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// What was measured counts divided by the scales: passes behind this one, and itself, which finds nothing left to gain.
-// RUN: hone-opt %s -hone-scale-channels="group=0 statistics=%t.stats" -hone-quantize-weights="bits=4 group=0 method=gptq statistics=%t.stats" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=BEHIND
+// What was measured counts divided by the scales: passes after this one, and itself, which finds nothing left to gain.
+// RUN: hone-opt %s -hone-scale-channels="group=0 statistics=%t.stats" -hone-quantize-weights="bits=4 group=0 method=gptq statistics=%t.stats" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=AFTER
 // RUN: not hone-opt %s -hone-scale-channels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // REMARK-DAG: "the input of q is scaled by channels: rounding to nearest would leave 0.{{[0-9]+}} of the error"
@@ -14,7 +14,7 @@
 // REMARK-DAG: "the input of shared stays as it is: shared_norm is also read elsewhere"
 // REMARK-DAG: "the input of unknown stays as it is: nothing was measured of it"
 // REMARK-DAG: "the input of last stays as it is: what computes it takes no scales"
-// BEHIND-DAG: "q is stored in 4 bits an element, with a relative error of 0.{{[0-9]+}} of its outputs"
+// AFTER-DAG: "q is stored in 4 bits an element, with a relative error of 0.{{[0-9]+}} of its outputs"
 // NONE: error: expected a file of statistics to scale channels by
 
 // CHECK: hone.param @q {{.*}} {hone.channel_scales = array<f32: {{[^>]*}}>}

@@ -97,11 +97,11 @@ TEST_P(Patterns, RangeHoldsEveryVisibleKey) {
       });
 }
 
-TEST_P(Patterns, CausalSeesNothingBehind) {
-  bool seesBehind = false;
+TEST_P(Patterns, CausalSeesNothingAfter) {
+  bool seesLater = false;
   forEachPoint(
-      [&](const AttentionPoint<int64_t> &point) { seesBehind |= point.key > point.query && pattern.isVisible(point); });
-  EXPECT_NE(pattern.isCausal(), seesBehind);
+      [&](const AttentionPoint<int64_t> &point) { seesLater |= point.key > point.query && pattern.isVisible(point); });
+  EXPECT_NE(pattern.isCausal(), seesLater);
 }
 
 TEST_P(Patterns, PrefixIsReadOnlyIfNeeded) {

@@ -1,4 +1,4 @@
-//===- HoneStorage.h - the bytes behind a tensor type -------------------------------------------------*- C++ -*-===//
+//===- HoneStorage.h - the bytes of a tensor type -----------------------------------------------------*- C++ -*-===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

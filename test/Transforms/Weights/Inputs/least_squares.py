@@ -73,7 +73,7 @@ def sweep_sparsegpt(weight, moment):
             kept = np.zeros((ROWS, 4), bool)
             np.put_along_axis(kept, np.argsort(-scores, axis=1, kind="stable")[:, :2], True, axis=1)
         fixed = np.concatenate([fixed, np.where(kept[:, j % 4], current[:, j], 0)[:, None]], axis=1)
-        # A kept element stays as the fit has it by then; dropped ones are made up for by what is behind them.
+        # A kept element stays as the fit has it by then; dropped ones are made up for by what is after them.
         current = np.concatenate([fixed[:, :j], fit_rest(current[:, j:], moment[j:, j:], fixed[:, j:])], axis=1)
     return fixed
 
@@ -96,7 +96,7 @@ def check(seed, method, statistics):
 
 
 def read(text, name):
-    """The bytes of a resource, behind its alignment."""
+    """The bytes of a resource, after its alignment."""
     return re.search(rf'{re.escape(name)}: "0x[0-9A-F]{{8}}([0-9A-F]*)"', text)[1]
 
 
