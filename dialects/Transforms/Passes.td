@@ -128,8 +128,8 @@ def PruneLayers : Pass<"hone-prune-layers", "::mlir::ModuleOp"> {
     Removes layers, attention and feed-forward block, so that about a share `sparsity` of the elements of all parameters goes: the
     stream passes by, and slots of the state, pasts and presents of a removed layer go with it. Slots that stay are numbered anew.
 
-    Those go whose branches add least to the stream, relative to it: the mean square of what a layer's branches add, by the second
-    moments in `statistics`, a file that `hone calibrate` wrote of this model, over the mean squares of what was added before.
+    Those go whose branches add least to the stream, relative to it: the mean square of what a layer's branches add, by the
+    Hessians in `statistics`, a file that `hone calibrate` wrote of this model, over the mean squares of what was added before.
 
     A layer is an attention and a feed-forward block that end in sums with the stream, and whose keys and values nothing else
     reads. Remarks say of each layer its relative influence, and of those that cannot go why. It is an error if too few can.
@@ -150,7 +150,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     says which parameters are quantized, and why others are not.
 
     The method `rtn` rounds each element to the nearest code of its group. `gptq` rounds one input after the other, and what
-    is left of the row makes up for the error, by the second moments in `statistics`, a file that `hone calibrate` wrote of
+    is left of the row makes up for the error, by the Hessians in `statistics`, a file that `hone calibrate` wrote of
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
     Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
@@ -322,7 +322,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Every parameter that `hone-quantize-weights` can store as integers gets the attribute `hone.encoding`, a `#hone.affine` or
     `#hone.dense_sparse` that this pass then uses in place of its own: one for which all parameters that are read take no more than `bits-per-weight` bits
     for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
-    change when it is rounded, relative to that of the products: by the second moments in `statistics`, a file that
+    change when it is rounded, relative to that of the products: by the Hessians in `statistics`, a file that
     `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were independent and alike. With
     `feedback` errors count as those of `gptq`, which later columns make up for. Where the file says what errors of weights
     cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).

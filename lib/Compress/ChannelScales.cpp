@@ -37,30 +37,30 @@ std::vector<double> getColumnSquares(std::span<const Weight> weights, int64_t co
 }
 
 /// H_jj^(a/2) · m_j^-b with a geometric mean of 1.
-std::vector<float> makeScales(std::span<const float> moments, std::span<const double> squares, double a, double b) {
-  std::vector<double> logarithms(moments.size());
+std::vector<float> makeScales(std::span<const float> hessians, std::span<const double> squares, double a, double b) {
+  std::vector<double> logarithms(hessians.size());
   double sum = 0;
   int64_t live = 0;
-  for (size_t j = 0; j < moments.size(); ++j)
-    if (moments[j] > 0 && squares[j] > 0) {
-      logarithms[j] = (a * std::log(static_cast<double>(moments[j])) - b * std::log(squares[j])) / 2;
+  for (size_t j = 0; j < hessians.size(); ++j)
+    if (hessians[j] > 0 && squares[j] > 0) {
+      logarithms[j] = (a * std::log(static_cast<double>(hessians[j])) - b * std::log(squares[j])) / 2;
       sum += logarithms[j];
       ++live;
     }
-  std::vector<float> scales(moments.size(), 1.0f);
-  for (size_t j = 0; j < moments.size(); ++j)
-    if (moments[j] > 0 && squares[j] > 0)
+  std::vector<float> scales(hessians.size(), 1.0f);
+  for (size_t j = 0; j < hessians.size(); ++j)
+    if (hessians[j] > 0 && squares[j] > 0)
       scales[j] = static_cast<float>(std::exp(logarithms[j] - sum / static_cast<double>(live)));
   return scales;
 }
 
 /// What rounding the scaled rows costs the outputs; infinite where it cannot be done.
-double estimateError(std::span<const Weight> weights, const AffineFormat &format, std::span<const float> moments,
+double estimateError(std::span<const Weight> weights, const AffineFormat &format, std::span<const float> hessians,
                      std::span<const float> scales) {
-  int64_t columns = static_cast<int64_t>(moments.size()), width = format.width(columns);
+  int64_t columns = static_cast<int64_t>(hessians.size()), width = format.width(columns);
   std::vector<float> scaled(columns), importance(columns);
   for (int64_t j = 0; j < columns; ++j)
-    importance[j] = moments[j] / (scales[j] * scales[j]);
+    importance[j] = hessians[j] / (scales[j] * scales[j]);
   double error = 0;
   for (const Weight &weight : weights)
     for (int64_t row = 0; row < weight.rows; row += getStep(weight)) {
@@ -81,22 +81,22 @@ double estimateError(std::span<const Weight> weights, const AffineFormat &format
 } // namespace
 
 ChannelScales findChannelScales(std::span<const Weight> weights, const AffineFormat &format,
-                                std::span<const float> secondMoments) {
-  std::vector<double> squares = getColumnSquares(weights, static_cast<int64_t>(secondMoments.size()));
-  ChannelScales best{std::vector<float>(secondMoments.size(), 1.0f), 1};
+                                std::span<const float> hessianDiagonal) {
+  std::vector<double> squares = getColumnSquares(weights, static_cast<int64_t>(hessianDiagonal.size()));
+  ChannelScales best{std::vector<float>(hessianDiagonal.size(), 1.0f), 1};
   constexpr int kChoices = (kSteps + 1) * (kSteps + 1);
   std::array<std::vector<float>, kChoices> scales;
   std::array<double, kChoices> errors;
 #pragma omp parallel for schedule(dynamic)
   for (int i = 0; i < kChoices; ++i) {
     double a = i / (kSteps + 1), b = i % (kSteps + 1);
-    scales[i] = makeScales(secondMoments, squares, a / kSteps, b / kSteps);
+    scales[i] = makeScales(hessianDiagonal, squares, a / kSteps, b / kSteps);
     bool isUsable =
         std::ranges::all_of(scales[i], [](float one) { return std::isnormal(one) && std::isnormal(1 / one); });
     errors[i] =
-        isUsable ? estimateError(weights, format, secondMoments, scales[i]) : std::numeric_limits<double>::infinity();
+        isUsable ? estimateError(weights, format, hessianDiagonal, scales[i]) : std::numeric_limits<double>::infinity();
   }
-  double first = estimateError(weights, format, secondMoments, best.scales), least = first;
+  double first = estimateError(weights, format, hessianDiagonal, best.scales), least = first;
   for (int i = 0; i < kChoices; ++i)
     if (errors[i] < least) {
       least = errors[i];

@@ -17,7 +17,7 @@ namespace {
 /// What all rows have in common.
 struct Descent {
   const CodebookFormat &format;
-  const DampedMoment &moment;
+  const DampedHessian &hessian;
   const std::vector<bool> &isFixed; // columns
 };
 
@@ -26,7 +26,7 @@ class CodebookRow : RowDifference {
 public:
   CodebookRow(const Descent &descent, const Weight &weight, int64_t row, CodebookWeight &rounded,
               const RowOutliers &outliers, double *difference, double *gradient)
-      : RowDifference(descent.moment, weight.row(row), difference, gradient), format(descent.format),
+      : RowDifference(descent.hessian, weight.row(row), difference, gradient), format(descent.format),
         isFixed(descent.isFixed), indices(std::span(rounded.indices).subspan(row * rounded.columns, rounded.columns)),
         numbers(std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)), outliers(outliers) {}
 
@@ -49,12 +49,12 @@ private:
 /// Aᵀ H' A and Aᵀ g, where A [K, entries] says which number each column has. Numbers that no column has, or that stay 0, have a 1
 /// on the diagonal and nothing else.
 void CodebookRow::sumByNumber(std::vector<double> &curvature, std::vector<double> &slope) const {
-  int64_t size = moment.size;
+  int64_t size = hessian.size;
   size_t entries = numbers.size();
   std::vector<double> sums(entries * static_cast<size_t>(size)); // A^T H', a number a row
   for (int64_t k = 0; k < size; ++k)
     if (!isFixed[k])
-      addMultiple(1, moment.row(k), size, &sums[indices[k] * static_cast<size_t>(size)]);
+      addMultiple(1, hessian.row(k), size, &sums[indices[k] * static_cast<size_t>(size)]);
   for (size_t a = 0; a < entries; ++a)
     for (int64_t k = 0; k < size; ++k)
       if (!isFixed[k])
@@ -100,7 +100,7 @@ bool solve(std::vector<double> a, std::vector<double> &b) {
 void CodebookRow::refineNumbers(double *moved) {
   size_t entries = numbers.size();
   std::vector<double> curvature(entries * entries), slope(entries);
-  std::fill_n(moved, moment.size, 0.0);
+  std::fill_n(moved, hessian.size, 0.0);
   sumByNumber(curvature, slope);
   std::vector<double> changes = slope;
   if (!solve(curvature, changes))
@@ -122,7 +122,7 @@ void CodebookRow::refineNumbers(double *moved) {
   if (!(gain > 0))
     return;
   std::ranges::copy(wanted, numbers.begin());
-  for (int64_t k = 0; k < moment.size; ++k) {
+  for (int64_t k = 0; k < hessian.size; ++k) {
     moved[k] = isFixed[k] ? 0 : changes[indices[k]];
     difference[k] -= moved[k];
   }
@@ -144,7 +144,7 @@ void CodebookRow::refineElement(int64_t column) {
   }
   if (isOutlier)
     ++outliers.next;
-  if (column + 1 == moment.size)
+  if (column + 1 == hessian.size)
     outliers.next = 0;
 }
 
@@ -152,30 +152,30 @@ void CodebookRow::refineElement(int64_t column) {
 class RowBlock {
 public:
   RowBlock(const Descent &descent, const Weight &weight, int64_t first, CodebookWeight &rounded, SparseWeight *outliers)
-      : moment(descent.moment), count(std::min(kDescentRows, weight.rows - first)), differences(count * moment.size),
-        moved(count * moment.size), gradients(count * moment.size) {
+      : hessian(descent.hessian), count(std::min(kDescentRows, weight.rows - first)), differences(count * hessian.size),
+        moved(count * hessian.size), gradients(count * hessian.size) {
     for (int64_t r = 0; r < count; ++r) {
-      double *difference = &differences[r * moment.size];
+      double *difference = &differences[r * hessian.size];
       RowOutliers sparse(outliers, first + r);
-      for (int64_t i = 0; i < moment.size; ++i)
+      for (int64_t i = 0; i < hessian.size; ++i)
         difference[i] = static_cast<double>(weight.row(first + r)[i]) -
-                        rounded.numbersOf(first + r)[rounded.indices[(first + r) * moment.size + i]];
+                        rounded.numbersOf(first + r)[rounded.indices[(first + r) * hessian.size + i]];
       for (int64_t i = 0; i < sparse.count; ++i)
         difference[sparse.column(i)] -= sparse.value(i);
-      for (int64_t i = 0; i < moment.size; ++i)
+      for (int64_t i = 0; i < hessian.size; ++i)
         difference[i] = descent.isFixed[i] ? 0 : difference[i];
-      std::transform(difference, difference + moment.size, &moved[r * moment.size], std::negate<>());
-      rows.emplace_back(descent, weight, first + r, rounded, sparse, difference, &gradients[r * moment.size]);
+      std::transform(difference, difference + hessian.size, &moved[r * hessian.size], std::negate<>());
+      rows.emplace_back(descent, weight, first + r, rounded, sparse, difference, &gradients[r * hessian.size]);
     }
     follow();
   }
 
   void refine() {
     for (int64_t r = 0; r < count; ++r)
-      rows[r].refineNumbers(&moved[r * moment.size]);
+      rows[r].refineNumbers(&moved[r * hessian.size]);
     follow();
     // Column by column, so that each row of H' comes from memory once.
-    for (int64_t column = 0; column < moment.size; ++column)
+    for (int64_t column = 0; column < hessian.size; ++column)
       for (CodebookRow &row : rows)
         row.refineElement(column);
   }
@@ -183,11 +183,11 @@ public:
 private:
   /// Gradients lose what the differences have lost, times H'.
   void follow() {
-    int64_t size = moment.size;
-    subtractProduct(count, size, size, {moved.data(), size}, {moment.elements.data(), size}, {gradients.data(), size});
+    int64_t size = hessian.size;
+    subtractProduct(count, size, size, {moved.data(), size}, {hessian.elements.data(), size}, {gradients.data(), size});
   }
 
-  const DampedMoment &moment;
+  const DampedHessian &hessian;
   int64_t count;
   std::vector<double> differences, moved, gradients;
   std::vector<CodebookRow> rows;
@@ -195,13 +195,13 @@ private:
 
 } // namespace
 
-absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const SecondMoment &moment,
-                            int64_t passes, CodebookWeight &rounded, SparseWeight *outliers) {
-  HONE_RETURN_IF_ERROR(checkSize(weight, moment));
-  DampedMoment damped(moment);
+absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const Hessian &hessian, int64_t passes,
+                            CodebookWeight &rounded, SparseWeight *outliers) {
+  HONE_RETURN_IF_ERROR(checkSize(weight, hessian));
+  DampedHessian damped(hessian);
   std::vector<bool> isFixed(weight.columns); // without inputs, where an error costs nothing
   for (int64_t i = 0; i < weight.columns; ++i)
-    isFixed[i] = moment.diagonal(i) == 0;
+    isFixed[i] = hessian.diagonal(i) == 0;
 #pragma omp parallel for schedule(dynamic)
   for (int64_t first = 0; first < weight.rows; first += kDescentRows) {
     RowBlock block({format, damped, isFixed}, weight, first, rounded, outliers);

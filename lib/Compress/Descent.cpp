@@ -12,16 +12,16 @@
 
 namespace hone::compress {
 
-absl::Status checkSize(const Weight &weight, const SecondMoment &moment) {
-  if (moment.size != weight.columns)
-    return io::invalid("expected a second moment of ", weight.columns, " inputs, but got ", moment.size);
-  if (!std::ranges::all_of(moment.elements, [](float element) { return std::isfinite(element); }))
-    return io::invalid("expected second moments to be finite");
+absl::Status checkSize(const Weight &weight, const Hessian &hessian) {
+  if (hessian.size != weight.columns)
+    return io::invalid("expected a Hessian of ", weight.columns, " inputs, but got ", hessian.size);
+  if (!std::ranges::all_of(hessian.elements, [](float element) { return std::isfinite(element); }))
+    return io::invalid("expected Hessians to be finite");
   return absl::OkStatus();
 }
 
-DampedMoment::DampedMoment(const SecondMoment &moment)
-    : size(moment.size), elements(moment.elements.begin(), moment.elements.end()) {
+DampedHessian::DampedHessian(const Hessian &hessian)
+    : size(hessian.size), elements(hessian.elements.begin(), hessian.elements.end()) {
   double sum = 0;
   for (int64_t i = 0; i < size; ++i)
     sum += elements[i * size + i] = at(i, i) == 0 ? 1 : at(i, i);
@@ -53,10 +53,10 @@ double multiplyAndAdd(const double *a, const double *b, int64_t count) {
 
 bool RowDifference::moveTo(int64_t column, double missing) {
   double change = missing - difference[column];
-  if (!(change * (2 * gradient[column] + change * moment.at(column, column)) < 0))
+  if (!(change * (2 * gradient[column] + change * hessian.at(column, column)) < 0))
     return false;
   difference[column] = missing;
-  addMultiple(change, moment.row(column), moment.size, gradient);
+  addMultiple(change, hessian.row(column), hessian.size, gradient);
   return true;
 }
 

@@ -17,14 +17,14 @@ namespace hone::compress {
 constexpr int64_t kDescentRows = 32;
 
 /// Fails where H is not finite or not of the weight's inputs.
-absl::Status checkSize(const Weight &weight, const SecondMoment &moment);
+absl::Status checkSize(const Weight &weight, const Hessian &hessian);
 
 /// H' in f64, and what of it is asked for often.
-struct DampedMoment {
+struct DampedHessian {
   int64_t size;
   std::vector<double> elements;
 
-  explicit DampedMoment(const SecondMoment &moment);
+  explicit DampedHessian(const Hessian &hessian);
   double at(int64_t i, int64_t j) const { return elements[i * size + j]; }
   const double *row(int64_t i) const { return elements.data() + i * size; }
 };
@@ -54,18 +54,18 @@ struct RowOutliers {
 /// What a row misses, D = w - value, and its gradient D H', which follow every change.
 class RowDifference {
 public:
-  RowDifference(const DampedMoment &moment, std::span<const float> elements, double *difference, double *gradient)
-      : moment(moment), elements(elements), difference(difference), gradient(gradient) {}
+  RowDifference(const DampedHessian &hessian, std::span<const float> elements, double *difference, double *gradient)
+      : hessian(hessian), elements(elements), difference(difference), gradient(gradient) {}
 
   /// What serves best in a column, all else as it is.
   double getWanted(int64_t column) const {
-    return elements[column] - difference[column] + gradient[column] / moment.at(column, column);
+    return elements[column] - difference[column] + gradient[column] / hessian.at(column, column);
   }
   /// Makes a column miss so much, if that lowers the error.
   bool moveTo(int64_t column, double missing);
 
 protected:
-  const DampedMoment &moment;
+  const DampedHessian &hessian;
   std::span<const float> elements;
   double *difference, *gradient;
 };

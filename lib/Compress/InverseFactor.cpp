@@ -154,23 +154,23 @@ void Factoring::invert() {
 
 } // namespace
 
-absl::Status checkMoment(const SecondMoment &moment) {
-  for (int64_t i = 0; i < moment.size; ++i)
-    for (int64_t j = 0; j < moment.size; ++j)
-      if (!std::isfinite(moment.elements[i * moment.size + j]))
-        return invalid("expected the second moment of inputs ", i, " and ", j, " to be finite, but got ",
-                       moment.elements[i * moment.size + j]);
-  for (int64_t i = 0; i < moment.size; ++i)
-    if (moment.diagonal(i) < 0)
-      return invalid("expected the second moment of input ", i, " to be 0 or more, but got ", moment.diagonal(i));
+absl::Status checkHessian(const Hessian &hessian) {
+  for (int64_t i = 0; i < hessian.size; ++i)
+    for (int64_t j = 0; j < hessian.size; ++j)
+      if (!std::isfinite(hessian.elements[i * hessian.size + j]))
+        return invalid("expected the Hessian of inputs ", i, " and ", j, " to be finite, but got ",
+                       hessian.elements[i * hessian.size + j]);
+  for (int64_t i = 0; i < hessian.size; ++i)
+    if (hessian.diagonal(i) < 0)
+      return invalid("expected the Hessian of input ", i, " to be 0 or more, but got ", hessian.diagonal(i));
   return absl::OkStatus();
 }
 
-absl::StatusOr<InverseFactor> InverseFactor::create(const SecondMoment &moment, std::span<const int64_t> order,
+absl::StatusOr<InverseFactor> InverseFactor::create(const Hessian &hessian, std::span<const int64_t> order,
                                                     double damping) {
-  HONE_RETURN_IF_ERROR(checkMoment(moment));
+  HONE_RETURN_IF_ERROR(checkHessian(hessian));
   InverseFactor factor;
-  int64_t size = factor.columns = moment.size;
+  int64_t size = factor.columns = hessian.size;
   factor.order.assign(order.begin(), order.end());
   if (order.empty()) {
     factor.order.resize(size);
@@ -180,29 +180,29 @@ absl::StatusOr<InverseFactor> InverseFactor::create(const SecondMoment &moment, 
   factor.elements.resize(size * size);
   double sum = 0;
   for (int64_t j = 0; j < size; ++j)
-    sum += moment.diagonal(j) == 0 ? 1.0 : static_cast<double>(moment.diagonal(j));
+    sum += hessian.diagonal(j) == 0 ? 1.0 : static_cast<double>(hessian.diagonal(j));
   double added = size ? damping * sum / static_cast<double>(size) : 0;
   for (int64_t i = 0; i < size; ++i) {
     for (int64_t j = i; j < size; ++j) {
       auto [least, most] = std::minmax(factor.order[i], factor.order[j]);
-      factor.elements[i * size + j] = moment.elements[least * size + most];
+      factor.elements[i * size + j] = hessian.elements[least * size + most];
     }
-    factor.dead[i] = moment.diagonal(factor.order[i]) == 0;
+    factor.dead[i] = hessian.diagonal(factor.order[i]) == 0;
     factor.elements[i * size + i] += (factor.dead[i] ? 1 : 0) + added;
   }
   Factoring factoring(factor.elements.data(), size);
   if (int64_t failed = factoring.factor(); failed >= 0)
-    return invalid("expected the second moment to be positive definite with a damping of ", damping,
+    return invalid("expected the Hessian to be positive definite with a damping of ", damping,
                    ", but got no positive pivot for input ", factor.order[failed]);
   factoring.invert();
   return factor;
 }
 
-std::vector<int64_t> orderByDiagonal(const SecondMoment &moment) {
-  std::vector<int64_t> order(moment.size);
+std::vector<int64_t> orderByDiagonal(const Hessian &hessian) {
+  std::vector<int64_t> order(hessian.size);
   std::iota(order.begin(), order.end(), 0);
   auto key = [&](int64_t i) { // a total order, whatever the diagonal holds
-    float element = moment.diagonal(i);
+    float element = hessian.diagonal(i);
     return std::pair(std::isnan(element) ? 0 : -element, i);
   };
   std::ranges::sort(order, {}, key);
@@ -210,15 +210,15 @@ std::vector<int64_t> orderByDiagonal(const SecondMoment &moment) {
 }
 
 /// w H wᵀ of each row of `rows`.
-static void addEnergies(const std::vector<double> &rows, const SecondMoment &moment, std::span<double> sums) {
+static void addEnergies(const std::vector<double> &rows, const Hessian &hessian, std::span<double> sums) {
   // w H wᵀ = sum over i of w_i (H_ii w_i + 2 sum over j > i of H_ij w_j), in blocks of rows of H.
-  int64_t size = moment.size, count = static_cast<int64_t>(sums.size());
+  int64_t size = hessian.size, count = static_cast<int64_t>(sums.size());
   std::vector<double> products(count * size), block(kBlock * size);
   for (int64_t begin = 0; begin < size; begin += kBlock) {
     int64_t width = std::min(kBlock, size - begin), following = size - begin;
     for (int64_t i = 0; i < width; ++i)
       for (int64_t j = 0; j < following; ++j) {
-        double element = moment.elements[(begin + i) * size + begin + j];
+        double element = hessian.elements[(begin + i) * size + begin + j];
         block[i * size + j] = j < i ? 0 : j == i ? -element : -2 * element;
       }
     subtractProduct(count, following, width, {rows.data() + begin, size}, {block.data(), size},
@@ -229,18 +229,18 @@ static void addEnergies(const std::vector<double> &rows, const SecondMoment &mom
       sums[i] += products[i * size + j] * rows[i * size + j];
 }
 
-double outputEnergy(const Weight &weight, const SecondMoment &moment) {
+double outputEnergy(const Weight &weight, const Hessian &hessian) {
   std::vector<double> sums(weight.rows);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t first = 0; first < weight.rows; first += kTile) {
     int64_t count = std::min(kTile, weight.rows - first);
     auto rows = weight.elements.subspan(first * weight.columns, count * weight.columns);
-    addEnergies({rows.begin(), rows.end()}, moment, std::span(sums).subspan(first, count));
+    addEnergies({rows.begin(), rows.end()}, hessian, std::span(sums).subspan(first, count));
   }
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-double relativeOutputError(const Weight &before, const Weight &after, const SecondMoment &moment) {
+double relativeOutputError(const Weight &before, const Weight &after, const Hessian &hessian) {
   int64_t columns = before.columns;
   std::vector<double> energies(before.rows), changes(before.rows);
 #pragma omp parallel for schedule(dynamic)
@@ -251,7 +251,7 @@ double relativeOutputError(const Weight &before, const Weight &after, const Seco
     // Both at once, so that H is read once for them.
     std::vector<double> rows(old.begin(), old.end()), sums(2 * count);
     std::ranges::transform(old, changed, std::back_inserter(rows), std::minus<float>());
-    addEnergies(rows, moment, sums);
+    addEnergies(rows, hessian, sums);
     std::copy_n(sums.begin(), count, energies.begin() + first);
     std::copy_n(sums.begin() + count, count, changes.begin() + first);
   }

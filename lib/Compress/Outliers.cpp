@@ -103,12 +103,12 @@ Outliers markLargest(const Weight &weight, int64_t slots) {
   return markHighest(scores, weight.columns, slots);
 }
 
-Outliers markSensitive(const Weight &weight, const SecondMoment &moment, int64_t slots) {
+Outliers markSensitive(const Weight &weight, const Hessian &hessian, int64_t slots) {
   std::vector<float> scores(weight.elements.size());
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t column = 0; column < weight.columns; ++column) {
       float element = weight.row(row)[column];
-      scores[row * weight.columns + column] = element * element * moment.diagonal(column);
+      scores[row * weight.columns + column] = element * element * hessian.diagonal(column);
     }
   return markHighest(scores, weight.columns, slots);
 }

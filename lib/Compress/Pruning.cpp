@@ -55,9 +55,9 @@ void pruneByMagnitude(const Weight &weight, NmPattern pattern) {
   pruneByScore(weight, pattern, [](float element, int64_t) { return std::abs(static_cast<double>(element)); });
 }
 
-void pruneByWanda(const Weight &weight, const SecondMoment &moment, NmPattern pattern) {
+void pruneByWanda(const Weight &weight, const Hessian &hessian, NmPattern pattern) {
   pruneByScore(weight, pattern, [&](float element, int64_t column) {
-    return std::abs(static_cast<double>(element)) * std::sqrt(static_cast<double>(moment.diagonal(column)));
+    return std::abs(static_cast<double>(element)) * std::sqrt(static_cast<double>(hessian.diagonal(column)));
   });
 }
 

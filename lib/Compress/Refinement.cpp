@@ -19,11 +19,11 @@ namespace {
 /// One row: its codes and scales, what they miss, and how the error changes with each element.
 class Row : RowDifference {
 public:
-  Row(const AffineFormat &format, const DampedMoment &moment, std::span<const float> elements,
+  Row(const AffineFormat &format, const DampedHessian &hessian, std::span<const float> elements,
       std::span<const bool> isFixed, std::span<int16_t> codes, std::span<AffineScale> scales, RowOutliers outliers,
       double *difference, double *gradient)
-      : RowDifference(moment, elements, difference, gradient), format(format), isFixed(isFixed), codes(codes),
-        scales(scales), outliers(outliers), width(format.width(moment.size)) {}
+      : RowDifference(hessian, elements, difference, gradient), format(format), isFixed(isFixed), codes(codes),
+        scales(scales), outliers(outliers), width(format.width(hessian.size)) {}
 
   /// The gradient is left to the caller: `moved` gets, for each element of the group, by how much its difference became less.
   void refineScale(int64_t group, double *moved);
@@ -34,7 +34,7 @@ public:
       isOutlier ? refineOutlier(column) : refineCode(column);
     if (isOutlier)
       ++outliers.next;
-    if (column + 1 == moment.size)
+    if (column + 1 == hessian.size)
       outliers.next = 0;
   }
 
@@ -64,7 +64,7 @@ private:
 };
 
 void Row::refineScale(int64_t group, double *moved) {
-  int64_t begin = group * width, end = std::min(begin + width, moment.size);
+  int64_t begin = group * width, end = std::min(begin + width, hessian.size);
   AffineScale &scale = scales[group];
   // What the elements mean, in multiples of the scale.
   steps.resize(end - begin);
@@ -73,7 +73,7 @@ void Row::refineScale(int64_t group, double *moved) {
   double slope = multiplyAndAdd(steps.data(), gradient + begin, end - begin), curvature = 0;
   for (int64_t i = begin; i < end; ++i)
     if (steps[i - begin] != 0)
-      curvature += steps[i - begin] * multiplyAndAdd(steps.data(), moment.row(i) + begin, end - begin);
+      curvature += steps[i - begin] * multiplyAndAdd(steps.data(), hessian.row(i) + begin, end - begin);
   float wanted = curvature > 0 ? scale.scale + static_cast<float>(slope / curvature) : scale.scale;
   if (format.hasHalfScales)
     wanted = static_cast<float>(static_cast<_Float16>(wanted));
@@ -91,27 +91,27 @@ void Row::refineScale(int64_t group, double *moved) {
 }
 
 /// A scale moves every element of its group, whose gradients are one product for all rows.
-void refineScales(std::vector<Row> &rows, const DampedMoment &moment, int64_t width, double *gradients) {
+void refineScales(std::vector<Row> &rows, const DampedHessian &hessian, int64_t width, double *gradients) {
   std::vector<double> moved(rows.size() * static_cast<size_t>(width));
-  for (int64_t group = 0; group * width < moment.size; ++group) {
+  for (int64_t group = 0; group * width < hessian.size; ++group) {
     for (size_t r = 0; r < rows.size(); ++r)
       rows[r].refineScale(group, &moved[r * static_cast<size_t>(width)]);
-    int64_t begin = group * width, depth = std::min(width, moment.size - begin);
-    subtractProduct(static_cast<int64_t>(rows.size()), moment.size, depth, {moved.data(), width},
-                    {moment.row(begin), moment.size}, {gradients, moment.size});
+    int64_t begin = group * width, depth = std::min(width, hessian.size - begin);
+    subtractProduct(static_cast<int64_t>(rows.size()), hessian.size, depth, {moved.data(), width},
+                    {hessian.row(begin), hessian.size}, {gradients, hessian.size});
   }
 }
 
 } // namespace
 
-absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
+absl::Status refine(const Weight &weight, const AffineFormat &format, const Hessian &hessian, int64_t passes,
                     AffineWeight &rounded, SparseWeight *outliers) {
-  HONE_RETURN_IF_ERROR(checkSize(weight, moment));
-  DampedMoment damped(moment);
+  HONE_RETURN_IF_ERROR(checkSize(weight, hessian));
+  DampedHessian damped(hessian);
   int64_t columns = weight.columns, width = format.width(columns);
   auto isFixed = std::make_unique<bool[]>(columns);
   for (int64_t i = 0; i < columns; ++i)
-    isFixed[i] = moment.diagonal(i) == 0;
+    isFixed[i] = hessian.diagonal(i) == 0;
 #pragma omp parallel for schedule(dynamic)
   for (int64_t first = 0; first < weight.rows; first += kDescentRows) {
     int64_t count = std::min(kDescentRows, weight.rows - first);

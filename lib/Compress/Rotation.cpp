@@ -75,14 +75,14 @@ void Rotation::rotateOutputs(const Weight &weight) const {
   }
 }
 
-void Rotation::rotateMoment(std::span<float> moment) const {
-  Weight all{moment, size(), size()};
+void Rotation::rotateHessian(std::span<float> hessian) const {
+  Weight all{hessian, size(), size()};
   rotateInputs(all);
   rotateOutputs(all);
   // The two halves were rounded in different orders.
   for (int64_t i = 0; i < size(); ++i)
     for (int64_t j = 0; j < i; ++j)
-      moment[i * size() + j] = moment[j * size() + i];
+      hessian[i * size() + j] = hessian[j * size() + i];
 }
 
 } // namespace hone::compress

@@ -65,11 +65,11 @@ int64_t Statistics::countRows(int64_t input) const {
   return count;
 }
 
-absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, int64_t inputs) const {
+absl::StatusOr<std::vector<float>> Statistics::readHessian(int64_t input, int64_t inputs) const {
   std::string name = std::to_string(input);
   const io::StoredTensor *rows = reader.find(io::cat(name, io::kRows)),
-                         *moment = reader.find(io::cat(name, io::kSecondMoment));
-  for (auto [tensor, kind] : {std::pair(rows, io::kRows), std::pair(moment, io::kSecondMoment)})
+                         *hessian = reader.find(io::cat(name, io::kSecondMoment));
+  for (auto [tensor, kind] : {std::pair(rows, io::kRows), std::pair(hessian, io::kSecondMoment)})
     if (!tensor)
       return invalid(path, ": expected a tensor '", name, kind, "', but there is none");
   int64_t count = 0;
@@ -80,12 +80,12 @@ absl::StatusOr<std::vector<float>> Statistics::readSecondMoment(int64_t input, i
   if (count < 1)
     return invalid(path, ": expected '", rows->name, "' to be 1 or more, but got ", count);
   std::vector<int64_t> shape{inputs, inputs};
-  if (moment->dtype != HONE_F32 || moment->shape != shape)
-    return invalid(path, ": expected '", moment->name, "' to be f32 of ", io::shapeText(shape), ", but got ",
-                   io::dtypeName(moment->dtype), " of ", io::shapeText(moment->shape));
+  if (hessian->dtype != HONE_F32 || hessian->shape != shape)
+    return invalid(path, ": expected '", hessian->name, "' to be f32 of ", io::shapeText(shape), ", but got ",
+                   io::dtypeName(hessian->dtype), " of ", io::shapeText(hessian->shape));
   std::vector<float> elements(inputs * inputs);
-  std::memcpy(elements.data(), reader.bytesOf(*moment), moment->bytes);
-  io::releasePages(reader.bytesOf(*moment), moment->bytes); // all of them are more than the model
+  std::memcpy(elements.data(), reader.bytesOf(*hessian), hessian->bytes);
+  io::releasePages(reader.bytesOf(*hessian), hessian->bytes); // all of them are more than the model
   return elements;
 }
 

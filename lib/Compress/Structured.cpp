@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Columns leave by Schur complements of the inverse moment: what each costs and what makes up for it come from the same rows.
+// Columns leave by Schur complements of the inverse Hessian: what each costs and what makes up for it come from the same rows.
 
 #include "hone/Compress/Structured.h"
 
@@ -15,12 +15,12 @@
 
 namespace hone::compress {
 
-std::vector<double> scoreByEnergy(const Weight &weight, const SecondMoment &moment, InputGroups groups) {
+std::vector<double> scoreByEnergy(const Weight &weight, const Hessian &hessian, InputGroups groups) {
   std::vector<double> scores(groups.count);
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t k = 0; k < weight.columns; ++k)
       if (double element = weight.row(row)[k]; groups.groupOf[k] >= 0)
-        scores[groups.groupOf[k]] += element * element * static_cast<double>(moment.diagonal(k));
+        scores[groups.groupOf[k]] += element * element * static_cast<double>(hessian.diagonal(k));
   return scores;
 }
 
@@ -52,12 +52,12 @@ std::vector<int64_t> chooseLowest(std::span<const double> scores, int64_t count)
   return order;
 }
 
-std::vector<float> selectInputs(const SecondMoment &moment, std::span<const int64_t> kept) {
+std::vector<float> selectInputs(const Hessian &hessian, std::span<const int64_t> kept) {
   std::vector<float> selected;
   selected.reserve(kept.size() * kept.size());
   for (int64_t row : kept)
     for (int64_t column : kept)
-      selected.push_back(moment.elements[row * moment.size + column]);
+      selected.push_back(hessian.elements[row * hessian.size + column]);
   return selected;
 }
 
@@ -66,7 +66,7 @@ namespace {
 /// Rows of a matrix that a thread takes at a time.
 constexpr int64_t kRows = 64;
 
-/// A weight and the inverse of its damped moment while columns leave.
+/// A weight and the inverse of its damped Hessian while columns leave.
 class Eliminator {
 public:
   Eliminator(const Weight &weight, const InverseFactor &factor, InputGroups groups);
@@ -227,7 +227,7 @@ absl::StatusOr<Elimination> eliminateGroups(const Weight &weight, const InverseF
     std::optional<double> loss = scores ? eliminator.eliminate(gone) : std::nullopt;
     if (!loss)
       return io::invalid("expected what ", result.groups.size() + wanted, " of ", groups.count,
-                         " groups leave to have an inverse of its second moment in f64");
+                         " groups leave to have an inverse of its Hessian in f64");
     result.loss += *loss;
     result.groups.insert(result.groups.end(), gone.begin(), gone.end());
   }

@@ -34,7 +34,7 @@ struct CostMeter {
   const calibration::Statistics &statistics;
   const cli::Predictions &predictions;
   size_t site = 0; // of what is kept
-  std::vector<float> moment = {};
+  std::vector<float> hessian = {};
   std::optional<compress::InverseFactor> factor = {};
 
   FailureOr<calibration::Cost> measure(ParamOp param, const PartSites &sites);
@@ -75,8 +75,8 @@ static LogicalResult overwrite(ParamOp param, ArrayRef<float> elements) {
 LogicalResult CostMeter::openSite(ParamOp param, size_t number) {
   if (factor && site == number)
     return success();
-  moment = statistics.secondMoment(number);
-  compress::SecondMoment view{moment, statistics.site(number).width};
+  hessian = statistics.secondMoment(number);
+  compress::Hessian view{hessian, statistics.site(number).width};
   auto created = compress::InverseFactor::create(view, compress::orderByDiagonal(view));
   if (failed(report(param.getLoc(), created.status())))
     return failure();
@@ -105,7 +105,7 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
     compress::writeValues(*codes, format, after);
     if (!measured)
       continue;
-    compress::SecondMoment view{moment, weight.columns};
+    compress::Hessian view{hessian, weight.columns};
     double error = compress::relativeOutputError(before, after, view),
            ofPart = static_cast<double>(statistics.rowCount(*measured)) * compress::outputEnergy(before, view);
     change += error * error * ofPart;

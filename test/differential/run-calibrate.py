@@ -1,6 +1,6 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`hone calibrate`: second moments and maxima of the inputs of every layer, against numpy over what onnxruntime computes.
+"""`hone calibrate`: Hessians and maxima of the inputs of every layer, against numpy over what onnxruntime computes.
 
 The input of each product of the ONNX file becomes an output of a copy of the model. The model of examples/ is compared, and
 where the shared folder exists, the trained model in it.

@@ -123,7 +123,7 @@ def check_statistics(tools):
             moment = rows.T @ rows / len(rows)
             allowed = TOLERANCE * np.sqrt(np.outer(moment.diagonal(), moment.diagonal()))
             if not (np.abs(tensors[f"{site}.second_moment"] - moment) <= allowed).all():
-                raise suite.Failure(f"{weight}: its second moment is not that of the rows that chose it")
+                raise suite.Failure(f"{weight}: its Hessian is not that of the rows that chose it")
 
 
 def compile_model(tools, folder, name, *flags):

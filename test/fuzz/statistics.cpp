@@ -16,8 +16,8 @@
 static void readInput(const hone::compress::Statistics &statistics, int64_t input) {
   (void)statistics.countRows(input);
   for (int64_t width : {1, 2, 3, 64}) {
-    absl::StatusOr<std::vector<float>> moment = statistics.readSecondMoment(input, width);
-    if (moment.ok() && static_cast<int64_t>(moment->size()) != width * width)
+    absl::StatusOr<std::vector<float>> hessian = statistics.readHessian(input, width);
+    if (hessian.ok() && static_cast<int64_t>(hessian->size()) != width * width)
       std::abort();
   }
 }

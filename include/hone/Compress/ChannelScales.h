@@ -25,10 +25,10 @@ struct ChannelScales {
 /// square of the weights' column j, so that inputs that are large, and columns that are small, are stored finer. Their
 /// geometric mean is 1. A channel without inputs or weights has the scale 1.
 ///
-/// Of each weight at most 256 rows are looked at, at equal distances. `secondMoments` are H_jj [K], finite and 0 or more. What
+/// Of each weight at most 256 rows are looked at, at equal distances. `hessianDiagonal` are H_jj [K], finite and 0 or more. What
 /// has no finite scales is not chosen. Deterministic; one thread.
 ChannelScales findChannelScales(std::span<const Weight> weights, const AffineFormat &format,
-                                std::span<const float> secondMoments);
+                                std::span<const float> hessianDiagonal);
 
 } // namespace hone::compress
 

@@ -69,8 +69,8 @@ absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight,
 /// Lowers tr(D H' Dᵀ), D = `weight` - values of `rounded` and `outliers`, as refine does it for codes: `passes` times every number of a row becomes the
 /// best for all else, then the index of every element, and every outlier. Numbers that are 0 stay so. N K² operations in f64 a pass at most, and as
 /// many before. Parallel over rows. Fails as refine does.
-absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const SecondMoment &moment,
-                            int64_t passes, CodebookWeight &rounded, SparseWeight *outliers = nullptr);
+absl::Status refineCodebook(const Weight &weight, const CodebookFormat &format, const Hessian &hessian, int64_t passes,
+                            CodebookWeight &rounded, SparseWeight *outliers = nullptr);
 
 } // namespace hone::compress
 

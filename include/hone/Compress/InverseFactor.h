@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The inverse of a second moment, in the form in which one column after the other is settled.
+// The inverse of a Hessian, in the form in which one column after the other is settled.
 
 #ifndef HONE_COMPRESS_INVERSEFACTOR_H
 #define HONE_COMPRESS_INVERSEFACTOR_H
@@ -13,8 +13,8 @@
 
 namespace hone::compress {
 
-/// Fails where an element of `moment` is not finite, or one of its diagonal is negative.
-absl::Status checkMoment(const SecondMoment &moment);
+/// Fails where an element of `hessian` is not finite, or one of its diagonal is negative.
+absl::Status checkHessian(const Hessian &hessian);
 
 /// The share of the mean of the diagonal that is added to it (Frantar et al., "GPTQ", 2022, section 3.3).
 constexpr double kDamping = 0.01;
@@ -31,8 +31,8 @@ constexpr double kDamping = 0.01;
 class InverseFactor {
 public:
   /// `order` permutes the columns: column `order[i]` of H is settled as number i; as they are where it is empty. Fails where
-  /// checkMoment does, or H' is not positive definite.
-  static absl::StatusOr<InverseFactor> create(const SecondMoment &moment, std::span<const int64_t> order = {},
+  /// checkHessian does, or H' is not positive definite.
+  static absl::StatusOr<InverseFactor> create(const Hessian &hessian, std::span<const int64_t> order = {},
                                               double damping = kDamping);
 
   int64_t size() const { return columns; }
@@ -56,14 +56,14 @@ private:
 };
 
 /// Columns by descending H_jj, ties by index: the order of act-order.
-std::vector<int64_t> orderByDiagonal(const SecondMoment &moment);
+std::vector<int64_t> orderByDiagonal(const Hessian &hessian);
 
 /// tr(W H Wᵀ): the mean over inputs x of |W x|². N K² operations in f64.
-double outputEnergy(const Weight &weight, const SecondMoment &moment);
+double outputEnergy(const Weight &weight, const Hessian &hessian);
 
 /// sqrt(tr(D H Dᵀ) / tr(W H Wᵀ)) for W = before and D = before - after: what changed of the outputs, relative to them. 0 where
 /// they are all 0. Twice the operations of outputEnergy.
-double relativeOutputError(const Weight &before, const Weight &after, const SecondMoment &moment);
+double relativeOutputError(const Weight &before, const Weight &after, const Hessian &hessian);
 
 } // namespace hone::compress
 

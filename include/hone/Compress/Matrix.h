@@ -19,8 +19,9 @@ struct Weight {
   std::span<float> row(int64_t i) const { return elements.subspan(i * columns, columns); }
 };
 
-/// H [K, K], symmetric: the mean of x xᵀ over the rows x [K] that a layer multiplies its weight with.
-struct SecondMoment {
+/// The layer-wise Hessian of GPTQ and SparseGPT, H = XᵀX / n [K, K], symmetric: the mean of x xᵀ over the n rows x [K] of inputs that a
+/// layer multiplies its weight with. Its diagonal are the second moments of the inputs.
+struct Hessian {
   std::span<const float> elements;
   int64_t size;
 

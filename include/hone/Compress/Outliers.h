@@ -36,7 +36,7 @@ Outliers markHighest(std::span<const float> scores, int64_t columns, int64_t slo
 Outliers markLargest(const Weight &weight, int64_t slots);
 
 /// The highest w_j² H_jj: what the outputs lose where the element is 0 and nothing makes up for it.
-Outliers markSensitive(const Weight &weight, const SecondMoment &moment, int64_t slots);
+Outliers markSensitive(const Weight &weight, const Hessian &hessian, int64_t slots);
 
 /// The elements whose group loses least without them, one after the other: an element takes its own error of rounding with it,
 /// and where it is one of the largest of its group, the others get a finer scale (the leave-one-out criterion of Dettmers et

@@ -27,13 +27,13 @@ void selectHighest(std::span<const double> scores, int64_t count, std::span<bool
 /// Keeps the elements of largest magnitude.
 void pruneByMagnitude(const Weight &weight, NmPattern pattern);
 
-/// Keeps the elements of largest |w_j| · |x_j|, with |x_j|² the diagonal of the second moment (Sun et al., "A Simple and
+/// Keeps the elements of largest |w_j| · |x_j|, with |x_j|² the diagonal of the Hessian (Sun et al., "A Simple and
 /// Effective Pruning Approach for Large Language Models", 2023, section 3).
-void pruneByWanda(const Weight &weight, const SecondMoment &moment, NmPattern pattern);
+void pruneByWanda(const Weight &weight, const Hessian &hessian, NmPattern pattern);
 
 /// Keeps the elements of largest w_j² / R_jj², chosen when the sweep reaches their group, and makes up in the following columns for
 /// each one it drops (Frantar and Alistarh, "SparseGPT", 2023, algorithm 1); columns without inputs become 0. `factor` has
-/// the order of the columns. Returns the squared error of the outputs in the damped moment, summed over rows. N K²
+/// the order of the columns. Returns the squared error of the outputs in the damped Hessian, summed over rows. N K²
 /// operations in f64.
 double pruneBySparseGpt(const Weight &weight, const InverseFactor &factor, NmPattern pattern);
 

@@ -20,7 +20,7 @@ namespace hone::compress {
 /// Elements of `weight` that are 0 and columns without inputs stay as they are, and codes of outliers the zero points. 2 N K²
 /// operations in f64 and up to as many a pass. Parallel over rows, each of which depends on itself alone. Fails where H is not
 /// finite or of another size.
-absl::Status refine(const Weight &weight, const AffineFormat &format, const SecondMoment &moment, int64_t passes,
+absl::Status refine(const Weight &weight, const AffineFormat &format, const Hessian &hessian, int64_t passes,
                     AffineWeight &rounded, SparseWeight *outliers = nullptr);
 
 } // namespace hone::compress

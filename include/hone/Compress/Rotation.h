@@ -37,7 +37,7 @@ public:
   /// Qᵀ W: of a weight whose outputs y become y Q.
   void rotateOutputs(const Weight &weight) const;
   /// Qᵀ H Q, in place: of inputs x that become x Q.
-  void rotateMoment(std::span<float> moment) const;
+  void rotateHessian(std::span<float> hessian) const;
 
 private:
   std::vector<double> signs, hartley; // [n], [m, m]

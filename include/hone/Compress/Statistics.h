@@ -27,9 +27,9 @@ public:
   /// How many rows of input number `input` were measured: those of an expert may never have come. 1 where the file does not say.
   int64_t countRows(int64_t input) const;
 
-  /// The second moment [inputs, inputs] of input number `input`, row-major. Fails where the file has none, or one of another
+  /// The Hessian [inputs, inputs] of input number `input`, row-major. Fails where the file has none, or one of another
   /// size, or no row was measured.
-  absl::StatusOr<std::vector<float>> readSecondMoment(int64_t input, int64_t inputs) const;
+  absl::StatusOr<std::vector<float>> readHessian(int64_t input, int64_t inputs) const;
 
   /// Whether it was measured what errors of weights cost.
   bool hasCosts() const;

@@ -22,7 +22,7 @@ struct InputGroups {
 
 /// Of each group, the sum over its inputs k of H_kk |w_k|², with w_k column k: what the outputs lose in the mean if inputs are not
 /// correlated. N K operations.
-std::vector<double> scoreByEnergy(const Weight &weight, const SecondMoment &moment, InputGroups groups);
+std::vector<double> scoreByEnergy(const Weight &weight, const Hessian &hessian, InputGroups groups);
 
 /// Of each group, the sum of the squares of its columns.
 std::vector<double> scoreColumns(const Weight &weight, InputGroups groups);
@@ -36,11 +36,11 @@ std::vector<int64_t> chooseLowest(std::span<const double> scores, int64_t count)
 /// What eliminateGroups did.
 struct Elimination {
   std::vector<int64_t> groups; // that are gone, ascending
-  double loss;                 // tr(D H' Dᵀ) for D = W - W', the change of the weight in the damped moment
+  double loss;                 // tr(D H' Dᵀ) for D = W - W', the change of the weight in the damped Hessian
 };
 
 /// Removes `count` groups, those that cost least: their columns become 0, and those that stay become the least squares fit
-/// W' = W H'[:, S] H'[S, S]⁻¹ of the outputs, S being the inputs that stay and H' the damped moment, which draws what is not
+/// W' = W H'[:, S] H'[S, S]⁻¹ of the outputs, S being the inputs that stay and H' the damped Hessian, which draws what is not
 /// determined towards W. A group B costs tr(W_B ([H'⁻¹]_BB)⁻¹ W_Bᵀ) (Hassibi and Stork, "Second order derivatives for network
 /// pruning: Optimal Brain Surgeon", 1992; for blocks of inputs of a layer: Kurtic et al., "ZipLM", 2023, section 3), the weight and
 /// the inverse being those of what is left. Groups go in as many as `rounds` rounds of about equal size, and what they cost is
@@ -53,7 +53,7 @@ absl::StatusOr<Elimination> eliminateGroups(const Weight &weight, const InverseF
                                             int64_t count, int64_t rounds);
 
 /// H[S, S] for the inputs S in `kept`, row-major.
-std::vector<float> selectInputs(const SecondMoment &moment, std::span<const int64_t> kept);
+std::vector<float> selectInputs(const Hessian &hessian, std::span<const int64_t> kept);
 
 } // namespace hone::compress
 

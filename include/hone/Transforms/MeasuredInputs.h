@@ -53,9 +53,9 @@ public:
   // Of weights that it has; valid until the next call for another one.
 
   /// Of the input as it is now, by getChannelScales and getInputRotation. Fails where the file does not hold what it says.
-  llvm::FailureOr<compress::SecondMoment> getMoment(const MeasuredWeight &weight);
+  llvm::FailureOr<compress::Hessian> getHessian(const MeasuredWeight &weight);
 
-  /// For columns as they come, or by descending moment. Fails as getMoment does, or where the moment cannot be factored.
+  /// For columns as they come, or by the descending diagonal of the Hessian. Fails as getHessian does, or where the Hessian cannot be factored.
   llvm::FailureOr<const compress::InverseFactor *> getFactor(const MeasuredWeight &weight, bool isOrdered);
 
   /// "with a relative error of 0.0123 of its outputs", once `weight`, which was `before`, is `after`. Of a parameter that holds
@@ -64,7 +64,7 @@ public:
 
 private:
   bool isKept(const MeasuredWeight &weight) const;
-  void changeMoment(ParamOp weight);
+  void changeHessian(ParamOp weight);
   llvm::FailureOr<double> measureError(const MeasuredWeight &weight, llvm::ArrayRef<float> before,
                                        llvm::ArrayRef<float> after);
 
@@ -74,7 +74,7 @@ private:
   std::vector<float> gain;      // and then, where it is rotated
   std::optional<int64_t> seed;  // of its rotation
   int64_t block = 0;            // that it is of, or 0
-  std::vector<float> moment;
+  std::vector<float> hessian;
   std::optional<compress::InverseFactor> factor;
   bool isFactorOrdered = false;
 };

@@ -146,10 +146,10 @@ static FailureOr<std::vector<int64_t>> chooseMeasured(const MeasuredWeight &meas
   SmallVector<int32_t> channels = enumerate(weight.columns);
   compress::InputGroups groups{channels, weight.columns};
   if (choice.method == "energy") {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-    if (failed(moment))
+    FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+    if (failed(hessian))
       return failure();
-    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, groups), choice.removed);
+    return compress::chooseLowest(compress::scoreByEnergy(weight, *hessian, groups), choice.removed);
   }
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/false);
   if (failed(factor))

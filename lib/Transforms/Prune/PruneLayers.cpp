@@ -93,10 +93,10 @@ FailureOr<std::vector<double>> PruneLayers::score(ArrayRef<ResidualLayer> layers
       if (!weight || !inputs.has(weight) || !getObstacleToCut(weight).empty())
         continue; // of a layer that stays
       FailureOr<std::vector<float>> elements = readElements(weight);
-      FailureOr<compress::SecondMoment> moment = inputs.getMoment(weight);
-      if (failed(elements) || failed(moment) || failed(checkFinite(weight, *elements)))
+      FailureOr<compress::Hessian> hessian = inputs.getHessian(weight);
+      if (failed(elements) || failed(hessian) || failed(checkFinite(weight, *elements)))
         return failure();
-      added += compress::outputEnergy(asWeight(weight, *elements), *moment);
+      added += compress::outputEnergy(asWeight(weight, *elements), *hessian);
     }
     scores.push_back(layer.obstacle.empty() ? added / std::max(*stream, 1e-30)
                                             : std::numeric_limits<double>::infinity());

@@ -85,11 +85,11 @@ LogicalResult PruneNm::pruneBothWays(const MeasuredWeight &measured, const compr
                                      MeasuredInputs &inputs) const {
   std::vector<float> importance;
   if (method == "wanda" && inputs.has(measured)) {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-    if (failed(moment))
+    FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+    if (failed(hessian))
       return failure();
-    for (int64_t j = 0; j < moment->size; ++j)
-      importance.push_back(moment->diagonal(j));
+    for (int64_t j = 0; j < hessian->size; ++j)
+      importance.push_back(hessian->diagonal(j));
   }
   compress::pruneTransposable(weight, importance);
   return success();
@@ -116,10 +116,10 @@ LogicalResult PruneNm::pruneWeight(const MeasuredWeight &measured, MutableArrayR
   if (method == "magnitude" || !inputs.has(measured)) {
     compress::pruneByMagnitude(weight, pattern);
   } else if (method == "wanda") {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-    if (failed(moment))
+    FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+    if (failed(hessian))
       return failure();
-    compress::pruneByWanda(weight, *moment, pattern);
+    compress::pruneByWanda(weight, *hessian, pattern);
   } else {
     FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/false);
     if (failed(factor))

@@ -277,10 +277,10 @@ FailureOr<std::vector<int64_t>> PruneStructured::chooseMeasured(Layer &layer, in
   compress::Weight weight = asWeight(layer.consumer, elements);
   compress::InputGroups groups{layer.analysis->params[layer.consumer.getSymNameAttr()].groupOf, layer.groups};
   if (method == "energy") {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(layer.consumer);
-    if (failed(moment))
+    FailureOr<compress::Hessian> hessian = inputs.getHessian(layer.consumer);
+    if (failed(hessian))
       return failure();
-    return compress::chooseLowest(compress::scoreByEnergy(weight, *moment, groups), removed);
+    return compress::chooseLowest(compress::scoreByEnergy(weight, *hessian, groups), removed);
   }
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(layer.consumer, /*isOrdered=*/false);
   if (failed(factor))

@@ -141,12 +141,12 @@ FailureOr<Outputs> ChooseWidths::measureOutputs(const MeasuredWeight &measured, 
       outputs.importance[(*factor)->column(i)] =
           static_cast<float>(1 / ((*factor)->diagonal(i) * (*factor)->diagonal(i)));
   }
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+  if (failed(hessian))
     return failure();
   for (int64_t i = 0; i < weight.columns && !hasFeedback; ++i)
-    outputs.importance[i] = moment->diagonal(i);
-  outputs.energy = compress::outputEnergy(weight, *moment);
+    outputs.importance[i] = hessian->diagonal(i);
+  outputs.energy = compress::outputEnergy(weight, *hessian);
   return outputs;
 }
 

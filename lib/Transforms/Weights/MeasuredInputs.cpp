@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Statistics of a model, one second moment in memory at a time.
+// Statistics of a model, one Hessian in memory at a time.
 
 #include "hone/Transforms/MeasuredInputs.h"
 
@@ -70,31 +70,31 @@ bool MeasuredInputs::isKept(const MeasuredWeight &weight) const {
          (!rotation || *rotation == InputRotation{ArrayRef<float>(gain), *seed, block});
 }
 
-static void divide(std::vector<float> &moment, ArrayRef<float> scales) {
+static void divide(std::vector<float> &hessian, ArrayRef<float> scales) {
   for (size_t i = 0; i < scales.size(); ++i)
     for (size_t j = 0; j < scales.size(); ++j)
-      moment[i * scales.size() + j] /= scales[i] * scales[j];
+      hessian[i * scales.size() + j] /= scales[i] * scales[j];
 }
 
 /// Does to what was measured of the input what was done to the input since.
-void MeasuredInputs::changeMoment(ParamOp weight) {
+void MeasuredInputs::changeHessian(ParamOp weight) {
   scales = getChannelScales(weight).vec();
   gain.clear();
   seed.reset();
   auto size = weight.getTensorType().getDimSize(1);
-  if (static_cast<int64_t>(moment.size()) != size * size)
+  if (static_cast<int64_t>(hessian.size()) != size * size)
     return;
-  divide(moment, scales);
+  divide(hessian, scales);
   if (std::optional<InputRotation> rotation = getInputRotation(weight)) {
     gain = rotation->gain.vec();
     seed = rotation->seed;
     block = rotation->block;
-    divide(moment, gain);
-    (block > 0 ? compress::Rotation::ofBlocks(size, block) : compress::Rotation(size, *seed)).rotateMoment(moment);
+    divide(hessian, gain);
+    (block > 0 ? compress::Rotation::ofBlocks(size, block) : compress::Rotation(size, *seed)).rotateHessian(hessian);
   }
 }
 
-FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(const MeasuredWeight &measured) {
+FailureOr<compress::Hessian> MeasuredInputs::getHessian(const MeasuredWeight &measured) {
   ParamOp weight = measured.param;
   int64_t wanted = *file->findInput(measured.getName()), size = weight.getTensorType().getDimSize(1);
   if (!isKept(measured)) {
@@ -103,32 +103,32 @@ FailureOr<compress::SecondMoment> MeasuredInputs::getMoment(const MeasuredWeight
     std::optional<KeptInputs> kept = getKeptInputs(weight);
     if (kept && measured.expert && static_cast<int64_t>(kept->kept.size()) > size) // experts have inputs of their own
       kept->kept = kept->kept.slice(*measured.expert * size, size);
-    auto read = file->readSecondMoment(wanted, kept ? kept->all : size);
+    auto read = file->readHessian(wanted, kept ? kept->all : size);
     if (failed(report(weight.getLoc(), read.status())))
       return failure();
-    if (absl::Status status = compress::checkMoment({*read, kept ? kept->all : size}); !status.ok())
+    if (absl::Status status = compress::checkHessian({*read, kept ? kept->all : size}); !status.ok())
       return weight.emitError() << "cannot use the statistics of the input of " << measured.getName() << ": "
                                 << std::string(status.message());
     // Weights with the same input have lost the same of it.
-    moment = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
-    changeMoment(weight);
+    hessian = kept ? compress::selectInputs({*read, kept->all}, kept->kept) : std::move(*read);
+    changeHessian(weight);
     input = wanted;
   }
-  if (static_cast<int64_t>(moment.size()) != size * size)
+  if (static_cast<int64_t>(hessian.size()) != size * size)
     return weight.emitError() << "expected the input of " << measured.getName() << " to have " << size
                               << " channels, but the statistics share it with a weight that has others";
-  return compress::SecondMoment{moment, size};
+  return compress::Hessian{hessian, size};
 }
 
 FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(const MeasuredWeight &weight, bool isOrdered) {
-  FailureOr<compress::SecondMoment> moment = getMoment(weight);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = getHessian(weight);
+  if (failed(hessian))
     return failure();
   if (!factor || isFactorOrdered != isOrdered) {
     std::vector<int64_t> order;
     if (isOrdered)
-      order = compress::orderByDiagonal(*moment);
-    auto created = compress::InverseFactor::create(*moment, order);
+      order = compress::orderByDiagonal(*hessian);
+    auto created = compress::InverseFactor::create(*hessian, order);
     if (!created.ok())
       return ParamOp(weight.param).emitError() << "cannot use the statistics of the input of " << weight.getName()
                                                << ": " << std::string(created.status().message());
@@ -140,13 +140,13 @@ FailureOr<const compress::InverseFactor *> MeasuredInputs::getFactor(const Measu
 
 FailureOr<double> MeasuredInputs::measureError(const MeasuredWeight &weight, ArrayRef<float> before,
                                                ArrayRef<float> after) {
-  FailureOr<compress::SecondMoment> moment = getMoment(weight);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = getHessian(weight);
+  if (failed(hessian))
     return failure();
   auto view = [&](ArrayRef<float> elements) {
     return asWeight(weight.param, {const_cast<float *>(elements.data()), elements.size()});
   };
-  return compress::relativeOutputError(view(before), view(after), *moment);
+  return compress::relativeOutputError(view(before), view(after), *hessian);
 }
 
 FailureOr<std::string> MeasuredInputs::describeError(ParamOp weight, ArrayRef<float> before, ArrayRef<float> after) {

@@ -159,11 +159,11 @@ FailureOr<std::vector<float>> PermuteChannels::measureScores(const Channels &cha
       return failure();
     std::vector<float> importance(channels.count, 1);
     if (inputs.has(param)) {
-      FailureOr<compress::SecondMoment> moment = inputs.getMoment(param);
-      if (failed(moment))
+      FailureOr<compress::Hessian> hessian = inputs.getHessian(param);
+      if (failed(hessian))
         return failure();
       for (int64_t j = 0; j < channels.count; ++j)
-        importance[j] = moment->diagonal(j);
+        importance[j] = hessian->diagonal(j);
     }
     compress::Weight weight = asWeight(param, *elements);
     int64_t looked = std::min(weight.rows, std::max<int64_t>(kMostRows / pruned, 1));

@@ -164,11 +164,11 @@ FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeigh
   std::vector<float> importance(param.getTensorType().getDimSize(1), 1.0f);
   if (isTable || !inputs.has(measured))
     return importance;
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+  if (failed(hessian))
     return failure();
   for (auto [i, element] : llvm::enumerate(importance))
-    element = moment->diagonal(i);
+    element = hessian->diagonal(i);
   return importance;
 }
 
@@ -207,10 +207,10 @@ FailureOr<compress::Outliers> QuantizeWeights::markOutliers(const MeasuredWeight
   }
   if (outlierMethod == "magnitude" || !inputs.has(measured))
     return compress::markLargest(weight, slots);
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+  if (failed(hessian))
     return failure();
-  return compress::markSensitive(weight, *moment, slots);
+  return compress::markSensitive(weight, *hessian, slots);
 }
 
 /// `weight` without its outliers, and those.
@@ -252,8 +252,8 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
   if (failed(factor))
     return failure();
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
+  if (failed(hessian))
     return failure();
   compress::AffineFormat format = cast<AffineAttr>(getBase(param)).getFormat();
   std::vector<float> settled(weight.elements.begin(), weight.elements.end());
@@ -266,7 +266,7 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
   if (failed(sparse))
     return failure();
   if (refinements > 0 &&
-      failed(report(param.getLoc(), compress::refine(weight, format, *moment, refinements, *rounded, &*sparse))))
+      failed(report(param.getLoc(), compress::refine(weight, format, *hessian, refinements, *rounded, &*sparse))))
     return failure();
   return RoundedWeight{std::move(*rounded), std::move(*sparse)};
 }
@@ -320,10 +320,10 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToCodebook(const MeasuredWeight &
   compress::writeValues(*rounded, base);
   compress::takeMissing(after, base, *sparse);
   if (hasFeedback && refinements > 0) {
-    FailureOr<compress::SecondMoment> moment = inputs.getMoment(measured);
+    FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
     compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
-    if (failed(moment) || failed(report(param.getLoc(), compress::refineCodebook(weight, format, *moment, refinements,
-                                                                                 *rounded, &*sparse))))
+    if (failed(hessian) || failed(report(param.getLoc(), compress::refineCodebook(weight, format, *hessian, refinements,
+                                                                                  *rounded, &*sparse))))
       return failure();
   }
   return RoundedWeight{std::move(*rounded), std::move(*sparse)};

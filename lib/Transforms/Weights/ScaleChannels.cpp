@@ -237,12 +237,12 @@ FailureOr<compress::ChannelScales> ScaleChannels::findScales(Site &site, Measure
     elements.push_back(std::move(*read));
     weights.push_back(asWeight(param, elements.back()));
   }
-  FailureOr<compress::SecondMoment> moment = inputs.getMoment(site.multiplied.front());
-  if (failed(moment))
+  FailureOr<compress::Hessian> hessian = inputs.getHessian(site.multiplied.front());
+  if (failed(hessian))
     return failure();
-  std::vector<float> squares(moment->size);
+  std::vector<float> squares(hessian->size);
   for (auto [j, square] : llvm::enumerate(squares))
-    square = std::max(moment->diagonal(j), 0.0f);
+    square = std::max(hessian->diagonal(j), 0.0f);
   return compress::findChannelScales(weights, format, squares);
 }
 

@@ -1,6 +1,6 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""compare_statistics.py A B LEAST MOST: the second moments of the inputs in two files differ, in the mean over inputs of the root of the mean
+"""compare_statistics.py A B LEAST MOST: the Hessians of the inputs in two files differ, in the mean over inputs of the root of the mean
 square relative to A's, by LEAST to MOST; their metadata are the same."""
 
 import json

@@ -48,10 +48,10 @@
 // RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=100 statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=RANGE
 // RANGE: error: expected bits-per-weight to be more than 0 and at most 32, but got 100.00
 // RUN: not hone-opt %s -hone-choose-widths="bits-per-weight=32 statistics=%t.nan" 2>&1 | FileCheck %s --check-prefix=NAN
-// NAN: error: cannot use the statistics of the input of weight: expected the second moment of inputs 0 and 0 to be finite, but got nan
+// NAN: error: cannot use the statistics of the input of weight: expected the Hessian of inputs 0 and 0 to be finite, but got nan
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.negative weight=0:4 --set=0.second_moment:-1
 // RUN: not hone-opt %s -hone-prune-nm="method=sparsegpt statistics=%t.negative" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
-// NEGATIVE: error: cannot use the statistics of the input of weight: expected the second moment of input 0 to be 0 or more, but got -1
+// NEGATIVE: error: cannot use the statistics of the input of weight: expected the Hessian of input 0 to be 0 or more, but got -1
 
 // A channel that is always zero is no error: its column becomes 0.
 // RUN: not hone-opt %s -hone-prune-nm="statistics=%t.other" 2>&1 | %python %S/Inputs/statistics.py %t.dead weight=0:4 --without-input=1

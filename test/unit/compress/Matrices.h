@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random weights and second moments for tests, and plain loops to compare with.
+// Random weights and Hessians for tests, and plain loops to compare with.
 
 #ifndef HONE_TEST_UNIT_COMPRESS_MATRICES_H
 #define HONE_TEST_UNIT_COMPRESS_MATRICES_H
@@ -36,46 +36,46 @@ struct OwnedWeight {
   float at(int64_t row, int64_t column) const { return elements[row * columns + column]; }
 };
 
-struct OwnedMoment {
+struct OwnedHessian {
   std::vector<float> elements;
   int64_t size;
 
-  explicit OwnedMoment(int64_t size) : elements(size * size), size(size) {}
-  SecondMoment view() const { return {elements, size}; }
+  explicit OwnedHessian(int64_t size) : elements(size * size), size(size) {}
+  Hessian view() const { return {elements, size}; }
   double at(int64_t i, int64_t j) const { return elements[i * size + j]; }
   float &at(int64_t i, int64_t j) { return elements[i * size + j]; }
 
-  static OwnedMoment identity(int64_t size, float factor) {
-    OwnedMoment moment(size);
+  static OwnedHessian identity(int64_t size, float factor) {
+    OwnedHessian hessian(size);
     for (int64_t i = 0; i < size; ++i)
-      moment.at(i, i) = factor;
-    return moment;
+      hessian.at(i, i) = factor;
+    return hessian;
   }
 
-  static OwnedMoment diagonal(int64_t size, unsigned seed = 3) {
-    OwnedMoment moment(size);
+  static OwnedHessian diagonal(int64_t size, unsigned seed = 3) {
+    OwnedHessian hessian(size);
     std::vector<float> roots = makeRandom(size, seed);
     for (int64_t i = 0; i < size; ++i)
-      moment.at(i, i) = roots[i] * roots[i] + 0.01f;
-    return moment;
+      hessian.at(i, i) = roots[i] * roots[i] + 0.01f;
+    return hessian;
   }
 
   /// Of inputs that depend on each other and are of different sizes.
-  static OwnedMoment random(int64_t size, unsigned seed = 2) {
+  static OwnedHessian random(int64_t size, unsigned seed = 2) {
     int64_t samples = 3 * size;
     std::vector<float> x = makeRandom(samples * size, seed);
     for (int64_t s = 0; s < samples; ++s)
       for (int64_t j = 1; j < size; ++j)
         x[s * size + j] = x[s * size + j] * (0.5f + static_cast<float>(j % 7)) + 0.6f * x[s * size + j - 1];
-    OwnedMoment moment(size);
+    OwnedHessian hessian(size);
     for (int64_t i = 0; i < size; ++i)
       for (int64_t j = 0; j < size; ++j) {
         double sum = 0;
         for (int64_t s = 0; s < samples; ++s)
           sum += static_cast<double>(x[s * size + i]) * x[s * size + j];
-        moment.at(i, j) = static_cast<float>(sum / static_cast<double>(samples));
+        hessian.at(i, j) = static_cast<float>(sum / static_cast<double>(samples));
       }
-    return moment;
+    return hessian;
   }
 
   /// As it is factored: `damping` times the mean of the diagonal is added to that.
@@ -91,12 +91,12 @@ struct OwnedMoment {
 };
 
 /// tr(D H Dᵀ) for D = a - b.
-inline double errorIn(const std::vector<double> &moment, const OwnedWeight &a, const OwnedWeight &b) {
+inline double errorIn(const std::vector<double> &hessian, const OwnedWeight &a, const OwnedWeight &b) {
   double sum = 0;
   for (int64_t row = 0; row < a.rows; ++row)
     for (int64_t i = 0; i < a.columns; ++i)
       for (int64_t j = 0; j < a.columns; ++j)
-        sum += (static_cast<double>(a.at(row, i)) - b.at(row, i)) * moment[i * a.columns + j] *
+        sum += (static_cast<double>(a.at(row, i)) - b.at(row, i)) * hessian[i * a.columns + j] *
                (static_cast<double>(a.at(row, j)) - b.at(row, j));
   return sum;
 }
@@ -125,8 +125,8 @@ inline std::vector<double> solve(std::vector<double> a, std::vector<double> b) {
 }
 
 /// What `weight` becomes where element `column` of each row is `settled`, and the others are free: the one with the least
-/// error in `moment`.
-inline OwnedWeight solveConstrained(const OwnedWeight &weight, const std::vector<double> &moment, int64_t column,
+/// error in `hessian`.
+inline OwnedWeight solveConstrained(const OwnedWeight &weight, const std::vector<double> &hessian, int64_t column,
                                     const std::vector<float> &settled) {
   OwnedWeight best = weight;
   int64_t n = weight.columns;
@@ -134,14 +134,14 @@ inline OwnedWeight solveConstrained(const OwnedWeight &weight, const std::vector
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
       if (i != column && j != column)
-        a.push_back(moment[i * n + j]);
+        a.push_back(hessian[i * n + j]);
   for (int64_t row = 0; row < weight.rows; ++row) {
     // H_ff d_f = -H_fc d_c for what the free elements change by.
     double change = static_cast<double>(settled[row]) - weight.at(row, column);
     b.clear();
     for (int64_t i = 0; i < n; ++i)
       if (i != column)
-        b.push_back(-moment[i * n + column] * change);
+        b.push_back(-hessian[i * n + column] * change);
     std::vector<double> changes = solve(a, b);
     for (int64_t i = 0, k = 0; i < n; ++i)
       best.elements[row * n + i] = i == column ? settled[row] : static_cast<float>(weight.at(row, i) + changes[k++]);

@@ -23,7 +23,7 @@ OwnedWeight makeUneven(int64_t rows, int64_t columns, unsigned seed) {
 }
 
 /// The sum over all elements of H_jj · (w - rounded(w · s) / s)².
-double errorOf(const OwnedWeight &weight, std::span<const float> moments, std::span<const float> scales) {
+double errorOf(const OwnedWeight &weight, std::span<const float> hessians, std::span<const float> scales) {
   OwnedWeight scaled = weight;
   for (int64_t i = 0; i < weight.rows * weight.columns; ++i)
     scaled.elements[i] *= scales[i % weight.columns];
@@ -33,21 +33,21 @@ double errorOf(const OwnedWeight &weight, std::span<const float> moments, std::s
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t j = 0; j < weight.columns; ++j) {
       double error = weight.at(row, j) - static_cast<double>(rounded.at(row, j)) / scales[j];
-      sum += moments[j] * error * error;
+      sum += hessians[j] * error * error;
     }
   return sum;
 }
 
 TEST(FindChannelScales, GainsWhatItSays) {
   OwnedWeight a = makeUneven(40, 96, 1), b = makeUneven(20, 96, 2);
-  std::vector<float> moments = makeRandom(96, 3);
+  std::vector<float> hessians = makeRandom(96, 3);
   for (int64_t j = 0; j < 96; ++j) // small columns are those of large inputs
-    moments[j] = (moments[j] * moments[j] + 0.1f) * (j % 5 == 0 ? 1.0f : 1e4f);
+    hessians[j] = (hessians[j] * hessians[j] + 0.1f) * (j % 5 == 0 ? 1.0f : 1e4f);
   std::vector<Weight> weights = {a.view(), b.view()};
-  ChannelScales found = findChannelScales(weights, kFormat, moments);
+  ChannelScales found = findChannelScales(weights, kFormat, hessians);
   std::vector<float> ones(96, 1.0f);
-  double before = errorOf(a, moments, ones) + errorOf(b, moments, ones);
-  double after = errorOf(a, moments, found.scales) + errorOf(b, moments, found.scales);
+  double before = errorOf(a, hessians, ones) + errorOf(b, hessians, ones);
+  double after = errorOf(a, hessians, found.scales) + errorOf(b, hessians, found.scales);
   EXPECT_NEAR(after / before, found.error, 1e-3 * found.error);
   EXPECT_LT(found.error, 0.1);
   double logarithms = 0;
@@ -61,24 +61,24 @@ TEST(FindChannelScales, GainsWhatItSays) {
 TEST(FindChannelScales, NeverLoses) {
   for (unsigned seed = 1; seed < 6; ++seed) {
     OwnedWeight weight(17, 64, seed);
-    std::vector<float> moments = makeRandom(64, seed + 50), ones(64, 1.0f);
-    for (float &moment : moments)
-      moment *= moment;
+    std::vector<float> hessians = makeRandom(64, seed + 50), ones(64, 1.0f);
+    for (float &hessian : hessians)
+      hessian *= hessian;
     Weight view = weight.view();
-    ChannelScales found = findChannelScales({&view, 1}, kFormat, moments);
+    ChannelScales found = findChannelScales({&view, 1}, kFormat, hessians);
     EXPECT_LE(found.error, 1);
-    EXPECT_LE(errorOf(weight, moments, found.scales), errorOf(weight, moments, ones) * (1 + 1e-5));
+    EXPECT_LE(errorOf(weight, hessians, found.scales), errorOf(weight, hessians, ones) * (1 + 1e-5));
   }
 }
 
 TEST(FindChannelScales, LeavesChannelsWithoutInputsOrWeights) {
   OwnedWeight weight = makeUneven(12, 64, 4);
-  std::vector<float> moments(64, 2.0f);
-  moments[7] = 0;
+  std::vector<float> hessians(64, 2.0f);
+  hessians[7] = 0;
   for (int64_t row = 0; row < 12; ++row)
     weight.elements[row * 64 + 9] = 0;
   Weight view = weight.view();
-  ChannelScales found = findChannelScales({&view, 1}, kFormat, moments);
+  ChannelScales found = findChannelScales({&view, 1}, kFormat, hessians);
   EXPECT_EQ(found.scales[7], 1);
   EXPECT_EQ(found.scales[9], 1);
 }

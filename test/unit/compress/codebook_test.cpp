@@ -147,8 +147,8 @@ TEST(RoundToCodebook, CountsWhatIsImportant) {
 }
 
 TEST(RoundToCodebook, KeepsWhatWasPruned) {
-  OwnedMoment moment = OwnedMoment::random(128);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(128);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(6, 128);
@@ -158,7 +158,7 @@ TEST(RoundToCodebook, KeepsWhatWasPruned) {
     auto nearest = roundToCodebook(weight.view(), format),
          swept = roundToCodebookWithFeedback(settled.view(), format, *factor);
     ASSERT_TRUE(nearest.ok() && swept.ok());
-    ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 3, *swept).ok());
+    ASSERT_TRUE(refineCodebook(weight.view(), format, hessian.view(), 3, *swept).ok());
     for (const CodebookWeight *rounded : {&*nearest, &*swept})
       for (size_t i = 0; i < weight.elements.size(); i += 2)
         ASSERT_EQ(valuesOf(*rounded).elements[i], 0);
@@ -166,7 +166,7 @@ TEST(RoundToCodebook, KeepsWhatWasPruned) {
 }
 
 TEST(RoundToCodebookWithFeedback, IsNearestForAMultipleOfTheIdentity) {
-  auto factor = InverseFactor::create(OwnedMoment::identity(150, 0.37f).view());
+  auto factor = InverseFactor::create(OwnedHessian::identity(150, 0.37f).view());
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(9, 150), settled = weight;
@@ -179,9 +179,9 @@ TEST(RoundToCodebookWithFeedback, IsNearestForAMultipleOfTheIdentity) {
 }
 
 TEST(RefineCodebook, LowersTheErrorWithEveryPass) {
-  OwnedMoment moment = OwnedMoment::random(150);
-  std::vector<double> damped = moment.damped(kDamping);
-  auto factor = InverseFactor::create(moment.view(), orderByDiagonal(moment.view()));
+  OwnedHessian hessian = OwnedHessian::random(150);
+  std::vector<double> damped = hessian.damped(kDamping);
+  auto factor = InverseFactor::create(hessian.view(), orderByDiagonal(hessian.view()));
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(21, 150), settled = weight;
@@ -191,7 +191,7 @@ TEST(RefineCodebook, LowersTheErrorWithEveryPass) {
     double error = errorIn(damped, weight, valuesOf(*rounded));
     EXPECT_LT(error, nearest);
     for (int pass = 0; pass < 3; ++pass) {
-      ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 1, *rounded).ok());
+      ASSERT_TRUE(refineCodebook(weight.view(), format, hessian.view(), 1, *rounded).ok());
       double refined = errorIn(damped, weight, valuesOf(*rounded));
       EXPECT_LE(refined, pass ? error : 0.99 * error) << format.bits << " bits, " << pass;
       error = refined;
@@ -202,11 +202,11 @@ TEST(RefineCodebook, LowersTheErrorWithEveryPass) {
 /// Numbers of f32 are those of least squares for the indices: no small change of one is better.
 TEST(RefineCodebook, EndsAtTheBestNumbers) {
   CodebookFormat format{3, Numbers::F32};
-  OwnedMoment moment = OwnedMoment::random(60);
-  std::vector<double> damped = moment.damped(kDamping);
+  OwnedHessian hessian = OwnedHessian::random(60);
+  std::vector<double> damped = hessian.damped(kDamping);
   OwnedWeight weight(2, 60);
   auto rounded = roundToCodebook(weight.view(), format);
-  ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, moment.view(), 50, *rounded).ok());
+  ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, hessian.view(), 50, *rounded).ok());
   double error = errorIn(damped, weight, valuesOf(*rounded));
   for (float &number : rounded->codebook)
     for (float factor : {0.99f, 1.01f}) {
@@ -218,9 +218,9 @@ TEST(RefineCodebook, EndsAtTheBestNumbers) {
 }
 
 TEST(Codebooks, StoreOutliersSeparately) {
-  OwnedMoment moment = OwnedMoment::random(96);
-  std::vector<double> damped = moment.damped(kDamping);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(96);
+  std::vector<double> damped = hessian.damped(kDamping);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(20, 96), settled = weight;
@@ -242,16 +242,16 @@ TEST(Codebooks, StoreOutliersSeparately) {
     auto plain = roundToCodebookWithFeedback(OwnedWeight(weight).view(), format, *factor);
     ASSERT_TRUE(plain.ok());
     EXPECT_LT(error, errorIn(damped, weight, valuesOf(*plain)));
-    ASSERT_TRUE(refineCodebook(weight.view(), format, moment.view(), 2, *rounded, &*sparse).ok());
+    ASSERT_TRUE(refineCodebook(weight.view(), format, hessian.view(), 2, *rounded, &*sparse).ok());
     EXPECT_LT(errorIn(damped, weight, sum()), error);
   }
 }
 
 TEST(Codebooks, IgnoreColumnsWithoutInputs) {
-  OwnedMoment moment = OwnedMoment::random(64);
+  OwnedHessian hessian = OwnedHessian::random(64);
   for (int64_t i = 0; i < 64; ++i)
-    moment.at(4, i) = moment.at(i, 4) = 0;
-  auto factor = InverseFactor::create(moment.view());
+    hessian.at(4, i) = hessian.at(i, 4) = 0;
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   CodebookFormat format{3, Numbers::Bf16};
   OwnedWeight weight(3, 64);
@@ -259,13 +259,13 @@ TEST(Codebooks, IgnoreColumnsWithoutInputs) {
     weight.elements[row * 64 + 4] = 1000; // which no number has to reach
   OwnedWeight settled = weight;
   auto rounded = roundToCodebookWithFeedback(settled.view(), format, *factor);
-  ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, moment.view(), 3, *rounded).ok());
+  ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, hessian.view(), 3, *rounded).ok());
   for (float number : rounded->codebook)
     EXPECT_LT(std::abs(number), 10);
 }
 
 TEST(Codebooks, RefuseWhatIsNotFinite) {
-  auto factor = InverseFactor::create(OwnedMoment::random(64).view());
+  auto factor = InverseFactor::create(OwnedHessian::random(64).view());
   ASSERT_TRUE(factor.ok());
   for (float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30f}) {
     OwnedWeight weight(40, 64);
@@ -278,8 +278,8 @@ TEST(Codebooks, RefuseWhatIsNotFinite) {
 }
 
 TEST(Codebooks, AreTheSameForEveryNumberOfThreads) {
-  OwnedMoment moment = OwnedMoment::random(200);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(200);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   OwnedWeight weight(50, 200);
   std::vector<CodebookWeight> results;
@@ -288,7 +288,7 @@ TEST(Codebooks, AreTheSameForEveryNumberOfThreads) {
     omp_set_num_threads(count);
     OwnedWeight settled = weight;
     auto rounded = roundToCodebookWithFeedback(settled.view(), kFormats[0], *factor);
-    ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), kFormats[0], moment.view(), 2, *rounded).ok());
+    ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), kFormats[0], hessian.view(), 2, *rounded).ok());
     results.push_back(std::move(*rounded));
   }
   omp_set_num_threads(threads);

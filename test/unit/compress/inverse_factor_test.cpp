@@ -22,9 +22,9 @@ class Factor : public testing::TestWithParam<int64_t> {};
 
 TEST_P(Factor, IsThatOfTheInverse) {
   int64_t n = GetParam();
-  OwnedMoment moment = OwnedMoment::random(n);
-  std::vector<double> damped = moment.damped(kDamping);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(n);
+  std::vector<double> damped = hessian.damped(kDamping);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok()) << factor.status();
   for (int64_t i = 0; i < n; ++i) {
     EXPECT_GT(factor->diagonal(i), 0);
@@ -50,9 +50,9 @@ TEST_P(Factor, IsThatOfTheInverse) {
 /// R_jj² is the corner of the inverse of what is left of H' at column j.
 TEST_P(Factor, HasTheCostOfAColumnOnItsDiagonal) {
   int64_t n = GetParam();
-  OwnedMoment moment = OwnedMoment::random(n);
-  std::vector<double> damped = moment.damped(kDamping);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(n);
+  std::vector<double> damped = hessian.damped(kDamping);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok()) << factor.status();
   for (int64_t j : {int64_t(0), n / 2, n - 1}) {
     std::vector<double> rest, unit(n - j);
@@ -66,14 +66,14 @@ TEST_P(Factor, HasTheCostOfAColumnOnItsDiagonal) {
 
 TEST_P(Factor, PermutesColumns) {
   int64_t n = GetParam();
-  OwnedMoment moment = OwnedMoment::random(n), permuted(n);
-  std::vector<int64_t> order = orderByDiagonal(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(n), permuted(n);
+  std::vector<int64_t> order = orderByDiagonal(hessian.view());
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
-      permuted.at(i, j) = moment.at(order[i], order[j]);
+      permuted.at(i, j) = hessian.at(order[i], order[j]);
   for (int64_t i = 1; i < n; ++i)
     EXPECT_GE(permuted.at(i - 1, i - 1), permuted.at(i, i));
-  auto factor = InverseFactor::create(moment.view(), order), expected = InverseFactor::create(permuted.view());
+  auto factor = InverseFactor::create(hessian.view(), order), expected = InverseFactor::create(permuted.view());
   ASSERT_TRUE(factor.ok() && expected.ok());
   for (int64_t i = 0; i < n; ++i) {
     EXPECT_EQ(factor->column(i), order[i]);
@@ -83,12 +83,12 @@ TEST_P(Factor, PermutesColumns) {
 }
 
 TEST_P(Factor, IsTheSameForEveryNumberOfThreads) {
-  OwnedMoment moment = OwnedMoment::random(GetParam());
+  OwnedHessian hessian = OwnedHessian::random(GetParam());
   int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  auto alone = InverseFactor::create(moment.view());
+  auto alone = InverseFactor::create(hessian.view());
   omp_set_num_threads(3);
-  auto together = InverseFactor::create(moment.view());
+  auto together = InverseFactor::create(hessian.view());
   omp_set_num_threads(threads);
   ASSERT_TRUE(alone.ok() && together.ok());
   size_t bytes = GetParam() * GetParam() * sizeof(double);
@@ -98,10 +98,10 @@ TEST_P(Factor, IsTheSameForEveryNumberOfThreads) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Factor, testing::Values(1, 2, 7, 63, 64, 65, 150, 193));
 
 TEST(InverseFactor, TakesOneForAnInputThatIsAlwaysZero) {
-  OwnedMoment moment = OwnedMoment::random(6);
+  OwnedHessian hessian = OwnedHessian::random(6);
   for (int64_t i = 0; i < 6; ++i)
-    moment.at(2, i) = moment.at(i, 2) = 0;
-  auto factor = InverseFactor::create(moment.view(), {}, /*damping=*/0);
+    hessian.at(2, i) = hessian.at(i, 2) = 0;
+  auto factor = InverseFactor::create(hessian.view(), {}, /*damping=*/0);
   ASSERT_TRUE(factor.ok()) << factor.status();
   EXPECT_TRUE(factor->isDead(2));
   EXPECT_FALSE(factor->isDead(1));
@@ -110,20 +110,20 @@ TEST(InverseFactor, TakesOneForAnInputThatIsAlwaysZero) {
 
 TEST(InverseFactor, RefusesWhatIsNotFinite) {
   for (float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    OwnedMoment moment = OwnedMoment::random(70);
-    moment.at(65, 3) = value;
-    absl::Status status = InverseFactor::create(moment.view()).status();
+    OwnedHessian hessian = OwnedHessian::random(70);
+    hessian.at(65, 3) = value;
+    absl::Status status = InverseFactor::create(hessian.view()).status();
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("expected the second moment of inputs 65 and 3 to be finite, but got "));
+                HasSubstr("expected the Hessian of inputs 65 and 3 to be finite, but got "));
   }
 }
 
-TEST(InverseFactor, RefusesWhatIsNoSecondMoment) {
-  OwnedMoment negative = OwnedMoment::identity(4, 1);
+TEST(InverseFactor, RefusesWhatIsNoHessian) {
+  OwnedHessian negative = OwnedHessian::identity(4, 1);
   negative.at(1, 1) = -1;
   EXPECT_THAT(std::string(InverseFactor::create(negative.view()).status().message()),
-              HasSubstr("expected the second moment of input 1 to be 0 or more, but got -1"));
-  OwnedMoment indefinite = OwnedMoment::identity(4, 1);
+              HasSubstr("expected the Hessian of input 1 to be 0 or more, but got -1"));
+  OwnedHessian indefinite = OwnedHessian::identity(4, 1);
   indefinite.at(0, 3) = indefinite.at(3, 0) = 2;
   EXPECT_THAT(std::string(InverseFactor::create(indefinite.view()).status().message()),
               HasSubstr("to be positive definite with a damping of 0.01"));
@@ -139,20 +139,20 @@ TEST(OutputEnergy, IsTheTrace) {
   for (auto [rows, columns] : {std::pair(1, 1), std::pair(3, 64), std::pair(70, 131)}) {
     OwnedWeight weight(rows, columns), zero(rows, columns);
     std::ranges::fill(zero.elements, 0.0f);
-    OwnedMoment moment = OwnedMoment::random(columns);
-    double expected = errorIn(moment.damped(0), weight, zero);
-    EXPECT_NEAR(outputEnergy(weight.view(), moment.view()) / expected, 1, 1e-12);
+    OwnedHessian hessian = OwnedHessian::random(columns);
+    double expected = errorIn(hessian.damped(0), weight, zero);
+    EXPECT_NEAR(outputEnergy(weight.view(), hessian.view()) / expected, 1, 1e-12);
   }
 }
 
 TEST(OutputEnergy, MeasuresWhatChanged) {
   OwnedWeight before(3, 20), after = before;
-  OwnedMoment moment = OwnedMoment::random(20);
-  EXPECT_EQ(relativeOutputError(before.view(), after.view(), moment.view()), 0);
+  OwnedHessian hessian = OwnedHessian::random(20);
+  EXPECT_EQ(relativeOutputError(before.view(), after.view(), hessian.view()), 0);
   for (float &element : after.elements)
     element *= 0.75f;
-  EXPECT_NEAR(relativeOutputError(before.view(), after.view(), moment.view()), 0.25, 1e-6);
-  OwnedMoment nothing(20);
+  EXPECT_NEAR(relativeOutputError(before.view(), after.view(), hessian.view()), 0.25, 1e-6);
+  OwnedHessian nothing(20);
   EXPECT_EQ(relativeOutputError(before.view(), after.view(), nothing.view()), 0);
 }
 
@@ -160,12 +160,12 @@ TEST(OutputEnergy, MeasuresWhatChanged) {
 TEST(ColumnSweep, IsConstrainedLeastSquares) {
   for (int64_t columns : {5, 128, 150}) {
     OwnedWeight weight(6, columns), swept = weight;
-    OwnedMoment moment = OwnedMoment::random(columns);
+    OwnedHessian hessian = OwnedHessian::random(columns);
     for (int64_t first : {int64_t(0), columns / 2}) {
       std::vector<int64_t> order(columns);
       std::iota(order.begin(), order.end(), 0);
       std::swap(order[0], order[first]);
-      auto factor = InverseFactor::create(moment.view(), order);
+      auto factor = InverseFactor::create(hessian.view(), order);
       ASSERT_TRUE(factor.ok()) << factor.status();
       swept = weight;
       std::vector<float> settled;
@@ -174,7 +174,7 @@ TEST(ColumnSweep, IsConstrainedLeastSquares) {
       ColumnSweep(swept.view(), *factor, kSweepColumns).run([&](int64_t row, int64_t i, auto current) -> float {
         return i == 0 ? settled[row] : static_cast<float>(current[0]);
       });
-      std::vector<double> damped = moment.damped(kDamping);
+      std::vector<double> damped = hessian.damped(kDamping);
       OwnedWeight expected = solveConstrained(weight, damped, first, settled);
       double difference = 0, change = 0;
       for (size_t i = 0; i < weight.elements.size(); ++i) {

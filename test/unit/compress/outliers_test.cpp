@@ -83,12 +83,12 @@ TEST(MarkLargest, GoesByMagnitude) {
 
 TEST(MarkSensitive, WeighsMagnitudesByInputs) {
   OwnedWeight weight(5, 40);
-  OwnedMoment moment = OwnedMoment::diagonal(40);
+  OwnedHessian hessian = OwnedHessian::diagonal(40);
   std::vector<float> scores;
   for (int64_t i = 0; i < 200; ++i)
-    scores.push_back(weight.elements[i] * weight.elements[i] * static_cast<float>(moment.at(i % 40, i % 40)));
-  EXPECT_EQ(markSensitive(weight.view(), moment.view(), 4), sortAndMark(scores, 40, 4));
-  OwnedMoment same = OwnedMoment::identity(40, 0.5f);
+    scores.push_back(weight.elements[i] * weight.elements[i] * static_cast<float>(hessian.at(i % 40, i % 40)));
+  EXPECT_EQ(markSensitive(weight.view(), hessian.view(), 4), sortAndMark(scores, 40, 4));
+  OwnedHessian same = OwnedHessian::identity(40, 0.5f);
   EXPECT_EQ(markSensitive(weight.view(), same.view(), 4), markLargest(weight.view(), 4));
 }
 
@@ -213,8 +213,8 @@ TEST(Detach, RefusesWhatF16LacksANumberFor) {
 class WithOutliers : public testing::Test {
 protected:
   OwnedWeight weight{20, 128, 5}; // two panels
-  OwnedMoment moment = OwnedMoment::random(128);
-  InverseFactor factor = *InverseFactor::create(moment.view(), orderByDiagonal(moment.view()));
+  OwnedHessian hessian = OwnedHessian::random(128);
+  InverseFactor factor = *InverseFactor::create(hessian.view(), orderByDiagonal(hessian.view()));
 
   double errorOf(int64_t slots) {
     OwnedWeight copy = weight;
@@ -224,7 +224,7 @@ protected:
     for (size_t i = 0; i < marks.size(); ++i)
       if (AffineScale scale = rounded->scales[i / 128 * rounded->groups + i % 128 / 32]; marks[i])
         EXPECT_EQ(rounded->codes[i], scale.zero);
-    return relativeOutputError(weight.view(), copy.view(), moment.view());
+    return relativeOutputError(weight.view(), copy.view(), hessian.view());
   }
 };
 
@@ -250,10 +250,10 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
       if (marks[i])
         EXPECT_EQ(after.elements[i], 0);
     attach(outliers, after.view());
-    return relativeOutputError(weight.view(), after.view(), moment.view());
+    return relativeOutputError(weight.view(), after.view(), hessian.view());
   };
   double before = errorWith(*rounded, *sparse);
-  ASSERT_TRUE(refine(weight.view(), kNibbles, moment.view(), 2, *rounded, &*sparse).ok());
+  ASSERT_TRUE(refine(weight.view(), kNibbles, hessian.view(), 2, *rounded, &*sparse).ok());
   double after = errorWith(*rounded, *sparse);
   EXPECT_LT(after, before);
   EXPECT_EQ(sparse->columns, kept.columns);
@@ -265,7 +265,7 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
 
 /// Where H is a multiple of the identity nothing is corrected, and both ways are rounding to nearest.
 TEST_F(WithOutliers, FeedbackIsNearestForAMultipleOfTheIdentity) {
-  auto identity = InverseFactor::create(OwnedMoment::identity(128, 0.3f).view());
+  auto identity = InverseFactor::create(OwnedHessian::identity(128, 0.3f).view());
   ASSERT_TRUE(identity.ok());
   for (bool isStatic : {false, true}) {
     OwnedWeight swept = weight, nearest = weight;

@@ -56,12 +56,12 @@ TEST(SelectHighest, TakesNoNumberLast) {
 TEST(Prune, LeavesExactlyAsManyAsAsked) {
   for (NmPattern pattern : kPatterns) {
     int64_t columns = pattern.width * (pattern.width > 8 ? 3 : 45);
-    OwnedMoment moment = OwnedMoment::random(columns);
-    auto factor = InverseFactor::create(moment.view());
+    OwnedHessian hessian = OwnedHessian::random(columns);
+    auto factor = InverseFactor::create(hessian.view());
     ASSERT_TRUE(factor.ok()) << factor.status();
     OwnedWeight magnitude(19, columns), wanda = magnitude, sparseGpt = magnitude;
     pruneByMagnitude(magnitude.view(), pattern);
-    pruneByWanda(wanda.view(), moment.view(), pattern);
+    pruneByWanda(wanda.view(), hessian.view(), pattern);
     pruneBySparseGpt(sparseGpt.view(), *factor, pattern);
     expectSurvivors(magnitude, pattern);
     expectSurvivors(wanda, pattern);
@@ -86,17 +86,17 @@ TEST(PruneByMagnitude, KeepsTheLargest) {
 TEST(PruneByWanda, WeighsWithTheInputs) {
   OwnedWeight weight(1, 4);
   weight.elements = {1, -3, 2, 0.5};
-  OwnedMoment moment(4);
+  OwnedHessian hessian(4);
   for (int64_t i = 0; i < 4; ++i)
-    moment.at(i, i) = std::array{25.0f, 1.0f, 1.0f, 64.0f}[i]; // scores 5, 3, 2, 4
-  pruneByWanda(weight.view(), moment.view(), {2, 4});
+    hessian.at(i, i) = std::array{25.0f, 1.0f, 1.0f, 64.0f}[i]; // scores 5, 3, 2, 4
+  pruneByWanda(weight.view(), hessian.view(), {2, 4});
   EXPECT_EQ(weight.elements, (std::vector<float>{1, 0, 0, 0.5}));
 }
 
 TEST(PruneBySparseGpt, IsMagnitudeForAMultipleOfTheIdentity) {
   for (float factor : {1.0f, 0.037f}) {
     OwnedWeight expected(21, 260), weight = expected;
-    auto inverse = InverseFactor::create(OwnedMoment::identity(260, factor).view());
+    auto inverse = InverseFactor::create(OwnedHessian::identity(260, factor).view());
     ASSERT_TRUE(inverse.ok());
     pruneByMagnitude(expected.view(), {2, 4});
     pruneBySparseGpt(weight.view(), *inverse, {2, 4});
@@ -106,10 +106,10 @@ TEST(PruneBySparseGpt, IsMagnitudeForAMultipleOfTheIdentity) {
 
 TEST(PruneBySparseGpt, HasTheMaskOfWandaForADiagonal) {
   OwnedWeight expected(21, 260), weight = expected;
-  OwnedMoment moment = OwnedMoment::diagonal(260);
-  auto inverse = InverseFactor::create(moment.view(), {}, /*damping=*/0); // damping changes the order of scores
+  OwnedHessian hessian = OwnedHessian::diagonal(260);
+  auto inverse = InverseFactor::create(hessian.view(), {}, /*damping=*/0); // damping changes the order of scores
   ASSERT_TRUE(inverse.ok());
-  pruneByWanda(expected.view(), moment.view(), {2, 4});
+  pruneByWanda(expected.view(), hessian.view(), {2, 4});
   pruneBySparseGpt(weight.view(), *inverse, {2, 4});
   EXPECT_EQ(maskOf(weight), maskOf(expected));
   EXPECT_EQ(weight.elements, expected.elements); // and nothing to make up for
@@ -122,12 +122,12 @@ TEST(PruneBySparseGpt, IsConstrainedLeastSquaresInOneColumn) {
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t i = 0; i < columns; ++i)
       weight.elements[row * columns + i] = i == 0 ? 0.4f : weight.at(row, i) + (weight.at(row, i) < 0 ? -9.0f : 9.0f);
-  OwnedMoment moment = OwnedMoment::random(columns);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(columns);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   OwnedWeight pruned = weight;
   pruneBySparseGpt(pruned.view(), *factor, {columns - 1, columns});
-  OwnedWeight expected = solveConstrained(weight, moment.damped(kDamping), 0, std::vector<float>(weight.rows));
+  OwnedWeight expected = solveConstrained(weight, hessian.damped(kDamping), 0, std::vector<float>(weight.rows));
   for (size_t i = 0; i < weight.elements.size(); ++i)
     EXPECT_NEAR(pruned.elements[i], expected.elements[i], 1e-6 * std::abs(weight.elements[i])) << i;
   EXPECT_GT(std::abs(pruned.elements[1] - weight.elements[1]), 1e-3);
@@ -135,32 +135,32 @@ TEST(PruneBySparseGpt, IsConstrainedLeastSquaresInOneColumn) {
 
 TEST(PruneBySparseGpt, ReportsTheErrorOfTheOutputs) {
   OwnedWeight weight(10, 300), pruned = weight;
-  OwnedMoment moment = OwnedMoment::random(300);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(300);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   double reported = pruneBySparseGpt(pruned.view(), *factor, {2, 4});
-  EXPECT_NEAR(reported / errorIn(moment.damped(kDamping), weight, pruned), 1, 1e-5); // elements are rounded to f32
+  EXPECT_NEAR(reported / errorIn(hessian.damped(kDamping), weight, pruned), 1, 1e-5); // elements are rounded to f32
 }
 
 TEST(PruneBySparseGpt, LosesLessThanTheOthers) {
   OwnedWeight weight(16, 256), magnitude = weight, wanda = weight, sparseGpt = weight;
-  OwnedMoment moment = OwnedMoment::random(256);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(256);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   pruneByMagnitude(magnitude.view(), {2, 4});
-  pruneByWanda(wanda.view(), moment.view(), {2, 4});
+  pruneByWanda(wanda.view(), hessian.view(), {2, 4});
   pruneBySparseGpt(sparseGpt.view(), *factor, {2, 4});
-  std::vector<double> plain = moment.damped(0);
+  std::vector<double> plain = hessian.damped(0);
   EXPECT_LT(errorIn(plain, weight, wanda), errorIn(plain, weight, magnitude));
   EXPECT_LT(errorIn(plain, weight, sparseGpt), errorIn(plain, weight, wanda));
 }
 
 TEST(PruneBySparseGpt, ClearsColumnsWithoutInputs) {
   OwnedWeight weight(3, 8);
-  OwnedMoment moment = OwnedMoment::random(8);
+  OwnedHessian hessian = OwnedHessian::random(8);
   for (int64_t i = 0; i < 8; ++i)
-    moment.at(5, i) = moment.at(i, 5) = 0;
-  auto factor = InverseFactor::create(moment.view());
+    hessian.at(5, i) = hessian.at(i, 5) = 0;
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   pruneBySparseGpt(weight.view(), *factor, {3, 4});
   for (int64_t row = 0; row < 3; ++row) {
@@ -171,7 +171,7 @@ TEST(PruneBySparseGpt, ClearsColumnsWithoutInputs) {
 
 TEST(PruneBySparseGpt, IsTheSameForEveryNumberOfThreads) {
   OwnedWeight alone(50, 200), together = alone;
-  auto factor = InverseFactor::create(OwnedMoment::random(200).view());
+  auto factor = InverseFactor::create(OwnedHessian::random(200).view());
   ASSERT_TRUE(factor.ok());
   int threads = omp_get_max_threads();
   omp_set_num_threads(1);

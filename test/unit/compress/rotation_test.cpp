@@ -78,20 +78,20 @@ TEST(Rotation, OfBothSidesLeavesProducts) {
     EXPECT_NEAR(after[o], before[o], 1e-5); // elements are rounded to f32
 }
 
-TEST(Rotation, OfWeightAndMomentLeavesTheEnergy) {
+TEST(Rotation, OfWeightAndHessianLeavesTheEnergy) {
   int64_t size = 24;
   OwnedWeight weight(4, size);
-  OwnedMoment moment = OwnedMoment::diagonal(size);
+  OwnedHessian hessian = OwnedHessian::diagonal(size);
   for (int64_t i = 1; i < size; ++i)
-    moment.at(i, i - 1) = moment.at(i - 1, i) = 0.3f * std::sqrt(moment.at(i, i) * moment.at(i - 1, i - 1));
-  double before = outputEnergy(weight.view(), moment.view());
+    hessian.at(i, i - 1) = hessian.at(i - 1, i) = 0.3f * std::sqrt(hessian.at(i, i) * hessian.at(i - 1, i - 1));
+  double before = outputEnergy(weight.view(), hessian.view());
   Rotation rotation(size, 7);
   rotation.rotateInputs(weight.view());
-  rotation.rotateMoment(moment.elements);
-  EXPECT_NEAR(outputEnergy(weight.view(), moment.view()), before, 1e-5 * before);
+  rotation.rotateHessian(hessian.elements);
+  EXPECT_NEAR(outputEnergy(weight.view(), hessian.view()), before, 1e-5 * before);
   for (int64_t i = 0; i < size; ++i)
     for (int64_t j = 0; j < size; ++j)
-      EXPECT_EQ(moment.at(i, j), moment.at(j, i));
+      EXPECT_EQ(hessian.at(i, j), hessian.at(j, i));
 }
 
 } // namespace

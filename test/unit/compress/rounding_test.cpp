@@ -63,7 +63,7 @@ TEST(RoundToNearest, IsNearest) {
 
 TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
   for (int64_t columns : {150, 512}) {
-    auto factor = InverseFactor::create(OwnedMoment::identity(columns, 0.37f).view());
+    auto factor = InverseFactor::create(OwnedHessian::identity(columns, 0.37f).view());
     ASSERT_TRUE(factor.ok()) << factor.status();
     for (const AffineFormat &format : formats()) {
       OwnedWeight weight(9, columns);
@@ -83,20 +83,20 @@ TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
 }
 
 TEST(RoundWithFeedback, LosesLessThanNearest) {
-  OwnedMoment moment = OwnedMoment::random(256);
-  auto plain = InverseFactor::create(moment.view());
-  auto ordered = InverseFactor::create(moment.view(), orderByDiagonal(moment.view()));
+  OwnedHessian hessian = OwnedHessian::random(256);
+  auto plain = InverseFactor::create(hessian.view());
+  auto ordered = InverseFactor::create(hessian.view(), orderByDiagonal(hessian.view()));
   ASSERT_TRUE(plain.ok() && ordered.ok());
   for (const AffineFormat &format : formats()) {
     OwnedWeight weight(12, 256);
     OwnedWeight rough = valuesOf(*roundToNearest(weight.view(), format), format);
-    double nearest = relativeOutputError(weight.view(), rough.view(), moment.view());
+    double nearest = relativeOutputError(weight.view(), rough.view(), hessian.view());
     for (int manner = 0; manner < 3; ++manner) { // as they come, with static scales, with those in act-order
       OwnedWeight copy = weight;
       auto rounded = roundWithFeedback(copy.view(), format, manner == 2 ? *ordered : *plain, manner > 0);
       ASSERT_TRUE(rounded.ok()) << rounded.status();
       EXPECT_EQ(copy.elements, valuesOf(*rounded, format).elements);
-      EXPECT_LT(relativeOutputError(weight.view(), copy.view(), moment.view()), nearest)
+      EXPECT_LT(relativeOutputError(weight.view(), copy.view(), hessian.view()), nearest)
           << nameOf(format) << ", " << manner;
     }
   }
@@ -107,8 +107,8 @@ TEST(RoundWithFeedback, FitsScalesToCorrectedElements) {
   constexpr int64_t columns = 192;
   AffineFormat format{4, 48, false, false, false};
   OwnedWeight weight(5, columns), copy = weight;
-  OwnedMoment moment = OwnedMoment::random(columns);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(columns);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   auto rounded = roundWithFeedback(copy.view(), format, *factor, false);
   ASSERT_TRUE(rounded.ok());
@@ -129,8 +129,8 @@ TEST(RoundWithFeedback, FitsScalesToCorrectedElements) {
 }
 
 TEST(RoundWithFeedback, KeepsZeros) {
-  OwnedMoment moment = OwnedMoment::random(128);
-  auto factor = InverseFactor::create(moment.view());
+  OwnedHessian hessian = OwnedHessian::random(128);
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   for (const AffineFormat &format : formats()) {
     OwnedWeight weight(4, 128);
@@ -145,10 +145,10 @@ TEST(RoundWithFeedback, KeepsZeros) {
 }
 
 TEST(RoundWithFeedback, ClearsColumnsWithoutInputs) {
-  OwnedMoment moment = OwnedMoment::random(32);
+  OwnedHessian hessian = OwnedHessian::random(32);
   for (int64_t i = 0; i < 32; ++i)
-    moment.at(4, i) = moment.at(i, 4) = 0;
-  auto factor = InverseFactor::create(moment.view());
+    hessian.at(4, i) = hessian.at(i, 4) = 0;
+  auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   AffineFormat format{4, 0, false, false, true};
   OwnedWeight weight(3, 32);
@@ -163,7 +163,7 @@ TEST(RoundWithFeedback, ClearsColumnsWithoutInputs) {
 }
 
 TEST(Rounding, RefusesRowsWithoutAFiniteScale) {
-  auto factor = InverseFactor::create(OwnedMoment::random(64).view());
+  auto factor = InverseFactor::create(OwnedHessian::random(64).view());
   ASSERT_TRUE(factor.ok());
   for (float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30f}) {
     OwnedWeight weight(40, 64);
@@ -178,7 +178,7 @@ TEST(Rounding, RefusesRowsWithoutAFiniteScale) {
 }
 
 TEST(RoundWithFeedback, IsTheSameForEveryNumberOfThreads) {
-  auto factor = InverseFactor::create(OwnedMoment::random(200).view());
+  auto factor = InverseFactor::create(OwnedHessian::random(200).view());
   ASSERT_TRUE(factor.ok());
   OwnedWeight weight(50, 200), copy = weight;
   AffineFormat format{4, 64, true, false, true};

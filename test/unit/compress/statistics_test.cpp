@@ -23,7 +23,7 @@ class StatisticsFile : public testing::Test {
 protected:
   ~StatisticsFile() override { std::filesystem::remove(path); }
 
-  /// A file with one input of two channels, whose second moment is of `shape`.
+  /// A file with one input of two channels, whose Hessian is of `shape`.
   void write(const Strings &metadata, std::vector<int64_t> shape = {2, 2}, int64_t rows = 5,
              hone_dtype dtype = HONE_F32, const std::vector<float> &cost = {}, std::vector<int64_t> costShape = {}) {
     std::vector<io::StoredTensor> tensors = {
@@ -32,13 +32,13 @@ protected:
       tensors.push_back({"cost of q", HONE_F32, std::move(costShape)});
     auto writer = io::SafetensorsWriter::create(path, tensors, metadata);
     ASSERT_TRUE(writer.ok()) << writer.status();
-    std::vector<float> moment(*io::elementCount(shape)), most = {8, 9};
-    for (size_t i = 0; i < moment.size(); ++i)
-      moment[i] = static_cast<float>(i + 1);
+    std::vector<float> hessian(*io::elementCount(shape)), most = {8, 9};
+    for (size_t i = 0; i < hessian.size(); ++i)
+      hessian[i] = static_cast<float>(i + 1);
     auto append = [&](const void *data, size_t bytes) {
       EXPECT_TRUE(writer->append({static_cast<const char *>(data), bytes}).ok());
     };
-    append(moment.data(), moment.size() * sizeof(float));
+    append(hessian.data(), hessian.size() * sizeof(float));
     append(most.data(), most.size() * sizeof(float));
     append(&rows, sizeof(rows));
     append(cost.data(), cost.size() * sizeof(float));
@@ -46,10 +46,10 @@ protected:
   }
 
   std::string messageOfOpen() { return std::string(Statistics::open(path).status().message()); }
-  std::string messageOfMoment(int64_t input, int64_t size) {
+  std::string messageOfHessian(int64_t input, int64_t size) {
     auto statistics = Statistics::open(path);
     return std::string(
-        (statistics.ok() ? statistics->readSecondMoment(input, size).status() : statistics.status()).message());
+        (statistics.ok() ? statistics->readHessian(input, size).status() : statistics.status()).message());
   }
 
   std::string messageOfCost(const std::vector<float> &cost, std::vector<int64_t> shape = {}) {
@@ -70,9 +70,9 @@ TEST_F(StatisticsFile, IsRead) {
   EXPECT_EQ(statistics->findInput("q"), 3);
   EXPECT_EQ(statistics->findInput("k"), std::nullopt);
   EXPECT_GT(statistics->countRows(3), 0);
-  auto moment = statistics->readSecondMoment(3, 2);
-  ASSERT_TRUE(moment.ok()) << moment.status();
-  EXPECT_EQ(*moment, (std::vector<float>{1, 2, 3, 4}));
+  auto hessian = statistics->readHessian(3, 2);
+  ASSERT_TRUE(hessian.ok()) << hessian.status();
+  EXPECT_EQ(*hessian, (std::vector<float>{1, 2, 3, 4}));
 }
 
 /// Bytes of mapped files that the process holds in memory.
@@ -84,14 +84,14 @@ uint64_t countMappedBytes() {
   return 0;
 }
 
-/// All second moments together may be more than memory holds.
+/// All Hessians together may be more than memory holds.
 TEST_F(StatisticsFile, DoesNotStayInMemory) {
   constexpr int64_t size = 2048;
   write(good, {size, size});
   auto statistics = Statistics::open(path);
   ASSERT_TRUE(statistics.ok()) << statistics.status();
   uint64_t before = countMappedBytes();
-  ASSERT_TRUE(statistics->readSecondMoment(3, size).ok());
+  ASSERT_TRUE(statistics->readHessian(3, size).ok());
   EXPECT_LT(countMappedBytes(), before + size * size * sizeof(float) / 2);
 }
 
@@ -143,15 +143,15 @@ TEST_F(StatisticsFile, WithInputsThatAreNoNumbersIsRefused) {
 
 TEST_F(StatisticsFile, WithoutWhatItPromisesIsRefused) {
   write(good);
-  EXPECT_THAT(messageOfMoment(4, 2), HasSubstr(": expected a tensor '4.rows', but there is none"));
-  EXPECT_THAT(messageOfMoment(3, 4),
+  EXPECT_THAT(messageOfHessian(4, 2), HasSubstr(": expected a tensor '4.rows', but there is none"));
+  EXPECT_THAT(messageOfHessian(3, 4),
               HasSubstr(": expected '3.second_moment' to be f32 of [4, 4], but got f32 of [2, 2]"));
   write(good, {4});
-  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr("to be f32 of [2, 2], but got f32 of [4]"));
+  EXPECT_THAT(messageOfHessian(3, 2), HasSubstr("to be f32 of [2, 2], but got f32 of [4]"));
   write(good, {2, 2}, 5, HONE_I32);
-  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr("to be f32 of [2, 2], but got i32 of [2, 2]"));
+  EXPECT_THAT(messageOfHessian(3, 2), HasSubstr("to be f32 of [2, 2], but got i32 of [2, 2]"));
   write(good, {2, 2}, 0);
-  EXPECT_THAT(messageOfMoment(3, 2), HasSubstr(": expected '3.rows' to be 1 or more, but got 0"));
+  EXPECT_THAT(messageOfHessian(3, 2), HasSubstr(": expected '3.rows' to be 1 or more, but got 0"));
 }
 
 } // namespace

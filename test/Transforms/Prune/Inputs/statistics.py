@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """statistics.py FILE WEIGHT=INPUT:CHANNELS... [--KEY=VALUE...]: writes a file of statistics for weights of a small test.
 
-The fingerprint of the model is what the message on standard input expects one to be. The second moment of an input is that of
+The fingerprint of the model is what the message on standard input expects one to be. The Hessian of an input is that of
 random rows, in which each channel depends on the one before it. --KEY=VALUE replaces an entry of the metadata, --drop=TENSOR leaves
 a tensor out, --cost=WEIGHT:VALUE says what errors of a weight cost, --set=TENSOR:VALUE puts the value into the tensor's first element, and --without-input=N makes channel N zero.
 """
@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 
-def second_moment(channels, seed):
+def draw_hessian(channels, seed):
     rows = np.random.default_rng(seed).normal(size=(8 * channels, channels))
     for channel in range(1, channels):
         rows[:, channel] = rows[:, channel] * (1 + channel % 3) + 0.7 * rows[:, channel - 1]
@@ -32,11 +32,11 @@ def main():
     for weight, text in weights:
         number, channels = text.split(":")
         metadata["input of " + weight] = number
-        moment = second_moment(int(channels), int(number))
+        hessian = draw_hessian(int(channels), int(number))
         for key, value in options:
             if key == "without-input":
-                moment[int(value), :] = moment[:, int(value)] = 0
-        tensors[number + ".second_moment"] = moment
+                hessian[int(value), :] = hessian[:, int(value)] = 0
+        tensors[number + ".second_moment"] = hessian
         tensors[number + ".absmax"] = np.ones(int(channels), np.float32)
         tensors[number + ".rows"] = np.array(64, np.int64)
     for key, value in options:
