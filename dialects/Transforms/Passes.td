@@ -58,7 +58,7 @@ def PruneNm : Pass<"hone-prune-nm", "::mlir::ModuleOp"> {
 
     - `magnitude`: those of largest magnitude;
     - `wanda`: those of largest |w| · |x|, with |x| the root of the mean square of the input;
-    - `sparsegpt`: column after column, those whose loss costs the outputs least, and the following columns make up for it.
+    - `sparsegpt`: column after column, those whose loss costs the outputs least, with error compensation in the following columns.
 
     With `transposable` the transpose of a weight is pruned to 2:4 as well, for training that multiplies with both: of the 90
     masks of a block of 4 x 4 with two in every row and column, each block keeps what has the largest sum.
@@ -100,7 +100,7 @@ def PruneStructured : Pass<"hone-prune-structured", "::mlir::ModuleOp"> {
     - `magnitude`: those of the smallest product of the squared norms of their rows and columns;
     - `energy`: those of the smallest share in the outputs, the sum of |w_k|^2 E[x_k^2] over the columns w_k of the next
       product;
-    - `obs`: those that cost the outputs least once the columns that stay make up for them, which they then do, by least squares.
+    - `obs`: those that cost the outputs least with error compensation in the columns that stay, by least squares.
 
     The last two read `statistics`, a file that `hone calibrate` wrote of this model; with it, remarks say how much the outputs of
     the products that follow have changed. Parameters whose columns go keep in `hone.inputs` which ones stay, so that the statistics
@@ -149,8 +149,8 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     scales. Products with it round their activations to integers of `activations` bits, or leave them as they are. A remark
     says which parameters are quantized, and why others are not.
 
-    The method `rtn` rounds each element to the nearest code of its group. `gptq` rounds one input after the other, and what
-    is left of the row makes up for the error, by the Hessians in `statistics`, a file that `hone calibrate` wrote of
+    The method `rtn` rounds each element to the nearest code of its group. `gptq` rounds one input after the other, with
+    error compensation in what is left of the row, by the Hessians in `statistics`, a file that `hone calibrate` wrote of
     this model. Scales are those of the elements when it reaches their group, or of the weight as it was with
     `static-groups`. With `act-order` inputs come in the order of their mean squares, largest first; groups then are static.
     Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
@@ -174,7 +174,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     that have more bits by `output-bits` keep none. Those are, by `outlier-method`, the elements of largest magnitude; the most sensitive ones, by the numbers that the file
     `sensitivities` gives for each, a tensor of f32 a weight, or by w² times the mean square of the input; or those without
     which their groups lose least (`spqr`, not of codebooks). Where there are no such numbers, `sensitivity` takes the largest. With `gptq`
-    an outlier is what the sweep has made of it: it makes up for the errors of the inputs before it. `refinements` choose it
+    an outlier is what the sweep has made of it: it takes the compensation of the errors of the inputs before it. `refinements` choose it
     again, as they do codes.
 
     With statistics, remarks say how much the outputs of each layer have changed, as the root of the mean square of the
@@ -324,7 +324,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     for each of their elements, with the least sum of losses. The loss of a weight is the mean square of how much its products
     change when it is rounded, relative to that of the products: by the Hessians in `statistics`, a file that
     `hone calibrate` wrote of this model, or of inputs that were not measured, as if they were independent and alike. With
-    `feedback` errors count as those of `gptq`, which later columns make up for. Where the file says what errors of weights
+    `error-compensation` errors count as those that are left in `gptq`. Where the file says what errors of weights
     cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).
 
     Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. Fewer bits are there without outliers, and beside
@@ -337,7 +337,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
-    Option<"feedback", "feedback", "bool", /*default=*/"false", "errors are made up for, as gptq does">,
+    Option<"errorCompensation", "error-compensation", "bool", /*default=*/"false", "compensate errors as gptq does">,
     Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];

@@ -231,8 +231,8 @@ absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const Codeb
   return rounded;
 }
 
-absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight, const CodebookFormat &format,
-                                                           const InverseFactor &factor, const Outliers &outliers) {
+absl::StatusOr<CodebookWeight> roundToCodebookWithCompensation(const Weight &weight, const CodebookFormat &format,
+                                                               const InverseFactor &factor, const Outliers &outliers) {
   clearDeadColumns(weight, factor);
   std::vector<float> costs = getErrorCosts(factor);
   NumberChoice choice{format, weight, costs, outliers};

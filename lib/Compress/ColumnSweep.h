@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One sweep over the columns of a weight, for every method that settles them one after the other.
+// One sweep over the columns of a weight, for every method that fixes them one after the other.
 
 #ifndef HONE_LIB_COMPRESS_COLUMNSWEEP_H
 #define HONE_LIB_COMPRESS_COLUMNSWEEP_H
@@ -47,18 +47,18 @@ inline void clearDeadColumns(const Weight &weight, const InverseFactor &factor) 
 /// Rows of a weight in the order of the sweep, in f64, and what is done with them.
 class ColumnSweep {
 public:
-  /// `block` columns are settled at a time; errors within one are spread at once.
+  /// `block` columns are fixed at a time; errors within one are spread at once.
   ColumnSweep(const Weight &weight, const InverseFactor &factor, int64_t block)
       : weight(weight), factor(factor), block(block) {}
 
-  /// Calls `settle(row, i, current)` for every row and every i in order, i counted in the sweep: `current` are the elements of
+  /// Calls `fix(row, i, current)` for every row and every i in order, i counted in the sweep: `current` are the elements of
   /// columns i and following, up to the end of the block, as corrected so far. It returns the value of column i, which the weight
   /// then has. Rows are in parallel. Returns the sum of ((w - value) / R_ii)².
-  template <typename Settle> double run(const Settle &settle) const {
+  template <typename Fix> double run(const Fix &fix) const {
     std::vector<double> losses(weight.rows);
 #pragma omp parallel for schedule(dynamic)
     for (int64_t first = 0; first < weight.rows; first += kRows)
-      sweepRows(first, std::min(kRows, weight.rows - first), settle, losses.data());
+      sweepRows(first, std::min(kRows, weight.rows - first), fix, losses.data());
     return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
@@ -66,8 +66,8 @@ private:
   /// Rows that a thread takes at a time; R is read once for them.
   static constexpr int64_t kRows = 32;
 
-  template <typename Settle>
-  void sweepRows(int64_t first, int64_t count, const Settle &settle, double *losses) const {
+  template <typename Fix>
+  void sweepRows(int64_t first, int64_t count, const Fix &fix, double *losses) const {
     int64_t columns = weight.columns;
     std::vector<double> rows(count * columns), errors(count * block);
     for (int64_t r = 0; r < count; ++r)
@@ -76,19 +76,18 @@ private:
     for (int64_t begin = 0; begin < columns; begin += block) {
       int64_t end = std::min(begin + block, columns);
       for (int64_t r = 0; r < count; ++r)
-        losses[first + r] += sweepBlock(first + r, begin, end, settle, &rows[r * columns], &errors[r * block]);
+        losses[first + r] += sweepBlock(first + r, begin, end, fix, &rows[r * columns], &errors[r * block]);
       subtractProduct(count, columns - end, end - begin, {errors.data(), block},
                       {factor.data() + begin * columns + end, columns}, {rows.data() + end, columns});
     }
   }
 
   /// Columns [begin, end) of one row, `row` being all of its columns; their errors divided by R_ii go to `errors`.
-  template <typename Settle>
-  double sweepBlock(int64_t number, int64_t begin, int64_t end, const Settle &settle, double *row,
-                    double *errors) const {
+  template <typename Fix>
+  double sweepBlock(int64_t number, int64_t begin, int64_t end, const Fix &fix, double *row, double *errors) const {
     double loss = 0;
     for (int64_t i = begin; i < end; ++i) {
-      float value = settle(number, i, std::span<const double>(row + i, end - i));
+      float value = fix(number, i, std::span<const double>(row + i, end - i));
       double error = (row[i] - static_cast<double>(value)) / factor.diagonal(i);
       const double *spread = factor.data() + i * weight.columns;
       for (int64_t later = i + 1; later < end; ++later)

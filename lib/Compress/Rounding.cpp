@@ -68,9 +68,9 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
   return rounded;
 }
 
-absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
-                                               const InverseFactor &factor, bool hasStaticScales, bool searchesScales,
-                                               const Outliers &outliers) {
+absl::StatusOr<AffineWeight> roundWithCompensation(const Weight &weight, const AffineFormat &format,
+                                                   const InverseFactor &factor, bool hasStaticScales,
+                                                   bool searchesScales, const Outliers &outliers) {
   AffineWeight rounded(format, weight.rows, weight.columns);
   FirstFailure failure(weight.rows);
   int64_t columns = weight.columns, width = format.width(columns), groups = rounded.groups;

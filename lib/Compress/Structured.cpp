@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Columns leave by Schur complements of the inverse Hessian: what each costs and what makes up for it come from the same rows.
+// Columns leave by Schur complements of the inverse Hessian: what each costs and its error compensation come from the same rows.
 
 #include "hone/Compress/Structured.h"
 

@@ -19,7 +19,7 @@ namespace hone {
 struct WeightStep {
   std::string pass, text;
   bool isChanged = false;
-  /// |W - W'| / |W|, where elements changed and nothing around made up for it.
+  /// |W - W'| / |W|, where elements changed without error compensation.
   std::optional<double> weightError;
   /// sqrt(tr(D H Dᵀ) / tr(W H Wᵀ)), where the pass measured it.
   std::optional<double> outputError;

@@ -97,8 +97,8 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
                      after = asWeight(param, rounded.slice(i * size, size));
     if (measured && failed(openSite(param, *measured)))
       return failure();
-    auto codes = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
-                                                        /*searchesScales=*/true)
+    auto codes = measured ? compress::roundWithCompensation(after, format, *factor, /*hasStaticScales=*/true,
+                                                            /*searchesScales=*/true)
                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
     if (failed(report(param.getLoc(), codes.status())))
       return failure();

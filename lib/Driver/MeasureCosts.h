@@ -15,7 +15,7 @@ namespace hone {
 
 /// Rounds one of `weights` after the other to 3 bits in the file of the artefact `path`, which is a copy that nobody else uses, and lets
 /// `predictions` of that artefact say how far it is then from what it was. Small errors cost in proportion to their squares, so
-/// that one is enough. It is of the kind that hone-quantize-weights makes: with feedback where `statistics` knows the weight's
+/// that one is enough. It is of the kind that hone-quantize-weights makes: with error compensation where `statistics` knows the weight's
 /// input, and to nearest elsewhere. In the end the file is as it was.
 llvm::FailureOr<std::vector<calibration::Cost>>
 measureCosts(const std::string &path, llvm::ArrayRef<std::string> weights, const calibration::Statistics &statistics,

@@ -99,12 +99,12 @@ static LogicalResult addPruning(const CompileOptions &options, OpPassManager &pm
 static bool readsExpertOutliers(const CompileOptions &options) { return options.target != "cuda"; }
 
 /// Lets each weight have a form of its own, under the budget of the options.
-static void addChoice(const CompileOptions &options, OpPassManager &pm, bool hasFeedback) {
+static void addChoice(const CompileOptions &options, OpPassManager &pm, bool compensatesErrors) {
   ChooseWidthsOptions choose;
   choose.bitsPerWeight = *options.targetBits;
   if (options.group)
     choose.groups = {*options.group};
-  choose.feedback = hasFeedback;
+  choose.errorCompensation = compensatesErrors;
   choose.expertOutliers = readsExpertOutliers(options);
   choose.statistics = options.calibration;
   pm.addPass(createChooseWidths(choose));
@@ -156,7 +156,7 @@ static LogicalResult addQuantization(const CompileOptions &options, OpPassManage
     quantize.refinements = kRefinements;
   }
   if (options.targetBits)
-    addChoice(options, pm, /*hasFeedback=*/quantize.method == "gptq");
+    addChoice(options, pm, /*compensatesErrors=*/quantize.method == "gptq");
   quantize.outliers = options.outliers;
   quantize.expertOutliers = readsExpertOutliers(options);
   quantize.sensitivities = options.sensitivities;

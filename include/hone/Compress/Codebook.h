@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of weights as indices into a few numbers of their own, which may lie anywhere: to the nearest of the best numbers, or so
-// that later elements make up for earlier ones.
+// Rows of weights as indices into a few numbers of their own, which may lie anywhere: to the nearest of the best centroids, or with
+// error compensation in later elements.
 
 #ifndef HONE_COMPRESS_CODEBOOK_H
 #define HONE_COMPRESS_CODEBOOK_H
@@ -60,11 +60,12 @@ absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const Codeb
                                                std::span<const float> importance = {}, const Outliers &outliers = {});
 
 /// The same with numbers for 1 / R_jj², what an error costs in the sweep, and then column after column in the order of `factor`,
-/// each column's error made up for by the following ones, as roundWithFeedback does it with codes; what is said there of zeros,
+/// with error compensation in the following ones, as roundWithCompensation does it with codes; what is said there of zeros,
 /// columns without inputs and outliers holds here, but that an outlier becomes what the f16 above its number means. Where H' is a multiple of the
 /// identity, the result is that of roundToCodebook. `weight` is left with the values.
-absl::StatusOr<CodebookWeight> roundToCodebookWithFeedback(const Weight &weight, const CodebookFormat &format,
-                                                           const InverseFactor &factor, const Outliers &outliers = {});
+absl::StatusOr<CodebookWeight> roundToCodebookWithCompensation(const Weight &weight, const CodebookFormat &format,
+                                                               const InverseFactor &factor,
+                                                               const Outliers &outliers = {});
 
 /// Lowers tr(D H' Dᵀ), D = `weight` - values of `rounded` and `outliers`, as refine does it for codes: `passes` times every number of a row becomes the
 /// best for all else, then the index of every element, and every outlier. Numbers that are 0 stay so. N K² operations in f64 a pass at most, and as

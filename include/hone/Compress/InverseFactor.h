@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The inverse of a Hessian, in the form in which one column after the other is settled.
+// The inverse of a Hessian, in the form in which one column after the other is fixed.
 
 #ifndef HONE_COMPRESS_INVERSEFACTOR_H
 #define HONE_COMPRESS_INVERSEFACTOR_H
@@ -20,8 +20,8 @@ absl::Status checkHessian(const Hessian &hessian);
 constexpr double kDamping = 0.01;
 
 /// R [K, K], upper triangular with a positive diagonal, Rᵀ R = H'⁻¹, for columns in `order`. H' is H with 1 on the diagonal for
-/// each dead input (H_jj = 0), plus damping times the mean of that diagonal. Row j of R says how an error of column j is made
-/// up for by the columns after it, and 1 / R_jj² is what that error costs in H' (Frantar and Alistarh, "SparseGPT", 2023,
+/// each dead input (H_jj = 0), plus damping times the mean of that diagonal. Row j of R says how the
+/// columns after it compensate an error of column j, and 1 / R_jj² is what that error costs in H' (Frantar and Alistarh, "SparseGPT", 2023,
 /// section 3.1).
 ///
 /// R is the inverse of the upper factor V of H' = V Vᵀ, which is found from the last column on: 2/3 K³ operations in f64, with
@@ -30,7 +30,7 @@ constexpr double kDamping = 0.01;
 /// same bits for every number of threads and every vector width.
 class InverseFactor {
 public:
-  /// `order` permutes the columns: column `order[i]` of H is settled as number i; as they are where it is empty. Fails where
+  /// `order` permutes the columns: column `order[i]` of H is fixed as number i; as they are where it is empty. Fails where
   /// checkHessian does, or H' is not positive definite.
   static absl::StatusOr<InverseFactor> create(const Hessian &hessian, std::span<const int64_t> order = {},
                                               double damping = kDamping);
@@ -41,7 +41,7 @@ public:
   double diagonal(int64_t i) const { return elements[i * columns + i]; }
   /// Row-major, size() elements a row; those before the diagonal are 0.
   const double *data() const { return elements.data(); }
-  /// The column of the weight that is settled as number i.
+  /// The column of the weight that is fixed as number i.
   int64_t column(int64_t i) const { return order[i]; }
   /// Whether that column never saw an input other than 0.
   bool isDead(int64_t i) const { return dead[i]; }

@@ -35,7 +35,7 @@ Outliers markHighest(std::span<const float> scores, int64_t columns, int64_t slo
 /// The largest magnitudes, which SqueezeLLM takes by a threshold between quartiles (Kim et al., "SqueezeLLM", 2024, section 4.2).
 Outliers markLargest(const Weight &weight, int64_t slots);
 
-/// The highest w_j² H_jj: what the outputs lose where the element is 0 and nothing makes up for it.
+/// The highest w_j² H_jj: what the outputs lose where the element is 0, without error compensation.
 Outliers markSensitive(const Weight &weight, const Hessian &hessian, int64_t slots);
 
 /// The elements whose group loses least without them, one after the other: an element takes its own error of rounding with it,

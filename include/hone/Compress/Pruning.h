@@ -31,8 +31,8 @@ void pruneByMagnitude(const Weight &weight, NmPattern pattern);
 /// Effective Pruning Approach for Large Language Models", 2023, section 3).
 void pruneByWanda(const Weight &weight, const Hessian &hessian, NmPattern pattern);
 
-/// Keeps the elements of largest w_j² / R_jj², chosen when the sweep reaches their group, and makes up in the following columns for
-/// each one it drops (Frantar and Alistarh, "SparseGPT", 2023, algorithm 1); columns without inputs become 0. `factor` has
+/// Keeps the elements of largest w_j² / R_jj², chosen when the sweep reaches their group, with error compensation in the following
+/// columns for each one it drops (Frantar and Alistarh, "SparseGPT", 2023, algorithm 1); columns without inputs become 0. `factor` has
 /// the order of the columns. Returns the squared error of the outputs in the damped Hessian, summed over rows. N K²
 /// operations in f64.
 double pruneBySparseGpt(const Weight &weight, const InverseFactor &factor, NmPattern pattern);

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rounding of weights to integers with a scale a group, to nearest or so that later elements make up for earlier ones.
+// Rounding of weights to integers with a scale a group, to nearest or with error compensation in later elements (GPTQ).
 
 #ifndef HONE_COMPRESS_ROUNDING_H
 #define HONE_COMPRESS_ROUNDING_H
@@ -33,7 +33,7 @@ void writeValues(const AffineWeight &rounded, const AffineFormat &format, const 
 absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFormat &format,
                                             std::span<const float> importance = {});
 
-/// Column after column in the order of `factor`, each column's error made up for by the following ones (Frantar et al., "GPTQ", 2022,
+/// Column after column in the order of `factor`, with error compensation in the following ones (Frantar et al., "GPTQ", 2022,
 /// algorithm 1). Columns without inputs, and elements that are 0, become 0 and stay so: what was pruned stays pruned.
 ///
 /// Scales of groups are fitted when the sweep reaches their first column, to the elements as they are then; with
@@ -43,11 +43,11 @@ absl::StatusOr<AffineWeight> roundToNearest(const Weight &weight, const AffineFo
 /// roundToNearest. Each row depends on itself alone. N K² operations in f64. Fails as roundToNearest does.
 ///
 /// Elements that `outliers` marks take no part in the fit of scales, and become f16 when the sweep reaches them, as it has
-/// corrected them by then: they make up for the errors before them, and leave next to none themselves. `weight` is left with
+/// corrected them by then: they take the compensation of the errors before them, and leave next to no error themselves. `weight` is left with
 /// their values, and their codes are the zero points.
-absl::StatusOr<AffineWeight> roundWithFeedback(const Weight &weight, const AffineFormat &format,
-                                               const InverseFactor &factor, bool hasStaticScales,
-                                               bool searchesScales = false, const Outliers &outliers = {});
+absl::StatusOr<AffineWeight> roundWithCompensation(const Weight &weight, const AffineFormat &format,
+                                                   const InverseFactor &factor, bool hasStaticScales,
+                                                   bool searchesScales = false, const Outliers &outliers = {});
 
 } // namespace hone::compress
 

@@ -18,7 +18,7 @@ constexpr int64_t kMostRowsLookedAt = 256;
 /// The sum over elements of importance_j (w_j - q_j)², with q_j the number that w_j is rounded to in `format` with scales of searchScale,
 /// and `importance`, [K], how much an error of column j costs: with H_jj, the diagonal of the Hessian, it is the mean
 /// square of what changes of the outputs if errors of different columns are independent, and with 1 / R_jj² of an InverseFactor
-/// if the following columns make up for each error. Of more than `mostRows` rows, as many that lie evenly stand for all. In
+/// with error compensation in the following columns. Of more than `mostRows` rows, as many that lie evenly stand for all. In
 /// f64, parallel, the same bits for every number of threads. Without what markCostly takes for
 /// `outliers` slots a panel.
 /// Fails, naming the row, where a group has no finite scale.

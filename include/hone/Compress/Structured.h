@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Structured pruning: which inputs of a weight a model can do best without, and how those that stay make up for them.
+// Structured pruning: which inputs of a weight a model can do best without, and error compensation in those that stay.
 
 #ifndef HONE_COMPRESS_STRUCTURED_H
 #define HONE_COMPRESS_STRUCTURED_H

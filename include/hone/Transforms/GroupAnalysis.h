@@ -56,7 +56,7 @@ public:
   void refuse(const llvm::Twine &reason);
   /// As refuse, if it is still so once all marks are known.
   void refuseLater(const llvm::Twine &reason) {
-    if (isSettled)
+    if (isComplete)
       refuse(reason);
   }
 
@@ -86,7 +86,7 @@ private:
 
   const SharedUses &shared;
   std::string obstacle;
-  bool isSettled = false;
+  bool isComplete = false;
   llvm::SetVector<mlir::Operation *> pending;
 };
 

@@ -28,7 +28,7 @@ public:
 private:
   Number denormalize(Number x, const Span &span);
   Number reflect(Number x, const Span &span);
-  Number settle(Number x, const Span &span);
+  Number applyPadding(Number x, const Span &span);
   Number border(Number x, const Span &span, bool isUpper);
   Value readPixel(Builder &b, ArrayRef<Value> row, ArrayRef<Number> at);
   Value interpolate(Builder &b, ArrayRef<Value> row, ArrayRef<Number> coordinates, SmallVectorImpl<Number> &at);
@@ -69,7 +69,7 @@ Number Sampler::reflect(Number x, const Span &span) {
 }
 
 /// A coordinate moved to where padding_mode says that it reads.
-Number Sampler::settle(Number x, const Span &span) {
+Number Sampler::applyPadding(Number x, const Span &span) {
   if (padding == "border")
     return min(max(x, x.with(0)), Number{x.b, span.real} - 1.0);
   return padding == "reflection" ? reflect(x, span) : x;
@@ -80,8 +80,8 @@ Value Sampler::readPixel(Builder &b, ArrayRef<Value> row, ArrayRef<Number> at) {
   SmallVector<Value> indices(row);
   Value inside, zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
   for (auto [x, span] : llvm::zip(at, spans)) {
-    Number settled = settle(x, span);
-    Value index = arith::FPToSIOp::create(b, b.getI64Type(), settled.value);
+    Number padded = applyPadding(x, span);
+    Value index = arith::FPToSIOp::create(b, b.getI64Type(), padded.value);
     index = arith::IndexCastOp::create(b, b.getIndexType(), index);
     Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, span.size);
     inside = inside ? arith::AndIOp::create(b, inside, isInside).getResult() : isInside;
@@ -156,7 +156,7 @@ LogicalResult Sampler::lower() {
       Number coordinate = denormalize({&b, normalized}, spans[i]);
       if (isNearest)
         coordinate = apply<math::RoundEvenOp>(coordinate);
-      coordinates.push_back(settle(coordinate, spans[i]));
+      coordinates.push_back(applyPadding(coordinate, spans[i]));
     }
     if (isNearest)
       return readPixel(b, channel, coordinates);

@@ -227,7 +227,7 @@ static RankedTensorType getType(ArrayRef<Size> sizes, Type element) {
 
 /// Repeats `tensor` along the batch dimensions of which it is not known whether they are broadcast: afterwards each is
 /// `batch`'s, 1 or absent.
-static Value settleBatch(Node &node, Value tensor, ArrayRef<Size> batch) {
+static Value repeatBatch(Node &node, Value tensor, ArrayRef<Size> batch) {
   SmallVector<Size> own = node.sizes(tensor), wanted = own;
   int64_t leading = own.size() - 2, offset = batch.size() - leading;
   for (int64_t i = 0; i < leading; ++i)
@@ -264,8 +264,8 @@ FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs) {
     };
     sizes.push_back(node.broadcastSize(get(left), get(right)));
   }
-  lhs = settleBatch(node, lhs, sizes);
-  rhs = settleBatch(node, rhs, sizes);
+  lhs = repeatBatch(node, lhs, sizes);
+  rhs = repeatBatch(node, rhs, sizes);
   sizes.push_back(left[left.size() - 2]);
   sizes.push_back(right.back());
   Type element = cast<RankedTensorType>(lhs.getType()).getElementType();

@@ -185,7 +185,7 @@ void GroupAnalysis::run() {
     touched.insert(op);
     visit(op);
   }
-  isSettled = true;
+  isComplete = true;
   for (size_t i = 0; i < touched.size() && obstacle.empty(); ++i)
     visit(touched[i]);
 }

@@ -140,7 +140,7 @@ static void scoreRows(const compress::Weight &weight, const ChannelRows &rows, s
   }
 }
 
-/// The channels of an expert that go by what was measured; `weight` becomes what makes up for them.
+/// The channels of an expert that go by what was measured; `weight` gets the error compensation.
 static FailureOr<std::vector<int64_t>> chooseMeasured(const MeasuredWeight &measured, const compress::Weight &weight,
                                                       const ExpertChoice &choice, MeasuredInputs &inputs) {
   SmallVector<int32_t> channels = enumerate(weight.columns);

@@ -35,8 +35,8 @@ struct ExpertChoice {
   int64_t rounds;
 };
 
-/// Removes channels: rows of up and gate, with their biases, and columns of down, which the others make up for where the method is
-/// "obs". Parameters keep in `hone.inputs` which ones stay. Returns what a remark says of down. Fails after an error.
+/// Removes channels: rows of up and gate, with their biases, and columns of down, with error compensation in the others where the
+/// method is "obs". Parameters keep in `hone.inputs` which ones stay. Returns what a remark says of down. Fails after an error.
 llvm::FailureOr<std::string> removeChannels(const ExpertBlock &block, const ExpertChoice &choice,
                                             const prunable::SharedUses &shared, MeasuredInputs &inputs);
 

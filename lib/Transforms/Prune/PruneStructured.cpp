@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-prune-structured: how many groups go, which ones, and what makes up for them.
+// The pass hone-prune-structured: how many groups go, which ones, and error compensation.
 
 #include "ExpertChannels.h"
 

@@ -66,13 +66,13 @@ struct ChooseWidths : impl::ChooseWidthsBase<ChooseWidths> {
 
 private:
   FailureOr<Budget> measure(MeasuredInputs &inputs);
-  FailureOr<Outputs> measureOutputs(const MeasuredWeight &measured, const compress::Weight &weight, bool hasFeedback,
-                                    MeasuredInputs &inputs) const;
+  FailureOr<Outputs> measureOutputs(const MeasuredWeight &measured, const compress::Weight &weight,
+                                    bool compensatesErrors, MeasuredInputs &inputs) const;
   LogicalResult addLosses(const MeasuredWeight &measured, const compress::Weight &weight,
-                          ArrayRef<EncodingInterface> forms, bool hasFeedback, MeasuredInputs &inputs,
+                          ArrayRef<EncodingInterface> forms, bool compensatesErrors, MeasuredInputs &inputs,
                           Losses &losses) const;
   std::vector<EncodingInterface> getForms(RankedTensorType type, int64_t experts) const;
-  FailureOr<Choices> measureForms(ParamOp param, bool hasFeedback, int64_t experts, MeasuredInputs &inputs) const;
+  FailureOr<Choices> measureForms(ParamOp param, bool compensatesErrors, int64_t experts, MeasuredInputs &inputs) const;
   FailureOr<compress::Allocation> allocate(const Budget &budget);
   void mark(const Budget &budget, const compress::Allocation &allocation);
 
@@ -126,14 +126,14 @@ std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int
 /// What an error of each column costs of the outputs, and the mean square of those. Of an input that was not measured all
 /// columns are alike.
 FailureOr<Outputs> ChooseWidths::measureOutputs(const MeasuredWeight &measured, const compress::Weight &weight,
-                                                bool hasFeedback, MeasuredInputs &inputs) const {
+                                                bool compensatesErrors, MeasuredInputs &inputs) const {
   Outputs outputs{std::vector<float>(weight.columns, 1)};
   if (!inputs.has(measured)) {
     for (float element : weight.elements)
       outputs.energy += static_cast<double>(element) * static_cast<double>(element);
     return outputs;
   }
-  if (hasFeedback) {
+  if (compensatesErrors) {
     FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, /*isOrdered=*/true);
     if (failed(factor))
       return failure();
@@ -144,7 +144,7 @@ FailureOr<Outputs> ChooseWidths::measureOutputs(const MeasuredWeight &measured, 
   FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
   if (failed(hessian))
     return failure();
-  for (int64_t i = 0; i < weight.columns && !hasFeedback; ++i)
+  for (int64_t i = 0; i < weight.columns && !compensatesErrors; ++i)
     outputs.importance[i] = hessian->diagonal(i);
   outputs.energy = compress::outputEnergy(weight, *hessian);
   return outputs;
@@ -157,9 +157,9 @@ static double getSlotsOfPanel(DenseSparseAttr sparse, RankedTensorType type) {
 
 /// Adds what the forms change of the outputs of `weight`, by the rows that it multiplied.
 LogicalResult ChooseWidths::addLosses(const MeasuredWeight &measured, const compress::Weight &weight,
-                                      ArrayRef<EncodingInterface> forms, bool hasFeedback, MeasuredInputs &inputs,
+                                      ArrayRef<EncodingInterface> forms, bool compensatesErrors, MeasuredInputs &inputs,
                                       Losses &losses) const {
-  FailureOr<Outputs> outputs = measureOutputs(measured, weight, hasFeedback, inputs);
+  FailureOr<Outputs> outputs = measureOutputs(measured, weight, compensatesErrors, inputs);
   if (failed(outputs))
     return failure();
   ParamOp param = measured.param;
@@ -186,7 +186,7 @@ static SmallVector<MeasuredWeight> listParts(ParamOp param, const MeasuredInputs
   return parts.empty() ? SmallVector<MeasuredWeight>{param} : parts;
 }
 
-FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, int64_t experts,
+FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool compensatesErrors, int64_t experts,
                                               MeasuredInputs &inputs) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements) || failed(checkFinite(param, *elements)))
@@ -203,7 +203,7 @@ FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool hasFeedback, i
   for (const MeasuredWeight &part : parts) {
     size_t size = part.expert ? elements->size() / inputs.countExperts(param) : elements->size();
     compress::Weight weight = asWeight(param, {elements->data() + part.expert.value_or(0) * size, size});
-    if (failed(addLosses(part, weight, choices.forms, hasFeedback, inputs, losses)))
+    if (failed(addLosses(part, weight, choices.forms, compensatesErrors, inputs, losses)))
       return failure();
   }
   for (auto [form, loss] : llvm::zip_equal(choices.forms, losses.ofForms)) {
@@ -235,7 +235,7 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
     }
     FailureOr<Choices> choices;
     auto measure = [&, &reads = reads] {
-      choices = measureForms(param, feedback && !isTable(reads), countExperts(reads), inputs);
+      choices = measureForms(param, errorCompensation && !isTable(reads), countExperts(reads), inputs);
       return LogicalResult(choices);
     };
     if (failed(visitParameter(param, "hone-choose-widths", number, all.size(), measure)))

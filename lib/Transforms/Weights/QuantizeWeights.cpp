@@ -40,7 +40,7 @@ private:
   LogicalResult readShare(MLIRContext *context);
   LogicalResult checkScores();
   bool hasCodebooks() const { return StringRef(method).starts_with("squeezellm"); }
-  bool hasFeedback() const { return method == "gptq" || method == "squeezellm-gptq"; }
+  bool compensatesErrors() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const;
   EncodingInterface getBase(ParamOp param) const { return getBaseOf(getEncoding(param)); }
   bool mayKeepOutliers(ArrayRef<GetParamOp> reads) const { return expertOutliers || countExperts(reads) == 0; }
@@ -49,20 +49,20 @@ private:
   FailureOr<std::string> quantize(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> getImportance(const MeasuredWeight &measured, bool isTable,
                                               MeasuredInputs &inputs) const;
-  FailureOr<std::vector<float>> getCosts(const MeasuredWeight &measured, bool isTable, bool hasFeedback,
+  FailureOr<std::vector<float>> getCosts(const MeasuredWeight &measured, bool isTable, bool compensatesErrors,
                                          MeasuredInputs &inputs) const;
   FailureOr<compress::Outliers> markOutliers(const MeasuredWeight &measured, const compress::Weight &weight,
-                                             int64_t slots, bool isTable, bool hasFeedback,
+                                             int64_t slots, bool isTable, bool compensatesErrors,
                                              MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> roundToNearest(const MeasuredWeight &measured, const compress::Weight &weight,
                                           const compress::Outliers &marks, bool isTable, MeasuredInputs &inputs) const;
-  FailureOr<RoundedWeight> roundWithFeedback(const MeasuredWeight &measured, const compress::Weight &weight,
-                                             const compress::Outliers &marks, MeasuredInputs &inputs) const;
+  FailureOr<RoundedWeight> roundWithCompensation(const MeasuredWeight &measured, const compress::Weight &weight,
+                                                 const compress::Outliers &marks, MeasuredInputs &inputs) const;
   FailureOr<compress::CodebookWeight> chooseCodebook(const MeasuredWeight &measured, const compress::Weight &weight,
-                                                     const compress::Outliers &marks, bool isTable, bool hasFeedback,
-                                                     MeasuredInputs &inputs) const;
+                                                     const compress::Outliers &marks, bool isTable,
+                                                     bool compensatesErrors, MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> roundToCodebook(const MeasuredWeight &measured, const compress::Weight &weight,
-                                           const compress::Outliers &marks, bool isTable, bool hasFeedback,
+                                           const compress::Outliers &marks, bool isTable, bool compensatesErrors,
                                            MeasuredInputs &inputs) const;
   FailureOr<RoundedWeight> round(const MeasuredWeight &measured, const compress::Weight &weight, int64_t slots,
                                  bool isTable, MeasuredInputs &inputs) const;
@@ -80,13 +80,13 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
   if (method != "rtn" && method != "gptq" && method != "squeezellm" && method != "squeezellm-gptq")
     return error() << "unsupported method '" << method
                    << "' to quantize; supported: gptq, rtn, squeezellm, squeezellm-gptq";
-  if (hasFeedback() && statistics.empty())
+  if (compensatesErrors() && statistics.empty())
     return error() << "expected a file of statistics for method '" << method << "'";
-  if (!hasFeedback() && (actOrder || staticGroups))
+  if (!compensatesErrors() && (actOrder || staticGroups))
     return error() << "expected method 'gptq' for act-order and static-groups, but got '" << method << "'";
   if (scales != "absmax" && scales != "mse")
     return error() << "unsupported choice of scales '" << scales << "'; supported: absmax, mse";
-  if (refinements < 0 || (refinements > 0 && !hasFeedback()))
+  if (refinements < 0 || (refinements > 0 && !compensatesErrors()))
     return error() << "expected 0 or more refinements, of method 'gptq', but got " << refinements.getValue() << " of '"
                    << method << "'";
   if (actOrder && !staticGroups && group != 0)
@@ -172,10 +172,10 @@ FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeigh
   return importance;
 }
 
-/// What an error of each column costs: its importance, or where columns after it make up for it, what is left of that.
-FailureOr<std::vector<float>> QuantizeWeights::getCosts(const MeasuredWeight &measured, bool isTable, bool hasFeedback,
-                                                        MeasuredInputs &inputs) const {
-  if (!hasFeedback)
+/// What an error of each column costs: its importance, or with error compensation in the columns after it, what is left of that.
+FailureOr<std::vector<float>> QuantizeWeights::getCosts(const MeasuredWeight &measured, bool isTable,
+                                                        bool compensatesErrors, MeasuredInputs &inputs) const {
+  if (!compensatesErrors)
     return getImportance(measured, isTable, inputs);
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
   if (failed(factor))
@@ -188,13 +188,13 @@ FailureOr<std::vector<float>> QuantizeWeights::getCosts(const MeasuredWeight &me
 
 FailureOr<compress::Outliers> QuantizeWeights::markOutliers(const MeasuredWeight &measured,
                                                             const compress::Weight &weight, int64_t slots, bool isTable,
-                                                            bool hasFeedback, MeasuredInputs &inputs) const {
+                                                            bool compensatesErrors, MeasuredInputs &inputs) const {
   ParamOp param = measured.param;
   if (slots == 0)
     return compress::Outliers();
   std::string name = measured.getName();
   if (outlierMethod == "spqr") {
-    FailureOr<std::vector<float>> costs = getCosts(measured, isTable, hasFeedback, inputs);
+    FailureOr<std::vector<float>> costs = getCosts(measured, isTable, compensatesErrors, inputs);
     if (failed(costs))
       return failure();
     return compress::markCostly(weight, cast<AffineAttr>(getBase(param)).getFormat(), *costs, slots);
@@ -244,10 +244,10 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToNearest(const MeasuredWeight &m
   return RoundedWeight{std::move(*rounded), std::move(*sparse)};
 }
 
-FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight &measured,
-                                                            const compress::Weight &weight,
-                                                            const compress::Outliers &marks,
-                                                            MeasuredInputs &inputs) const {
+FailureOr<RoundedWeight> QuantizeWeights::roundWithCompensation(const MeasuredWeight &measured,
+                                                                const compress::Weight &weight,
+                                                                const compress::Outliers &marks,
+                                                                MeasuredInputs &inputs) const {
   ParamOp param = measured.param;
   FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
   if (failed(factor))
@@ -256,10 +256,10 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
   if (failed(hessian))
     return failure();
   compress::AffineFormat format = cast<AffineAttr>(getBase(param)).getFormat();
-  std::vector<float> settled(weight.elements.begin(), weight.elements.end());
-  compress::Weight after{settled, weight.rows, weight.columns};
-  auto rounded = compress::roundWithFeedback(after, format, **factor, staticGroups,
-                                             /*searchesScales=*/scales == "mse", marks);
+  std::vector<float> compensated(weight.elements.begin(), weight.elements.end());
+  compress::Weight after{compensated, weight.rows, weight.columns};
+  auto rounded = compress::roundWithCompensation(after, format, **factor, staticGroups,
+                                                 /*searchesScales=*/scales == "mse", marks);
   if (!rounded.ok())
     return param.emitError() << std::string(rounded.status().message());
   FailureOr<compress::SparseWeight> sparse = detach(param, after, marks);
@@ -275,7 +275,8 @@ FailureOr<RoundedWeight> QuantizeWeights::roundWithFeedback(const MeasuredWeight
 FailureOr<compress::CodebookWeight> QuantizeWeights::chooseCodebook(const MeasuredWeight &measured,
                                                                     const compress::Weight &weight,
                                                                     const compress::Outliers &marks, bool isTable,
-                                                                    bool hasFeedback, MeasuredInputs &inputs) const {
+                                                                    bool compensatesErrors,
+                                                                    MeasuredInputs &inputs) const {
   ParamOp param = measured.param;
   compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
   auto check = [&](absl::StatusOr<compress::CodebookWeight> rounded) -> FailureOr<compress::CodebookWeight> {
@@ -283,11 +284,11 @@ FailureOr<compress::CodebookWeight> QuantizeWeights::chooseCodebook(const Measur
       return param.emitError() << std::string(rounded.status().message());
     return std::move(*rounded);
   };
-  if (hasFeedback) {
+  if (compensatesErrors) {
     FailureOr<const compress::InverseFactor *> factor = inputs.getFactor(measured, actOrder);
     if (failed(factor))
       return failure();
-    return check(compress::roundToCodebookWithFeedback(weight, format, **factor, marks));
+    return check(compress::roundToCodebookWithCompensation(weight, format, **factor, marks));
   }
   std::string name = measured.getName();
   if (!isTable && scores && scores->has(name)) {
@@ -305,21 +306,21 @@ FailureOr<compress::CodebookWeight> QuantizeWeights::chooseCodebook(const Measur
 FailureOr<RoundedWeight> QuantizeWeights::roundToCodebook(const MeasuredWeight &measured,
                                                           const compress::Weight &weight,
                                                           const compress::Outliers &marks, bool isTable,
-                                                          bool hasFeedback, MeasuredInputs &inputs) const {
+                                                          bool compensatesErrors, MeasuredInputs &inputs) const {
   ParamOp param = measured.param;
-  std::vector<float> settled(weight.elements.begin(), weight.elements.end());
-  compress::Weight after{settled, weight.rows, weight.columns};
-  auto rounded = chooseCodebook(measured, after, marks, isTable, hasFeedback, inputs);
+  std::vector<float> compensated(weight.elements.begin(), weight.elements.end());
+  compress::Weight after{compensated, weight.rows, weight.columns};
+  auto rounded = chooseCodebook(measured, after, marks, isTable, compensatesErrors, inputs);
   if (failed(rounded))
     return failure();
-  std::vector<float> others = settled;
+  std::vector<float> others = compensated;
   compress::Weight base{others, weight.rows, weight.columns};
   FailureOr<compress::SparseWeight> sparse = detach(param, base, marks);
   if (failed(sparse))
     return failure();
   compress::writeValues(*rounded, base);
   compress::takeMissing(after, base, *sparse);
-  if (hasFeedback && refinements > 0) {
+  if (compensatesErrors && refinements > 0) {
     FailureOr<compress::Hessian> hessian = inputs.getHessian(measured);
     compress::CodebookFormat format = cast<CodebookAttr>(getBase(param)).getFormat();
     if (failed(hessian) || failed(report(param.getLoc(), compress::refineCodebook(weight, format, *hessian, refinements,
@@ -331,14 +332,14 @@ FailureOr<RoundedWeight> QuantizeWeights::roundToCodebook(const MeasuredWeight &
 
 FailureOr<RoundedWeight> QuantizeWeights::round(const MeasuredWeight &measured, const compress::Weight &weight,
                                                 int64_t slots, bool isTable, MeasuredInputs &inputs) const {
-  bool hasFeedback = this->hasFeedback() && inputs.has(measured) && !isTable;
-  FailureOr<compress::Outliers> marks = markOutliers(measured, weight, slots, isTable, hasFeedback, inputs);
+  bool compensatesErrors = this->compensatesErrors() && inputs.has(measured) && !isTable;
+  FailureOr<compress::Outliers> marks = markOutliers(measured, weight, slots, isTable, compensatesErrors, inputs);
   if (failed(marks))
     return failure();
   if (isa<CodebookAttr>(getBase(measured.param)))
-    return roundToCodebook(measured, weight, *marks, isTable, hasFeedback, inputs);
-  return hasFeedback ? roundWithFeedback(measured, weight, *marks, inputs)
-                     : roundToNearest(measured, weight, *marks, isTable, inputs);
+    return roundToCodebook(measured, weight, *marks, isTable, compensatesErrors, inputs);
+  return compensatesErrors ? roundWithCompensation(measured, weight, *marks, inputs)
+                           : roundToNearest(measured, weight, *marks, isTable, inputs);
 }
 
 /// Each expert by what was measured of it, with as many of the `slots`.
@@ -360,7 +361,7 @@ FailureOr<RoundedWeight> QuantizeWeights::roundExperts(ParamOp param, const comp
   return std::move(*all);
 }
 
-/// What a remark says of weights that are not rounded with feedback although that was asked for.
+/// What a remark says of weights that are not rounded with error compensation although that was asked for.
 static std::string describeMethod(ParamOp param, bool isTable, int64_t experts, MeasuredInputs &inputs) {
   if (isTable)
     return ", rounded to nearest: an embedding reads it";
@@ -397,7 +398,7 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   if (share > 0 || count > 0)
     what += mayKeepOutliers(reads) ? describeSlots(param, slots, experts) : ", without outliers: it is of experts";
   bool isTable = isTableOf(reads);
-  if (hasFeedback())
+  if (compensatesErrors())
     what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
   if (!inputs.has(param) && experts == 0 && !codebook && scales == "absmax" &&

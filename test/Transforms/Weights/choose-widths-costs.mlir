@@ -12,11 +12,11 @@
 // SECOND-DAG: "first gets 2 bits in groups of 32, for a loss of {{[1-9]\.[0-9]+E-[0-9]+}}"
 // SECOND-DAG: "second gets 8 bits, for a loss of {{[1-9]\.[0-9]+E-[0-9]+}}"
 
-// What later columns make up for is no loss: with feedback, less is lost by the same form, and as much every time.
+// What later columns compensate is no loss: with error compensation, less is lost by the same form, and as much every time.
 // RUN: hone-opt %s -hone-choose-widths="bits-per-weight=3 bits=2 groups=32 statistics=%t.first" -remarks-filter=hone-choose-widths 2>&1 | %python %S/Inputs/sum_losses.py > %t.losses
-// RUN: hone-opt %s -hone-choose-widths="bits-per-weight=3 bits=2 groups=32 feedback=true statistics=%t.first" -remarks-filter=hone-choose-widths 2>&1 | %python %S/Inputs/sum_losses.py > %t.feedback
-// RUN: hone-opt %s -hone-choose-widths="bits-per-weight=3 bits=2 groups=32 feedback=true statistics=%t.first" -remarks-filter=hone-choose-widths 2>&1 | %python %S/Inputs/sum_losses.py | cmp %t.feedback -
-// RUN: %python -c "import sys; a, b = (float(open(f).read()) for f in sys.argv[1:]); assert 0 < a < 0.9 * b, (a, b)" %t.feedback %t.losses
+// RUN: hone-opt %s -hone-choose-widths="bits-per-weight=3 bits=2 groups=32 error-compensation=true statistics=%t.first" -remarks-filter=hone-choose-widths 2>&1 | %python %S/Inputs/sum_losses.py > %t.compensated
+// RUN: hone-opt %s -hone-choose-widths="bits-per-weight=3 bits=2 groups=32 error-compensation=true statistics=%t.first" -remarks-filter=hone-choose-widths 2>&1 | %python %S/Inputs/sum_losses.py | cmp %t.compensated -
+// RUN: %python -c "import sys; a, b = (float(open(f).read()) for f in sys.argv[1:]); assert 0 < a < 0.9 * b, (a, b)" %t.compensated %t.losses
 
 // Where costs are known, they are those of all weights.
 // RUN: %python %S/../Prune/Inputs/statistics.py %t.one first=0:32 second=0:32 --cost=first:0.5 < %t.message

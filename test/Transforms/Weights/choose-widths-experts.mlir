@@ -18,6 +18,6 @@
 // RUN: %python %S/../Prune/Inputs/statistics.py %t.missing one=0:8 two[0]=0:8 two[1]=2:8 down[0]=1:4 down[1]=1:4 --set=2.rows:0 < %t.message
 // RUN: hone-opt %S/quantize-weights-experts.mlir -hone-choose-widths="bits-per-weight=16 bits=3 groups=0 statistics=%t.same" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: hone-opt %S/quantize-weights-experts.mlir -hone-choose-widths="bits-per-weight=16 bits=3 groups=0 statistics=%t.missing" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: hone-opt %S/quantize-weights-experts.mlir -hone-choose-widths="bits-per-weight=16 bits=3 groups=0 feedback=true statistics=%t.same" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: hone-opt %S/quantize-weights-experts.mlir -hone-choose-widths="bits-per-weight=16 bits=3 groups=0 error-compensation=true statistics=%t.same" -remarks-filter=hone-choose-widths 2>&1 | FileCheck %s --check-prefix=ROWS
 // ROWS-DAG: "one gets 3 bits, for a loss of [[LOSS:[1-9].*E-[0-9]+]]"
 // ROWS-DAG: "two gets 3 bits, for a loss of [[LOSS]]"

@@ -12,7 +12,7 @@
 // RUN: not hone compile not-a-number.mlir --pass-pipeline=hone-quantize-weights{bits=4} -o a.hone --report=a.json 2>&1 | FileCheck not-a-number.mlir --check-prefix=LATE
 // RUN: not ls a.hone a.json
 
-// A group that does not divide the inputs: the last one is filled up with bytes that nothing reads, and rounding with feedback knows its end.
+// A group that does not divide the inputs: the last one is filled up with bytes that nothing reads, and error compensation knows its end.
 // RUN: not hone-opt odd.mlir -hone-quantize-weights="statistics=other" 2>&1 | %python %hone_src/test/Transforms/Prune/Inputs/statistics.py odd weight=0:6
 // RUN: hone-opt odd.mlir -hone-quantize-weights="bits=8 group=4 method=gptq statistics=odd" | FileCheck odd.mlir
 // RUN: hone-opt odd.mlir -hone-quantize-weights="bits=8 group=4 method=gptq act-order=true static-groups=true statistics=odd" | FileCheck odd.mlir

@@ -124,10 +124,10 @@ inline std::vector<double> solve(std::vector<double> a, std::vector<double> b) {
   return b;
 }
 
-/// What `weight` becomes where element `column` of each row is `settled`, and the others are free: the one with the least
+/// What `weight` becomes where element `column` of each row is `fixed`, and the others are free: the one with the least
 /// error in `hessian`.
 inline OwnedWeight solveConstrained(const OwnedWeight &weight, const std::vector<double> &hessian, int64_t column,
-                                    const std::vector<float> &settled) {
+                                    const std::vector<float> &fixed) {
   OwnedWeight best = weight;
   int64_t n = weight.columns;
   std::vector<double> a, b;
@@ -137,14 +137,14 @@ inline OwnedWeight solveConstrained(const OwnedWeight &weight, const std::vector
         a.push_back(hessian[i * n + j]);
   for (int64_t row = 0; row < weight.rows; ++row) {
     // H_ff d_f = -H_fc d_c for what the free elements change by.
-    double change = static_cast<double>(settled[row]) - weight.at(row, column);
+    double change = static_cast<double>(fixed[row]) - weight.at(row, column);
     b.clear();
     for (int64_t i = 0; i < n; ++i)
       if (i != column)
         b.push_back(-hessian[i * n + column] * change);
     std::vector<double> changes = solve(a, b);
     for (int64_t i = 0, k = 0; i < n; ++i)
-      best.elements[row * n + i] = i == column ? settled[row] : static_cast<float>(weight.at(row, i) + changes[k++]);
+      best.elements[row * n + i] = i == column ? fixed[row] : static_cast<float>(weight.at(row, i) + changes[k++]);
   }
   return best;
 }

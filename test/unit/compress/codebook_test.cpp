@@ -154,9 +154,9 @@ TEST(RoundToCodebook, KeepsWhatWasPruned) {
     OwnedWeight weight(6, 128);
     for (size_t i = 0; i < weight.elements.size(); i += 2)
       weight.elements[i] = 0;
-    OwnedWeight settled = weight;
+    OwnedWeight compensated = weight;
     auto nearest = roundToCodebook(weight.view(), format),
-         swept = roundToCodebookWithFeedback(settled.view(), format, *factor);
+         swept = roundToCodebookWithCompensation(compensated.view(), format, *factor);
     ASSERT_TRUE(nearest.ok() && swept.ok());
     ASSERT_TRUE(refineCodebook(weight.view(), format, hessian.view(), 3, *swept).ok());
     for (const CodebookWeight *rounded : {&*nearest, &*swept})
@@ -165,16 +165,16 @@ TEST(RoundToCodebook, KeepsWhatWasPruned) {
   }
 }
 
-TEST(RoundToCodebookWithFeedback, IsNearestForAMultipleOfTheIdentity) {
+TEST(RoundToCodebookWithCompensation, IsNearestForAMultipleOfTheIdentity) {
   auto factor = InverseFactor::create(OwnedHessian::identity(150, 0.37f).view());
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
-    OwnedWeight weight(9, 150), settled = weight;
+    OwnedWeight weight(9, 150), compensated = weight;
     auto expected = roundToCodebook(weight.view(), format),
-         rounded = roundToCodebookWithFeedback(settled.view(), format, *factor);
+         rounded = roundToCodebookWithCompensation(compensated.view(), format, *factor);
     ASSERT_TRUE(expected.ok() && rounded.ok());
     EXPECT_TRUE(areSame(*rounded, *expected));
-    EXPECT_EQ(settled.elements, valuesOf(*expected).elements);
+    EXPECT_EQ(compensated.elements, valuesOf(*expected).elements);
   }
 }
 
@@ -184,9 +184,9 @@ TEST(RefineCodebook, LowersTheErrorWithEveryPass) {
   auto factor = InverseFactor::create(hessian.view(), orderByDiagonal(hessian.view()));
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
-    OwnedWeight weight(21, 150), settled = weight;
+    OwnedWeight weight(21, 150), compensated = weight;
     double nearest = errorIn(damped, weight, valuesOf(*roundToCodebook(weight.view(), format)));
-    auto rounded = roundToCodebookWithFeedback(settled.view(), format, *factor);
+    auto rounded = roundToCodebookWithCompensation(compensated.view(), format, *factor);
     ASSERT_TRUE(rounded.ok());
     double error = errorIn(damped, weight, valuesOf(*rounded));
     EXPECT_LT(error, nearest);
@@ -223,23 +223,23 @@ TEST(Codebooks, StoreOutliersSeparately) {
   auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
   for (const CodebookFormat &format : kFormats) {
-    OwnedWeight weight(20, 96), settled = weight;
+    OwnedWeight weight(20, 96), compensated = weight;
     Outliers marks = markLargest(weight.view(), 6);
-    auto rounded = roundToCodebookWithFeedback(settled.view(), format, *factor, marks);
-    OwnedWeight base = settled;
+    auto rounded = roundToCodebookWithCompensation(compensated.view(), format, *factor, marks);
+    OwnedWeight base = compensated;
     auto sparse = detach(base.view(), marks);
     ASSERT_TRUE(rounded.ok() && sparse.ok());
     base = valuesOf(*rounded);
-    takeMissing(settled.view(), base.view(), *sparse);
+    takeMissing(compensated.view(), base.view(), *sparse);
     auto sum = [&] {
       OwnedWeight values = valuesOf(*rounded);
       addMissing(*sparse, values.view());
       return values;
     };
-    for (size_t i = 0; i < settled.elements.size(); ++i)
-      EXPECT_NEAR(sum().elements[i], settled.elements[i], marks[i] ? 4e-3f : 0) << i; // f16
+    for (size_t i = 0; i < compensated.elements.size(); ++i)
+      EXPECT_NEAR(sum().elements[i], compensated.elements[i], marks[i] ? 4e-3f : 0) << i; // f16
     double error = errorIn(damped, weight, sum());
-    auto plain = roundToCodebookWithFeedback(OwnedWeight(weight).view(), format, *factor);
+    auto plain = roundToCodebookWithCompensation(OwnedWeight(weight).view(), format, *factor);
     ASSERT_TRUE(plain.ok());
     EXPECT_LT(error, errorIn(damped, weight, valuesOf(*plain)));
     ASSERT_TRUE(refineCodebook(weight.view(), format, hessian.view(), 2, *rounded, &*sparse).ok());
@@ -257,8 +257,8 @@ TEST(Codebooks, IgnoreColumnsWithoutInputs) {
   OwnedWeight weight(3, 64);
   for (int64_t row = 0; row < 3; ++row)
     weight.elements[row * 64 + 4] = 1000; // which no number has to reach
-  OwnedWeight settled = weight;
-  auto rounded = roundToCodebookWithFeedback(settled.view(), format, *factor);
+  OwnedWeight compensated = weight;
+  auto rounded = roundToCodebookWithCompensation(compensated.view(), format, *factor);
   ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, hessian.view(), 3, *rounded).ok());
   for (float number : rounded->codebook)
     EXPECT_LT(std::abs(number), 10);
@@ -272,7 +272,7 @@ TEST(Codebooks, RefuseWhatIsNotFinite) {
     weight.elements[31 * 64 + 5] = weight.elements[37 * 64] = value;
     CodebookFormat format{4, Numbers::F16};
     for (const absl::Status &status : {roundToCodebook(weight.view(), format).status(),
-                                       roundToCodebookWithFeedback(weight.view(), format, *factor).status()})
+                                       roundToCodebookWithCompensation(weight.view(), format, *factor).status()})
       EXPECT_THAT(std::string(status.message()), HasSubstr("cannot quantize row 31: its elements are not all finite"));
   }
 }
@@ -286,8 +286,8 @@ TEST(Codebooks, AreTheSameForEveryNumberOfThreads) {
   int threads = omp_get_max_threads();
   for (int count : {1, 3}) {
     omp_set_num_threads(count);
-    OwnedWeight settled = weight;
-    auto rounded = roundToCodebookWithFeedback(settled.view(), kFormats[0], *factor);
+    OwnedWeight compensated = weight;
+    auto rounded = roundToCodebookWithCompensation(compensated.view(), kFormats[0], *factor);
     ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), kFormats[0], hessian.view(), 2, *rounded).ok());
     results.push_back(std::move(*rounded));
   }
@@ -301,7 +301,7 @@ TEST(Codebooks, TakeEmptyWeights) {
   for (int64_t rows : {0, 3}) {
     OwnedWeight weight(rows, 0);
     auto nearest = roundToCodebook(weight.view(), kFormats[0]),
-         swept = roundToCodebookWithFeedback(weight.view(), kFormats[0], *factor);
+         swept = roundToCodebookWithCompensation(weight.view(), kFormats[0], *factor);
     ASSERT_TRUE(nearest.ok() && swept.ok());
     EXPECT_TRUE(refineCodebook(weight.view(), kFormats[0], {{}, 0}, 2, *swept).ok());
     EXPECT_EQ(nearest->codebook, std::vector<float>(rows * 16));

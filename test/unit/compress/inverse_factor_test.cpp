@@ -156,7 +156,7 @@ TEST(OutputEnergy, MeasuresWhatChanged) {
   EXPECT_EQ(relativeOutputError(before.view(), after.view(), nothing.view()), 0);
 }
 
-/// The column that is settled first, to any value, leaves the others where constrained least squares would put them.
+/// The column that is fixed first, to any value, leaves the others where constrained least squares would put them.
 TEST(ColumnSweep, IsConstrainedLeastSquares) {
   for (int64_t columns : {5, 128, 150}) {
     OwnedWeight weight(6, columns), swept = weight;
@@ -168,14 +168,14 @@ TEST(ColumnSweep, IsConstrainedLeastSquares) {
       auto factor = InverseFactor::create(hessian.view(), order);
       ASSERT_TRUE(factor.ok()) << factor.status();
       swept = weight;
-      std::vector<float> settled;
+      std::vector<float> fixed;
       for (int64_t row = 0; row < weight.rows; ++row)
-        settled.push_back(std::round(weight.at(row, first) * 2) / 2 + (row == 0 ? 1.0f : 0.0f));
+        fixed.push_back(std::round(weight.at(row, first) * 2) / 2 + (row == 0 ? 1.0f : 0.0f));
       ColumnSweep(swept.view(), *factor, kSweepColumns).run([&](int64_t row, int64_t i, auto current) -> float {
-        return i == 0 ? settled[row] : static_cast<float>(current[0]);
+        return i == 0 ? fixed[row] : static_cast<float>(current[0]);
       });
       std::vector<double> damped = hessian.damped(kDamping);
-      OwnedWeight expected = solveConstrained(weight, damped, first, settled);
+      OwnedWeight expected = solveConstrained(weight, damped, first, fixed);
       double difference = 0, change = 0;
       for (size_t i = 0; i < weight.elements.size(); ++i) {
         difference += std::pow(static_cast<double>(swept.elements[i]) - expected.elements[i], 2);

@@ -219,7 +219,7 @@ protected:
   double errorOf(int64_t slots) {
     OwnedWeight copy = weight;
     Outliers marks = slots ? markLargest(weight.view(), slots) : Outliers();
-    auto rounded = roundWithFeedback(copy.view(), kNibbles, factor, true, false, marks);
+    auto rounded = roundWithCompensation(copy.view(), kNibbles, factor, true, false, marks);
     EXPECT_TRUE(rounded.ok());
     for (size_t i = 0; i < marks.size(); ++i)
       if (AffineScale scale = rounded->scales[i / 128 * rounded->groups + i % 128 / 32]; marks[i])
@@ -228,7 +228,7 @@ protected:
   }
 };
 
-TEST_F(WithOutliers, FeedbackLosesLessTheMoreThereAre) {
+TEST_F(WithOutliers, CompensationLosesLessTheMoreThereAre) {
   double none = errorOf(0), few = errorOf(4), many = errorOf(20), all = errorOf(2 * 128);
   EXPECT_LT(few, none);
   EXPECT_LT(many, few);
@@ -238,7 +238,7 @@ TEST_F(WithOutliers, FeedbackLosesLessTheMoreThereAre) {
 TEST_F(WithOutliers, RefinementChoosesThemToo) {
   OwnedWeight swept = weight;
   Outliers marks = markCostly(weight.view(), kNibbles, {}, 6);
-  auto rounded = roundWithFeedback(swept.view(), kNibbles, factor, true, true, marks);
+  auto rounded = roundWithCompensation(swept.view(), kNibbles, factor, true, true, marks);
   ASSERT_TRUE(rounded.ok());
   auto sparse = detach(swept.view(), marks);
   ASSERT_TRUE(sparse.ok());
@@ -264,13 +264,13 @@ TEST_F(WithOutliers, RefinementChoosesThemToo) {
 }
 
 /// Where H is a multiple of the identity nothing is corrected, and both ways are rounding to nearest.
-TEST_F(WithOutliers, FeedbackIsNearestForAMultipleOfTheIdentity) {
+TEST_F(WithOutliers, CompensationIsNearestForAMultipleOfTheIdentity) {
   auto identity = InverseFactor::create(OwnedHessian::identity(128, 0.3f).view());
   ASSERT_TRUE(identity.ok());
   for (bool isStatic : {false, true}) {
     OwnedWeight swept = weight, nearest = weight;
     Outliers marks = markCostly(weight.view(), kNibbles, {}, 3);
-    auto rounded = roundWithFeedback(swept.view(), kNibbles, *identity, isStatic, false, marks);
+    auto rounded = roundWithCompensation(swept.view(), kNibbles, *identity, isStatic, false, marks);
     auto sparse = detach(nearest.view(), marks);
     auto expected = roundToNearest(nearest.view(), kNibbles);
     ASSERT_TRUE(rounded.ok() && sparse.ok() && expected.ok());

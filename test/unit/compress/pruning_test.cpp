@@ -112,7 +112,7 @@ TEST(PruneBySparseGpt, HasTheMaskOfWandaForADiagonal) {
   pruneByWanda(expected.view(), hessian.view(), {2, 4});
   pruneBySparseGpt(weight.view(), *inverse, {2, 4});
   EXPECT_EQ(maskOf(weight), maskOf(expected));
-  EXPECT_EQ(weight.elements, expected.elements); // and nothing to make up for
+  EXPECT_EQ(weight.elements, expected.elements); // and nothing to compensate
 }
 
 /// Of one group of all columns, the first is dropped: what is left is what least squares would make of it.

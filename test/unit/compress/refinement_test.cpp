@@ -28,10 +28,10 @@ OwnedWeight valuesOf(const AffineWeight &rounded, const AffineFormat &format) {
 
 AffineWeight sweep(const OwnedWeight &weight, const AffineFormat &format, const OwnedHessian &hessian) {
   OwnedHessian copy = hessian;
-  OwnedWeight settled = weight;
+  OwnedWeight compensated = weight;
   auto factor = InverseFactor::create(copy.view(), orderByDiagonal(copy.view()));
   EXPECT_TRUE(factor.ok());
-  return *roundWithFeedback(settled.view(), format, *factor, /*hasStaticScales=*/true, /*searchesScales=*/true);
+  return *roundWithCompensation(compensated.view(), format, *factor, /*hasStaticScales=*/true, /*searchesScales=*/true);
 }
 
 TEST(Refine, LowersTheErrorWithEveryPass) {

@@ -61,7 +61,7 @@ TEST(RoundToNearest, IsNearest) {
   }
 }
 
-TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
+TEST(RoundWithCompensation, IsNearestForAMultipleOfTheIdentity) {
   for (int64_t columns : {150, 512}) {
     auto factor = InverseFactor::create(OwnedHessian::identity(columns, 0.37f).view());
     ASSERT_TRUE(factor.ok()) << factor.status();
@@ -73,7 +73,7 @@ TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
         auto expected = roundToNearest(weight.view(), format, importance);
         ASSERT_TRUE(expected.ok()) << expected.status();
         OwnedWeight copy = weight;
-        auto rounded = roundWithFeedback(copy.view(), format, *factor, isStatic, isSearched);
+        auto rounded = roundWithCompensation(copy.view(), format, *factor, isStatic, isSearched);
         ASSERT_TRUE(rounded.ok()) << rounded.status();
         EXPECT_TRUE(areSame(*rounded, *expected)) << nameOf(format);
         EXPECT_EQ(copy.elements, valuesOf(*expected, format).elements) << nameOf(format);
@@ -82,7 +82,7 @@ TEST(RoundWithFeedback, IsNearestForAMultipleOfTheIdentity) {
   }
 }
 
-TEST(RoundWithFeedback, LosesLessThanNearest) {
+TEST(RoundWithCompensation, LosesLessThanNearest) {
   OwnedHessian hessian = OwnedHessian::random(256);
   auto plain = InverseFactor::create(hessian.view());
   auto ordered = InverseFactor::create(hessian.view(), orderByDiagonal(hessian.view()));
@@ -93,7 +93,7 @@ TEST(RoundWithFeedback, LosesLessThanNearest) {
     double nearest = relativeOutputError(weight.view(), rough.view(), hessian.view());
     for (int manner = 0; manner < 3; ++manner) { // as they come, with static scales, with those in act-order
       OwnedWeight copy = weight;
-      auto rounded = roundWithFeedback(copy.view(), format, manner == 2 ? *ordered : *plain, manner > 0);
+      auto rounded = roundWithCompensation(copy.view(), format, manner == 2 ? *ordered : *plain, manner > 0);
       ASSERT_TRUE(rounded.ok()) << rounded.status();
       EXPECT_EQ(copy.elements, valuesOf(*rounded, format).elements);
       EXPECT_LT(relativeOutputError(weight.view(), copy.view(), hessian.view()), nearest)
@@ -103,14 +103,14 @@ TEST(RoundWithFeedback, LosesLessThanNearest) {
 }
 
 /// Scales of a group are fitted to what the sweep has made of its elements, wherever blocks of columns end.
-TEST(RoundWithFeedback, FitsScalesToCorrectedElements) {
+TEST(RoundWithCompensation, FitsScalesToCorrectedElements) {
   constexpr int64_t columns = 192;
   AffineFormat format{4, 48, false, false, false};
   OwnedWeight weight(5, columns), copy = weight;
   OwnedHessian hessian = OwnedHessian::random(columns);
   auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
-  auto rounded = roundWithFeedback(copy.view(), format, *factor, false);
+  auto rounded = roundWithCompensation(copy.view(), format, *factor, false);
   ASSERT_TRUE(rounded.ok());
   // Plain loops, which spread every error over all columns at once.
   for (int64_t row = 0; row < 5; ++row) {
@@ -128,7 +128,7 @@ TEST(RoundWithFeedback, FitsScalesToCorrectedElements) {
   }
 }
 
-TEST(RoundWithFeedback, KeepsZeros) {
+TEST(RoundWithCompensation, KeepsZeros) {
   OwnedHessian hessian = OwnedHessian::random(128);
   auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
@@ -136,7 +136,7 @@ TEST(RoundWithFeedback, KeepsZeros) {
     OwnedWeight weight(4, 128);
     for (size_t i = 0; i < weight.elements.size(); i += 2)
       weight.elements[i] = 0;
-    auto rounded = roundWithFeedback(weight.view(), format, *factor, false);
+    auto rounded = roundWithCompensation(weight.view(), format, *factor, false);
     ASSERT_TRUE(rounded.ok());
     std::vector<float> values = valuesOf(*rounded, format).elements;
     for (size_t i = 0; i < values.size(); i += 2)
@@ -144,7 +144,7 @@ TEST(RoundWithFeedback, KeepsZeros) {
   }
 }
 
-TEST(RoundWithFeedback, ClearsColumnsWithoutInputs) {
+TEST(RoundWithCompensation, ClearsColumnsWithoutInputs) {
   OwnedHessian hessian = OwnedHessian::random(32);
   for (int64_t i = 0; i < 32; ++i)
     hessian.at(4, i) = hessian.at(i, 4) = 0;
@@ -154,7 +154,7 @@ TEST(RoundWithFeedback, ClearsColumnsWithoutInputs) {
   OwnedWeight weight(3, 32);
   for (int64_t row = 0; row < 3; ++row)
     weight.elements[row * 32 + 4] = 100; // which no scale has to reach
-  auto rounded = roundWithFeedback(weight.view(), format, *factor, false);
+  auto rounded = roundWithCompensation(weight.view(), format, *factor, false);
   ASSERT_TRUE(rounded.ok());
   for (int64_t row = 0; row < 3; ++row) {
     EXPECT_EQ(weight.at(row, 4), 0);
@@ -170,23 +170,23 @@ TEST(Rounding, RefusesRowsWithoutAFiniteScale) {
     weight.elements[31 * 64 + 5] = weight.elements[37 * 64] = value;
     AffineFormat format{4, 32, false, false, true};
     absl::Status nearest = roundToNearest(weight.view(), format).status();
-    absl::Status feedback = roundWithFeedback(weight.view(), format, *factor, false).status();
-    for (const absl::Status &status : {nearest, feedback})
+    absl::Status compensated = roundWithCompensation(weight.view(), format, *factor, false).status();
+    for (const absl::Status &status : {nearest, compensated})
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr("cannot quantize row 31: its elements are not all finite, or too large for scales of f16"));
   }
 }
 
-TEST(RoundWithFeedback, IsTheSameForEveryNumberOfThreads) {
+TEST(RoundWithCompensation, IsTheSameForEveryNumberOfThreads) {
   auto factor = InverseFactor::create(OwnedHessian::random(200).view());
   ASSERT_TRUE(factor.ok());
   OwnedWeight weight(50, 200), copy = weight;
   AffineFormat format{4, 64, true, false, true};
   int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  auto alone = roundWithFeedback(weight.view(), format, *factor, false);
+  auto alone = roundWithCompensation(weight.view(), format, *factor, false);
   omp_set_num_threads(3);
-  auto together = roundWithFeedback(copy.view(), format, *factor, false);
+  auto together = roundWithCompensation(copy.view(), format, *factor, false);
   omp_set_num_threads(threads);
   ASSERT_TRUE(alone.ok() && together.ok());
   EXPECT_TRUE(areSame(*alone, *together));
@@ -199,7 +199,7 @@ TEST(Rounding, TakesEmptyWeights) {
     OwnedWeight weight(3, 0);
     AffineFormat format{4, group, false, false, true};
     auto nearest = roundToNearest(weight.view(), format),
-         rounded = roundWithFeedback(weight.view(), format, *factor, false);
+         rounded = roundWithCompensation(weight.view(), format, *factor, false);
     ASSERT_TRUE(nearest.ok() && rounded.ok());
     EXPECT_EQ(rounded->scales.size(), group ? 0u : 3u);
     EXPECT_TRUE(areSame(*nearest, *rounded));

@@ -73,7 +73,7 @@ def sweep_sparsegpt(weight, hessian):
             kept = np.zeros((ROWS, 4), bool)
             np.put_along_axis(kept, np.argsort(-scores, axis=1, kind="stable")[:, :2], True, axis=1)
         fixed = np.concatenate([fixed, np.where(kept[:, j % 4], current[:, j], 0)[:, None]], axis=1)
-        # A kept element stays as the fit has it by then; dropped ones are made up for by what is after them.
+        # A kept element stays as the fit has it by then; dropped ones are compensated by what is after them.
         current = np.concatenate([fixed[:, :j], fit_rest(current[:, j:], hessian[j:, j:], fixed[:, j:])], axis=1)
     return fixed
 
@@ -92,7 +92,7 @@ def check(seed, method, statistics):
     assert ((found != 0).reshape(ROWS, -1, 4).sum(axis=2) == 2).all()
     assert np.array_equal(found != 0, expected != 0)
     assert np.allclose(found, expected, rtol=1e-5, atol=1e-6), np.abs(found - expected).max()
-    assert np.abs(found - weight)[found != 0].max() > 1e-2  # something was made up for
+    assert np.abs(found - weight)[found != 0].max() > 1e-2  # something was compensated
 
 
 def read(text, name):
