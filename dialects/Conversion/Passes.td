@@ -223,7 +223,7 @@ def BlockState : Pass<"hone-block-state", "::mlir::ModuleOp"> {
     A slot `[B, H, S, D]` of f32, f16 or bf16 that grows along S, and that only attention which has a kernel reads, as its keys or
     as its values, gets the encoding `#hrt.key_blocks` or `#hrt.value_blocks`, where both keys and values of such attention come
     from slots. The runtime turns positions into blocks when they are appended, and rounds them where the slot is
-    `#hone.rounded`; such a slot that cannot be in blocks is kept as it comes. A remark says which slots are, and why others are not.
+    `#hone.quantized_kv`; such a slot that cannot be in blocks is kept as it comes. A remark says which slots are, and why others are not.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect"];
   let statistics = [Statistic<"numBlocked", "num-slots-blocked", "Number of slots that are kept in blocks">];

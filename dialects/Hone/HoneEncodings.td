@@ -271,15 +271,15 @@ def Hone_DenseSparseAttr : Hone_Encoding<"DenseSparse", "dense_sparse", ["getAct
   }];
 }
 
-def Hone_RoundedAttr : AttrDef<Hone_Dialect, "Rounded", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let mnemonic = "rounded";
-  let summary = "what a session keeps as integers of few bits, each row with numbers of its own";
+def Hone_QuantizedKvAttr : AttrDef<Hone_Dialect, "QuantizedKv", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "quantized_kv";
+  let summary = "quantized KV: keys and values in 8 or 4 bits, each row with a scale of its own";
   let description = [{
-    *Meaning.* A tensor that the state gives, whose rows along the last dimension were rounded when they were appended: those of
-    keys and values are the numbers of a position and head. Of a row x are stored codes l and, as bf16,
+    *Meaning.* A tensor that the state gives, whose rows along the last dimension were quantized when they were appended: a row of
+    keys or values is a position of a KV head. Of a row x are stored codes l and, as bf16,
 
-    - with 8 bits the step s, the least that is no less than max |x| / 127: an element is s · l, with l in -127 … 127;
-    - with 4 bits the base b, the largest that is no more than min x, and the step s, the least that is no less than
+    - with 8 bits the scale s, the least that is no less than max |x| / 127: an element is s · l, with l in -127 … 127;
+    - with 4 bits the base b, the largest that is no more than min x, and the scale s, the least that is no less than
       (max x - b) / 15: an element is b + s · l, with l in 0 … 15.
 
     Codes are rounded to nearest, ties to even. A row that has an infinity or no number becomes NaN.
@@ -291,7 +291,7 @@ def Hone_RoundedAttr : AttrDef<Hone_Dialect, "Rounded", [DeclareAttrInterfaceMet
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.rounded<bits = 8>>, axis = 2>]} {}
+    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]} {}
     ```
   }];
   let parameters = (ins "int64_t":$bits);

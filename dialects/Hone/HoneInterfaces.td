@@ -78,7 +78,7 @@ def Hone_StateLayoutInterface : AttrInterface<"StateLayoutInterface", [Verifiabl
   }];
   let methods = [
     InterfaceMethod<"The word for this layout in manifests.", "::llvm::StringRef", "getLayoutName", (ins)>,
-    InterfaceMethod<"How many bits a number has that rounding made an integer, as `#hone.rounded` says, or 0.", "int64_t", "getIntegerBits",
+    InterfaceMethod<"How many bits a code of quantized KV has, as `#hone.quantized_kv` says, or 0.", "int64_t", "getIntegerBits",
       (ins)>,
   ];
 }

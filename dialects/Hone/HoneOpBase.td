@@ -29,7 +29,7 @@ defvar honeWeightEncoding = CPred<
     "::hone::isWeightEncoding(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">;
 
 defvar honeStateLayout = CPred<
-    "::llvm::isa<::hone::StateLayoutInterface, ::hone::RoundedAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">;
+    "::llvm::isa<::hone::StateLayoutInterface, ::hone::QuantizedKvAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">;
 
 /// A tensor of elements `element` whose rank is in `ranks`, or any if that is empty, and whose encoding satisfies `encoding`.
 class Hone_TensorOf<Type element, list<int> ranks, Pred encoding, string what> : Type<
@@ -45,7 +45,7 @@ class Hone_WeightOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], honeWeight
     rank # "D tensor of f32, f16 or bf16, plain or with a weight encoding">;
 
 class Hone_CacheOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], Or<[honeNoEncoding, honeStateLayout]>,
-    rank # "D tensor of f32, f16 or bf16, plain, rounded or in a layout of the state">;
+    rank # "D tensor of f32, f16 or bf16, plain, of quantized KV or in a layout of the state">;
 
 def Hone_Index : AnyTypeOf<[I32, I64]>;
 def Hone_IndexTensor : Hone_TensorOf<Hone_Index, [], honeNoEncoding, "plain tensor of i32 or i64">;

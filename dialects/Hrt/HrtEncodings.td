@@ -95,7 +95,7 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
   let summary = "keys `[B, H, S, D]` of a session's state in blocks of 16 positions";
   let description = [{
     *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
-    attention, which alone read it. With `bits` it holds what `#hone.rounded` of so many bits does, in the layout RoundedKeyLayout
+    attention, which alone read it. With `bits` it holds what `#hone.quantized_kv` of so many bits does, in the layout QuantizedKeyLayout
     of runtime/cpu/packing/quantized_blocks.h.
 
     *Constraints.*
@@ -113,7 +113,7 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
 def Hrt_ValueBlocksAttr : Hrt_BlocksAttr<"ValueBlocks", "value_blocks"> {
   let summary = "values `[B, H, S, D]` of a session's state in blocks of positions that share words";
   let description = [{
-    *Meaning.* As `#hrt.key_blocks`, in the layouts BlockedValueLayout and RoundedValueLayout.
+    *Meaning.* As `#hrt.key_blocks`, in the layouts BlockedValueLayout and QuantizedValueLayout.
 
     *Constraints.*
 

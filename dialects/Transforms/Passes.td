@@ -349,7 +349,7 @@ def ConvertState : Pass<"hone-convert-state", "::mlir::ModuleOp"> {
   let summary = "Keep the keys and values of sessions in 16 bits or fewer";
   let description = [{
     A slot of the session's state that holds f32, and that only attention reads as keys or values, holds `type` instead: fresh
-    positions are rounded to nearest, ties to even, before they are appended, or to the integers of `#hone.rounded` as they are.
+    positions are rounded to nearest, ties to even, before they are appended, or to the integers of `#hone.quantized_kv` as they are.
     Attention still computes in f32. A remark says which slots are converted, and why others are not.
 
     Where `type` is bf16, attention over f32 that is not kept, that of an encoder for one, gets `bf16_products`, and a remark says for how

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Floats are written by kernels. Integers are rounded as #hone.rounded says, element by element.
+// Floats are written by kernels. Integers are rounded as #hone.quantized_kv says, element by element.
 
 #include "core/cache_writer.h"
 

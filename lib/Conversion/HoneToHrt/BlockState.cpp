@@ -63,8 +63,8 @@ void SlotReads::take(OpOperand &use) {
     return;
   }
   MLIRContext *context = attention.getContext();
-  auto rounded = dyn_cast_or_null<RoundedAttr>(slot.getType().getEncoding());
-  int64_t bits = rounded ? rounded.getBits() : 0;
+  auto quantized = dyn_cast_or_null<QuantizedKvAttr>(slot.getType().getEncoding());
+  int64_t bits = quantized ? quantized.getBits() : 0;
   Attribute wanted =
       isKey ? Attribute(hrt::KeyBlocksAttr::get(context, bits)) : hrt::ValueBlocksAttr::get(context, bits);
   if (!hasKernel(attention))
@@ -138,7 +138,7 @@ void BlockState::runOnOperation() {
   for (SlotReads &read : reads) {
     SlotAttr slot = read.slot;
     bool isBlocked = read.obstacle.empty();
-    Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not rounded
+    Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not quantized
     for (Value value : read.values)
       value.setType(withEncoding(value.getType(), layout));
     blocked.push_back(

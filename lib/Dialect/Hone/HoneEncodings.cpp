@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Storage of plain tensors, #hone.stored, #hone.rounded and #hone.external.
+// Storage of plain tensors, #hone.stored, #hone.quantized_kv and #hone.external.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -45,20 +45,19 @@ SmallVector<PlaneView> hone::getViews(RankedTensorType type) {
   return viewWhole(getPlanes(type));
 }
 
-//===- #hone.rounded ----------------------------------------------------------------------------------------------===//
+//===- #hone.quantized_kv -----------------------------------------------------------------------------------------===//
 
-LogicalResult RoundedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
-  if (bits != 4 && bits != 8) // rounded C1
-    return emitError() << "unsupported number of bits " << bits << " of a rounded state; supported: 4, 8";
+LogicalResult QuantizedKvAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits) {
+  if (bits != 4 && bits != 8) // quantized_kv C1
+    return emitError() << "unsupported number of bits " << bits << " of quantized KV; supported: 4, 8";
   return success();
 }
 
-LogicalResult RoundedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.empty() || !elementType.isF32()) // rounded C2
-    return emitError()
-           << "expected a tensor of a rounded state to have at least 1 dimension and elements of f32, but got "
-           << shape.size() << " and " << elementType;
+LogicalResult QuantizedKvAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.empty() || !elementType.isF32()) // quantized_kv C2
+    return emitError() << "expected a tensor of quantized KV to have at least 1 dimension and elements of f32, but got "
+                       << shape.size() << " and " << elementType;
   return success();
 }
 

@@ -49,7 +49,7 @@ struct ConvertState : impl::ConvertStateBase<ConvertState> {
   LogicalResult initialize(MLIRContext *context) override {
     if (type == "int8" || type == "int4") {
       elements = Float32Type::get(context);
-      encoding = RoundedAttr::get(context, type == "int8" ? 8 : 4);
+      encoding = QuantizedKvAttr::get(context, type == "int8" ? 8 : 4);
       return success();
     }
     if (type == "bf16" || type == "f16") {
@@ -71,7 +71,7 @@ private:
   }
 
   FloatType elements;
-  RoundedAttr encoding; // of integers
+  QuantizedKvAttr encoding; // of integers
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys and values as integers of 8 or 4 bits in blocks: what #hone.rounded says of each position of a head, in the
+// Keys and values as integers of 8 or 4 bits in blocks: what #hone.quantized_kv says of each position of a head, in the
 // order in which products of bytes take it. A unit of 64 positions is its codes, then its steps, and with 4 bits its
 // bases, as bf16.
 

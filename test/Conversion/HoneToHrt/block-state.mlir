@@ -83,28 +83,28 @@ module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf16>, axis = 2
 
 // CHECK: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hrt.key_blocks<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hrt.value_blocks<bits = 8>>, axis = 2>]
 // HRT: hrt.kernel "hone.attention.blocks.i8"
-module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>]} {
+module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]} {
   func.func @forward(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {
-    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>
-    %1, %values = hone.kv_append %0[1], %v : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>
+    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>
+    %1, %values = hone.kv_append %0[1], %v : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>
     %2 = hone.attention %q, %keys, %values pattern(#hone.causal) scale(0.5)
-       : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>) -> tensor<?x2x?x8xf32>
+       : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>) -> tensor<?x2x?x8xf32>
     return %2, %1 : tensor<?x2x?x8xf32>, !hone.kv
   }
 }
 
 // -----
 
-// What cannot be in blocks is not rounded.
+// What cannot be in blocks is not quantized.
 // CHECK: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>]
 // CHECK: hone.kv_append %{{.*}}[0], %{{.*}} : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>{{$}}
 // HRT: hrt.kernel "hone.attention.f32"
 // REMARK-DAG: [Missed] Blocked {{.*}}"slot 'key' stays as it is: it is read as keys and as values"
-module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>]} {
+module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]} {
   func.func @forward(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {
-    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>
+    %0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>
     %1 = hone.attention %q, %keys, %keys pattern(#hone.causal) scale(0.5)
-       : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>) -> tensor<?x2x?x8xf32>
+       : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>) -> tensor<?x2x?x8xf32>
     return %1, %0 : tensor<?x2x?x8xf32>, !hone.kv
   }
 }

@@ -321,12 +321,12 @@ func.func private @f() -> tensor<4xf32, #hone.codebook<bits = 4>>
 
 // -----
 
-// @rounded_c1_bits
-// expected-error @below {{unsupported number of bits 3 of a rounded state; supported: 4, 8}}
-func.func private @f() -> tensor<?x4x?x8xf32, #hone.rounded<bits = 3>>
+// @quantized_kv_c1_bits
+// expected-error @below {{unsupported number of bits 3 of quantized KV; supported: 4, 8}}
+func.func private @f() -> tensor<?x4x?x8xf32, #hone.quantized_kv<bits = 3>>
 
 // -----
 
-// @rounded_c2_elements
-// expected-error @below {{expected a tensor of a rounded state to have at least 1 dimension and elements of f32, but got 4 and 'bf16'}}
-func.func private @f() -> tensor<?x4x?x8xbf16, #hone.rounded<bits = 8>>
+// @quantized_kv_c2_elements
+// expected-error @below {{expected a tensor of quantized KV to have at least 1 dimension and elements of f32, but got 4 and 'bf16'}}
+func.func private @f() -> tensor<?x4x?x8xbf16, #hone.quantized_kv<bits = 8>>

@@ -28,8 +28,8 @@ module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis =
   func.func private @missing() -> tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
   // CHECK: tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
   func.func private @straddling() -> tensor<4x9xf32, #hone.affine<bits = 3, group = 8>>
-  // CHECK: tensor<?x4x?x8xf32, #hone.rounded<bits = 8>>
-  func.func private @rounded() -> tensor<?x4x?x8xf32, #hone.rounded<bits = 8>>
+  // CHECK: tensor<?x4x?x8xf32, #hone.quantized_kv<bits = 8>>
+  func.func private @quantized_kv() -> tensor<?x4x?x8xf32, #hone.quantized_kv<bits = 8>>
   // CHECK: #hone.external<"a \22quoted\22 name", 0, 0>
   func.func private @nowhere() attributes {where = #hone.external<"a \22quoted\22 name", 0, 0>}
   // CHECK: #hone.all_of<#hone.full, #hone.causal, #hone.sliding<window = 8>, #hone.prefix_causal>

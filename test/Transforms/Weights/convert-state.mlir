@@ -9,9 +9,9 @@
 // CHECK-LABEL: @forward
 // CHECK: hone.kv_append %{{.*}}[0], %arg1 : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xbf16>
 // CHECK: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xbf16>, tensor<?x2x?x8xbf16>) -> tensor<?x2x?x8xf32>
-// INT8: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, axis = 2>]
-// INT8: hone.kv_append %{{.*}}[0], %arg1 : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>
-// INT8: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>, tensor<?x2x?x8xf32, #hone.rounded<bits = 8>>) -> tensor<?x2x?x8xf32>
+// INT8: hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]
+// INT8: hone.kv_append %{{.*}}[0], %arg1 : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>
+// INT8: hone.attention {{.*}} : (tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>, tensor<?x2x?x8xf32, #hone.quantized_kv<bits = 8>>) -> tensor<?x2x?x8xf32>
 // REMARK: [Passed] Converted {{.*}}"2 slots are kept as bf16"
 module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>, #hone.slot<"value", tensor<?x2x?x8xf32>, axis = 2>]} {
   func.func @forward(%q: tensor<?x2x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %state: !hone.kv) -> (tensor<?x2x?x8xf32>, !hone.kv) {
