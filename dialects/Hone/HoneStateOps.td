@@ -106,16 +106,16 @@ def Hone_KvPaddingOp : Hone_StateOp<"kv_padding"> {
   let hasFolder = 1;
 }
 
-def Hone_KvWantedOp : Hone_StateOp<"kv_wanted"> {
-  let summary = "of how many of a call's positions the caller wants results";
+def Hone_LogitsToKeepOp : Hone_StateOp<"logits_to_keep"> {
+  let summary = "how many last positions of a call the caller wants logits of";
   let description = [{
-    *Meaning.* The caller may want results of the last positions of a call alone. Of `fresh` new positions that is the last
-    `result`, 0 … `fresh`; all of them unless the caller says otherwise.
+    *Meaning.* Of `fresh` new positions logits are computed for the last `result` alone, 0 … `fresh`; for all of them unless
+    the caller says otherwise.
 
     *Example.*
     ```mlir
-    func.func @wanted(%s: !hone.kv, %fresh: index) -> index {
-      %0 = hone.kv_wanted %s of %fresh
+    func.func @kept(%s: !hone.kv, %fresh: index) -> index {
+      %0 = hone.logits_to_keep %s of %fresh
       return %0 : index
     }
     ```

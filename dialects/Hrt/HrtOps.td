@@ -146,8 +146,8 @@ def Hrt_StatePaddingOp : Hrt_Op<"state_padding", [Pure]> {
   let assemblyFormat = "$call `[` $sequence `]` attr-dict";
 }
 
-def Hrt_StateWantedOp : Hrt_Op<"state_wanted", [Pure]> {
-  let summary = "how many of the last of `fresh` positions the caller wants results of";
+def Hrt_LogitsToKeepOp : Hrt_Op<"logits_to_keep", [Pure]> {
+  let summary = "of how many of the last of `fresh` positions logits are computed";
   let arguments = (ins Hrt_CallType:$call, Index:$fresh);
   let results = (outs Index:$result);
   let assemblyFormat = "$call `of` $fresh attr-dict";

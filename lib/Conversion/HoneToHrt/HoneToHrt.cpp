@@ -161,9 +161,8 @@ static void replaceStateOps(func::FuncOp function, Value call) {
     } else if (auto padding = dyn_cast<KvPaddingOp>(op)) {
       padding.getResult().replaceAllUsesWith(
           hrt::StatePaddingOp::create(b, loc, b.getIndexType(), call, padding.getSequence()));
-    } else if (auto wanted = dyn_cast<KvWantedOp>(op)) {
-      wanted.getResult().replaceAllUsesWith(
-          hrt::StateWantedOp::create(b, loc, b.getIndexType(), call, wanted.getFresh()));
+    } else if (auto kept = dyn_cast<LogitsToKeepOp>(op)) {
+      kept.getResult().replaceAllUsesWith(hrt::LogitsToKeepOp::create(b, loc, b.getIndexType(), call, kept.getFresh()));
     } else {
       return;
     }

@@ -21,7 +21,7 @@ namespace hone::raising {
 
 static constexpr llvm::StringLiteral kPass = "hone-limit-logits";
 /// The name of the size of the results in place of that of the tokens.
-static constexpr llvm::StringLiteral kWanted = "wanted";
+static constexpr llvm::StringLiteral kKept = "wanted";
 
 /// Whether the value has the shape `[batch, positions, size]` with positions left open.
 static bool hasPositions(Value value) {
@@ -60,14 +60,14 @@ static bool areTokenPositions(Value rows, Value tokens, func::FuncOp function) {
   return rowShape && tokenShape && tokenShape->size() == 2 && (*rowShape)[1] == (*tokenShape)[1];
 }
 
-/// The last of the rows `[batch, positions, size]`: as many as are wanted.
-static Value sliceWanted(OpBuilder &b, Location loc, Value rows, Value state) {
+/// The last of the rows `[batch, positions, size]`: as many as `logits_to_keep` says.
+static Value sliceKept(OpBuilder &b, Location loc, Value rows, Value state) {
   Value count = tensor::DimOp::create(b, loc, rows, 1);
-  Value wanted = KvWantedOp::create(b, loc, state, count);
+  Value kept = LogitsToKeepOp::create(b, loc, state, count);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, rows);
   SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0)), strides(3, b.getIndexAttr(1));
-  sizes[1] = wanted;
-  offsets[1] = Value(arith::SubIOp::create(b, loc, count, wanted));
+  sizes[1] = kept;
+  offsets[1] = Value(arith::SubIOp::create(b, loc, count, kept));
   return tensor::ExtractSliceOp::create(b, loc, getRankedType(rows), rows, offsets, sizes, strides);
 }
 
@@ -76,7 +76,7 @@ static void renamePositions(func::FuncOp forward) {
   if (!names || names.size() != 3)
     return;
   SmallVector<Attribute> changed(names.begin(), names.end());
-  changed[1] = StringAttr::get(forward.getContext(), kWanted);
+  changed[1] = StringAttr::get(forward.getContext(), kKept);
   forward.setResultAttr(0, onnxir::kDimsAttr, ArrayAttr::get(forward.getContext(), changed));
 }
 
@@ -89,7 +89,7 @@ static bool limitLogits(func::FuncOp forward) {
     return false;
   }
   OpBuilder b(product);
-  product.getXMutable().assign(sliceWanted(b, product.getLoc(), product.getX(), state));
+  product.getXMutable().assign(sliceKept(b, product.getLoc(), product.getX(), state));
   renamePositions(forward);
   remarkRaised(product.getLoc(), kPass, "Logits") << "made for the positions that are asked for";
   return true;

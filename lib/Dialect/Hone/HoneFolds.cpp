@@ -25,7 +25,7 @@ static Value skipAppends(Value state) {
   return state;
 }
 
-/// Length and padding of a state, and what is wanted, do not change in a call: read them from the state that the call began with.
+/// Length and padding of a state, and the logits to keep do not change in a call: read them from the state that the call began with.
 template <typename Op>
 static OpFoldResult readFromFirstState(Op op) {
   Value first = skipAppends(op.getState());
@@ -39,7 +39,7 @@ OpFoldResult KvLengthOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
 
 OpFoldResult KvPaddingOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
 
-OpFoldResult KvWantedOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
+OpFoldResult LogitsToKeepOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
 
 /// A slot that was just appended to is what the append returned; appends to other slots do not matter.
 OpFoldResult KvViewOp::fold(FoldAdaptor) {

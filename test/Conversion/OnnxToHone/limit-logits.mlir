@@ -1,12 +1,12 @@
 // RUN: hone-opt %s --hone-limit-logits --split-input-file | FileCheck %s
 
-// The product of each position, capped: only of the last positions that are wanted.
+// The product of each position, capped: only of the last positions that logits_to_keep says.
 // CHECK-LABEL: @forward
 // CHECK-SAME: -> (tensor<?x?x9xf32> {onnx.dims = ["batch", "wanted", ""]}, !hone.kv)
 // CHECK: %[[COUNT:.*]] = tensor.dim %[[X:.*]], %{{.*}} : tensor<?x?x4xf32>
-// CHECK: %[[WANTED:.*]] = hone.kv_wanted %arg1 of %[[COUNT]]
-// CHECK: %[[BEGIN:.*]] = arith.subi %[[COUNT]], %[[WANTED]]
-// CHECK: %[[ROWS:.*]] = tensor.extract_slice %[[X]][0, %[[BEGIN]], 0] [%{{.*}}, %[[WANTED]], 4] [1, 1, 1]
+// CHECK: %[[KEPT:.*]] = hone.logits_to_keep %arg1 of %[[COUNT]]
+// CHECK: %[[BEGIN:.*]] = arith.subi %[[COUNT]], %[[KEPT]]
+// CHECK: %[[ROWS:.*]] = tensor.extract_slice %[[X]][0, %[[BEGIN]], 0] [%{{.*}}, %[[KEPT]], 4] [1, 1, 1]
 // CHECK: hone.linear %[[ROWS]]
 hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
 hone.param @cap : tensor<f32> = dense<30.0> : tensor<f32>
@@ -25,7 +25,7 @@ func.func @forward(%ids: tensor<?x?xi64>, %state: !hone.kv) -> (tensor<?x?x9xf32
 
 // Something else reads the product.
 // CHECK-LABEL: @forward
-// CHECK-NOT: hone.kv_wanted
+// CHECK-NOT: hone.logits_to_keep
 hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
 func.func @forward(%ids: tensor<?x?xi64>, %state: !hone.kv) -> (tensor<?x?x9xf32>, tensor<?x?x9xf32>, !hone.kv) {
   %w = hone.get_param @table : tensor<9x4xf32>
