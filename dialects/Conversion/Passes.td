@@ -336,20 +336,20 @@ def RaiseMlp : RaisingPass<"hone-raise-mlp"> {
   let statistics = [Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
 }
 
-def DivideGates : RaisingPass<"hone-divide-gates"> {
-  let summary = "Divide products that have a gate and what it scales in one";
+def SplitGateUp : RaisingPass<"hone-split-gate-up"> {
+  let summary = "Split the fused gate_up projection of feed-forward blocks";
   let description = [{
-    Files pack the gate of a feed-forward block and what it scales into one product, as halves of its outputs. Where only a
+    Files fuse the gate and up projection of a feed-forward block into one product (gate_up), as halves of its outputs. Where only a
     `hone.gated_mlp` would read the halves, each becomes a product with its rows of the weight, `NAME.0` and `NAME.1`, and the
-    block is recognised. All products with a weight are divided, or none. Weights are divided as they are stored, also quantized
-    ones; a remark says which are not, and why. Queries, keys and values in one product stay so: nothing has to see
-    them separately.
+    block is recognised. All products with a weight are split, or none. Weights are split as they are stored, also quantized
+    ones; a remark says which are not, and why. Queries, keys and values in one product (fused QKV) stay so: nothing has
+    to see them separately.
 
     This comes after the rewrites of weights, whose statistics and records are those of the weights in the file.
   }];
   let options = [Option<"describes", "describes", "bool", "false",
                         "Give the halves types and no bytes: of a module that is described and not compiled">];
-  let statistics = [Statistic<"numDivided", "num-weights-divided", "Number of weights divided">,
+  let statistics = [Statistic<"numSplit", "num-weights-split", "Number of weights split">,
                     Statistic<"numMlps", "num-mlps-raised", "Number of blocks raised">];
 }
 

@@ -175,16 +175,16 @@ static void print(llvm::raw_ostream &os, const json::Object &model) {
     os << "  " << io::printable(*slot.getAsString()) << '\n';
 }
 
-/// Blocks whose gate lies in the weight of what it scales are recognised when that is divided.
-static LogicalResult divideGates(ModuleOp module) {
+/// Blocks with a fused gate_up weight are recognised when that is split.
+static LogicalResult splitGateUp(ModuleOp module) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
-  pm.addPass(createDivideGates({.describes = true}));
+  pm.addPass(createSplitGateUp({.describes = true}));
   return pm.run(module);
 }
 
 LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions &options, MLIRContext *context) {
   OwningOpRef<ModuleOp> module = readModel(path, context, options);
-  if (!module || failed(runPhases(*module, "raise")) || failed(divideGates(*module)))
+  if (!module || failed(runPhases(*module, "raise")) || failed(splitGateUp(*module)))
     return failure();
   json::Object model = describe(*module);
   if (asJson)

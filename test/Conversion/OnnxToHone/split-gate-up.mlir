@@ -1,8 +1,8 @@
-// RUN: hone-opt %s --hone-divide-gates --split-input-file --remarks-filter="hone-divide-gates" 2>%t | FileCheck %s -enable-var-scope
+// RUN: hone-opt %s --hone-split-gate-up --split-input-file --remarks-filter="hone-split-gate-up" 2>%t | FileCheck %s -enable-var-scope
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t
-// RUN: hone-opt %s --hone-divide-gates=describes=true --split-input-file | FileCheck %s --check-prefix=DESCRIBED
+// RUN: hone-opt %s --hone-split-gate-up=describes=true --split-input-file | FileCheck %s --check-prefix=DESCRIBED
 
-// Halves of one product that gate each other are two products; a weight that lies as [K, N] is cut by its columns, a bias too.
+// A fused gate_up projection becomes two products; a weight that lies as [K, N] is cut by its columns, a bias too.
 // REMARK: [Passed] Gate
 // REMARK: [Passed] Gate
 
@@ -11,9 +11,9 @@
 // CHECK-NOT: hone.param @both :
 // DESCRIBED-DAG: hone.param @both.0 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
 // DESCRIBED-DAG: hone.param @both.1 : tensor<2x3xf32, #hone.stored<f32, transposed>> = #hone.external<"(none)", 0, 24>
-// DESCRIBED-LABEL: @packed
+// DESCRIBED-LABEL: @fused
 // DESCRIBED: hone.gated_mlp silu
-// CHECK-LABEL: @packed
+// CHECK-LABEL: @fused
 // CHECK-DAG: %[[GATE:.*]] = hone.get_param @both.0
 // CHECK-DAG: %[[UP:.*]] = hone.get_param @both.1
 // CHECK-DAG: %[[GATE_BIAS:.*]] = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]>
@@ -21,7 +21,7 @@
 // CHECK: hone.gated_mlp silu %arg0, gate(%[[GATE]], %[[GATE_BIAS]]), up(%[[UP]], %[[UP_BIAS]]), down(%arg1)
 // CHECK-NOT: hone.linear
 hone.param @both : tensor<4x3xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]> : tensor<3x4xf32>
-func.func @packed(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32> {
+func.func @fused(%x: tensor<?x3xf32>, %down: tensor<3x2xf32>) -> tensor<?x3xf32> {
   %w = hone.get_param @both : tensor<4x3xf32, #hone.stored<f32, transposed>>
   %bias = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>
   %0 = hone.linear %x, %w bias(%bias) : (tensor<?x3xf32>, tensor<4x3xf32, #hone.stored<f32, transposed>>, tensor<4xf32>) -> tensor<?x4xf32>

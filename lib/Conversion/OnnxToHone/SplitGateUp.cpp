@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-divide-gates: a gate and what it scales, which files pack into one product, are two. A weight is divided for
-// all that read it or for nobody: its bytes are never kept twice.
+// The pass hone-split-gate-up: a fused gate_up projection becomes two products. A weight is split for all that read it or for
+// nobody: its bytes are never kept twice.
 
 #include "Activation.h"
 #include "Mlp.h"
@@ -19,7 +19,7 @@
 #include <numeric>
 
 namespace hone {
-#define GEN_PASS_DEF_DIVIDEGATES
+#define GEN_PASS_DEF_SPLITGATEUP
 #include "hone/Conversion/Passes.h.inc"
 } // namespace hone
 
@@ -27,28 +27,28 @@ using namespace mlir;
 
 namespace hone::raising {
 
-static constexpr llvm::StringLiteral kPass = "hone-divide-gates";
+static constexpr llvm::StringLiteral kPass = "hone-split-gate-up";
 
 namespace {
 
-/// A product and the halves of its result, of which one is the gate of the other.
-struct PackedGate {
+/// A product and the halves of its result, of which one is the gate and the other up.
+struct FusedGateUp {
   LinearOp linear;
   std::array<Value, 2> halves;
 };
 
-class GateDivider {
+class GateUpSplitter {
 public:
-  GateDivider(ModuleOp module, bool describes) : module(module), symbols(module), describes(describes) {}
-  /// Divides what it can; fails after an error.
+  GateUpSplitter(ModuleOp module, bool describes) : module(module), symbols(module), describes(describes) {}
+  /// Splits what it can; fails after an error.
   LogicalResult run();
-  unsigned divided = 0, mlps = 0;
+  unsigned split = 0, mlps = 0;
 
 private:
-  std::optional<SmallVector<PackedGate>> findProducts(ArrayRef<GetParamOp> reads, bool &isGate);
-  std::string findObstacle(ParamOp param, ArrayRef<PackedGate> products);
+  std::optional<SmallVector<FusedGateUp>> findProducts(ArrayRef<GetParamOp> reads, bool &isGate);
+  std::string findObstacle(ParamOp param, ArrayRef<FusedGateUp> products);
   FailureOr<std::array<ParamOp, 2>> getHalves(ParamOp param);
-  LogicalResult divide(const PackedGate &product, ArrayRef<ParamOp> weights);
+  LogicalResult splitProduct(const FusedGateUp &product, ArrayRef<ParamOp> weights);
   FailureOr<Value> getBias(OpBuilder &b, Value bias, unsigned half);
   SymbolicAnalysis &getAnalysis(func::FuncOp function);
   void finish();
@@ -58,13 +58,13 @@ private:
   bool describes;
   llvm::DenseMap<Operation *, std::unique_ptr<SymbolicAnalysis>> analyses;
   llvm::SetVector<func::FuncOp> changed;
-  llvm::MapVector<ParamOp, std::array<ParamOp, 2>> halves; // of what was divided
+  llvm::MapVector<ParamOp, std::array<ParamOp, 2>> halves; // of what was split
 };
 
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Which products are packed
+// Which products are fused
 //===----------------------------------------------------------------------===//
 
 /// Which half of the last dimension of `rows`, of `size`, the slice is, or nothing.
@@ -128,14 +128,14 @@ static bool isGatedBy(Value up, Value gate, SymbolicAnalysis &analysis) {
   });
 }
 
-static std::optional<PackedGate> matchPackedGate(LinearOp linear, SymbolicAnalysis &analysis) {
+static std::optional<FusedGateUp> matchFusedGateUp(LinearOp linear, SymbolicAnalysis &analysis) {
   auto halves = matchHalves(linear.getResult(), analysis);
   if (!halves || (!isGatedBy((*halves)[0], (*halves)[1], analysis) && !isGatedBy((*halves)[1], (*halves)[0], analysis)))
     return std::nullopt;
-  return PackedGate{linear, *halves};
+  return FusedGateUp{linear, *halves};
 }
 
-SymbolicAnalysis &GateDivider::getAnalysis(func::FuncOp function) {
+SymbolicAnalysis &GateUpSplitter::getAnalysis(func::FuncOp function) {
   auto &analysis = analyses[function];
   if (!analysis)
     analysis = std::make_unique<SymbolicAnalysis>(function);
@@ -143,14 +143,14 @@ SymbolicAnalysis &GateDivider::getAnalysis(func::FuncOp function) {
 }
 
 /// The products with the weight that `reads` read, or nothing where something else reads it; whether any has a gate in it.
-std::optional<SmallVector<PackedGate>> GateDivider::findProducts(ArrayRef<GetParamOp> reads, bool &isGate) {
-  SmallVector<PackedGate> products;
+std::optional<SmallVector<FusedGateUp>> GateUpSplitter::findProducts(ArrayRef<GetParamOp> reads, bool &isGate) {
+  SmallVector<FusedGateUp> products;
   bool isWhole = false;
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
       auto linear = dyn_cast<LinearOp>(use.getOwner());
       auto product = linear && takesEncoding(use)
-                         ? matchPackedGate(linear, getAnalysis(read->getParentOfType<func::FuncOp>()))
+                         ? matchFusedGateUp(linear, getAnalysis(read->getParentOfType<func::FuncOp>()))
                          : std::nullopt;
       isGate |= product.has_value();
       isWhole |= !product;
@@ -166,7 +166,7 @@ static SmallVector<int64_t, 0> listHalf(int64_t outputs, unsigned half) {
   return indices;
 }
 
-/// Whether the bias of `linear` can be divided: it is absent, a constant or a parameter.
+/// Whether the bias of `linear` can be split: it is absent, a constant or a parameter.
 static bool hasPlainBias(LinearOp linear, const SymbolTable &symbols) {
   Value bias = linear.getBias();
   if (!bias)
@@ -178,9 +178,9 @@ static bool hasPlainBias(LinearOp linear, const SymbolTable &symbols) {
   return param && !param.getTensorType().getEncoding() && !param->hasAttr(kShardsAttrName);
 }
 
-/// Why `param` cannot be divided for `products`, or an empty string.
-std::string GateDivider::findObstacle(ParamOp param, ArrayRef<PackedGate> products) {
-  if (!llvm::all_of(products, [&](const PackedGate &product) { return hasPlainBias(product.linear, symbols); }))
+/// Why `param` cannot be split for `products`, or an empty string.
+std::string GateUpSplitter::findObstacle(ParamOp param, ArrayRef<FusedGateUp> products) {
+  if (!llvm::all_of(products, [&](const FusedGateUp &product) { return hasPlainBias(product.linear, symbols); }))
     return "its bias is no parameter";
   if (param->hasAttr(kShardsAttrName))
     return "each rank has another part of it";
@@ -193,11 +193,11 @@ std::string GateDivider::findObstacle(ParamOp param, ArrayRef<PackedGate> produc
 }
 
 //===----------------------------------------------------------------------===//
-// Dividing
+// Splitting
 //===----------------------------------------------------------------------===//
 
 /// The halves of a matrix or row as parameters of their own.
-FailureOr<std::array<ParamOp, 2>> GateDivider::getHalves(ParamOp param) {
+FailureOr<std::array<ParamOp, 2>> GateUpSplitter::getHalves(ParamOp param) {
   if (auto *it = halves.find(param); it != halves.end())
     return it->second;
   int64_t outputs = param.getTensorType().getDimSize(0);
@@ -212,7 +212,7 @@ FailureOr<std::array<ParamOp, 2>> GateDivider::getHalves(ParamOp param) {
   return halves[param] = made;
 }
 
-FailureOr<Value> GateDivider::getBias(OpBuilder &b, Value bias, unsigned half) {
+FailureOr<Value> GateUpSplitter::getBias(OpBuilder &b, Value bias, unsigned half) {
   if (!bias)
     return Value();
   if (Operation *constant = getDefiningOp(bias, "Constant")) {
@@ -228,7 +228,7 @@ FailureOr<Value> GateDivider::getBias(OpBuilder &b, Value bias, unsigned half) {
   return GetParamOp::create(b, bias.getLoc(), (*made)[half].getTensorType(), (*made)[half].getSymName()).getResult();
 }
 
-LogicalResult GateDivider::divide(const PackedGate &product, ArrayRef<ParamOp> weights) {
+LogicalResult GateUpSplitter::splitProduct(const FusedGateUp &product, ArrayRef<ParamOp> weights) {
   LinearOp linear = product.linear;
   OpBuilder b(linear);
   for (unsigned half : {0u, 1u}) {
@@ -247,7 +247,7 @@ LogicalResult GateDivider::divide(const PackedGate &product, ArrayRef<ParamOp> w
   return success();
 }
 
-LogicalResult GateDivider::run() {
+LogicalResult GateUpSplitter::run() {
   for (auto &[op, reads] : findReads(module)) {
     auto param = cast<ParamOp>(op);
     bool isGate = false;
@@ -262,16 +262,16 @@ LogicalResult GateDivider::run() {
     auto weights = getHalves(param);
     if (failed(weights))
       return failure();
-    for (const PackedGate &product : *products)
-      if (failed(divide(product, *weights)))
+    for (const FusedGateUp &product : *products)
+      if (failed(splitProduct(product, *weights)))
         return failure();
-    ++divided;
+    ++split;
   }
   finish();
   return success();
 }
 
-void GateDivider::finish() {
+void GateUpSplitter::finish() {
   analyses.clear();
   for (func::FuncOp function : changed) {
     eraseDead(function);
@@ -283,15 +283,15 @@ void GateDivider::finish() {
 }
 
 namespace {
-struct DivideGates : impl::DivideGatesBase<DivideGates> {
-  using DivideGatesBase::DivideGatesBase;
+struct SplitGateUp : impl::SplitGateUpBase<SplitGateUp> {
+  using SplitGateUpBase::SplitGateUpBase;
 
   void runOnOperation() override {
-    GateDivider divider(getOperation(), describes);
-    if (failed(divider.run()))
+    GateUpSplitter splitter(getOperation(), describes);
+    if (failed(splitter.run()))
       return signalPassFailure();
-    numDivided += divider.divided;
-    numMlps += divider.mlps;
+    numSplit += splitter.split;
+    numMlps += splitter.mlps;
   }
 };
 } // namespace
