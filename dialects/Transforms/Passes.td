@@ -126,12 +126,12 @@ def PruneLayers : Pass<"hone-prune-layers", "::mlir::ModuleOp"> {
   let summary = "Remove whole layers";
   let description = [{
     Removes layers, attention and feed-forward block, so that about a share `sparsity` of the elements of all parameters goes: the
-    stream passes by, and slots of the state, pasts and presents of a removed layer go with it. Slots that stay are numbered anew.
+    residual stream bypasses them, and slots of the state, pasts and presents of a removed layer go with it. Slots that stay are numbered anew.
 
-    Those go whose branches add least to the stream, relative to it: the mean square of what a layer's branches add, by the
+    Those go whose branches add least to the residual stream, relative to it: the mean square of what a layer's branches add, by the
     Hessians in `statistics`, a file that `hone calibrate` wrote of this model, over the mean squares of what was added before.
 
-    A layer is an attention and a feed-forward block that end in sums with the stream, and whose keys and values nothing else
+    A layer is an attention and a feed-forward block that end in sums with the residual stream, and whose keys and values nothing else
     reads. Remarks say of each layer its relative influence, and of those that cannot go why. It is an error if too few can.
   }];
   let options = [
@@ -230,7 +230,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect"];
 }
 
-def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
+def RotateResidualStream : Pass<"hone-rotate-residual-stream", "::mlir::ModuleOp"> {
   let summary = "Multiply what layers read and add to with an orthogonal matrix";
   let description = [{
     The rows x of embeddings, and all that layers add to them, become x Q with the randomized Hadamard matrix Q of
@@ -243,7 +243,7 @@ def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
     The weights that read x keep how it was rotated in `hone.input_rotation`: passes after this one that read statistics of the
     model take it into account. Zeros do not survive: prune afterwards.
 
-    All of the stream is rotated or none of it. A remark says what is in the way: norms that subtract a mean, something else that reads
+    All of the residual stream is rotated or none of it. A remark says what is in the way: norms that subtract a mean, something else that reads
     x or adds to it, a parameter with two parts (a table that is also the last layer, whose norm has a gain), a gain that is 0.
   }];
   let options = [Option<"seed", "seed", "int64_t", /*default=*/"0", "number that the signs of Q come from">];
@@ -254,7 +254,7 @@ def RotateStream : Pass<"hone-rotate-stream", "::mlir::ModuleOp"> {
 def RotateInputs : Pass<"hone-rotate-inputs", "::mlir::ModuleOp"> {
   let summary = "Multiply inputs of products with Hadamard matrices while the model runs";
   let description = [{
-    Products whose inputs x no norm computes, and that `hone-rotate-stream` does not reach for that: what attention and activations make.
+    Products whose inputs x no norm computes, and that `hone-rotate-residual-stream` does not reach for that: what attention and activations make.
     Each 2^k neighbours of x, the most that divide its channels up to `block`, are multiplied with the Hadamard matrix over its root, by one
     product with a constant of 2^k by 2^k elements, and the columns of the weights with the same. What the model computes stays the
     same but for the rounding of f32 (Ashkboos et al., "QuaRot", 2024, section 4). `hone-split-mlps` comes before it, so that there is
@@ -273,9 +273,9 @@ def PermuteChannels : Pass<"hone-permute-channels", "::mlir::ModuleOp"> {
   let summary = "Order channels so that N:M pruning keeps more";
   let description = [{
     `hone-prune-nm` keeps the largest of neighbours. Which channels are neighbours is free between the products of feed-forward blocks,
-    where rows of `gate` and `up` change their order with columns of `down`, and in the stream that layers read and add to, where
+    where rows of `gate` and `up` change their order with columns of `down`, and in the residual stream that layers read and add to, where
     columns of what reads it change it with rows of what writes it, tables of embeddings and gains of norms
-    (`hone-rotate-stream` says what can be in the way). What the model computes stays the same but for the order of sums. Each order is
+    (`hone-rotate-residual-stream` says what can be in the way). What the model computes stays the same but for the order of sums. Each order is
     found by swaps of channels between groups that let `n` of `m` keep more of the sum of w_j^2 H_jj, relative to that of each
     weight, over the rows of all weights that are pruned; up to 1024 of them are looked at. H_jj is the mean square of input j in
     `statistics`, a file that `hone calibrate` wrote of this model, or 1 where that was not measured.

@@ -15,7 +15,7 @@ namespace hone {
 llvm::SmallVector<mlir::StringAttr> listBranchEnds(mlir::ModuleOp module);
 
 /// Removes the branches that end with products with these weights from `module`, which need not be raised: what they alone compute, their
-/// pasts and presents, and the parameters that nothing else reads. The stream passes by; a norm of com.microsoft that adds the branch
+/// pasts and presents, and the parameters that nothing else reads. The residual stream bypasses the layer; a norm of com.microsoft that adds the branch
 /// to it first becomes one that does not. Fails, after an error that names the weight, where a branch cannot go.
 llvm::LogicalResult removeBranches(mlir::ModuleOp module, llvm::ArrayRef<mlir::StringAttr> weights);
 

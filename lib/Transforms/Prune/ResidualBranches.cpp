@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A branch ends at the first sum of two values that both depend on tokens. What it alone computes is what the stream does not
+// A branch ends at the first sum of two values that both depend on tokens. What it alone computes is what the residual stream does not
 // depend on and nobody else reads; a layer goes if its keys and values are among that.
 
 #include "ResidualBranches.h"
@@ -33,7 +33,7 @@ static bool isFixed(Value value) {
   return isa_and_nonnull<GetParamOp>(op) || isOnnx(op, "Constant");
 }
 
-/// What becomes of `value` on its way to the stream; null where that is not one operation.
+/// What becomes of `value` on its way to the residual stream; null where that is not one operation.
 static Operation *getNext(Value value) {
   Operation *next = nullptr;
   for (Operation *user : value.getUsers()) {
@@ -60,7 +60,7 @@ static Value getSum(Operation *add) {
   return isMade ? add->getResult(kSum) : Value();
 }
 
-/// Follows what `source` computes to the sum with the stream.
+/// Follows what `source` computes to the sum with the residual stream.
 static void findSum(Operation *source, Branch &branch) {
   if (auto gated = dyn_cast<GatedMlpOp>(source))
     if (auto get = gated.getDown().getDefiningOp<GetParamOp>())
@@ -123,7 +123,7 @@ static SmallVector<BlockArgument> listPasts(Operation *op) {
   return pasts;
 }
 
-/// Whether only operations of `branch` read `value`, the sum with the stream, or whoever calls.
+/// Whether only operations of `branch` read `value`, the sum with the residual stream, or whoever calls.
 static bool isReadByItAlone(Value value, const Branch &branch, bool mayBeReturned) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     return branch.owned.contains(user) || user == branch.add || llvm::is_contained(branch.appends, user) ||
@@ -152,7 +152,7 @@ Branch findBranch(Operation *source, StringAttr weight) {
   branch.weight = weight;
   findSum(source, branch);
   if (!branch.add || !branch.weight || !isa<func::FuncOp>(branch.add->getParentOp())) {
-    branch.obstacle = "what it computes is not added to a stream";
+    branch.obstacle = "what it computes is not added to a residual stream";
     return branch;
   }
   llvm::SetVector<Operation *> stream;
@@ -397,7 +397,7 @@ void removeLayers(ArrayRef<const ResidualLayer *> layers, ModuleOp module) {
 void removeBranches(ArrayRef<const Branch *> branches, ModuleOp module) {
   llvm::MapVector<Operation *, Removal> removals;
   llvm::SetVector<int64_t> slots;
-  // The stream of a later layer may be the sum of an earlier one: replace from the last on.
+  // The residual stream of a later layer may be the sum of an earlier one: replace from the last on.
   for (const Branch *branch : llvm::reverse(branches)) {
     for (KvAppendOp append : branch->appends)
       slots.insert(append.getSlot());

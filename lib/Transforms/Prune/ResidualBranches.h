@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layers as what their branches add to a stream: attention, and a feed-forward block.
+// Layers as what their branches add to a residual stream: attention, and a feed-forward block.
 
 #ifndef HONE_LIB_TRANSFORMS_PRUNE_RESIDUALBRANCHES_H
 #define HONE_LIB_TRANSFORMS_PRUNE_RESIDUALBRANCHES_H
@@ -14,10 +14,10 @@
 
 namespace hone::prune {
 
-/// What one branch adds to the stream, in one function.
+/// What one branch adds to the residual stream, in one function.
 struct Branch {
-  mlir::Operation *add = nullptr; // stream + branch, or a norm of com.microsoft that takes the sum of both
-  mlir::Value other;              // the stream
+  mlir::Operation *add = nullptr; // residual stream + branch, or a norm of com.microsoft that takes the sum of both
+  mlir::Value other;              // the residual stream
   mlir::StringAttr weight;        // of the last product
   /// Operations that serve the branch alone, and are dead without it; without appends to the state.
   llvm::SetVector<mlir::Operation *> owned;
@@ -47,7 +47,7 @@ Branch findBranch(mlir::Operation *product, mlir::StringAttr weight);
 /// Why the pasts of a branch cannot go with it, or an empty string.
 std::string getObstacleOfPasts(const Branch &branch);
 
-/// Removes branches that can go, in the order of the stream, with their slots, past arguments and present results; the slots that stay
+/// Removes branches that can go, in the order of the residual stream, with their slots, past arguments and present results; the slots that stay
 /// are numbered anew.
 void removeBranches(llvm::ArrayRef<const Branch *> branches, mlir::ModuleOp module);
 

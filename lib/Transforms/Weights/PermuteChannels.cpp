@@ -4,7 +4,7 @@
 // The pass hone-permute-channels: channels get an order in which N:M pruning keeps more. Weights before and after it change their
 // order together, so that the model means the same.
 
-#include "StreamAnalysis.h"
+#include "ResidualStream.h"
 
 #include "hone/Compress/ChannelOrder.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -49,7 +49,7 @@ struct PermuteChannels : impl::PermuteChannelsBase<PermuteChannels> {
   void runOnOperation() override;
 
 private:
-  Channels findStream();
+  Channels findResidualStream();
   std::vector<Channels> findHidden();
   LogicalResult permute(const Channels &channels, MeasuredInputs &inputs);
   FailureOr<std::vector<float>> measureScores(const Channels &channels, MeasuredInputs &inputs);
@@ -76,15 +76,15 @@ static std::string getObstacle(ParamOp param) {
   return getChannelScales(param).empty() ? "" : (param.getSymName() + " has scales of channels").str();
 }
 
-Channels PermuteChannels::findStream() {
+Channels PermuteChannels::findResidualStream() {
   Channels channels;
-  stream::Stream found = stream::findStream(getOperation());
+  residual::ResidualStream found = residual::findResidualStream(getOperation());
   channels.count = found.width;
   channels.obstacle = found.obstacle;
   for (const auto &[op, part] : found.parts) {
-    if (part.role == stream::Role::Reader)
+    if (part.role == residual::Role::Reader)
       channels.columns[op] = !isReturnedProduct(reads.lookup(op));
-    else if (part.role == stream::Role::Table)
+    else if (part.role == residual::Role::Table)
       channels.columns[op] = false;
     else
       channels.rows.insert(op);
@@ -197,7 +197,8 @@ LogicalResult PermuteChannels::permute(const Channels &channels, MeasuredInputs 
       first = cast<ParamOp>(op);
   auto options = remark::RemarkOpts::name("Permuted").category("hone-permute-channels");
   Location loc = first ? first.getLoc() : getOperation().getLoc();
-  std::string name = first ? ("the input of " + first.getSymName()).str() : "the stream", obstacle = channels.obstacle;
+  std::string name = first ? ("the input of " + first.getSymName()).str() : "the residual stream",
+              obstacle = channels.obstacle;
   for (const auto &[op, isPruned] : channels.columns)
     if (obstacle.empty())
       obstacle = getObstacle(cast<ParamOp>(op));
@@ -238,7 +239,7 @@ void PermuteChannels::runOnOperation() {
     return signalPassFailure();
   reads = findReads(getOperation());
   std::vector<Channels> all = findHidden();
-  all.push_back(findStream());
+  all.push_back(findResidualStream());
   for (auto [number, channels] : llvm::enumerate(all)) {
     auto reorder = [&, &channels = channels] { return permute(channels, *inputs); };
     LogicalResult result = channels.columns.empty()

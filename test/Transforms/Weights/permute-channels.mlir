@@ -3,7 +3,7 @@
 // RUN: hone-opt %s -split-input-file -hone-permute-channels | FileCheck %s --check-prefix=IR
 
 // CHECK-DAG: [Passed] Permuted {{.*}}"the input of down has another order: 0.9990 of the outputs' energy stays when it is pruned, and not 0.5000"
-// CHECK-DAG: [Missed] Permuted {{.*}}"the stream stays as it is: no embedding begins one"
+// CHECK-DAG: [Missed] Permuted {{.*}}"the residual stream stays as it is: no embedding begins one"
 // IR-LABEL: hone.param @up
 // IR-SAME: dense_resource
 // IR: hone.param @down {{.*}} {hone.inputs = {kept = array<i64: {{[0-9, ]+}}>, of = 8 : i64}}

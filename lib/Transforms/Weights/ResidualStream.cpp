@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From each value of the stream to what computes it and to everything that reads it.
+// From each value of the residual stream to what computes it and to everything that reads it.
 
-#include "StreamAnalysis.h"
+#include "ResidualStream.h"
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -12,14 +12,14 @@
 
 using namespace mlir;
 
-namespace hone::stream {
+namespace hone::residual {
 
 namespace {
 class Finder {
 public:
   explicit Finder(ModuleOp module) : module(module), symbols(module) {}
 
-  Stream find();
+  ResidualStream find();
 
 private:
   void add(Value value);
@@ -33,7 +33,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  Stream found;
+  ResidualStream found;
   llvm::SetVector<Value> values;
   llvm::DenseSet<OpOperand *> covered; // uses of parameters
 };
@@ -73,12 +73,12 @@ void Finder::addPart(OpOperand &use, Part part) {
     refuse(use.getOwner(), ("reads " + param.getSymName() + ", which has another part as well").str());
 }
 
-/// A product of the stream, or of what the norm with this gain makes of it.
+/// A product of the residual stream, or of what the norm with this gain makes of it.
 void Finder::addReaders(OpOperand &use, StringAttr norm) {
   Operation *op = use.getOwner();
   Part part{Role::Reader, norm};
   if (use.getOperandNumber() != 0 || !isa<LinearOp, GatedMlpOp, MlpOp>(op))
-    return refuse(op, norm ? "reads what a norm makes of the stream" : "reads the stream");
+    return refuse(op, norm ? "reads what a norm makes of the residual stream" : "reads the residual stream");
   if (auto linear = dyn_cast<LinearOp>(op))
     addPart(linear.getWeightMutable(), part);
   if (auto mlp = dyn_cast<MlpOp>(op))
@@ -113,11 +113,11 @@ void Finder::addUse(OpOperand &use) {
   addReaders(use, nullptr);
 }
 
-/// What computes a value of the stream.
+/// What computes a value of the residual stream.
 void Finder::addSource(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
-    return refuse(value.getParentBlock()->getParentOp(), "gets an argument that is added to the stream");
+    return refuse(value.getParentBlock()->getParentOp(), "gets an argument that is added to the residual stream");
   auto addWriter = [&](OpOperand &weight, MutableOperandRange bias) {
     addPart(weight, {Role::Writer, nullptr});
     for (OpOperand &use : bias)
@@ -136,7 +136,7 @@ void Finder::addSource(Value value) {
   else if (passesOn(op))
     add(op->getOperand(0));
   else
-    refuse(op, "computes what is added to the stream");
+    refuse(op, "computes what is added to the residual stream");
 }
 
 void Finder::add(Value value) {
@@ -160,7 +160,7 @@ void Finder::checkReads() {
   });
 }
 
-Stream Finder::find() {
+ResidualStream Finder::find() {
   module.walk([&](EmbeddingOp embedding) { add(embedding.getResult()); });
   if (values.empty())
     found.obstacle = "no embedding begins one";
@@ -173,6 +173,6 @@ Stream Finder::find() {
   return std::move(found);
 }
 
-Stream findStream(ModuleOp module) { return Finder(module).find(); }
+ResidualStream findResidualStream(ModuleOp module) { return Finder(module).find(); }
 
-} // namespace hone::stream
+} // namespace hone::residual

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass hone-rotate-stream: all that a transformer adds up between its layers is multiplied with one orthogonal matrix, by
+// The pass hone-rotate-residual-stream: all that a transformer adds up between its layers is multiplied with one orthogonal matrix, by
 // the weights that write it and those that read it. The model means the same.
 
-#include "StreamAnalysis.h"
+#include "ResidualStream.h"
 
 #include "hone/Compress/Rotation.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -16,7 +16,7 @@
 #include "mlir/IR/Remarks.h"
 
 namespace hone {
-#define GEN_PASS_DEF_ROTATESTREAM
+#define GEN_PASS_DEF_ROTATERESIDUALSTREAM
 #include "hone/Transforms/Passes.h.inc"
 } // namespace hone
 
@@ -25,21 +25,21 @@ using namespace mlir;
 namespace hone {
 
 namespace {
-struct RotateStream : impl::RotateStreamBase<RotateStream> {
-  using RotateStreamBase::RotateStreamBase;
+struct RotateResidualStream : impl::RotateResidualStreamBase<RotateResidualStream> {
+  using RotateResidualStreamBase::RotateResidualStreamBase;
 
   void runOnOperation() override;
 
 private:
-  FailureOr<std::string> rotate(ParamOp param, const stream::Part &part, const compress::Rotation &rotation) const;
+  FailureOr<std::string> rotate(ParamOp param, const residual::Part &part, const compress::Rotation &rotation) const;
 };
 } // namespace
 
 /// What norms multiply their rows with, by the names of their weights.
-static FailureOr<llvm::StringMap<std::vector<float>>> readGains(const stream::Stream &found) {
+static FailureOr<llvm::StringMap<std::vector<float>>> readGains(const residual::ResidualStream &found) {
   llvm::StringMap<std::vector<float>> gains;
   for (const auto &[op, part] : found.parts) {
-    if (part.role != stream::Role::Gain)
+    if (part.role != residual::Role::Gain)
       continue;
     auto param = cast<ParamOp>(op);
     FailureOr<std::vector<float>> elements = readElements(param);
@@ -52,8 +52,8 @@ static FailureOr<llvm::StringMap<std::vector<float>>> readGains(const stream::St
   return gains;
 }
 
-FailureOr<std::string> RotateStream::rotate(ParamOp param, const stream::Part &part,
-                                            const compress::Rotation &rotation) const {
+FailureOr<std::string> RotateResidualStream::rotate(ParamOp param, const residual::Part &part,
+                                                    const compress::Rotation &rotation) const {
   FailureOr<std::vector<float>> elements = readElements(param);
   if (failed(elements))
     return failure();
@@ -62,20 +62,20 @@ FailureOr<std::string> RotateStream::rotate(ParamOp param, const stream::Part &p
   compress::Weight weight{*elements, rows, columns};
   std::string what;
   switch (part.role) {
-  case stream::Role::Gain:
+  case residual::Role::Gain:
     llvm::fill(*elements, part.hasUnitOffset ? 0.0f : 1.0f);
     what = "is multiplied into what reads it";
     break;
-  case stream::Role::Reader:
+  case residual::Role::Reader:
     for (int64_t i = 0; !part.gain.empty() && i < rows * columns; ++i)
       (*elements)[i] *= part.gain[i % columns];
     noteInputRotation(param, {part.gain, seed});
     [[fallthrough]];
-  case stream::Role::Table:
+  case residual::Role::Table:
     rotation.rotateInputs(weight);
     what = "is rotated by rows";
     break;
-  case stream::Role::Writer:
+  case residual::Role::Writer:
     rotation.rotateOutputs(weight);
     what = "is rotated by columns";
     break;
@@ -84,12 +84,12 @@ FailureOr<std::string> RotateStream::rotate(ParamOp param, const stream::Part &p
   return what;
 }
 
-void RotateStream::runOnOperation() {
+void RotateResidualStream::runOnOperation() {
   ModuleOp module = getOperation();
-  stream::Stream found = stream::findStream(module);
+  residual::ResidualStream found = residual::findResidualStream(module);
   auto refuse = [&](const Twine &reason) {
-    auto options = remark::RemarkOpts::name("Rotated").category("hone-rotate-stream");
-    remark::missed(module.getLoc(), options) << ("the stream stays as it is: " + reason).str();
+    auto options = remark::RemarkOpts::name("Rotated").category("hone-rotate-residual-stream");
+    remark::missed(module.getLoc(), options) << ("the residual stream stays as it is: " + reason).str();
   };
   if (!found.obstacle.empty())
     return refuse(found.obstacle);
@@ -105,12 +105,12 @@ void RotateStream::runOnOperation() {
   }
   compress::Rotation rotation(found.width, seed);
   auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp>) {
-    return found.parts.contains(param) ? "" : std::string("it holds nothing of the stream");
+    return found.parts.contains(param) ? "" : std::string("it holds nothing of the residual stream");
   };
   auto change = [&](ParamOp param, ArrayRef<GetParamOp>) {
     return rotate(param, found.parts.find(param)->second, rotation);
   };
-  ParameterChange rotating{"hone-rotate-stream", "Rotated", "stays as it is", obstacle, change};
+  ParameterChange rotating{"hone-rotate-residual-stream", "Rotated", "stays as it is", obstacle, change};
   rotating.keepsMeaning = true;
   FailureOr<int64_t> rotated = changeParameters(module, rotating);
   if (failed(rotated))

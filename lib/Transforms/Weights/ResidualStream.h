@@ -1,19 +1,19 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The stream that the layers of a transformer read and add to: who holds numbers of it.
+// The residual stream that the layers of a transformer read and add to: who holds numbers of it.
 
-#ifndef HONE_LIB_TRANSFORMS_WEIGHTS_STREAMANALYSIS_H
-#define HONE_LIB_TRANSFORMS_WEIGHTS_STREAMANALYSIS_H
+#ifndef HONE_LIB_TRANSFORMS_WEIGHTS_RESIDUALSTREAM_H
+#define HONE_LIB_TRANSFORMS_WEIGHTS_RESIDUALSTREAM_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace hone::stream {
+namespace hone::residual {
 
-/// What a parameter has to do with a stream x [width].
+/// What a parameter has to do with a residual stream x [width].
 enum class Role {
   Table,  // [V, width]: its rows are x
   Writer, // [width, K] or [width]: what it makes is added to x
@@ -23,7 +23,7 @@ enum class Role {
 
 struct Part {
   Role role;
-  mlir::StringAttr norm;      // of a reader: the gain of the norm that it reads, or null for the stream itself
+  mlir::StringAttr norm;      // of a reader: the gain of the norm that it reads, or null for the residual stream itself
   bool hasUnitOffset = false; // of a gain: the norm adds 1 to it
   std::vector<float> gain = {};
 
@@ -33,7 +33,7 @@ struct Part {
 };
 
 /// All that the functions of a module compute from tables of embeddings up to the norms and products that read it.
-struct Stream {
+struct ResidualStream {
   int64_t width = 0;
   llvm::MapVector<mlir::Operation *, Part> parts; // by parameters
   std::string obstacle;                           // why x cannot be multiplied with an orthogonal matrix, or empty
@@ -41,8 +41,8 @@ struct Stream {
 
 /// Follows the rows of embeddings through sums to where they are read, in every function. Norms may be hone.rms_norm alone, since the mean
 /// that others subtract is not kept by rotations; every parameter has to be a plain one of f32 and have one role.
-Stream findStream(mlir::ModuleOp module);
+ResidualStream findResidualStream(mlir::ModuleOp module);
 
-} // namespace hone::stream
+} // namespace hone::residual
 
-#endif // HONE_LIB_TRANSFORMS_WEIGHTS_STREAMANALYSIS_H
+#endif // HONE_LIB_TRANSFORMS_WEIGHTS_RESIDUALSTREAM_H
