@@ -70,8 +70,7 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   observed.fingerprint = std::move(*fingerprint);
   keepEntry(module);
   for (auto &[param, reads] : findReads(module))
-    if (getObstacleToEncoding(cast<ParamOp>(param), reads).empty() ||
-        cast<ParamOp>(param).getTensorType().getEncoding())
+    if (getEncodingBlocker(cast<ParamOp>(param), reads).empty() || cast<ParamOp>(param).getTensorType().getEncoding())
       observed.weights.push_back(cast<ParamOp>(param).getSymName().str());
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.addPass(createObserveInputs({kEntry.str()}));

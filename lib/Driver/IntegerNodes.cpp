@@ -70,12 +70,12 @@ public:
     });
   }
 
-  std::string getObstacle() const;
+  std::string getBlocker() const;
   void replace(ArrayRef<SmallVector<char, 0>> planes);
 
 private:
-  std::string getObstacle(OpOperand &use, bool isSwapped) const;
-  std::string getObstacleToGather(Operation *gather) const;
+  std::string getBlocker(OpOperand &use, bool isSwapped) const;
+  std::string getGatherBlocker(Operation *gather) const;
 
   /// Names a parameter of the type with the bytes.
   ParamOp addParameter(StringRef what, RankedTensorType type, ArrayRef<char> bytes);
@@ -105,20 +105,20 @@ private:
 // What can be
 //===----------------------------------------------------------------------===//
 
-std::string IntegerNodes::getObstacleToGather(Operation *gather) const {
+std::string IntegerNodes::getGatherBlocker(Operation *gather) const {
   if (isTransposed || getInteger(gather, "axis", 0) != 0)
     return "a Gather reads its columns";
   return inputs % affine.getGroup() ? "a Gather reads it, and its rows are no whole groups" : "";
 }
 
 /// `isSwapped`: the node reads the weight transposed.
-std::string IntegerNodes::getObstacle(OpOperand &use, bool isSwapped) const {
+std::string IntegerNodes::getBlocker(OpOperand &use, bool isSwapped) const {
   Operation *op = use.getOwner();
   bool isInputsFirst = isTransposed != isSwapped, isSecond = use.getOperandNumber() == 1;
   if (isNode(op, "Transpose") && !isSwapped && op->hasOneUse())
-    return getObstacle(*op->getResult(0).use_begin(), true);
+    return getBlocker(*op->getResult(0).use_begin(), true);
   if (isNode(op, "Gather") && !isSwapped && use.getOperandNumber() == 0)
-    return getObstacleToGather(op);
+    return getGatherBlocker(op);
   if (isNode(op, "MatMul") && isSecond && isInputsFirst)
     return "";
   bool takesRows = !getInteger(op, "transA", 0) && isOne(op, "alpha") && isOne(op, "beta");
@@ -133,7 +133,7 @@ std::string IntegerNodes::getObstacle(OpOperand &use, bool isSwapped) const {
       .str();
 }
 
-std::string IntegerNodes::getObstacle() const {
+std::string IntegerNodes::getBlocker() const {
   constexpr int64_t leastOpset = 13; // the first with an axis
   if (isDequantized(affine))
     return reads.empty() || onnxir::getOpsetVersion(param, "") >= leastOpset
@@ -141,8 +141,8 @@ std::string IntegerNodes::getObstacle() const {
                : "DequantizeLinear has scales a row from opset 13 on";
   for (GetParamOp get : reads)
     for (OpOperand &use : get->getUses())
-      if (std::string obstacle = getObstacle(use, false); !obstacle.empty())
-        return obstacle;
+      if (std::string blocker = getBlocker(use, false); !blocker.empty())
+        return blocker;
   return "";
 }
 
@@ -288,8 +288,8 @@ FailureOr<std::string> replaceByIntegers(SymbolTable &symbols, ParamOp param, Pa
            << " inputs; ONNX has nodes for 8 bits without groups, and for 4 and 8 bits in groups of "
               "32, 64 or 128";
   IntegerNodes nodes(symbols, param, quantized, isTransposed);
-  if (std::string obstacle = nodes.getObstacle(); !obstacle.empty())
-    return obstacle;
+  if (std::string blocker = nodes.getBlocker(); !blocker.empty())
+    return blocker;
   FailureOr<SmallVector<SmallVector<char, 0>>> planes = readPlanes(quantized);
   if (failed(planes))
     return failure();

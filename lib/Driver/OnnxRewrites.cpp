@@ -120,14 +120,14 @@ static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, cons
     }
   if (before.storage == compressed.getStorage())
     return success();
-  FailureOr<std::string> obstacle = bringBack(symbols, compressed, before);
-  if (failed(obstacle))
+  FailureOr<std::string> blocker = bringBack(symbols, compressed, before);
+  if (failed(blocker))
     return failure();
-  if (obstacle->empty())
+  if (blocker->empty())
     return success();
   for (auto [node, loc] : unnoted)
     node->setLoc(loc);
-  compressed.emitWarning() << compressed.getSymName() << " is exported as it was: " << *obstacle;
+  compressed.emitWarning() << compressed.getSymName() << " is exported as it was: " << *blocker;
   return success();
 }
 

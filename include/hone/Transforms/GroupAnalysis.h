@@ -35,7 +35,7 @@ struct SharedUses {
 int64_t countElements(const SharedUses &shared);
 
 /// Why the elements of `param` cannot be read and cut, or an empty string.
-std::string getObstacleToCut(ParamOp param);
+std::string getCutBlocker(ParamOp param);
 
 /// Follows prunable groups from where they are marked first to everything that has to be cut with them: through the operations that keep
 /// indices separate, to the parameters that make them, the products that sum over them, and the state between calls. Whatever
@@ -48,11 +48,11 @@ public:
   void mark(mlir::Value value, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
   /// As mark, of an operand; a constant is cut for this use alone.
   void mark(mlir::OpOperand &use, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
-  /// Follows all that is marked. After it, getObstacle() says whether the groups can be cut.
+  /// Follows all that is marked. After it, getBlocker() says whether the groups can be cut.
   void run();
 
   /// Why the groups cannot be cut; empty if they can.
-  llvm::StringRef getObstacle() const { return obstacle; }
+  llvm::StringRef getBlocker() const { return blocker; }
   void refuse(const llvm::Twine &reason);
   /// As refuse, if it is still so once all marks are known.
   void refuseLater(const llvm::Twine &reason) {
@@ -85,7 +85,7 @@ private:
   void visitAppend(KvAppendOp append);
 
   const SharedUses &shared;
-  std::string obstacle;
+  std::string blocker;
   bool isComplete = false;
   llvm::SetVector<mlir::Operation *> pending;
 };

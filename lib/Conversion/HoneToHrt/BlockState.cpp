@@ -28,7 +28,7 @@ struct SlotReads {
   SlotAttr slot;
   SmallVector<Value> values; // that the slot holds, after an append or before
   Attribute layout;          // of the readers so far
-  StringRef obstacle;
+  StringRef blocker;
 
   void take(OpOperand &use);
   void check();
@@ -59,7 +59,7 @@ void SlotReads::take(OpOperand &use) {
   unsigned number = use.getOperandNumber();
   bool isKey = attention && number == attention.getKeyMutable().getOperandNumber();
   if (!isKey && !(attention && number == attention.getValueMutable().getOperandNumber())) {
-    obstacle = "something other than keys and values of attention reads it";
+    blocker = "something other than keys and values of attention reads it";
     return;
   }
   MLIRContext *context = attention.getContext();
@@ -68,25 +68,25 @@ void SlotReads::take(OpOperand &use) {
   Attribute wanted =
       isKey ? Attribute(hrt::KeyBlocksAttr::get(context, bits)) : hrt::ValueBlocksAttr::get(context, bits);
   if (!hasKernel(attention))
-    obstacle = "attention over it has no kernel";
+    blocker = "attention over it has no kernel";
   else if (!getSlotOf(attention.getKey()) || !getSlotOf(attention.getValue()))
-    obstacle = "attention reads it beside what is no state";
+    blocker = "attention reads it beside what is no state";
   else if (layout && layout != wanted)
-    obstacle = "it is read as keys and as values";
+    blocker = "it is read as keys and as values";
   layout = wanted;
 }
 
 void SlotReads::check() {
   RankedTensorType type = slot.getType();
   if (type.getRank() != 4 || slot.getAxis() != 2 || !hrt::KeyBlocksAttr::canBlock(type.getElementType())) {
-    obstacle = "it does not hold positions of f32, f16 or bf16 by sequence and head";
+    blocker = "it does not hold positions of f32, f16 or bf16 by sequence and head";
     return;
   }
   for (Value value : values)
     for (OpOperand &use : value.getUses())
       take(use);
-  if (!layout && obstacle.empty())
-    obstacle = "nothing reads it";
+  if (!layout && blocker.empty())
+    blocker = "nothing reads it";
 }
 
 SmallVector<SlotReads> BlockState::readSlots(ArrayAttr slots) {
@@ -104,17 +104,17 @@ SmallVector<SlotReads> BlockState::readSlots(ArrayAttr slots) {
   return reads;
 }
 
-/// Keys and values of one attention are in blocks or neither is: an obstacle of one is one of the other. Returns whether there
+/// Keys and values of one attention are in blocks or neither is: a blocker of one is one of the other. Returns whether there
 /// was one that was not known.
-static bool spreadObstacles(SmallVectorImpl<SlotReads> &reads) {
+static bool spreadBlockers(SmallVectorImpl<SlotReads> &reads) {
   bool isNew = false;
   for (SlotReads &slot : reads)
     for (Value value : slot.values)
       for (Operation *user : value.getUsers())
-        if (auto attention = dyn_cast<AttentionOp>(user); attention && slot.obstacle.empty())
+        if (auto attention = dyn_cast<AttentionOp>(user); attention && slot.blocker.empty())
           for (Value other : {attention.getKey(), attention.getValue()})
-            if (!reads[*getSlotOf(other)].obstacle.empty()) {
-              slot.obstacle = "attention reads it beside a slot that stays as it is";
+            if (!reads[*getSlotOf(other)].blocker.empty()) {
+              slot.blocker = "attention reads it beside a slot that stays as it is";
               isNew = true;
             }
   return isNew;
@@ -130,14 +130,14 @@ void BlockState::runOnOperation() {
   if (!slots)
     return;
   SmallVector<SlotReads> reads = readSlots(slots);
-  while (spreadObstacles(reads)) {
+  while (spreadBlockers(reads)) {
   }
   auto options = remark::RemarkOpts::name("Blocked").category("hone-block-state");
   Location loc = getOperation().getLoc();
   SmallVector<Attribute> blocked;
   for (SlotReads &read : reads) {
     SlotAttr slot = read.slot;
-    bool isBlocked = read.obstacle.empty();
+    bool isBlocked = read.blocker.empty();
     Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not quantized
     for (Value value : read.values)
       value.setType(withEncoding(value.getType(), layout));
@@ -147,7 +147,7 @@ void BlockState::runOnOperation() {
     if (isBlocked)
       remark::passed(loc, options) << ("slot '" + slot.getName() + "' is kept in blocks").str();
     else
-      remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.obstacle).str();
+      remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.blocker).str();
   }
   getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), blocked));
 }

@@ -49,7 +49,7 @@ void outlineConstants(ModuleOp module) {
 }
 
 /// Why the parameter that `reads` read stays as it is, or an empty string.
-static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
   if (param.getTensorType().getRank() != 2 || !stored || !stored.getTransposed())
     return "it is no matrix that lies input after input";
@@ -69,7 +69,7 @@ void turnWeights(ModuleOp module) {
     return "lies in rows of outputs";
   };
   // No change fails.
-  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Turned", "stays as it is", getObstacle, change});
+  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Turned", "stays as it is", getBlocker, change});
 }
 
 } // namespace hone

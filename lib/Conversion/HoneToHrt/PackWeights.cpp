@@ -27,7 +27,7 @@ static bool isProductWeight(OpOperand &use) {
 }
 
 /// Why the parameter that `reads` read stays as it is, or an empty string.
-static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
@@ -60,7 +60,7 @@ struct PackWeights : impl::PackWeightsBase<PackWeights> {
       return "is packed";
     };
     auto packed =
-        changeParameters(getOperation(), {"hone-pack-weights", "Packed", "is not packed", getObstacle, change});
+        changeParameters(getOperation(), {"hone-pack-weights", "Packed", "is not packed", getBlocker, change});
     numPacked += *packed; // no change fails
   }
 };

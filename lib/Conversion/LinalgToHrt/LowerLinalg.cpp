@@ -111,17 +111,17 @@ private:
     OpBuilder b(op);
     auto sizes =
         llvm::map_to_vector(op.createLoopRanges(b, op.getLoc()), [](const Range &range) { return range.size; });
-    StringRef obstacle = !isParallel(op) ? "its iterations depend on each other or may fail"
-                         : isSmall(op)   ? "it is small"
-                                         : "";
+    StringRef blocker = !isParallel(op) ? "its iterations depend on each other or may fail"
+                        : isSmall(op)   ? "it is small"
+                                        : "";
     auto options = remark::RemarkOpts::name("Parallel").category("hone-lower-linalg");
-    if (obstacle.empty()) {
+    if (blocker.empty()) {
       Outliner(op, symbols).run(sizes);
       ++numParallel;
       remark::passed(op.getLoc(), options) << (op->getName().getStringRef() + " may run on several threads").str();
       return;
     }
-    remark::missed(op.getLoc(), options) << (op->getName().getStringRef() + " runs on one thread: " + obstacle).str();
+    remark::missed(op.getLoc(), options) << (op->getName().getStringRef() + " runs on one thread: " + blocker).str();
     auto values = llvm::map_to_vector(
         sizes, [&](OpFoldResult size) { return getValueOrCreateConstantIndexOp(b, op.getLoc(), size); });
     LoopNest(op, LoopOrder::get(op), values, IRMapping()).buildAll(b, op.getLoc());

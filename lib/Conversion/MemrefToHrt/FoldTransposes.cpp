@@ -170,9 +170,9 @@ struct FoldTransposes : impl::FoldTransposesBase<FoldTransposes> {
     auto options = remark::RemarkOpts::name("Folded").category("hone-fold-transposes");
     for (linalg::TransposeOp transpose : transposes) {
       Location loc = transpose.getLoc();
-      StringRef obstacle = folder.fold(transpose);
-      if (!obstacle.empty()) {
-        remark::missed(loc, options) << ("a transposition copies: " + obstacle).str();
+      StringRef blocker = folder.fold(transpose);
+      if (!blocker.empty()) {
+        remark::missed(loc, options) << ("a transposition copies: " + blocker).str();
         continue;
       }
       ++numFolded;

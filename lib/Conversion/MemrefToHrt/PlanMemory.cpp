@@ -158,12 +158,12 @@ private:
         continue;
       auto options = remark::RemarkOpts::name("Planned").category("hone-plan-memory");
       Buffer buffer{alloc, {}, 0, 0, 0, {}};
-      StringRef obstacle = describe(buffer);
-      if (obstacle.empty()) {
+      StringRef blocker = describe(buffer);
+      if (blocker.empty()) {
         buffers.push_back(buffer);
         continue;
       }
-      remark::missed(alloc.getLoc(), options) << ("a buffer is allocated when it is needed: " + obstacle).str();
+      remark::missed(alloc.getLoc(), options) << ("a buffer is allocated when it is needed: " + blocker).str();
     }
     inOrder = llvm::map_to_vector(buffers, [](Buffer &buffer) { return &buffer; });
     llvm::sort(inOrder,

@@ -108,7 +108,7 @@ static int64_t getLeastActivations(Operation *op) {
 }
 
 /// Why no encoding says what a MatMulNBits has beside its codes, or an empty string.
-static StringRef getObstacleOfBlocks(Operation *op) {
+static StringRef getBlockwiseBlocker(Operation *op) {
   Value scales = op->getOperand(2), zeros = getOperand(op, 3);
   if (getOperand(op, 4))
     return "its columns choose their scales by g_idx";
@@ -123,7 +123,7 @@ std::optional<QuantizedProduct> QuantizedMatcher::matchBlocks(Operation *op, std
   int64_t bits = getInteger(op, "bits", 4), block = getInteger(op, "block_size", 32);
   int64_t outputs = getInteger(op, "N", 0), inputs = getInteger(op, "K", 0);
   Value x = op->getOperand(0), scales = op->getOperand(2), zeros = getOperand(op, 3);
-  reason = getObstacleOfBlocks(op);
+  reason = getBlockwiseBlocker(op);
   if (!reason.empty())
     return std::nullopt;
   reason = "its weight is no parameter of 2, 4 or 8 bits with a scale and a zero point for each block";

@@ -46,7 +46,7 @@ public:
 
 private:
   std::optional<SmallVector<FusedGateUp>> findProducts(ArrayRef<GetParamOp> reads, bool &isGate);
-  std::string findObstacle(ParamOp param, ArrayRef<FusedGateUp> products);
+  std::string findBlocker(ParamOp param, ArrayRef<FusedGateUp> products);
   FailureOr<std::array<ParamOp, 2>> getHalves(ParamOp param);
   LogicalResult splitProduct(const FusedGateUp &product, ArrayRef<ParamOp> weights);
   FailureOr<Value> getBias(OpBuilder &b, Value bias, unsigned half);
@@ -179,16 +179,15 @@ static bool hasPlainBias(LinearOp linear, const SymbolTable &symbols) {
 }
 
 /// Why `param` cannot be split for `products`, or an empty string.
-std::string GateUpSplitter::findObstacle(ParamOp param, ArrayRef<FusedGateUp> products) {
+std::string GateUpSplitter::findBlocker(ParamOp param, ArrayRef<FusedGateUp> products) {
   if (!llvm::all_of(products, [&](const FusedGateUp &product) { return hasPlainBias(product.linear, symbols); }))
     return "its bias is no parameter";
   if (param->hasAttr(kShardsAttrName))
     return "each rank has another part of it";
   int64_t outputs = param.getTensorType().getDimSize(0);
   for (unsigned half : {0u, 1u})
-    if (std::string obstacle = ParamSlices(param, 0, outputs / 2).getObstacle(listHalf(outputs, half));
-        !obstacle.empty())
-      return obstacle;
+    if (std::string blocker = ParamSlices(param, 0, outputs / 2).getBlocker(listHalf(outputs, half)); !blocker.empty())
+      return blocker;
   return "";
 }
 
@@ -254,9 +253,9 @@ LogicalResult GateUpSplitter::run() {
     auto products = findProducts(reads, isGate);
     if (!isGate)
       continue;
-    std::string obstacle = products ? findObstacle(param, *products) : "something reads both halves as one";
-    if (!obstacle.empty()) {
-      remarkMissed(reads.front().getLoc(), kPass, "Gate") << ("stays in one product: " + obstacle);
+    std::string blocker = products ? findBlocker(param, *products) : "something reads both halves as one";
+    if (!blocker.empty()) {
+      remarkMissed(reads.front().getLoc(), kPass, "Gate") << ("stays in one product: " + blocker);
       continue;
     }
     auto weights = getHalves(param);

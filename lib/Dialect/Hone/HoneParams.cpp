@@ -121,7 +121,7 @@ bool hone::takesEncoding(OpOperand &use) {
          cast<RankedTensorType>(use.get().getType()).getRank() == 2;
 }
 
-std::string hone::getObstacleToEncoding(ParamOp param, ArrayRef<GetParamOp> reads) {
+std::string hone::getEncodingBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
@@ -180,8 +180,8 @@ void hone::addChannelScales(ParamOp param, ArrayRef<float> scales) {
 }
 
 static ParameterOutcome changeOne(ParamOp param, ArrayRef<GetParamOp> reads, const ParameterChange &change) {
-  if (std::string obstacle = change.getObstacle(param, reads); !obstacle.empty())
-    return {ParameterOutcome::Left, obstacle};
+  if (std::string blocker = change.getBlocker(param, reads); !blocker.empty())
+    return {ParameterOutcome::Left, blocker};
   FailureOr<std::string> what = change.change(param, reads);
   return succeeded(what) ? ParameterOutcome{ParameterOutcome::Changed, *what} : ParameterOutcome();
 }

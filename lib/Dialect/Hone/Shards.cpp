@@ -73,15 +73,15 @@ static std::optional<SmallVector<int64_t, 0>> scaleIndices(ArrayRef<int64_t> ind
   return scaled;
 }
 
-/// Parts of the planes of integers along `axis`; an empty list and the reason in `obstacle` where they have none.
+/// Parts of the planes of integers along `axis`; an empty list and the reason in `blocker` where they have none.
 static SmallVector<PlanePart> listAffineParts(RankedTensorType type, AffineAttr affine, int64_t axis,
-                                              ArrayRef<int64_t> indices, std::string &obstacle) {
+                                              ArrayRef<int64_t> indices, std::string &blocker) {
   int64_t inputs = type.getDimSize(1), group = affine.getGroup(), bits = affine.getBits();
   int64_t dim = affine.getTransposed() ? 1 - axis : axis;
   bool isPadded = group > 0 ? inputs % group != 0 || (affine.getHasZeros() && inputs / group * bits % 8 != 0)
                             : inputs * bits % 8 != 0;
   if (axis == 1 && isPadded) {
-    obstacle = "its rows are filled up to whole groups or bytes";
+    blocker = "its rows are filled up to whole groups or bytes";
     return {};
   }
   SmallVector<PlanePart> parts;
@@ -89,9 +89,9 @@ static SmallVector<PlanePart> listAffineParts(RankedTensorType type, AffineAttr 
     bool isOfRow = axis == 1 && group == 0 && plane.name != "values"; // one for all inputs
     auto scaled = scaleIndices(indices, type.getDimSize(axis), plane.type.getDimSize(dim));
     if (!isOfRow && !scaled) {
-      obstacle = ("a part of its " + Twine(inputs) + " inputs does not begin and end between groups" +
-                  (group > 0 ? " of " + Twine(group) : Twine()) + " in '" + plane.name + "'")
-                     .str();
+      blocker = ("a part of its " + Twine(inputs) + " inputs does not begin and end between groups" +
+                 (group > 0 ? " of " + Twine(group) : Twine()) + " in '" + plane.name + "'")
+                    .str();
       return {};
     }
     parts.push_back(isOfRow ? PlanePart() : PlanePart{dim, *scaled});
@@ -101,14 +101,14 @@ static SmallVector<PlanePart> listAffineParts(RankedTensorType type, AffineAttr 
 
 /// The parts of the planes of a tensor of `type` that are `indices` along `axis`; as above.
 static SmallVector<PlanePart> listParts(RankedTensorType type, int64_t axis, ArrayRef<int64_t> indices,
-                                        std::string &obstacle) {
+                                        std::string &blocker) {
   PlanePart part{axis, SmallVector<int64_t, 0>(indices)};
   if (auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding()))
     part.dim = stored.getTransposed() && axis >= type.getRank() - 2 ? 2 * type.getRank() - 3 - axis : axis;
   else if (auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding()))
-    return listAffineParts(type, affine, axis, indices, obstacle);
+    return listAffineParts(type, affine, axis, indices, blocker);
   else if (type.getEncoding()) {
-    obstacle = "no part of its form can be taken";
+    blocker = "no part of its form can be taken";
     return {};
   }
   return {part};
@@ -170,22 +170,22 @@ RankedTensorType ParamSlices::cut(RankedTensorType type) const {
   return withSize(type, axis, size, type.getEncoding());
 }
 
-std::string ParamSlices::getObstacle(ArrayRef<int64_t> indices) const {
-  std::string obstacle;
+std::string ParamSlices::getBlocker(ArrayRef<int64_t> indices) const {
+  std::string blocker;
   for (RankedTensorType type : {param.getStorageType(), param.getTensorType()}) {
-    SmallVector<PlanePart> parts = listParts(type, axis, indices, obstacle);
+    SmallVector<PlanePart> parts = listParts(type, axis, indices, blocker);
     for (auto [part, plane, whole] : llvm::zip(parts, getPlanes(cut(type)), getPlanes(type)))
       if (plane.type !=
           (part.dim < 0 ? whole.type : withSize(whole.type, part.dim, static_cast<int64_t>(part.indices.size()))))
-        obstacle = ("a part of it would have another '" + plane.name + "'").str();
+        blocker = ("a part of it would have another '" + plane.name + "'").str();
   }
-  return obstacle.empty() ? "" : (param.getSymName() + ": " + obstacle).str();
+  return blocker.empty() ? "" : (param.getSymName() + ": " + blocker).str();
 }
 
 FailureOr<Attribute> ParamSlices::take(ArrayRef<int64_t> indices) const {
-  std::string obstacle;
+  std::string blocker;
   RankedTensorType type = param.getStorageType();
-  SmallVector<PlanePart> parts = listParts(type, axis, indices, obstacle);
+  SmallVector<PlanePart> parts = listParts(type, axis, indices, blocker);
   SmallVector<Attribute> taken;
   for (auto [part, plane, storage] : llvm::zip_equal(parts, getPlanes(type), param.getPlaneStorage())) {
     FailureOr<Attribute> one = takePlane(storage, plane.type, part, param.getLoc());

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A worklist over the operations around what is marked. Marks are only ever added, so that it ends; what disagrees with a mark, and
-// what is read by an operation without a rule, is an obstacle.
+// what is read by an operation without a rule, is a blocker.
 
 #include "hone/Transforms/GroupAnalysis.h"
 
@@ -43,7 +43,7 @@ int64_t countElements(const SharedUses &shared) {
   return count;
 }
 
-std::string getObstacleToCut(ParamOp param) {
+std::string getCutBlocker(ParamOp param) {
   RankedTensorType type = param.getTensorType();
   bool isStored = !type.getEncoding() || isa<StoredAttr>(type.getEncoding());
   if (!type.getElementType().isF32() || !isStored || isa<ConvertedAttr>(param.getStorage()))
@@ -75,8 +75,8 @@ static std::string getOperationName(Operation *op) {
 //===- Marks ------------------------------------------------------------------------------------------------------===//
 
 void GroupAnalysis::refuse(const Twine &reason) {
-  if (obstacle.empty())
-    obstacle = reason.str();
+  if (blocker.empty())
+    blocker = reason.str();
 }
 
 const GroupAxis *GroupAnalysis::find(Value value) const {
@@ -131,7 +131,7 @@ static bool isConstant(Value value) {
 }
 
 void GroupAnalysis::mark(Value value, int64_t axis, ArrayRef<int32_t> groupOf) {
-  if (!obstacle.empty() || llvm::all_of(groupOf, [](int32_t group) { return group < 0; }))
+  if (!blocker.empty() || llvm::all_of(groupOf, [](int32_t group) { return group < 0; }))
     return;
   if (isConstant(value) || !isOfSize(value.getType(), axis, groupOf.size()))
     return refuse("a tensor that would have its groups cannot");
@@ -180,13 +180,13 @@ void GroupAnalysis::markSlot(int64_t slot, int64_t axis, ArrayRef<int32_t> group
 }
 
 void GroupAnalysis::run() {
-  while (!pending.empty() && obstacle.empty()) {
+  while (!pending.empty() && blocker.empty()) {
     Operation *op = pending.pop_back_val();
     touched.insert(op);
     visit(op);
   }
   isComplete = true;
-  for (size_t i = 0; i < touched.size() && obstacle.empty(); ++i)
+  for (size_t i = 0; i < touched.size() && blocker.empty(); ++i)
     visit(touched[i]);
 }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How onnx operations move groups. An operator without a rule is an obstacle.
+// How onnx operations move groups. An operator without a rule is a blocker.
 
 #include "Rules.h"
 

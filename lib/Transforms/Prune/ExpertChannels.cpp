@@ -31,8 +31,8 @@ static DenseElementsAttr getConstant(Value value) {
 }
 
 /// Why biases of channels, which `ops` read, cannot be cut, or an empty string.
-static std::string getObstacleToBias(Value bias, ArrayRef<MoeOp> ops, const prunable::SharedUses &shared,
-                                     const SymbolTable &symbols) {
+static std::string getBiasBlocker(Value bias, ArrayRef<MoeOp> ops, const prunable::SharedUses &shared,
+                                  const SymbolTable &symbols) {
   if (!bias || getConstant(bias))
     return "";
   ParamOp param = getParam(bias, symbols);
@@ -42,37 +42,37 @@ static std::string getObstacleToBias(Value bias, ArrayRef<MoeOp> ops, const prun
     for (Operation *user : read->getUsers())
       if (!llvm::is_contained(ops, dyn_cast<MoeOp>(user)))
         return (param.getSymName() + " is read in another way too").str();
-  return prunable::getObstacleToCut(param);
+  return prunable::getCutBlocker(param);
 }
 
 ExpertBlock::ExpertBlock(MoeOp moe, const prunable::SharedUses &shared, const SymbolTable &symbols)
     : ops{moe}, up(getParam(moe.getUp(), symbols)), down(getParam(moe.getDown(), symbols)),
       gate(getParam(moe.getGate(), symbols)) {
   if (!up || !down || (moe.getGate() && !gate)) {
-    obstacle = "a weight of its experts is computed";
+    blocker = "a weight of its experts is computed";
     return;
   }
   for (ParamOp param : {up, down, gate}) {
     if (!param)
       continue;
-    if (obstacle.empty())
-      obstacle = prunable::getObstacleToCut(param);
-    if (obstacle.empty() && !getChannelScales(param).empty())
-      obstacle = (param.getSymName() + " has scales of channels").str();
+    if (blocker.empty())
+      blocker = prunable::getCutBlocker(param);
+    if (blocker.empty() && !getChannelScales(param).empty())
+      blocker = (param.getSymName() + " has scales of channels").str();
     for (GetParamOp read : shared.reads.find(param.getSymNameAttr())->second)
       for (Operation *user : read->getUsers()) {
         auto other = dyn_cast<MoeOp>(user);
         if (!other || getParam(other.getUp(), symbols) != up || getParam(other.getDown(), symbols) != down ||
             getParam(other.getGate(), symbols) != gate || other.getFused() != moe.getFused())
-          obstacle = (param.getSymName() + " is read in another way too").str();
+          blocker = (param.getSymName() + " is read in another way too").str();
         else if (!llvm::is_contained(ops, other))
           ops.push_back(other);
       }
   }
   for (MoeOp op : ops)
     for (Value bias : {op.getUpBias(), op.getGateBias()})
-      if (obstacle.empty())
-        obstacle = getObstacleToBias(bias, ops, shared, symbols);
+      if (blocker.empty())
+        blocker = getBiasBlocker(bias, ops, shared, symbols);
 }
 
 int64_t ExpertBlock::countElements() const {

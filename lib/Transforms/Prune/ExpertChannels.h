@@ -13,7 +13,7 @@ namespace hone::prune {
 
 /// Mixtures of experts that read the same weights: one in each function that does.
 struct ExpertBlock {
-  /// Follows the weights of `moe` to all that reads them; `obstacle` says why they cannot be cut, or is empty.
+  /// Follows the weights of `moe` to all that reads them; `blocker` says why they cannot be cut, or is empty.
   ExpertBlock(MoeOp moe, const prunable::SharedUses &shared, const mlir::SymbolTable &symbols);
 
   int64_t experts() const { return MoeOp(ops.front()).getExpertCount(); }
@@ -24,7 +24,7 @@ struct ExpertBlock {
 
   llvm::SmallVector<MoeOp> ops;
   ParamOp up, down, gate; // gate may be null
-  std::string obstacle;
+  std::string blocker;
 };
 
 /// How channels are chosen: by the smallest score that `magnitude` gives them, or where `method` is "energy" or "obs" by what was

@@ -60,7 +60,7 @@ FailureOr<int64_t> PruneLayers::chooseNumber(ArrayRef<ResidualLayer> layers) {
   int64_t all = countElements(shared), inLayers = 0, removable = 0;
   for (const ResidualLayer &layer : layers) {
     inLayers += layer.elements;
-    removable += layer.obstacle.empty();
+    removable += layer.blocker.empty();
   }
   double wanted = sparsity * static_cast<double>(all),
          each = static_cast<double>(inLayers) / std::max<double>(layers.size(), 1);
@@ -90,7 +90,7 @@ FailureOr<std::vector<double>> PruneLayers::score(ArrayRef<ResidualLayer> layers
     double added = 0;
     for (StringAttr name : layer.weights) {
       auto weight = name ? symbols.lookup<ParamOp>(name) : ParamOp();
-      if (!weight || !inputs.has(weight) || !getObstacleToCut(weight).empty())
+      if (!weight || !inputs.has(weight) || !getCutBlocker(weight).empty())
         continue; // of a layer that stays
       FailureOr<std::vector<float>> elements = readElements(weight);
       FailureOr<compress::Hessian> hessian = inputs.getHessian(weight);
@@ -98,8 +98,8 @@ FailureOr<std::vector<double>> PruneLayers::score(ArrayRef<ResidualLayer> layers
         return failure();
       added += compress::outputEnergy(asWeight(weight, *elements), *hessian);
     }
-    scores.push_back(layer.obstacle.empty() ? added / std::max(*stream, 1e-30)
-                                            : std::numeric_limits<double>::infinity());
+    scores.push_back(layer.blocker.empty() ? added / std::max(*stream, 1e-30)
+                                           : std::numeric_limits<double>::infinity());
     *stream += added;
   }
   return scores;
@@ -116,8 +116,8 @@ void PruneLayers::remove(ArrayRef<ResidualLayer> layers, ArrayRef<int64_t> gone,
                               scores[number])
                     .str();
     };
-    if (!layer.obstacle.empty())
-      remark::missed(layer.loc, options()) << llvm::formatv("layer {0} stays: {1}", number, layer.obstacle).str();
+    if (!layer.blocker.empty())
+      remark::missed(layer.loc, options()) << llvm::formatv("layer {0} stays: {1}", number, layer.blocker).str();
     else if (isGone)
       report(remark::passed(layer.loc, options()));
     else

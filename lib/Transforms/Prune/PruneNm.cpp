@@ -32,7 +32,7 @@ struct PruneNm : impl::PruneNmBase<PruneNm> {
 
 private:
   bool needsStatistics() const { return method != "magnitude"; }
-  std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
+  std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const;
   FailureOr<std::string> prune(ParamOp param, ArrayRef<GetParamOp> reads, MeasuredInputs &inputs) const;
   LogicalResult pruneBothWays(const MeasuredWeight &measured, const compress::Weight &weight,
                               MeasuredInputs &inputs) const;
@@ -57,9 +57,9 @@ LogicalResult PruneNm::initialize(MLIRContext *context) {
   return success();
 }
 
-std::string PruneNm::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const {
-  if (std::string obstacle = getObstacleToEncoding(param, reads); !obstacle.empty())
-    return obstacle;
+std::string PruneNm::getBlocker(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const {
+  if (std::string blocker = getEncodingBlocker(param, reads); !blocker.empty())
+    return blocker;
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (Operation *user : read->getUsers()) {
@@ -171,9 +171,9 @@ void PruneNm::runOnOperation() {
   FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
   if (failed(inputs) || failed(keepFingerprint(getOperation())))
     return signalPassFailure();
-  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getObstacle(param, reads, *inputs); };
+  auto blocker = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getBlocker(param, reads, *inputs); };
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return prune(param, reads, *inputs); };
-  auto pruned = changeParameters(getOperation(), {"hone-prune-nm", "Pruned", "stays as it is", obstacle, change});
+  auto pruned = changeParameters(getOperation(), {"hone-prune-nm", "Pruned", "stays as it is", blocker, change});
   if (failed(pruned))
     return signalPassFailure();
   numPruned += *pruned;

@@ -41,8 +41,8 @@ struct Layer {
   Operation *op;
   int64_t groups;
   std::unique_ptr<GroupAnalysis> analysis; // null where the layer has experts
-  ParamOp consumer;                        // its columns are of the groups; null where there is an obstacle
-  std::string obstacle;
+  ParamOp consumer;                        // its columns are of the groups; null where there is a blocker
+  std::string blocker;
   std::unique_ptr<ExpertBlock> experts = nullptr;
 };
 
@@ -143,45 +143,45 @@ void PruneStructured::findExperts(const SharedUses &shared, const SymbolTable &s
     if (llvm::any_of(kind.layers, [&](const Layer &layer) { return llvm::is_contained(layer.experts->ops, moe); }))
       return;
     auto block = std::make_unique<ExpertBlock>(moe, shared, symbols);
-    kind.layers.push_back({moe, moe.getHiddenSize(), nullptr, block->down, block->obstacle, std::move(block)});
+    kind.layers.push_back({moe, moe.getHiddenSize(), nullptr, block->down, block->blocker, std::move(block)});
   });
 }
 
 void PruneStructured::findConsumer(Layer &layer, const SymbolTable &symbols, const MeasuredInputs &inputs) const {
   if (layer.experts) {
-    if (layer.obstacle.empty() && needsStatistics() && inputs.countExperts(layer.consumer) == 0)
-      layer.obstacle = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
+    if (layer.blocker.empty() && needsStatistics() && inputs.countExperts(layer.consumer) == 0)
+      layer.blocker = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
     return;
   }
-  layer.obstacle = layer.analysis->getObstacle().str();
+  layer.blocker = layer.analysis->getBlocker().str();
   for (const auto &[name, groups] : layer.analysis->params) {
     auto param = symbols.lookup<ParamOp>(name);
-    std::string obstacle = getObstacleToCut(param);
+    std::string blocker = getCutBlocker(param);
     bool isMatrix = param.getTensorType().getRank() == 2;
     if (isMatrix && groups.axis == 1 && layer.consumer)
-      obstacle = "more than one product sums over its groups";
+      blocker = "more than one product sums over its groups";
     else if (isMatrix && groups.axis == 1)
       layer.consumer = param;
-    if (layer.obstacle.empty())
-      layer.obstacle = obstacle;
+    if (layer.blocker.empty())
+      layer.blocker = blocker;
   }
-  if (layer.obstacle.empty() && !layer.consumer)
-    layer.obstacle = "no product with a parameter sums over its groups";
-  if (layer.obstacle.empty() && needsStatistics() && !inputs.has(layer.consumer))
-    layer.obstacle = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
+  if (layer.blocker.empty() && !layer.consumer)
+    layer.blocker = "no product with a parameter sums over its groups";
+  if (layer.blocker.empty() && needsStatistics() && !inputs.has(layer.consumer))
+    layer.blocker = ("nothing was measured of the inputs of " + layer.consumer.getSymName()).str();
 }
 
 /// Widths are uniform: one layer that keeps its groups keeps those of all.
 void PruneStructured::refuseKind(Kind &kind) {
   bool isRefused = false;
   for (Layer &layer : kind.layers) {
-    if (layer.obstacle.empty() && layer.groups != kind.groups())
-      layer.obstacle =
+    if (layer.blocker.empty() && layer.groups != kind.groups())
+      layer.blocker =
           ("it has " + Twine(layer.groups) + " " + kind.plural + ", and others have " + Twine(kind.groups())).str();
-    if (!layer.obstacle.empty())
+    if (!layer.blocker.empty())
       remark::missed(layer.op->getLoc(), options())
-          << ("its " + kind.plural + " stay, and with them those of all layers: " + layer.obstacle).str();
-    isRefused |= !layer.obstacle.empty();
+          << ("its " + kind.plural + " stay, and with them those of all layers: " + layer.blocker).str();
+    isRefused |= !layer.blocker.empty();
   }
   if (isRefused)
     kind.layers.clear();

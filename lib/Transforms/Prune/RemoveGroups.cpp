@@ -47,8 +47,8 @@ static LogicalResult removeGroups(const StayingInputs &inputs, const prunable::S
   GroupAnalysis analysis(shared);
   analysis.mark(read.getResult(), inputs.axis, groupOf);
   analysis.run();
-  if (!analysis.getObstacle().empty())
-    return param.emitError() << "cannot remove some of its inputs: " << analysis.getObstacle();
+  if (!analysis.getBlocker().empty())
+    return param.emitError() << "cannot remove some of its inputs: " << analysis.getBlocker();
   cutGroups(analysis, isGroupGone, shared.module);
   for (const auto &[name, groups] : analysis.params) {
     auto cut = symbols.lookup<ParamOp>(name);

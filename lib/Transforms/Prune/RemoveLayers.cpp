@@ -50,10 +50,10 @@ static FailureOr<Branch> findBranch(ParamOp param, const prunable::SharedUses &s
   if (!product)
     return error() << "the file reads it in another form";
   Branch branch = prune::findBranch(product, param.getSymNameAttr());
-  if (branch.obstacle.empty())
-    branch.obstacle = prune::getObstacleOfPasts(branch);
-  if (!branch.obstacle.empty())
-    return error() << branch.obstacle;
+  if (branch.blocker.empty())
+    branch.blocker = prune::getPastsBlocker(branch);
+  if (!branch.blocker.empty())
+    return error() << branch.blocker;
   return branch;
 }
 

@@ -152,7 +152,7 @@ Branch findBranch(Operation *source, StringAttr weight) {
   branch.weight = weight;
   findSum(source, branch);
   if (!branch.add || !branch.weight || !isa<func::FuncOp>(branch.add->getParentOp())) {
-    branch.obstacle = "what it computes is not added to a residual stream";
+    branch.blocker = "what it computes is not added to a residual stream";
     return branch;
   }
   llvm::SetVector<Operation *> stream;
@@ -167,10 +167,10 @@ Branch findBranch(Operation *source, StringAttr weight) {
       branch.appends.push_back(append);
   closeOwned(branch);
   if (!branch.owned.contains(source))
-    branch.obstacle = "something else reads what it computes";
+    branch.blocker = "something else reads what it computes";
   for (KvAppendOp append : branch.appends)
     if (!isReadByItAlone(append.getAll(), branch, /*mayBeReturned=*/false))
-      branch.obstacle = "something else reads its keys or values";
+      branch.blocker = "something else reads its keys or values";
   return branch;
 }
 
@@ -206,7 +206,7 @@ static bool isOnlyMeasured(BlockArgument past, const Branch &branch) {
                       [&](Operation *user) { return branch.owned.contains(user) || isOnnx(user, "Shape"); });
 }
 
-std::string getObstacleOfPasts(const Branch &branch) {
+std::string getPastsBlocker(const Branch &branch) {
   for (Operation *op : branch.owned)
     for (BlockArgument past : listPasts(op))
       if (!isOnlyMeasured(past, branch))
@@ -214,18 +214,18 @@ std::string getObstacleOfPasts(const Branch &branch) {
   return "";
 }
 
-static std::string getObstacle(const Branch &branch, const SharedUses &shared, const SymbolTable &symbols,
-                               const MeasuredInputs &inputs) {
-  if (!branch.obstacle.empty())
-    return branch.obstacle;
+static std::string getBlocker(const Branch &branch, const SharedUses &shared, const SymbolTable &symbols,
+                              const MeasuredInputs &inputs) {
+  if (!branch.blocker.empty())
+    return branch.blocker;
   for (KvAppendOp append : branch.appends)
     if (llvm::any_of(shared.slots.lookup(append.getSlot()), llvm::IsaPred<KvViewOp>))
       return "something else reads its slots";
-  if (std::string obstacle = getObstacleOfPasts(branch); !obstacle.empty())
-    return obstacle;
+  if (std::string blocker = getPastsBlocker(branch); !blocker.empty())
+    return blocker;
   auto weight = symbols.lookup<ParamOp>(branch.weight);
-  if (std::string obstacle = getObstacleToCut(weight); !obstacle.empty())
-    return obstacle;
+  if (std::string blocker = getCutBlocker(weight); !blocker.empty())
+    return blocker;
   return inputs.has(weight) ? "" : ("nothing was measured of the inputs of " + branch.weight.getValue()).str();
 }
 
@@ -250,8 +250,8 @@ SmallVector<ResidualLayer> findLayers(ModuleOp module, const MeasuredInputs &inp
       } else if (layer.weights[number % 2] != branch.weight) {
         return {};
       }
-      if (layer.obstacle.empty())
-        layer.obstacle = getObstacle(branch, shared, symbols, inputs);
+      if (layer.blocker.empty())
+        layer.blocker = getBlocker(branch, shared, symbols, inputs);
       layer.branches.push_back(std::move(branch));
     }
   }
@@ -268,7 +268,7 @@ FailureOr<double> measureTables(ModuleOp module) {
   double sum = 0;
   for (StringAttr name : tables) {
     auto param = symbols.lookup<ParamOp>(name);
-    if (!getObstacleToCut(param).empty())
+    if (!getCutBlocker(param).empty())
       continue;
     FailureOr<std::vector<float>> elements = readElements(param);
     if (failed(elements))

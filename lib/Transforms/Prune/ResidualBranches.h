@@ -22,7 +22,7 @@ struct Branch {
   /// Operations that serve the branch alone, and are dead without it; without appends to the state.
   llvm::SetVector<mlir::Operation *> owned;
   llvm::SmallVector<KvAppendOp> appends;
-  std::string obstacle; // why it cannot go, or empty
+  std::string blocker; // why it cannot go, or empty
 };
 
 /// A layer in all functions that have it.
@@ -31,7 +31,7 @@ struct ResidualLayer {
   llvm::SmallVector<mlir::StringAttr> weights; // of the last products of its branches, in the order of the branches
   llvm::SmallVector<Branch, 0> branches;       // of all functions
   int64_t elements = 0;                        // of the parameters that it alone reads
-  std::string obstacle;                        // why it cannot go, or empty
+  std::string blocker;                         // why it cannot go, or empty
 };
 
 /// The layers of `module`, first to last: the n-th attention and the n-th feed-forward block of a function. None where functions do not
@@ -45,7 +45,7 @@ llvm::FailureOr<double> measureTables(mlir::ModuleOp module);
 Branch findBranch(mlir::Operation *product, mlir::StringAttr weight);
 
 /// Why the pasts of a branch cannot go with it, or an empty string.
-std::string getObstacleOfPasts(const Branch &branch);
+std::string getPastsBlocker(const Branch &branch);
 
 /// Removes branches that can go, in the order of the residual stream, with their slots, past arguments and present results; the slots that stay
 /// are numbered anew.

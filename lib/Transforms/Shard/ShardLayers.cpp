@@ -47,18 +47,18 @@ public:
   void find();
   ArrayRef<std::unique_ptr<ShardedLayer>> getLayers() const { return layers; }
   /// Why the first layer that cannot be split cannot be; empty where there is none.
-  StringRef getObstacle() const { return firstObstacle; }
+  StringRef getBlocker() const { return firstBlocker; }
 
 private:
   void add(Operation *op);
   std::string follow(Operation *op, Parts parts, ShardedLayer &layer);
-  void refuse(Operation *op, Parts parts, StringRef obstacle);
+  void refuse(Operation *op, Parts parts, StringRef blocker);
 
   prunable::SharedUses shared;
   const SymbolTable &symbols;
   int64_t ranks;
   SmallVector<std::unique_ptr<ShardedLayer>> layers;
-  std::string firstObstacle;
+  std::string firstBlocker;
 };
 
 } // namespace
@@ -97,22 +97,21 @@ std::string LayerFinder::follow(Operation *op, Parts parts, ShardedLayer &layer)
   if (parts.count % ranks != 0)
     return ("they are " + Twine(parts.count) + ", which is no multiple of " + Twine(ranks) + " ranks").str();
   mark(op, parts.count, layer);
-  std::string obstacle = layer.follow(symbols);
+  std::string blocker = layer.follow(symbols);
   for (StringAttr param : layer.listParams())
-    if (obstacle.empty() && llvm::any_of(layers, [&](const auto &other) { return other->splits(param); }))
-      obstacle = ("another layer splits " + param.getValue()).str();
-  return obstacle;
+    if (blocker.empty() && llvm::any_of(layers, [&](const auto &other) { return other->splits(param); }))
+      blocker = ("another layer splits " + param.getValue()).str();
+  return blocker;
 }
 
 static remark::RemarkOpts getRemarkOptions() {
   return remark::RemarkOpts::name("Sharded").category("hone-shard-layers");
 }
 
-void LayerFinder::refuse(Operation *op, Parts parts, StringRef obstacle) {
-  remark::missed(op->getLoc(), getRemarkOptions())
-      << ("each rank has all of its " + parts.name + ": " + obstacle).str();
-  if (firstObstacle.empty())
-    firstObstacle = (parts.name + ": " + obstacle).str();
+void LayerFinder::refuse(Operation *op, Parts parts, StringRef blocker) {
+  remark::missed(op->getLoc(), getRemarkOptions()) << ("each rank has all of its " + parts.name + ": " + blocker).str();
+  if (firstBlocker.empty())
+    firstBlocker = (parts.name + ": " + blocker).str();
 }
 
 void LayerFinder::add(Operation *op) {
@@ -120,8 +119,8 @@ void LayerFinder::add(Operation *op) {
     return;
   auto layer = std::make_unique<ShardedLayer>(shared, ranks);
   Parts parts = getParts(op);
-  if (std::string obstacle = follow(op, parts, *layer); !obstacle.empty())
-    return refuse(op, parts, obstacle);
+  if (std::string blocker = follow(op, parts, *layer); !blocker.empty())
+    return refuse(op, parts, blocker);
   remark::passed(op->getLoc(), getRemarkOptions())
       << ("each of " + Twine(ranks) + " ranks has " + Twine(parts.count / ranks) + " of its " + Twine(parts.count) +
           " " + parts.name)
@@ -176,8 +175,8 @@ void ShardLayers::runOnOperation() {
   finder.find();
   if (finder.getLayers().empty()) {
     module.emitError() << "cannot split the model over " << ranks.getValue() << " ranks: "
-                       << (finder.getObstacle().empty() ? "it has neither attention nor feed-forward blocks"
-                                                        : finder.getObstacle());
+                       << (finder.getBlocker().empty() ? "it has neither attention nor feed-forward blocks"
+                                                       : finder.getBlocker());
     return signalPassFailure();
   }
   OpBuilder b(&getContext());

@@ -69,7 +69,7 @@ bool ShardedLayer::hasEqualParts(const GroupAxis &groups) const {
   return size % ranks == 0 && llvm::equal(groups.groupOf, listRanks(size));
 }
 
-std::string ShardedLayer::findObstacle(const SymbolTable &symbols) const {
+std::string ShardedLayer::findBlocker(const SymbolTable &symbols) const {
   for (const auto &[name, groups] : analysis.params) {
     auto param = symbols.lookup<ParamOp>(name);
     if (param->hasAttr(kShardsAttrName))
@@ -79,8 +79,8 @@ std::string ShardedLayer::findObstacle(const SymbolTable &symbols) const {
       SmallVector<int64_t, 0> indices = listIndices(groups, rank);
       if (static_cast<int64_t>(indices.size()) != size)
         return (name.getValue() + " has parts of different sizes").str();
-      if (std::string obstacle = ParamSlices(param, groups.axis, size).getObstacle(indices); !obstacle.empty())
-        return obstacle;
+      if (std::string blocker = ParamSlices(param, groups.axis, size).getBlocker(indices); !blocker.empty())
+        return blocker;
     }
   }
   for (const auto &[use, groups] : analysis.constants)
@@ -96,10 +96,10 @@ std::string ShardedLayer::findObstacle(const SymbolTable &symbols) const {
 
 std::string ShardedLayer::follow(const SymbolTable &symbols) {
   analysis.run();
-  std::string obstacle = analysis.getObstacle().str();
-  if (obstacle.empty())
-    obstacle = findSums();
-  return obstacle.empty() ? findObstacle(symbols) : obstacle;
+  std::string blocker = analysis.getBlocker().str();
+  if (blocker.empty())
+    blocker = findSums();
+  return blocker.empty() ? findBlocker(symbols) : blocker;
 }
 
 //===- Splitting --------------------------------------------------------------------------------------------------===//

@@ -30,14 +30,14 @@ public:
   bool splits(mlir::StringAttr param) const { return analysis.params.contains(param); }
   llvm::SmallVector<mlir::StringAttr> listParams() const;
 
-  /// Splits the layer, of which follow() found no obstacle: parameters get shards, everything between them its size on one rank;
+  /// Splits the layer, of which follow() found no blocker: parameters get shards, everything between them its size on one rank;
   /// sums over what is split are added up over all ranks, arguments and results of functions stay whole. Fails, after an error,
   /// where bytes of a parameter cannot be read.
   llvm::LogicalResult split(mlir::SymbolTable &symbols);
 
 private:
   llvm::SmallVector<int32_t, 0> listRanks(int64_t count) const;
-  std::string findObstacle(const mlir::SymbolTable &symbols) const;
+  std::string findBlocker(const mlir::SymbolTable &symbols) const;
   std::string findSums();
   bool hasEqualParts(const prunable::GroupAxis &groups) const;
   void nameConstants(mlir::SymbolTable &symbols);

@@ -229,7 +229,7 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
     auto param = cast<ParamOp>(op);
     RankedTensorType type = param.getTensorType();
     budget.elements += type.getNumElements();
-    if (!getObstacleToEncoding(param, reads).empty()) {
+    if (!getEncodingBlocker(param, reads).empty()) {
       budget.otherBytes += getStorageBytes(type).value_or(0);
       continue;
     }
@@ -302,7 +302,7 @@ void ChooseWidths::mark(const Budget &budget, const compress::Allocation &alloca
     param->setAttr(kEncodingAttr, form);
     return llvm::formatv("gets {0}, for a loss of {1:E3}", describe(form), choices.candidates[choice].loss).str();
   };
-  ParameterChange marking{"hone-choose-widths", "Chosen", "takes no part", getObstacleToEncoding, change};
+  ParameterChange marking{"hone-choose-widths", "Chosen", "takes no part", getEncodingBlocker, change};
   marking.keepsMeaning = true;
   numChosen += *changeParameters(getOperation(), marking); // no change fails
 }

@@ -40,7 +40,7 @@ struct SlotUsers {
   bool isViewed = false;
 
   /// Why the slot stays as it is, or an empty string.
-  StringRef getObstacle(SlotAttr slot) const;
+  StringRef getBlocker(SlotAttr slot) const;
 };
 
 struct ConvertState : impl::ConvertStateBase<ConvertState> {
@@ -76,7 +76,7 @@ private:
 
 } // namespace
 
-StringRef SlotUsers::getObstacle(SlotAttr slot) const {
+StringRef SlotUsers::getBlocker(SlotAttr slot) const {
   if (!slot.getType().getElementType().isF32())
     return "it does not hold f32";
   if (isViewed)
@@ -129,16 +129,16 @@ void ConvertState::convertSlots() {
       users[view.getSlot()].isViewed = true;
   });
   auto options = remark::RemarkOpts::name("Converted").category("hone-convert-state");
-  SmallVector<StringRef> obstacles;
+  SmallVector<StringRef> blockers;
   for (auto [attr, slot] : llvm::zip_equal(slots, users))
-    obstacles.push_back(slot.getObstacle(cast<SlotAttr>(attr)));
+    blockers.push_back(slot.getBlocker(cast<SlotAttr>(attr)));
   // Keys and values have the same elements: all slots are converted, or none.
   SmallVector<Attribute> converted;
-  auto obstacle = llvm::find_if(obstacles, [](StringRef text) { return !text.empty(); });
-  if (obstacle != obstacles.end()) {
-    auto slot = cast<SlotAttr>(slots[obstacle - obstacles.begin()]);
+  auto blocker = llvm::find_if(blockers, [](StringRef text) { return !text.empty(); });
+  if (blocker != blockers.end()) {
+    auto slot = cast<SlotAttr>(slots[blocker - blockers.begin()]);
     remark::missed(getOperation().getLoc(), options)
-        << ("the state stays as it is, for slot '" + slot.getName() + "': " + *obstacle).str();
+        << ("the state stays as it is, for slot '" + slot.getName() + "': " + *blocker).str();
     return;
   }
   for (auto [attr, slot] : llvm::zip_equal(slots, users))

@@ -31,7 +31,7 @@ struct ConvertWeights : impl::ConvertWeightsBase<ConvertWeights> {
       return std::string("is stored as " + type.getValue());
     };
     auto converted = changeParameters(
-        getOperation(), {"hone-convert-weights", "Converted", "stays as it is", getObstacleToEncoding, change});
+        getOperation(), {"hone-convert-weights", "Converted", "stays as it is", getEncodingBlocker, change});
     numConverted += *converted; // no change fails
   }
 

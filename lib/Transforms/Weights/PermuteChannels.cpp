@@ -39,7 +39,7 @@ struct Channels {
   int64_t count = 0;
   llvm::MapVector<Operation *, bool> columns; // matrices by their inputs; whether they are pruned
   llvm::SetVector<Operation *> rows;          // matrices by their outputs, and vectors
-  std::string obstacle;                       // why they cannot, or empty
+  std::string blocker;                        // why they cannot, or empty
 };
 
 struct PermuteChannels : impl::PermuteChannelsBase<PermuteChannels> {
@@ -69,7 +69,7 @@ LogicalResult PermuteChannels::initialize(MLIRContext *context) {
 //===- What changes together --------------------------------------------------------------------------------------===//
 
 /// Why the parameter cannot be part of it, or an empty string.
-static std::string getObstacle(ParamOp param) {
+static std::string getBlocker(ParamOp param) {
   RankedTensorType type = param.getTensorType();
   if (!type.getElementType().isF32() || (type.getEncoding() && !isa<StoredAttr>(type.getEncoding())))
     return (param.getSymName() + " is not of f32").str();
@@ -80,7 +80,7 @@ Channels PermuteChannels::findResidualStream() {
   Channels channels;
   residual::ResidualStream found = residual::findResidualStream(getOperation());
   channels.count = found.width;
-  channels.obstacle = found.obstacle;
+  channels.blocker = found.blocker;
   for (const auto &[op, part] : found.parts) {
     if (part.role == residual::Role::Reader)
       channels.columns[op] = !isReturnedProduct(reads.lookup(op));
@@ -114,13 +114,13 @@ std::vector<Channels> PermuteChannels::findHidden() {
         continue;
       Operation *op = lookUp(value);
       if (!op || !channels.rows.insert(op))
-        channels.obstacle = "its weights are computed, or the same";
+        channels.blocker = "its weights are computed, or the same";
       else
         ++used[op];
     }
     auto [known, isNew] = found.try_emplace(last, channels);
     if (!isNew && known->second.rows.getArrayRef() != channels.rows.getArrayRef())
-      known->second.obstacle = "another block reads its weights";
+      known->second.blocker = "another block reads its weights";
   };
   getOperation().walk([&](Operation *op) {
     if (auto mlp = dyn_cast<GatedMlpOp>(op))
@@ -137,7 +137,7 @@ std::vector<Channels> PermuteChannels::findHidden() {
       for (GetParamOp read : reads.lookup(op))
         uses += static_cast<size_t>(std::distance(read->use_begin(), read->use_end()));
       if (uses != used[op])
-        channels.obstacle = "another operation reads its weights";
+        channels.blocker = "another operation reads its weights";
     }
     all.push_back(std::move(channels));
   }
@@ -198,19 +198,19 @@ LogicalResult PermuteChannels::permute(const Channels &channels, MeasuredInputs 
   auto options = remark::RemarkOpts::name("Permuted").category("hone-permute-channels");
   Location loc = first ? first.getLoc() : getOperation().getLoc();
   std::string name = first ? ("the input of " + first.getSymName()).str() : "the residual stream",
-              obstacle = channels.obstacle;
+              blocker = channels.blocker;
   for (const auto &[op, isPruned] : channels.columns)
-    if (obstacle.empty())
-      obstacle = getObstacle(cast<ParamOp>(op));
+    if (blocker.empty())
+      blocker = getBlocker(cast<ParamOp>(op));
   for (Operation *op : channels.rows)
-    if (obstacle.empty())
-      obstacle = getObstacle(cast<ParamOp>(op));
-  if (obstacle.empty() && !first)
-    obstacle = "no product reads it that is pruned";
-  if (obstacle.empty() && channels.count % m != 0)
-    obstacle = ("its " + Twine(channels.count) + " channels are no multiple of " + Twine(m)).str();
-  if (!obstacle.empty()) {
-    remark::missed(loc, options) << name + " stays as it is: " + obstacle;
+    if (blocker.empty())
+      blocker = getBlocker(cast<ParamOp>(op));
+  if (blocker.empty() && !first)
+    blocker = "no product reads it that is pruned";
+  if (blocker.empty() && channels.count % m != 0)
+    blocker = ("its " + Twine(channels.count) + " channels are no multiple of " + Twine(m)).str();
+  if (!blocker.empty()) {
+    remark::missed(loc, options) << name + " stays as it is: " + blocker;
     return success();
   }
   FailureOr<std::vector<float>> scores = measureScores(channels, inputs);

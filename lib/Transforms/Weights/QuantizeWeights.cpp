@@ -434,7 +434,7 @@ LogicalResult QuantizeWeights::checkScores() {
   ParamOp first;
   for (auto &[op, reads] : findReads(getOperation())) {
     auto param = cast<ParamOp>(op);
-    if (!getObstacleToEncoding(param, reads).empty())
+    if (!getEncodingBlocker(param, reads).empty())
       continue;
     if (scores->has(MeasuredWeight(param).getName()) || scores->has(MeasuredWeight(param, 0).getName()))
       return success();
@@ -461,7 +461,7 @@ void QuantizeWeights::runOnOperation() {
     return what;
   };
   auto quantized = changeParameters(
-      getOperation(), {"hone-quantize-weights", "Quantized", "stays as it is", getObstacleToEncoding, change});
+      getOperation(), {"hone-quantize-weights", "Quantized", "stays as it is", getEncodingBlocker, change});
   if (failed(quantized))
     return signalPassFailure();
   numQuantized += *quantized;

@@ -55,8 +55,8 @@ static bool passesOn(Operation *op) {
 static bool readsSizes(Operation *op) { return isa<tensor::DimOp>(op) || isOnnx(op, "Shape"); }
 
 void Finder::refuse(Operation *op, StringRef what) {
-  if (found.obstacle.empty())
-    found.obstacle = (op->getName().getStringRef() + " " + what).str();
+  if (found.blocker.empty())
+    found.blocker = (op->getName().getStringRef() + " " + what).str();
 }
 
 void Finder::addPart(OpOperand &use, Part part) {
@@ -145,7 +145,7 @@ void Finder::add(Value value) {
   if (found.width == 0)
     found.width = width;
   if (width != found.width || ShapedType::isDynamic(width) || !type.getElementType().isF32())
-    found.obstacle = "its values are not of f32 and one width";
+    found.blocker = "its values are not of f32 and one width";
   values.insert(value);
 }
 
@@ -163,8 +163,8 @@ void Finder::checkReads() {
 ResidualStream Finder::find() {
   module.walk([&](EmbeddingOp embedding) { add(embedding.getResult()); });
   if (values.empty())
-    found.obstacle = "no embedding begins one";
-  for (size_t i = 0; i < values.size() && found.obstacle.empty(); ++i) {
+    found.blocker = "no embedding begins one";
+  for (size_t i = 0; i < values.size() && found.blocker.empty(); ++i) {
     addSource(values[i]);
     for (OpOperand &use : values[i].getUses())
       addUse(use);

@@ -36,7 +36,7 @@ struct Part {
 struct ResidualStream {
   int64_t width = 0;
   llvm::MapVector<mlir::Operation *, Part> parts; // by parameters
-  std::string obstacle;                           // why x cannot be multiplied with an orthogonal matrix, or empty
+  std::string blocker;                            // why x cannot be multiplied with an orthogonal matrix, or empty
 };
 
 /// Follows the rows of embeddings through sums to where they are read, in every function. Norms may be hone.rms_norm alone, since the mean

@@ -45,14 +45,14 @@ private:
     int64_t inputs = param.getTensorType().getDimSize(1);
     return std::min<int64_t>(inputs & -inputs, block);
   }
-  std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) const;
+  std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) const;
   FailureOr<std::string> rotate(ParamOp param, ArrayRef<GetParamOp> reads);
 
   llvm::DenseMap<std::pair<Value, int64_t>, Value> rotated; // inputs, by what they were and the block
 };
 } // namespace
 
-std::string RotateInputs::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) const {
+std::string RotateInputs::getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) const {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32() ||
       (type.getEncoding() && !isa<StoredAttr>(type.getEncoding())))
@@ -133,9 +133,9 @@ void RotateInputs::runOnOperation() {
   rotated.clear();
   if (failed(keepFingerprint(getOperation())))
     return signalPassFailure();
-  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getObstacle(param, reads); };
+  auto blocker = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return getBlocker(param, reads); };
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) { return rotate(param, reads); };
-  ParameterChange rotating{"hone-rotate-inputs", "Rotated", "stays as it is", obstacle, change};
+  ParameterChange rotating{"hone-rotate-inputs", "Rotated", "stays as it is", blocker, change};
   rotating.keepsMeaning = true;
   FailureOr<int64_t> count = changeParameters(getOperation(), rotating);
   if (failed(count))

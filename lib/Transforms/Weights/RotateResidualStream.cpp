@@ -91,8 +91,8 @@ void RotateResidualStream::runOnOperation() {
     auto options = remark::RemarkOpts::name("Rotated").category("hone-rotate-residual-stream");
     remark::missed(module.getLoc(), options) << ("the residual stream stays as it is: " + reason).str();
   };
-  if (!found.obstacle.empty())
-    return refuse(found.obstacle);
+  if (!found.blocker.empty())
+    return refuse(found.blocker);
   FailureOr<llvm::StringMap<std::vector<float>>> gains = readGains(found);
   if (failed(gains) || failed(keepFingerprint(module)))
     return signalPassFailure();
@@ -104,13 +104,13 @@ void RotateResidualStream::runOnOperation() {
       return refuse(part.norm.getValue() + " has elements that are 0 or not finite");
   }
   compress::Rotation rotation(found.width, seed);
-  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp>) {
+  auto blocker = [&](ParamOp param, ArrayRef<GetParamOp>) {
     return found.parts.contains(param) ? "" : std::string("it holds nothing of the residual stream");
   };
   auto change = [&](ParamOp param, ArrayRef<GetParamOp>) {
     return rotate(param, found.parts.find(param)->second, rotation);
   };
-  ParameterChange rotating{"hone-rotate-residual-stream", "Rotated", "stays as it is", obstacle, change};
+  ParameterChange rotating{"hone-rotate-residual-stream", "Rotated", "stays as it is", blocker, change};
   rotating.keepsMeaning = true;
   FailureOr<int64_t> rotated = changeParameters(module, rotating);
   if (failed(rotated))

@@ -41,7 +41,7 @@ struct Site {
   SmallVector<ParamOp> divided;       // vectors, or matrices by their rows
   SmallVector<OpOperand *> constants; // vectors that are divided too
   SmallVector<ParamOp> multiplied;    // matrices that read it, by their columns
-  std::string obstacle;               // why it cannot be, or empty
+  std::string blocker;                // why it cannot be, or empty
 };
 
 struct ScaleChannels : impl::ScaleChannelsBase<ScaleChannels> {
@@ -85,19 +85,19 @@ LogicalResult ScaleChannels::initialize(MLIRContext *context) {
 
 //===- What can take scales ---------------------------------------------------------------------------------------===//
 
-/// The parameter that `value` is, if nothing else of its function reads it; with the obstacle, otherwise.
+/// The parameter that `value` is, if nothing else of its function reads it; with the blocker, otherwise.
 ParamOp ScaleChannels::getOwnParam(Site &site, Value value) {
   auto get = value.getDefiningOp<GetParamOp>();
   if (!get) {
-    site.obstacle = "a weight there is computed";
+    site.blocker = "a weight there is computed";
     return {};
   }
   auto param = symbols->lookup<ParamOp>(get.getName());
   RankedTensorType type = param.getTensorType();
   if (!get->hasOneUse())
-    site.obstacle = (param.getSymName() + " is also read elsewhere").str();
+    site.blocker = (param.getSymName() + " is also read elsewhere").str();
   else if (!type.getElementType().isF32() || (type.getEncoding() && !isa<StoredAttr>(type.getEncoding())))
-    site.obstacle = (param.getSymName() + " is not of f32").str();
+    site.blocker = (param.getSymName() + " is not of f32").str();
   return param;
 }
 
@@ -122,9 +122,9 @@ void ScaleChannels::addMultiplied(Site &site, Value value) {
     return;
   site.multiplied.push_back(param);
   if (getInputRotation(param))
-    site.obstacle = "its channels are rotated";
+    site.blocker = "its channels are rotated";
   if (param.getTensorType().getRank() != 2)
-    site.obstacle = (param.getSymName() + " is no matrix").str();
+    site.blocker = (param.getSymName() + " is no matrix").str();
 }
 
 /// Each parameter is read once by each of the functions, and by nothing else.
@@ -132,7 +132,7 @@ void ScaleChannels::checkReads(Site &site) const {
   for (ArrayRef<ParamOp> params : {ArrayRef(site.divided), ArrayRef(site.multiplied)})
     for (ParamOp param : params)
       if (reads.lookup(param.getSymNameAttr()) != static_cast<int64_t>(site.sources.size()))
-        site.obstacle = (param.getSymName() + " is also read elsewhere").str();
+        site.blocker = (param.getSymName() + " is also read elsewhere").str();
 }
 
 /// Whether `user` reads no more than the sizes of what it takes.
@@ -148,7 +148,7 @@ Site ScaleChannels::findSite(Operation *norm) {
     if (readsSizes(user))
       continue;
     if (!isa<LinearOp, GatedMlpOp, MlpOp>(user) || use.getOperandNumber() != 0) {
-      site.obstacle = "something other than products reads it";
+      site.blocker = "something other than products reads it";
       continue;
     }
     covered.insert(user);
@@ -184,7 +184,7 @@ Site ScaleChannels::findHidden(GatedMlpOp mlp) {
 Site ScaleChannels::findOther(LinearOp linear) {
   Site site{{linear}, {}, {}, {}, ""};
   addMultiplied(site, linear.getWeight());
-  site.obstacle = "what computes it takes no scales";
+  site.blocker = "what computes it takes no scales";
   return site;
 }
 
@@ -213,12 +213,12 @@ std::vector<Site> ScaleChannels::findSites() {
       continue;
     llvm::append_range(known->second.sources, site.sources);
     llvm::append_range(known->second.constants, site.constants);
-    if (!site.obstacle.empty())
-      known->second.obstacle = site.obstacle;
+    if (!site.blocker.empty())
+      known->second.blocker = site.blocker;
   }
   std::vector<Site> merged;
   for (auto &[key, site] : sites) {
-    if (site.obstacle.empty())
+    if (site.blocker.empty())
       checkReads(site);
     merged.push_back(std::move(site));
   }
@@ -308,11 +308,11 @@ LogicalResult ScaleChannels::scale(Site &site, size_t number, size_t count, Meas
   auto options = remark::RemarkOpts::name("Scaled").category("hone-scale-channels");
   Location loc = site.sources.front()->getLoc();
   auto isMeasured = [&](ParamOp param) { return inputs.has(param); };
-  if (site.obstacle.empty() && !llvm::all_of(site.multiplied, isMeasured))
-    site.obstacle = "nothing was measured of it";
-  if (!site.obstacle.empty()) {
-    remark::missed(loc, options) << name + " stays as it is: " + site.obstacle;
-    leave(site.obstacle);
+  if (site.blocker.empty() && !llvm::all_of(site.multiplied, isMeasured))
+    site.blocker = "nothing was measured of it";
+  if (!site.blocker.empty()) {
+    remark::missed(loc, options) << name + " stays as it is: " + site.blocker;
+    leave(site.blocker);
     return success();
   }
   FailureOr<compress::ChannelScales> found = findScales(site, inputs);

@@ -40,7 +40,7 @@ static bool canKeep(RankedTensorType type) {
   return isWeightEncoding(type.getEncoding()) && NmAttr::canKeep(getElements(type));
 }
 
-static std::string getObstacleToUse(ArrayRef<GetParamOp> reads) {
+static std::string getUseBlocker(ArrayRef<GetParamOp> reads) {
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
@@ -51,14 +51,14 @@ static std::string getObstacleToUse(ArrayRef<GetParamOp> reads) {
   return isMultiplied ? "" : "no product reads it";
 }
 
-static std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads) {
+static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
   if (!canKeep(type) || !canKeep(param.getStorageType()))
     return "it is stored in another way already";
-  if (std::string obstacle = getObstacleToUse(reads); !obstacle.empty())
-    return obstacle;
+  if (std::string blocker = getUseBlocker(reads); !blocker.empty())
+    return blocker;
   if (type.getDimSize(1) % kInputs != 0)
     return ("its " + Twine(type.getDimSize(1)) + " inputs are no multiple of " + Twine(kInputs)).str();
   if (!hrt::PanelsAttr::canPack(NmAttr::get(kKept, kInputs, getElements(type))))
@@ -107,7 +107,7 @@ struct SparsifyWeights : impl::SparsifyWeightsBase<SparsifyWeights> {
   void runOnOperation() override;
 
 private:
-  std::string getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts);
+  std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts);
   Verdict judge(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) const;
   std::optional<double> getCost(RankedTensorType type, const LayerProduct &product, StringRef format) const;
 
@@ -185,8 +185,8 @@ static std::string sparsify(ParamOp param, ArrayRef<GetParamOp> reads) {
 }
 
 /// Why `param` alone stays as it is.
-std::string SparsifyWeights::getObstacle(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) {
-  if (std::string found = hone::getObstacle(param, reads); !found.empty())
+std::string SparsifyWeights::getBlocker(ParamOp param, ArrayRef<GetParamOp> reads, ArrayRef<int64_t> counts) {
+  if (std::string found = hone::getBlocker(param, reads); !found.empty())
     return found;
   if (isCostChip(target) && countExperts(reads) > 0)
     return "experts have no kernel of CUDA that skips zeros";
@@ -208,12 +208,12 @@ void SparsifyWeights::runOnOperation() {
     counts = getUsualRows(getOperation());
   SymbolTable symbols(getOperation());
   auto all = findReads(getOperation());
-  auto obstacle = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
-    std::string found = getObstacle(param, reads, counts);
+  auto blocker = [&](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
+    std::string found = getBlocker(param, reads, counts);
     for (ParamOp other : findPartners(reads, symbols)) {
       if (!found.empty() || isSparse(other))
         continue;
-      if (std::string reason = getObstacle(other, all[other], counts); !reason.empty())
+      if (std::string reason = getBlocker(other, all[other], counts); !reason.empty())
         found = ("kernels read it like " + other.getSymName() + ", which stays as it is: " + reason).str();
     }
     return found;
@@ -223,7 +223,7 @@ void SparsifyWeights::runOnOperation() {
     return cost.empty() ? what : what + "; " + cost;
   };
   auto sparsified =
-      changeParameters(getOperation(), {"hone-sparsify-weights", "Sparsified", "stays as it is", obstacle, change});
+      changeParameters(getOperation(), {"hone-sparsify-weights", "Sparsified", "stays as it is", blocker, change});
   if (!isReadable)
     return signalPassFailure();
   numSparsified += *sparsified; // no change fails

@@ -27,7 +27,7 @@ bool takesEncoding(mlir::OpOperand &use);
 
 /// Why the floats of `param` cannot be stored in another way, or an empty string: it has to be a matrix of f32, as plain or
 /// `#hone.stored` elements, that only operands read which take an encoding.
-std::string getObstacleToEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
+std::string getEncodingBlocker(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
 
 /// How many experts have a matrix in the weight that `reads` read; 0 where no `hone.moe` multiplies with it.
 int64_t countExperts(llvm::ArrayRef<GetParamOp> reads);
@@ -43,9 +43,9 @@ void changeEncoding(ParamOp param, llvm::ArrayRef<GetParamOp> reads, mlir::Attri
 struct ParameterChange {
   llvm::StringRef pass;    // category of the remarks
   llvm::StringRef name;    // name of the remarks
-  llvm::StringRef refused; // what a remark says of a parameter with an obstacle, before that: "stays as it is"
+  llvm::StringRef refused; // what a remark says of a parameter with a blocker, before that: "stays as it is"
   /// Why a parameter stays as it is, or an empty string.
-  llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> getObstacle;
+  llvm::function_ref<std::string(ParamOp, llvm::ArrayRef<GetParamOp>)> getBlocker;
   /// Changes a parameter, and says what it is now: "is packed". Fails after an error.
   llvm::function_ref<llvm::FailureOr<std::string>(ParamOp, llvm::ArrayRef<GetParamOp>)> change;
   /// Whether the elements change along with what reads them, so that the model means the same: reports count no error then.

@@ -45,13 +45,13 @@ public:
 
   /// Why the part with these `indices`, in that order, cannot be taken as it is stored, or an empty string: groups that share a
   /// scale stay whole, and only plain, `#hone.stored` and `#hone.affine` elements have parts.
-  std::string getObstacle(llvm::ArrayRef<int64_t> indices) const;
+  std::string getBlocker(llvm::ArrayRef<int64_t> indices) const;
 
-  /// The bytes of that part, of which there is no obstacle, as `hone.shards` has them. Fails, after an error, where bytes of the
+  /// The bytes of that part, of which there is no blocker, as `hone.shards` has them. Fails, after an error, where bytes of the
   /// parameter cannot be read. Rows of a file stay in it.
   llvm::FailureOr<mlir::Attribute> take(llvm::ArrayRef<int64_t> indices) const;
 
-  /// A parameter beside the one it is a part of, with the part `indices`, of which there is no obstacle; it has another name where
+  /// A parameter beside the one it is a part of, with the part `indices`, of which there is no blocker; it has another name where
   /// `name` is taken. Without bytes, nothing of the parameter is read, and what is made is for nobody to read. Fails as `take` does.
   llvm::FailureOr<ParamOp> create(mlir::SymbolTable &symbols, const llvm::Twine &name, llvm::ArrayRef<int64_t> indices,
                                   bool hasBytes = true) const;
