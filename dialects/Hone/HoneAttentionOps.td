@@ -75,7 +75,7 @@ def Hone_RopeOp : Hone_ComputeOp<"rope"> {
   let summary = "rotary position embedding";
   let description = [{
     *Meaning.* For x `[B, H, S, D]` and the tables cos and sin `[B or 1, S, R/2]`: the first R elements of each row of x are
-    R/2 pairs, and pair i of row s is turned by the angle whose cosine and sine are `cos[b, s, i]` and `sin[b, s, i]`:
+    R/2 pairs, and pair i of row s is rotated by the angle whose cosine and sine are `cos[b, s, i]` and `sin[b, s, i]`:
     `(u, w) -> (u cos - w sin, w cos + u sin)`. The pair is `(x[i], x[i + R/2])`, or `(x[2i], x[2i + 1])` where
     `interleaved`. Elements from R on are copied. Computed in f32 and rounded once. A leading dimension of the tables that is
     known to be 1 is repeated; a dynamic one is B. Scaled variants scale the tables.

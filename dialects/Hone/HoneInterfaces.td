@@ -64,7 +64,7 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$elementType,
            "::mlir::ValueRange":$views, "::mlir::ValueRange":$indices)>,
     InterfaceMethod<[{
-      The word for this storage in a kernel's name (`linear_f32_<suffix>_avx512`). Kernels that differ in a parameter of the
+      The name of this storage in that of a kernel (`linear_f32_<suffix>_avx512`). Kernels that differ in a parameter of the
       encoding take it as an attribute; kernels that differ in code have another suffix.
       }], "std::string", "getKernelSuffix", (ins)>,
   ];
@@ -77,7 +77,7 @@ def Hone_StateLayoutInterface : AttrInterface<"StateLayoutInterface", [Verifiabl
     an ordinary tensor of the same shape and element type, and only kernels that know the layout read it.
   }];
   let methods = [
-    InterfaceMethod<"The word for this layout in manifests.", "::llvm::StringRef", "getLayoutName", (ins)>,
+    InterfaceMethod<"The name of this layout in manifests.", "::llvm::StringRef", "getLayoutName", (ins)>,
     InterfaceMethod<"How many bits a code of quantized KV has, as `#hone.quantized_kv` says, or 0.", "int64_t", "getIntegerBits",
       (ins)>,
   ];
@@ -112,7 +112,7 @@ def Hone_AttentionPatternInterface : AttrInterface<"AttentionPatternInterface"> 
       Whether the predicate reads the length of the sequence's prefix, which the operation must then have.
       }], "bool", "needsPrefix", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-      The word for this pattern in a kernel's name.
+      The name of this pattern in that of a kernel.
       }], "std::string", "getKernelSuffix", (ins)>,
   ];
 }

@@ -114,8 +114,8 @@ std::vector<int64_t> findChannelOrder(std::span<const float> scores, int64_t col
     for (int64_t round = 0; round + 1 < players; ++round) {
 #pragma omp parallel for schedule(dynamic) reduction(|| : gains) if (players * all.rows >= kLeastParallel)
       for (int64_t pair = 0; pair < players / 2; ++pair) {
-        auto turned = [&](int64_t i) { return i == 0 ? 0 : 1 + (i - 1 + round) % (players - 1); };
-        auto [low, high] = std::minmax({turned(pair), turned(players - 1 - pair)});
+        auto rotated = [&](int64_t i) { return i == 0 ? 0 : 1 + (i - 1 + round) % (players - 1); };
+        auto [low, high] = std::minmax({rotated(pair), rotated(players - 1 - pair)});
         if (high < groups)
           gains = swapBest(all, group(low), group(high)) || gains;
       }

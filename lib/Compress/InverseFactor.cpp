@@ -78,7 +78,7 @@ void Factoring::invertCorner(int64_t width) {
 
 /// Columns [begin, begin + width) above the diagonal become V, and what lies left of them loses their products.
 void Factoring::updateBefore(int64_t begin, int64_t width) {
-  std::vector<double> inverse(width * width), turned(width * begin);
+  std::vector<double> inverse(width * width), transposed(width * begin);
   for (int64_t i = 0; i < width; ++i)
     for (int64_t j = i; j < width; ++j)
       inverse[j * width + i] = -corner[i * width + j];
@@ -92,12 +92,12 @@ void Factoring::updateBefore(int64_t begin, int64_t width) {
       subtractProduct(count, width, width, {at(first, begin), size}, {inverse.data(), width}, {rows.data(), width});
       for (int64_t i = 0; i < count; ++i)
         for (int64_t j = 0; j < width; ++j)
-          *at(first + i, begin + j) = turned[j * begin + first + i] = rows[i * width + j];
+          *at(first + i, begin + j) = transposed[j * begin + first + i] = rows[i * width + j];
     }
 #pragma omp for schedule(dynamic)
     for (int64_t first = 0; first < begin; first += kTile)
       subtractProduct(std::min(kTile, begin - first), begin - first, width, {at(first, begin), size},
-                      {turned.data() + first, begin}, {at(first, first), size});
+                      {transposed.data() + first, begin}, {at(first, first), size});
   }
 }
 

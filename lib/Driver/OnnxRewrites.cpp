@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Weights are compressed in a raised copy, where they are what layers multiply with, and brought back to the nodes of the file.
+// Weights are compressed in a raised copy, where they are what layers multiply with, and written back to the nodes of the file.
 
 #include "OnnxRewrites.h"
 
@@ -54,7 +54,7 @@ static bool isSame(const Before &before, ParamOp param) {
 }
 
 /// Brings `compressed` back to `param`. Returns why not, or an empty string.
-static FailureOr<std::string> bringBack(SymbolTable &symbols, ParamOp compressed, const Before &before) {
+static FailureOr<std::string> restoreWeight(SymbolTable &symbols, ParamOp compressed, const Before &before) {
   auto param = symbols.lookup<ParamOp>(compressed.getSymName());
   if (!param || !before.type || !isSame(before, param))
     return std::string("the model also reads it in another form");
@@ -120,7 +120,7 @@ static LogicalResult exportWeight(SymbolTable &symbols, ParamOp compressed, cons
     }
   if (before.storage == compressed.getStorage())
     return success();
-  FailureOr<std::string> blocker = bringBack(symbols, compressed, before);
+  FailureOr<std::string> blocker = restoreWeight(symbols, compressed, before);
   if (failed(blocker))
     return failure();
   if (blocker->empty())

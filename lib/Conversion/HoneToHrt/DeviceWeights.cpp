@@ -63,13 +63,13 @@ static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   return isMultiplied ? "" : "no product reads it";
 }
 
-void turnWeights(ModuleOp module) {
+void transposeWeights(ModuleOp module) {
   auto change = [](ParamOp param, ArrayRef<GetParamOp> reads) -> std::string {
     changeEncoding(param, reads, StoredAttr::get(cast<StoredAttr>(param.getTensorType().getEncoding()).getType()));
     return "lies in rows of outputs";
   };
   // No change fails.
-  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Turned", "stays as it is", getBlocker, change});
+  (void)changeParameters(module, {"hone-convert-hone-to-hrt", "Transposed", "stays as it is", getBlocker, change});
 }
 
 } // namespace hone

@@ -13,8 +13,8 @@ namespace hone {
 /// Makes parameters of the constants of `module` whose elements are not all the same; equal ones become one.
 void outlineConstants(mlir::ModuleOp module);
 
-/// Puts matrices of `module` that products read, and that lie input after input, into rows of outputs.
-void turnWeights(mlir::ModuleOp module);
+/// Transposes matrices of `module` that products read and that lie input after input: rows of outputs.
+void transposeWeights(mlir::ModuleOp module);
 
 } // namespace hone
 

@@ -258,7 +258,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
     bool isCpu = target == "cpu";
     if (!isCpu) {
       outlineConstants(module);
-      turnWeights(module);
+      transposeWeights(module);
     }
     numParameters += placeParameters(module);
     SymbolTable symbols(module);

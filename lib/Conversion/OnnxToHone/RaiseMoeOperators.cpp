@@ -90,7 +90,7 @@ bool OperatorRaiser::hasKnownForm(StringRef &reason) {
   constexpr unsigned routerWeights = 14;
   if ((type && type != "int") || getInteger(op, "weights_prepacked", 0) == 1)
     return false;
-  reason = "it weighs experts by other numbers than it chooses them by";
+  reason = "its routing weights are other numbers than the scores it chooses experts by";
   return !getOperand(op, routerWeights);
 }
 

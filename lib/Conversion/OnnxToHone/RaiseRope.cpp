@@ -230,12 +230,12 @@ bool RopeRaiser::raiseSpelledOut(Operation *op) {
     return false;
   for (unsigned side : {0u, 1u}) {
     Operation *plain = getDefiningOp(op->getOperand(side), "Mul"),
-              *turned = getDefiningOp(op->getOperand(1 - side), "Mul");
-    if (!plain || !turned)
+              *rotated = getDefiningOp(op->getOperand(1 - side), "Mul");
+    if (!plain || !rotated)
       continue;
     for (unsigned which = 0; which < 4; ++which) {
       Value x = plain->getOperand(which & 1), cos = plain->getOperand(1 - (which & 1));
-      Value half = turned->getOperand(which >> 1), sin = turned->getOperand(1 - (which >> 1));
+      Value half = rotated->getOperand(which >> 1), sin = rotated->getOperand(1 - (which >> 1));
       if (getRank(x) != 4 || !isFloat(x) || !isRotatedHalf(half, x))
         continue;
       auto shape = analysis.getShape(x);

@@ -35,9 +35,10 @@ struct Roots {
   Value table, length; // index
 
   Complex power(Builder &b, Value k, Value n, bool isConjugate) const {
-    Value turn = arith::RemUIOp::create(b, arith::MulIOp::create(b, k, n), length);
+    Value phase = arith::RemUIOp::create(b, arith::MulIOp::create(b, k, n), length);
     auto read = [&](int64_t part) {
-      return Number{&b, tensor::ExtractOp::create(b, table, ValueRange{turn, arith::ConstantIndexOp::create(b, part)})};
+      return Number{&b,
+                    tensor::ExtractOp::create(b, table, ValueRange{phase, arith::ConstantIndexOp::create(b, part)})};
     };
     Number sine = read(1);
     return {read(0), isConjugate ? -sine : sine};

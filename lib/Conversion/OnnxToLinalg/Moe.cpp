@@ -64,7 +64,7 @@ static Choice choose(Node &node, Value logits, int64_t count) {
 }
 
 /// Softmax of the chosen logits, over themselves or over all of their row.
-static Value weigh(Node &node, Value chosen, Value all) {
+static Value makeRoutingWeights(Node &node, Value chosen, Value all) {
   Type element = cast<RankedTensorType>(chosen.getType()).getElementType();
   Value peak = sliceAxis(node, chosen, 1, node.b.getIndexAttr(0), node.b.getIndexAttr(1));
   auto raise = [&](Value logits) {
@@ -148,7 +148,8 @@ static LogicalResult lowerMoe(Node &node) {
   Type wide = getAccumulator(node.element(1));
   Value logits = convertFloats(node, node.in(1), wide);
   Choice choice = choose(node, logits, count);
-  Value weights = weigh(node, choice.logits, node.integer("normalize_routing_weights") ? choice.logits : logits);
+  Value weights =
+      makeRoutingWeights(node, choice.logits, node.integer("normalize_routing_weights") ? choice.logits : logits);
   SmallVector<Size> sizes = node.sizes(node.in(0)), rows = node.sizes(weights);
   Value x = node.reshape(node.in(0), {rows[0], sizes.back()});
   auto fused = experts->fused ? FusedRowsAttr::get(node.b.getContext(), *experts->fused) : FusedRowsAttr();

@@ -54,7 +54,7 @@ private:
   Value makeWeights(const Axis &axis, const Taps &taps, Size count, Value coordinates, Type element);
   Value interpolate(Value x, const Axis &axis);
   Value markOutside(Value x, const Axis &axis, Value coordinates);
-  Number weigh(Number distance);
+  Number getTapWeight(Number distance);
 
   Number real(double value) { return {&b, node.constant(value, b.getF64Type())}; }
   Number real(Size size) {
@@ -307,7 +307,7 @@ Value Resizer::resizeNearest(Value x) {
 //===----------------------------------------------------------------------===//
 
 /// The kernel at a distance: a tent, or Keys' cubic convolution with parameter cubic_coeff_a (Keys, 1981).
-Number Resizer::weigh(Number distance) {
+Number Resizer::getTapWeight(Number distance) {
   Number d = abs(distance);
   if (mode == "linear")
     return max(1.0 - d, d.with(0));
@@ -348,7 +348,7 @@ Value Resizer::makeWeights(const Axis &axis, const Taps &taps, Size count, Value
   Value weights = node.generate({axis.to, count}, b.getF64Type(), [&](Builder &inner, ValueRange at) -> Value {
     Value coordinate = tensor::ExtractOp::create(inner, coordinates, at[0]);
     auto [position, distance] = locate(inner, coordinate, at[1], first);
-    Number weight = weigh(distance * Number{&inner, taps.scale});
+    Number weight = getTapWeight(distance * Number{&inner, taps.scale});
     if (!excludes)
       return weight.value;
     Value inside = arith::AndIOp::create(inner, position >= 0.0, position < Number{&inner, end.value});

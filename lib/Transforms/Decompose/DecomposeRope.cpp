@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The two halves of the pairs are slices of x; the turned halves are put back into x, whose further elements stay.
+// The two halves of the pairs are slices of x; the rotated halves are put back into x, whose further elements stay.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ static Half getHalf(LocBuilder &builder, RopeOp op, int64_t index, OpFoldResult 
   return half;
 }
 
-/// One half of the turned pairs: `a cos - b sin` or `a cos + b sin`.
-static Value buildTurned(LocBuilder &builder, RopeOp op, const Half &half, Value a, Value b, bool subtract) {
+/// One half of the rotated pairs: `a cos - b sin` or `a cos + b sin`.
+static Value buildRotated(LocBuilder &builder, RopeOp op, const Half &half, Value a, Value b, bool subtract) {
   bool repeated = op.getCos().getType().getDimSize(0) == 1 && op.getX().getType().getDimSize(0) != 1;
   SmallVector<int64_t> table{repeated ? Repeated : 0, 2, 3};
   auto step = [&](LocBuilder &inner, ValueRange args) -> Value {
@@ -55,8 +55,8 @@ static Value decomposeRope(LocBuilder &builder, RopeOp op) {
     return tensor::InsertSliceOp::create(builder, part, into, half.offsets, half.sizes, half.strides);
   };
   Value u = slice(low), w = slice(high);
-  Value turned = insert(buildTurned(builder, op, low, u, w, /*subtract=*/true), op.getX(), low);
-  return insert(buildTurned(builder, op, high, w, u, /*subtract=*/false), turned, high);
+  Value rotated = insert(buildRotated(builder, op, low, u, w, /*subtract=*/true), op.getX(), low);
+  return insert(buildRotated(builder, op, high, w, u, /*subtract=*/false), rotated, high);
 }
 
 void hone::addRopeDecomposition(RewritePatternSet &patterns) { addDecomposition<RopeOp>(patterns, decomposeRope); }

@@ -201,7 +201,7 @@ void visitAttention(Operation *op, GroupAnalysis &analysis) {
   all.link(analysis);
 }
 
-/// Heads of [B, N, S, D] are turned each by itself, and so are those of [B, S, N D], of which an attribute says how many there are.
+/// Heads of [B, N, S, D] are rotated each by itself, and so are those of [B, S, N D], of which an attribute says how many there are.
 void visitRotaryEmbedding(Operation *op, GroupAnalysis &analysis) {
   RankedTensorType type = getType(op->getOperand(0));
   bool isFlat = type && type.getRank() == 3;

@@ -118,13 +118,13 @@ FailureOr<std::string> RotateInputs::rotate(ParamOp param, ArrayRef<GetParamOp> 
     for (Operation *user : read->getUsers()) {
       auto linear = cast<LinearOp>(user);
       Value x = linear.getX();
-      Value &turned = rotated[{x, size}];
-      if (!turned) {
+      Value &result = rotated[{x, size}];
+      if (!result) {
         OpBuilder b(linear);
         b.setInsertionPointAfterValue(x);
-        turned = rotateValue(b, linear.getLoc(), x, size);
+        result = rotateValue(b, linear.getLoc(), x, size);
       }
-      linear.getXMutable().assign(turned);
+      linear.getXMutable().assign(result);
     }
   return ("has its inputs rotated, " + Twine(size) + " at a time").str();
 }

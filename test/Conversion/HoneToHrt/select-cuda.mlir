@@ -19,7 +19,7 @@ hone.param @odd : tensor<16x6xf32, #hone.stored<bf16>> = #hone.external<"weights
 
 // A constant of different elements is a parameter.
 // CHECK: hone.param @constant : tensor<8xf32> = dense
-// What lies input after input is turned when the artefact is written.
+// What lies input after input is transposed when the artefact is written.
 // CHECK: hone.param @up : tensor<16x8xf32, #hone.stored<bf16>> = #hone.converted
 
 // CHECK-LABEL: @layers

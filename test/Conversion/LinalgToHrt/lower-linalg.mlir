@@ -4,7 +4,7 @@
 #row = affine_map<(d0, d1) -> (d0)>
 #column = affine_map<(d0, d1) -> (d1)>
 #plain = affine_map<(d0, d1) -> (d0, d1)>
-#turned = affine_map<(d0, d1) -> (d1, d0)>
+#transposed = affine_map<(d0, d1) -> (d1, d0)>
 
 // CHECK: #llvm.loop_annotation<parallelAccesses = #access_group
 

@@ -2,7 +2,7 @@
 // RUN: hone-opt %s --hone-fold-transposes --remarks-filter=hone-fold-transposes --remark-policy=all 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !plain = memref<2x3x4x8xf32>
-!turned = memref<2x4x3x8xf32>
+!transposed = memref<2x4x3x8xf32>
 
 // REMARK-DAG: [Passed] Folded | Category:hone-fold-transposes | Remark="a transposition became strides
 // CHECK-LABEL: func.func @reader(
@@ -11,11 +11,11 @@
 // CHECK: hrt.kernel "hone.rope.f32" %{{.*}} ins(%[[VIEW]]
 // CHECK: hrt.state_append %{{.*}}[0], %[[VIEW]]
 // CHECK-NOT: linalg.transpose
-func.func @reader(%call: !hrt.call, %x: !plain, %y: !turned) {
-  %a = memref.alloc() : !turned
-  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
-  hrt.kernel "hone.rope.f32" %call ins(%a : !turned) outs(%y : !turned)
-  %all = hrt.state_append %call[0], %a : !turned -> memref<2x4x?x8xf32>
+func.func @reader(%call: !hrt.call, %x: !plain, %y: !transposed) {
+  %a = memref.alloc() : !transposed
+  linalg.transpose ins(%x : !plain) outs(%a : !transposed) permutation = [0, 2, 1, 3]
+  hrt.kernel "hone.rope.f32" %call ins(%a : !transposed) outs(%y : !transposed)
+  %all = hrt.state_append %call[0], %a : !transposed -> memref<2x4x?x8xf32>
   return
 }
 
@@ -26,11 +26,11 @@ func.func @reader(%call: !hrt.call, %x: !plain, %y: !turned) {
 // CHECK-NOT: linalg.transpose
 // CHECK: linalg.generic {{.*}} ins(%[[VIEW]]
 #same = affine_map<(a, b, c, d) -> (a, b, c, d)>
-func.func @loop(%x: !plain, %y: !turned) {
-  %a = memref.alloc() : !turned
-  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
+func.func @loop(%x: !plain, %y: !transposed) {
+  %a = memref.alloc() : !transposed
+  linalg.transpose ins(%x : !plain) outs(%a : !transposed) permutation = [0, 2, 1, 3]
   linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%a : !turned) outs(%y : !turned) {
+      ins(%a : !transposed) outs(%y : !transposed) {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.negf %in : f32
     linalg.yield %0 : f32
@@ -42,12 +42,12 @@ func.func @loop(%x: !plain, %y: !turned) {
 // CHECK-LABEL: func.func @other_loop(
 // CHECK: linalg.transpose
 // CHECK: linalg.generic
-#turned = affine_map<(a, b, c, d) -> (a, b, d, c)>
+#transposed = affine_map<(a, b, c, d) -> (a, b, d, c)>
 func.func @other_loop(%x: !plain, %y: memref<2x4x8x3xf32>) {
-  %a = memref.alloc() : !turned
-  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
-  linalg.generic {indexing_maps = [#turned, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%a : !turned) outs(%y : memref<2x4x8x3xf32>) {
+  %a = memref.alloc() : !transposed
+  linalg.transpose ins(%x : !plain) outs(%a : !transposed) permutation = [0, 2, 1, 3]
+  linalg.generic {indexing_maps = [#transposed, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%a : !transposed) outs(%y : memref<2x4x8x3xf32>) {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
@@ -60,11 +60,11 @@ func.func @other_loop(%x: !plain, %y: memref<2x4x8x3xf32>) {
 // CHECK: hrt.kernel "hone.attention.f32" %{{.*}} ins(%{{.*}}) outs(%[[VIEW]]
 // CHECK-NOT: linalg.transpose
 // CHECK: memref.collapse_shape %[[Y]]
-func.func @maker(%call: !hrt.call, %x: !turned) -> memref<6x32xf32> {
-  %a = memref.alloc() : !turned
-  hrt.kernel "hone.attention.f32" %call ins(%x : !turned) outs(%a : !turned)
+func.func @maker(%call: !hrt.call, %x: !transposed) -> memref<6x32xf32> {
+  %a = memref.alloc() : !transposed
+  hrt.kernel "hone.attention.f32" %call ins(%x : !transposed) outs(%a : !transposed)
   %y = memref.alloc() : !plain
-  linalg.transpose ins(%a : !turned) outs(%y : !plain) permutation = [0, 2, 1, 3]
+  linalg.transpose ins(%a : !transposed) outs(%y : !plain) permutation = [0, 2, 1, 3]
   %rows = memref.collapse_shape %y [[0, 1], [2, 3]] : !plain into memref<6x32xf32>
   return %rows : memref<6x32xf32>
 }
@@ -82,22 +82,22 @@ func.func @in_place(%call: !hrt.call, %x: memref<2x3x3x8xf32>) {
 
 // CHECK-LABEL: func.func @written_view(
 // CHECK: linalg.transpose
-func.func @written_view(%call: !hrt.call, %x: !plain, %y: !turned, %zero: f32) {
-  %a = memref.alloc() : !turned
+func.func @written_view(%call: !hrt.call, %x: !plain, %y: !transposed, %zero: f32) {
+  %a = memref.alloc() : !transposed
   %rows = memref.collapse_shape %x [[0, 1], [2, 3]] : !plain into memref<6x32xf32>
-  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
+  linalg.transpose ins(%x : !plain) outs(%a : !transposed) permutation = [0, 2, 1, 3]
   linalg.fill ins(%zero : f32) outs(%rows : memref<6x32xf32>)
-  hrt.kernel "hone.rope.f32" %call ins(%a : !turned) outs(%y : !turned)
+  hrt.kernel "hone.rope.f32" %call ins(%a : !transposed) outs(%y : !transposed)
   return
 }
 
 // REMARK-DAG: [Missed] Folded | {{.*}}a transposition copies: others than kernels and loops along its rows read it
 // CHECK-LABEL: func.func @other_reader(
 // CHECK: linalg.transpose
-func.func @other_reader(%call: !hrt.call, %x: !plain, %y: !turned) {
-  %a = memref.alloc() : !turned
-  linalg.transpose ins(%x : !plain) outs(%a : !turned) permutation = [0, 2, 1, 3]
-  linalg.copy ins(%a : !turned) outs(%y : !turned)
+func.func @other_reader(%call: !hrt.call, %x: !plain, %y: !transposed) {
+  %a = memref.alloc() : !transposed
+  linalg.transpose ins(%x : !plain) outs(%a : !transposed) permutation = [0, 2, 1, 3]
+  linalg.copy ins(%a : !transposed) outs(%y : !transposed)
   return
 }
 

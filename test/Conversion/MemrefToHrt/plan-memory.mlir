@@ -51,7 +51,7 @@ func.func @view(%call: !hrt.call) attributes {hrt.entry} {
   return
 }
 
-func.func private @turned(memref<?x?xf32, strided<[1, ?]>>)
+func.func private @transposed(memref<?x?xf32, strided<[1, ?]>>)
 
 // So does a transposed view of a reshaped one.
 // CHECK-LABEL: func.func @turned_view(
@@ -60,10 +60,10 @@ func.func @turned_view(%call: !hrt.call, %shape: memref<2xindex>) attributes {hr
   %c64 = arith.constant 64 : index
   %a = memref.alloc(%c64) : memref<?xf32>
   %square = memref.reshape %a(%shape) : (memref<?xf32>, memref<2xindex>) -> memref<?x?xf32>
-  %turned = memref.transpose %square (i, j) -> (j, i) : memref<?x?xf32> to memref<?x?xf32, strided<[1, ?]>>
+  %transposed = memref.transpose %square (i, j) -> (j, i) : memref<?x?xf32> to memref<?x?xf32, strided<[1, ?]>>
   %b = memref.alloc(%c64) : memref<?xf32>
   call @use(%b) : (memref<?xf32>) -> ()
-  call @turned(%turned) : (memref<?x?xf32, strided<[1, ?]>>) -> ()
+  call @transposed(%transposed) : (memref<?x?xf32, strided<[1, ?]>>) -> ()
   memref.dealloc %a : memref<?xf32>
   memref.dealloc %b : memref<?xf32>
   return

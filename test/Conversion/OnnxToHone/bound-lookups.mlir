@@ -7,8 +7,8 @@
 // CHECK-NOT: hone.limits
 func.func @elements(%ids: tensor<?x?xi64>, %shifted: tensor<?x?xi32>, %small: tensor<9x4xf32>, %large: tensor<30x4xf32>) -> (tensor<?x?x4xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) {
   %0 = hone.embedding %ids, %large : (tensor<?x?xi64>, tensor<30x4xf32>) -> tensor<?x?x4xf32>
-  %turned = "onnx.Transpose"(%ids) {perm = array<i64: 1, 0>} : (tensor<?x?xi64>) -> tensor<?x?xi64>
-  %1 = "onnx.Gather"(%small, %turned) {axis = 0 : i64} : (tensor<9x4xf32>, tensor<?x?xi64>) -> tensor<?x?x4xf32>
+  %transposed = "onnx.Transpose"(%ids) {perm = array<i64: 1, 0>} : (tensor<?x?xi64>) -> tensor<?x?xi64>
+  %1 = "onnx.Gather"(%small, %transposed) {axis = 0 : i64} : (tensor<9x4xf32>, tensor<?x?xi64>) -> tensor<?x?x4xf32>
   %two = "onnx.Constant"() {value = dense<2> : tensor<i32>} : () -> tensor<i32>
   %sum = "onnx.Add"(%two, %shifted) : (tensor<i32>, tensor<?x?xi32>) -> tensor<?x?xi32>
   %2 = hone.embedding %sum, %small : (tensor<?x?xi32>, tensor<9x4xf32>) -> tensor<?x?x4xf32>

@@ -94,7 +94,7 @@ func.func @parts(%x: tensor<?x2x?x8xf32> {onnx.dims = ["b", "", "s", ""]}, %cos:
 
 // -----
 
-// The second part turns the other way: no rotation.
+// The second part rotates the other way: no rotation.
 // CHECK-LABEL: @other_parts
 // CHECK-NOT: hone.rope
 // CHECK: onnx.Sub

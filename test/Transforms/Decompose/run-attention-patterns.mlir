@@ -1,6 +1,6 @@
 // RUN: %lower %s | %run_main | FileCheck %s
 
-// A query of zeros weighs the keys that it sees alike, so the result is the mean of their values, which are 1, 2, 4, 8.
+// A query of zeros has the same attention probability for all keys that it sees, so the result is the mean of their values, which are 1, 2, 4, 8.
 
 !q = tensor<?x1x?x1xf32>
 !l = tensor<?xi64>

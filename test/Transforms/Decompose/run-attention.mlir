@@ -57,7 +57,7 @@ func.func private @logits(%q: !q, %k: !k, %v: !k, %bias: tensor<1x1x1x2xf32>, %h
   // CHECK-NEXT: [6]
   %capped = hone.attention %q, %k, %v pattern(#hone.full) scale(1000.0) softcap(1.0e-6) : (!q, !k, !k) -> !q
   call @print(%capped) : (!q) -> ()
-  // The cap comes before the bias: capped to nearly nothing, the bias alone weighs 3 to 1, (12 + 8) / 4.
+  // The cap comes before the bias: capped to nearly nothing, the bias alone gives probabilities of 3 to 1, (12 + 8) / 4.
   // CHECK: data =
   // CHECK-NEXT: [5]
   %capped_bias = hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) softcap(1.0e-6) bias(%bias)

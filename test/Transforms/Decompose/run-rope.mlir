@@ -1,6 +1,6 @@
 // RUN: %lower %s | %run_main | FileCheck %s
 
-// Position 0 turns by a right angle, (u, w) -> (-w, u); position 1 by cos 0.6, sin 0.8; the fifth element is not turned.
+// Position 0 rotates by a right angle, (u, w) -> (-w, u); position 1 by cos 0.6, sin 0.8; the fifth element is not rotated.
 // Pairs (1, 3), (2, 4) of the row [1 2 3 4 5]:
 //   position 0: -3, -4, 1, 2      position 1: 0.6 - 2.4, 1.2 - 3.2, 1.8 + 0.8, 2.4 + 1.6
 // CHECK: data =

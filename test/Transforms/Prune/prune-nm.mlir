@@ -5,7 +5,7 @@
 
 // CHECK: module attributes {hone.model = "{{[0-9a-f]+}}"}
 // CHECK: hone.param @plain : tensor<2x4xf32> = dense_resource<[[PLAIN:weight[_0-9]*]]>
-// CHECK: hone.param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense_resource<[[TURNED:weight[_0-9]*]]> : tensor<4x2xf32>
+// CHECK: hone.param @transposed : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense_resource<[[TRANSPOSED:weight[_0-9]*]]> : tensor<4x2xf32>
 // CHECK: hone.param @half : tensor<2x4xf32, #hone.stored<f16>> = dense_resource<[[HALF:weight[_0-9]*]]> : tensor<2x4xf16>
 // CHECK: hone.param @converted : tensor<2x4xf32, #hone.stored<bf16>> = #hone.converted<tensor<2x4xf32> = dense_resource<[[CONVERTED:weight[_0-9]*]]> : tensor<2x4xf32>>
 // CHECK: hone.param @narrow : tensor<2x6xf32> = dense
@@ -16,12 +16,12 @@
 
 // Of equal elements the first are kept.
 // CHECK-DAG: [[PLAIN]]: "0x40000000000000000000C0C00000004000000000000040400000A0400000000000000000"
-// CHECK-DAG: [[TURNED]]: "0x40000000000000000000404000004040000000000000A0C00000A0C00000000000000000"
+// CHECK-DAG: [[TRANSPOSED]]: "0x40000000000000000000404000004040000000000000A0C00000A0C00000000000000000"
 // CHECK-DAG: [[HALF]]: "0x40000000000000C2004000000042004500000000"
 // CHECK-DAG: [[CONVERTED]]: "0x400000000000803F0000803F00000000000000000000803F0000803F0000000000000000"
 
 // REMARK-DAG: [Passed] Pruned {{.*}}"plain is pruned to 2 of 4 by magnitude"
-// REMARK-DAG: [Passed] Pruned {{.*}}"turned is pruned to 2 of 4 by magnitude"
+// REMARK-DAG: [Passed] Pruned {{.*}}"transposed is pruned to 2 of 4 by magnitude"
 // REMARK-DAG: [Passed] Pruned {{.*}}"half is pruned to 2 of 4 by magnitude"
 // REMARK-DAG: [Passed] Pruned {{.*}}"converted is pruned to 2 of 4 by magnitude"
 // REMARK-DAG: [Missed] Pruned {{.*}}"narrow stays as it is: its 6 inputs are no multiple of 4"
@@ -35,7 +35,7 @@
 // ONE-DAG: [Missed] Pruned {{.*}}"last stays as it is: its 2 inputs are no multiple of 4"
 hone.param @plain : tensor<2x4xf32> = dense<[[1.0, -6.0, 2.0, 1.0], [3.0, 5.0, 1.0, 0.5]]> : tensor<2x4xf32>
 // Two rows of four, in memory as four rows of two.
-hone.param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 3.0], [3.0, 0.5], [-5.0, -5.0], [1.0, 0.5]]> : tensor<4x2xf32>
+hone.param @transposed : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 3.0], [3.0, 0.5], [-5.0, -5.0], [1.0, 0.5]]> : tensor<4x2xf32>
 hone.param @half : tensor<2x4xf32, #hone.stored<f16>> = dense<[[1.0, -3.0, 2.0, 1.0], [3.0, 5.0, 1.0, 0.5]]> : tensor<2x4xf16>
 hone.param @converted : tensor<2x4xf32, #hone.stored<bf16>> = #hone.converted<tensor<2x4xf32> = dense<1.0> : tensor<2x4xf32>>
 hone.param @narrow : tensor<2x6xf32> = dense<1.0> : tensor<2x6xf32>
@@ -48,7 +48,7 @@ hone.param @last : tensor<8x2xf32> = dense<1.0> : tensor<8x2xf32>
 
 func.func @main(%ids: tensor<?xi64>, %wide: tensor<?x6xf32>) -> (tensor<?x8xf32>, tensor<8x4xf32>) {
   %plain = hone.get_param @plain : tensor<2x4xf32>
-  %turned = hone.get_param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>>
+  %transposed = hone.get_param @transposed : tensor<2x4xf32, #hone.stored<f32, transposed>>
   %half = hone.get_param @half : tensor<2x4xf32, #hone.stored<f16>>
   %converted = hone.get_param @converted : tensor<2x4xf32, #hone.stored<bf16>>
   %narrow = hone.get_param @narrow : tensor<2x6xf32>
@@ -61,7 +61,7 @@ func.func @main(%ids: tensor<?xi64>, %wide: tensor<?x6xf32>) -> (tensor<?x8xf32>
   %0 = hone.embedding %ids, %table : (tensor<?xi64>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %1 = hone.rms_norm %0, %norm epsilon(1.0e-6) : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   %a = hone.linear %1, %plain : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
-  %b = hone.linear %1, %turned : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x2xf32>
+  %b = hone.linear %1, %transposed : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x2xf32>
   %c = hone.linear %1, %half : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f16>>) -> tensor<?x2xf32>
   %d = hone.linear %1, %converted : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<bf16>>) -> tensor<?x2xf32>
   %e = hone.linear %wide, %narrow : (tensor<?x6xf32>, tensor<2x6xf32>) -> tensor<?x2xf32>

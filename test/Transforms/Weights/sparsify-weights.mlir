@@ -2,7 +2,7 @@
 // RUN: hone-opt %s -hone-sparsify-weights -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // CHECK: hone.param @plain : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32> = dense
-// CHECK: hone.param @turned : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32, #hone.stored<f32, transposed>> = dense
+// CHECK: hone.param @transposed : tensor<2x4xf32, #hone.nm<2:4, of = f32>> = #hone.converted<tensor<2x4xf32, #hone.stored<f32, transposed>> = dense
 // What will be rounded is judged before.
 // CHECK: hone.param @rounded : tensor<2x4xf32, #hone.nm<2:4, of = #hone.affine<bits = 4, scales = f16>>> = #hone.converted<tensor<2x4xf32> = dense
 // Codes are 0 where they are the zero point.
@@ -23,7 +23,7 @@
 // REMARK-DAG: [Missed] Sparsified {{.*}}"columns stays as it is: it is stored in another way already"
 // REMARK-DAG: [Missed] Sparsified {{.*}}"norm stays as it is: it is no matrix of f32"
 hone.param @plain : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, -0.0, 0.0, 0.0]]> : tensor<2x4xf32>
-hone.param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]> : tensor<4x2xf32>
+hone.param @transposed : tensor<2x4xf32, #hone.stored<f32, transposed>> = dense<[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]> : tensor<4x2xf32>
 hone.param @rounded : tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>> = #hone.converted<tensor<2x4xf32> = dense<[[0.0, 0.0, 2.0, 1.0], [0.0, 5.0, 1.0, 0.0]]> : tensor<2x4xf32>>
 hone.param @codes : tensor<1x4xf32, #hone.affine<bits = 8>> = {scales = dense<1.0> : tensor<1x1xf32>, values = dense<[[-128, 3, -128, 0]]> : tensor<1x4xi8>}
 hone.param @full : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, 1.0, 0.0, 4.0]]> : tensor<2x4xf32>
@@ -39,7 +39,7 @@ hone.param @norm : tensor<4xf32> = dense<0.0> : tensor<4xf32>
 func.func @main(%x: tensor<?x4xf32>, %ids: tensor<?xi64>)
     -> (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x1xf32>, tensor<?x2xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x4xf32>, tensor<4x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
   %plain = hone.get_param @plain : tensor<2x4xf32>
-  %turned = hone.get_param @turned : tensor<2x4xf32, #hone.stored<f32, transposed>>
+  %transposed = hone.get_param @transposed : tensor<2x4xf32, #hone.stored<f32, transposed>>
   %rounded = hone.get_param @rounded : tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>>
   %codes = hone.get_param @codes : tensor<1x4xf32, #hone.affine<bits = 8>>
   %full = hone.get_param @full : tensor<2x4xf32>
@@ -50,7 +50,7 @@ func.func @main(%x: tensor<?x4xf32>, %ids: tensor<?xi64>)
   %columns = hone.get_param @columns : tensor<1x4xf32, #hone.affine<bits = 8, transposed = true>>
   %norm = hone.get_param @norm : tensor<4xf32>
   %0 = hone.linear %x, %plain : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
-  %1 = hone.linear %x, %turned : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x2xf32>
+  %1 = hone.linear %x, %transposed : (tensor<?x4xf32>, tensor<2x4xf32, #hone.stored<f32, transposed>>) -> tensor<?x2xf32>
   %2 = hone.linear %x, %rounded : (tensor<?x4xf32>, tensor<2x4xf32, #hone.affine<bits = 4, scales = f16>>) -> tensor<?x2xf32>
   %3 = hone.linear %x, %codes : (tensor<?x4xf32>, tensor<1x4xf32, #hone.affine<bits = 8>>) -> tensor<?x1xf32>
   %4 = hone.linear %x, %full : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
