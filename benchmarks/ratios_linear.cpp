@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed linear layers of a model of 0.5 B parameters; operations are those of the dense weight. A few rows are bound by reading
-// weights: their rate is given as a share of the read bandwidth over the same memory. Many rows are bound by arithmetic: their rate is
-// a share of the peak.
+// Packed linear layers of a model of 0.5 B parameters; operations are those of the dense weight. Small-M products are
+// memory-bound: their rate is given as a share of the read bandwidth over the same memory. Large-M products are compute-bound: their
+// rate is a share of the peak.
 
 #include "limits.h"
 #include "packed_layers.h"
@@ -62,8 +62,8 @@ Arithmetic arithmeticOf(PackedFormat format, cpu::Isa isa) {
   return isa == cpu::Isa::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
 }
 
-void fewRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, hone_kernel_fn kernel,
-             const std::string &name) {
+void measureSmallM(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size,
+                   hone_kernel_fn kernel, const std::string &name) {
   PackedLayers one(test, size, 1, 1 << 20, pool.all()), eight(test, size, 8, 1 << 20, pool.all());
   PackedLayers sixteen(test, size, 16, 1 << 20, pool.all());
   Measurement first, second, third;
@@ -83,8 +83,8 @@ void fewRows(const Options &options, Pool &pool, const LinearCase &test, const L
   std::fflush(stdout);
 }
 
-void manyRows(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, cpu::Isa isa,
-              const std::string &name) {
+void measureLargeM(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size, cpu::Isa isa,
+                   const std::string &name) {
   constexpr int64_t rows = 512, layers = 4;
   PackedLayers many(test, size, rows, layers, pool.all());
   double operations = 2.0 * static_cast<double>(layers * rows * size.outputs * size.inputs);
@@ -207,8 +207,8 @@ void reportLinear(const Options &options, Pool &pool, cpu::Isa isa) {
                          std::to_string(size.inputs) + "/" + std::string(isaName(isa));
       if (!isWanted(options, name))
         continue;
-      fewRows(options, pool, test, size, findKernel(test.kernel, isa), name);
-      manyRows(options, pool, test, size, isa, name);
+      measureSmallM(options, pool, test, size, findKernel(test.kernel, isa), name);
+      measureLargeM(options, pool, test, size, isa, name);
     }
   for (const LayerSize &size : kLayers) {
     std::string name = "outliers/u4-g64-0.5%/" + std::to_string(size.outputs) + "x" + std::to_string(size.inputs) +

@@ -108,7 +108,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
     int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
     /// The code in the middle, which zero points are where there is no plane of them.
     int64_t getMiddle() const { return getIsSigned() ? 0 : int64_t(1) << (getBits() - 1); }
-    /// What this says of numbers, for methods that round weights.
+    /// What this says of centroids, for methods that round weights.
     ::hone::compress::AffineFormat getFormat() const;
     /// Writes codes [N, K], and scales [N, groups] with their zero points, into buffers of the planes of `shape`, [N, K].
     void packCodes(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<int16_t> codes,
@@ -123,14 +123,14 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 }
 
 def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
-  let summary = "indices of few bits into a table of numbers that each row has";
+  let summary = "indices of few bits into a codebook of centroids that each row has";
   let description = [{
-    *Meaning.* A matrix `[N, K]` with `element[n, k] = codebook[n, index[n, k]]`: of 2^bits numbers that may lie anywhere. Planes:
+    *Meaning.* A matrix `[N, K]` with `element[n, k] = codebook[n, index[n, k]]`: of 2^bits centroids that may lie anywhere. Planes:
 
     - `indices`, `[N, bytes of a row]`: those of a row one after the other, as codes of `#hone.affine` are;
     - `codebook`, `[N, 2^bits]`, of type `values`.
 
-    Packing dense elements finds the numbers of a row that have the least sum of squared errors, rounds them to `values`, and gives
+    Packing dense elements finds the centroids of a row that have the least sum of squared errors, rounds them to `values`, and gives
     each element the nearest. A row of no more than 2^bits different numbers of type `values` comes back as it was.
 
     *Constraints.*
@@ -152,9 +152,9 @@ def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
   let extraClassDeclaration = [{
     /// What this says of numbers, for methods that round weights.
     ::hone::compress::CodebookFormat getFormat() const;
-    /// Numbers of a row.
+    /// Centroids of a row.
     int64_t getEntries() const { return int64_t(1) << getBits(); }
-    /// Writes indices [N, K], and numbers [N, entries] that their type holds, into buffers of the planes of `shape`, [N, K].
+    /// Writes indices [N, K], and centroids [N, entries] that their type holds, into buffers of the planes of `shape`, [N, K].
     void packIndices(::llvm::ArrayRef<int64_t> shape, ::llvm::ArrayRef<uint8_t> indices, ::llvm::ArrayRef<float> codebook,
                      ::llvm::ArrayRef<::llvm::MutableArrayRef<char>> planes) const;
     /// The first indices of row `row` in the bytes of a plane of indices that has `rows` rows.

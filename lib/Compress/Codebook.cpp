@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The best numbers of a row by dynamic programming, and rounding to them.
+// The best centroids of a row by dynamic programming, and rounding to them.
 
 #include "hone/Compress/Codebook.h"
 
@@ -16,28 +16,28 @@
 
 namespace hone::compress {
 
-float CodebookFormat::round(float number) const {
-  if (numbers == Numbers::F32 || std::isnan(number))
-    return number;
-  if (numbers == Numbers::F16)
-    return static_cast<float>(static_cast<_Float16>(number));
-  auto bits = std::bit_cast<uint32_t>(number);
+float CodebookFormat::round(float value) const {
+  if (type == CentroidType::F32 || std::isnan(value))
+    return value;
+  if (type == CentroidType::F16)
+    return static_cast<float>(static_cast<_Float16>(value));
+  auto bits = std::bit_cast<uint32_t>(value);
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
 }
 
 void writeValues(const CodebookWeight &rounded, const Weight &weight) {
   for (int64_t row = 0; row < rounded.rows; ++row)
     for (int64_t column = 0; column < rounded.columns; ++column)
-      weight.row(row)[column] = rounded.numbersOf(row)[rounded.indices[row * rounded.columns + column]];
+      weight.row(row)[column] = rounded.centroidsOf(row)[rounded.indices[row * rounded.columns + column]];
 }
 
-int64_t findNearest(std::span<const float> numbers, double element) {
-  auto distance = [element](float number) { return std::abs(number - element); };
-  return std::ranges::min_element(numbers, {}, distance) - numbers.begin();
+int64_t findNearest(std::span<const float> centroids, double element) {
+  auto distance = [element](float centroid) { return std::abs(centroid - element); };
+  return std::ranges::min_element(centroids, {}, distance) - centroids.begin();
 }
 
 //===----------------------------------------------------------------------===//
-// The best numbers
+// The best centroids
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -160,8 +160,8 @@ std::vector<double> findCentroids(std::span<const float> elements, std::span<con
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What decides the numbers of the rows of a weight.
-struct NumberChoice {
+/// What decides the centroids of the rows of a weight.
+struct CentroidChoice {
   const CodebookFormat &format;
   const Weight &weight;
   std::span<const float> importance;
@@ -177,16 +177,16 @@ struct NumberChoice {
     return importance[isOfColumns ? column : row * weight.columns + column];
   }
 
-  /// Writes the numbers of a row. False where they, or its elements, are not finite.
-  bool choose(int64_t row, std::span<float> numbers) const;
+  /// Writes the centroids of a row. False where they, or its elements, are not finite.
+  bool choose(int64_t row, std::span<float> centroids) const;
 };
 } // namespace
 
-bool NumberChoice::choose(int64_t row, std::span<float> numbers) const {
+bool CentroidChoice::choose(int64_t row, std::span<float> centroids) const {
   std::span<const float> elements = weight.row(row);
   if (!std::ranges::all_of(elements, [](float element) { return std::isfinite(element); }))
     return false;
-  auto entries = static_cast<int64_t>(numbers.size());
+  auto entries = static_cast<int64_t>(centroids.size());
   bool hasZero = std::ranges::count(elements, 0.0f) * entries > weight.columns;
   std::vector<float> some, weights;
   for (int64_t column = 0; column < weight.columns; ++column)
@@ -200,33 +200,34 @@ bool NumberChoice::choose(int64_t row, std::span<float> numbers) const {
   if (hasZero || best.empty())
     best.insert(std::ranges::upper_bound(best, 0.0), 0.0);
   best.resize(entries, best.back());
-  std::ranges::transform(best, numbers.begin(),
-                         [&](double number) { return format.round(static_cast<float>(number)); });
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+  std::ranges::transform(best, centroids.begin(),
+                         [&](double centroid) { return format.round(static_cast<float>(centroid)); });
+  return std::ranges::all_of(centroids, [](float centroid) { return std::isfinite(centroid); });
 }
 
-/// Numbers for all rows of a weight.
-static absl::StatusOr<CodebookWeight> chooseNumbers(const NumberChoice &choice) {
+/// Centroids for all rows of a weight.
+static absl::StatusOr<CodebookWeight> chooseCentroids(const CentroidChoice &choice) {
   CodebookWeight rounded(choice.format, choice.weight.rows, choice.weight.columns);
   FirstFailure failure(rounded.rows);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t row = 0; row < rounded.rows; ++row)
     if (!choice.choose(row, std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)))
       failure.add(row);
-  HONE_RETURN_IF_ERROR(failure.status("its elements are not all finite, or too large for the numbers of its codebook"));
+  HONE_RETURN_IF_ERROR(
+      failure.status("its elements are not all finite, or too large for the centroids of its codebook"));
   return rounded;
 }
 
 absl::StatusOr<CodebookWeight> roundToCodebook(const Weight &weight, const CodebookFormat &format,
                                                std::span<const float> importance, const Outliers &outliers) {
-  NumberChoice choice{format, weight, importance, outliers};
-  HONE_ASSIGN_OR_RETURN(CodebookWeight rounded, chooseNumbers(choice));
+  CentroidChoice choice{format, weight, importance, outliers};
+  HONE_ASSIGN_OR_RETURN(CodebookWeight rounded, chooseCentroids(choice));
 #pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < weight.rows; ++row)
     for (int64_t column = 0; column < weight.columns; ++column) {
       float element = choice.isOutlier(row, column) ? 0 : weight.row(row)[column];
       rounded.indices[row * weight.columns + column] =
-          static_cast<uint8_t>(findNearest(rounded.numbersOf(row), element));
+          static_cast<uint8_t>(findNearest(rounded.centroidsOf(row), element));
     }
   return rounded;
 }
@@ -235,22 +236,22 @@ absl::StatusOr<CodebookWeight> roundToCodebookWithCompensation(const Weight &wei
                                                                const InverseFactor &factor, const Outliers &outliers) {
   clearDeadColumns(weight, factor);
   std::vector<float> costs = getErrorCosts(factor);
-  NumberChoice choice{format, weight, costs, outliers};
-  HONE_ASSIGN_OR_RETURN(CodebookWeight rounded, chooseNumbers(choice));
+  CentroidChoice choice{format, weight, costs, outliers};
+  HONE_ASSIGN_OR_RETURN(CodebookWeight rounded, chooseCentroids(choice));
   FirstFailure failure(weight.rows);
   ColumnSweep(weight, factor, kSweepColumns).run([&](int64_t row, int64_t i, std::span<const double> current) -> float {
     int64_t column = factor.column(i);
-    std::span<const float> numbers = rounded.numbersOf(row);
+    std::span<const float> centroids = rounded.centroidsOf(row);
     bool isOutlier = choice.isOutlier(row, column), wasZero = weight.row(row)[column] == 0;
     if (!std::isfinite(current[0]))
       failure.add(row);
-    int64_t zero = findNearest(numbers, 0);
-    bool staysZero = (wasZero && numbers[zero] == 0) || !std::isfinite(current[0]);
-    int64_t index = staysZero || isOutlier ? zero : findNearest(numbers, current[0]);
+    int64_t zero = findNearest(centroids, 0);
+    bool staysZero = (wasZero && centroids[zero] == 0) || !std::isfinite(current[0]);
+    int64_t index = staysZero || isOutlier ? zero : findNearest(centroids, current[0]);
     rounded.indices[row * weight.columns + column] = static_cast<uint8_t>(index);
     if (!isOutlier || staysZero)
-      return numbers[index];
-    return numbers[index] + static_cast<float>(static_cast<_Float16>(current[0] - numbers[index]));
+      return centroids[index];
+    return centroids[index] + static_cast<float>(static_cast<_Float16>(current[0] - centroids[index]));
   });
   HONE_RETURN_IF_ERROR(failure.status("its elements are not all finite"));
   return rounded;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Descent over the numbers, indices and outliers of rows: numbers by least squares, indices one at a time.
+// Descent over the centroids, indices and outliers of rows: centroids by least squares, indices one at a time.
 
 #include "hone/Compress/Codebook.h"
 
@@ -21,37 +21,37 @@ struct Descent {
   const std::vector<bool> &isFixed; // columns
 };
 
-/// One row: its indices and numbers, and what they miss.
+/// One row: its indices and centroids, and what they miss.
 class CodebookRow : RowDifference {
 public:
   CodebookRow(const Descent &descent, const Weight &weight, int64_t row, CodebookWeight &rounded,
               const RowOutliers &outliers, double *difference, double *gradient)
       : RowDifference(descent.hessian, weight.row(row), difference, gradient), format(descent.format),
         isFixed(descent.isFixed), indices(std::span(rounded.indices).subspan(row * rounded.columns, rounded.columns)),
-        numbers(std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)), outliers(outliers) {}
+        centroids(std::span(rounded.codebook).subspan(row * rounded.entries, rounded.entries)), outliers(outliers) {}
 
   /// The gradient is left to the caller: `moved` gets, for each column, by how much its difference became less.
-  void refineNumbers(double *moved);
+  void refineCentroids(double *moved);
   /// The index of a column, or its outlier; to be called for one column after the other.
   void refineElement(int64_t column);
 
 private:
-  void sumByNumber(std::vector<double> &curvature, std::vector<double> &slope) const;
-  bool isPinned(int64_t number) const { return numbers[number] == 0; }
+  void sumByCentroid(std::vector<double> &curvature, std::vector<double> &slope) const;
+  bool isPinned(int64_t centroid) const { return centroids[centroid] == 0; }
 
   const CodebookFormat &format;
   const std::vector<bool> &isFixed;
   std::span<uint8_t> indices;
-  std::span<float> numbers;
+  std::span<float> centroids;
   RowOutliers outliers;
 };
 
-/// Aᵀ H' A and Aᵀ g, where A [K, entries] says which number each column has. Numbers that no column has, or that stay 0, have a 1
+/// Aᵀ H' A and Aᵀ g, where A [K, entries] says which centroid each column has. Centroids that no column has, or that stay 0, have a 1
 /// on the diagonal and nothing else.
-void CodebookRow::sumByNumber(std::vector<double> &curvature, std::vector<double> &slope) const {
+void CodebookRow::sumByCentroid(std::vector<double> &curvature, std::vector<double> &slope) const {
   int64_t size = hessian.size;
-  size_t entries = numbers.size();
-  std::vector<double> sums(entries * static_cast<size_t>(size)); // A^T H', a number a row
+  size_t entries = centroids.size();
+  std::vector<double> sums(entries * static_cast<size_t>(size)); // A^T H', a centroid a row
   for (int64_t k = 0; k < size; ++k)
     if (!isFixed[k])
       addMultiple(1, hessian.row(k), size, &sums[indices[k] * static_cast<size_t>(size)]);
@@ -97,20 +97,20 @@ bool solve(std::vector<double> a, std::vector<double> &b) {
   return true;
 }
 
-void CodebookRow::refineNumbers(double *moved) {
-  size_t entries = numbers.size();
+void CodebookRow::refineCentroids(double *moved) {
+  size_t entries = centroids.size();
   std::vector<double> curvature(entries * entries), slope(entries);
   std::fill_n(moved, hessian.size, 0.0);
-  sumByNumber(curvature, slope);
+  sumByCentroid(curvature, slope);
   std::vector<double> changes = slope;
   if (!solve(curvature, changes))
     return;
   std::vector<float> wanted(entries);
   for (size_t a = 0; a < entries; ++a) {
-    wanted[a] = format.round(numbers[a] + static_cast<float>(changes[a]));
+    wanted[a] = format.round(centroids[a] + static_cast<float>(changes[a]));
     if (!std::isfinite(wanted[a]))
       return;
-    changes[a] = static_cast<double>(wanted[a]) - numbers[a];
+    changes[a] = static_cast<double>(wanted[a]) - centroids[a];
   }
   // The error becomes less by 2 changes · slope - changes · curvature · changes, with the changes that the type allows.
   double gain = 0;
@@ -121,7 +121,7 @@ void CodebookRow::refineNumbers(double *moved) {
   }
   if (!(gain > 0))
     return;
-  std::ranges::copy(wanted, numbers.begin());
+  std::ranges::copy(wanted, centroids.begin());
   for (int64_t k = 0; k < hessian.size; ++k) {
     moved[k] = isFixed[k] ? 0 : changes[indices[k]];
     difference[k] -= moved[k];
@@ -133,13 +133,13 @@ void CodebookRow::refineElement(int64_t column) {
        stays = isFixed[column] || (elements[column] == 0 && isPinned(indices[column]));
   double wanted = getWanted(column), element = elements[column];
   if (isOutlier && !stays) {
-    float number = numbers[indices[column]];
-    auto value = static_cast<float>(static_cast<_Float16>(wanted - number));
-    if (std::isfinite(value) && moveTo(column, element - number - static_cast<double>(value)))
+    float centroid = centroids[indices[column]];
+    auto value = static_cast<float>(static_cast<_Float16>(wanted - centroid));
+    if (std::isfinite(value) && moveTo(column, element - centroid - static_cast<double>(value)))
       outliers.value(outliers.next) = value;
   } else if (!stays) {
-    auto index = static_cast<uint8_t>(findNearest(numbers, wanted));
-    if (index != indices[column] && moveTo(column, element - static_cast<double>(numbers[index])))
+    auto index = static_cast<uint8_t>(findNearest(centroids, wanted));
+    if (index != indices[column] && moveTo(column, element - static_cast<double>(centroids[index])))
       indices[column] = index;
   }
   if (isOutlier)
@@ -159,7 +159,7 @@ public:
       RowOutliers sparse(outliers, first + r);
       for (int64_t i = 0; i < hessian.size; ++i)
         difference[i] = static_cast<double>(weight.row(first + r)[i]) -
-                        rounded.numbersOf(first + r)[rounded.indices[(first + r) * hessian.size + i]];
+                        rounded.centroidsOf(first + r)[rounded.indices[(first + r) * hessian.size + i]];
       for (int64_t i = 0; i < sparse.count; ++i)
         difference[sparse.column(i)] -= sparse.value(i);
       for (int64_t i = 0; i < hessian.size; ++i)
@@ -172,7 +172,7 @@ public:
 
   void refine() {
     for (int64_t r = 0; r < count; ++r)
-      rows[r].refineNumbers(&moved[r * hessian.size]);
+      rows[r].refineCentroids(&moved[r * hessian.size]);
     follow();
     // Column by column, so that each row of H' comes from memory once.
     for (int64_t column = 0; column < hessian.size; ++column)

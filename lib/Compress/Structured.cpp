@@ -102,8 +102,8 @@ Eliminator::Eliminator(const Weight &weight, const InverseFactor &factor, InputG
   invert(factor);
 }
 
-/// H'⁻¹ = Rᵀ R, by bands of rows; what is before the band's first row in R has no part in the columns after it, but in those of
-/// the band and before.
+/// H'⁻¹ = Rᵀ R, by blocks of rows; what is before the block's first row in R has no part in the columns after it, but in those of
+/// the block and before.
 void Eliminator::invert(const InverseFactor &factor) {
   std::vector<double> transposed(columns * columns);
 #pragma omp parallel for schedule(static)

@@ -25,7 +25,7 @@ INTEGERS = 3e-4
 # the worst of thousands by five of those.
 CODES_OF_8_BITS = 8e-2
 BF16 = 3e-2  # 2^-9 in each factor of two layers
-SPLIT = 3e-4  # CUDA: inputs, and with many rows weights, as two numbers of bf16, which err by 2^-16 each, in two layers
+SPLIT = 3e-4  # CUDA: inputs, and for large M weights, as two numbers of bf16, which err by 2^-16 each, in two layers
 EXPERTS, CHOSEN, WIDTH, HIDDEN = 4, 2, 64, 96
 ROWS = (1, 3, 70)
 

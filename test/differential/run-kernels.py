@@ -306,7 +306,7 @@ def codebooks():
         yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", rows), many, BF16,
                    {"w": codebook(rng, rows, inner, bits)}, x=tensor("B", "S", inner))
     for bits in (3, 4):
-        # Sums of a number and an outlier are rounded to bf16 once more for many rows.
+        # Sums of a number and an outlier are rounded to bf16 once more for large M.
         yield Case(f"hone.packed_linear.outliers.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), many, 2 * BF16,
                    {"w": codebook(rng, 40, 300, bits, outliers=10)}, x=tensor("B", "S", 300))
         params = {name: codebook(rng, *((48, 70) if name == "d" else (70, 48)), bits) for name in "gud"}

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hone.codebook: indices into the numbers of each row.
+// #hone.codebook: indices into the centroids of each row.
 
 #include "CodePlane.h"
 
@@ -19,7 +19,7 @@ LogicalResult CodebookAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
   if (bits != 3 && bits != 4) // codebook C1
     return emitError() << "unsupported number of bits " << bits << " of a codebook; supported: 3, 4";
   if (!isa<Float32Type, Float16Type, BFloat16Type>(values)) // codebook C2
-    return emitError() << "unsupported type of numbers " << values << " of a codebook; supported: f32, f16, bf16";
+    return emitError() << "unsupported type of centroids " << values << " of a codebook; supported: f32, f16, bf16";
   return success();
 }
 
@@ -48,8 +48,10 @@ static CodePlane getIndexPlane(CodebookAttr encoding, int64_t rows, int64_t byte
 //===----------------------------------------------------------------------===//
 
 compress::CodebookFormat CodebookAttr::getFormat() const {
-  using Numbers = compress::CodebookFormat::Numbers;
-  return {getBits(), getValues().isF32() ? Numbers::F32 : getValues().isF16() ? Numbers::F16 : Numbers::Bf16};
+  using CentroidType = compress::CodebookFormat::CentroidType;
+  return {getBits(), getValues().isF32()   ? CentroidType::F32
+                     : getValues().isF16() ? CentroidType::F16
+                                           : CentroidType::Bf16};
 }
 
 void CodebookAttr::packIndices(ArrayRef<int64_t> shape, ArrayRef<uint8_t> indices, ArrayRef<float> codebook,
@@ -59,9 +61,9 @@ void CodebookAttr::packIndices(ArrayRef<int64_t> shape, ArrayRef<uint8_t> indice
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t column = 0; column < shape[1]; ++column)
       to.store(planes[0], row, column, indices[row * shape[1] + column]);
-  PlainElements numbers(getValues());
-  for (auto [i, number] : llvm::enumerate(codebook))
-    numbers.store(planes[1], i, number);
+  PlainElements centroids(getValues());
+  for (auto [i, centroid] : llvm::enumerate(codebook))
+    centroids.store(planes[1], i, centroid);
 }
 
 void CodebookAttr::loadIndices(ArrayRef<char> plane, int64_t rows, int64_t row,
@@ -87,12 +89,12 @@ LogicalResult CodebookAttr::pack(ArrayRef<int64_t> shape, Type elementType, Arra
 
 void CodebookAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                           MutableArrayRef<char> dense) const {
-  PlainElements numbers(getValues()), elements(elementType);
+  PlainElements centroids(getValues()), elements(elementType);
   SmallVector<uint8_t> indices(shape[1]);
   for (int64_t row = 0; row < shape[0]; ++row) {
     loadIndices(planes[0], shape[0], row, indices);
     for (auto [column, index] : llvm::enumerate(indices))
-      elements.store(dense, row * shape[1] + column, numbers.load(planes[1], row * getEntries() + index));
+      elements.store(dense, row * shape[1] + column, centroids.load(planes[1], row * getEntries() + index));
   }
 }
 

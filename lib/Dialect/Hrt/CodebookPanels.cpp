@@ -32,31 +32,31 @@ void repackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, ArrayRef<Arr
     SmallVector<uint8_t> indices(count * columns);
     for (int64_t row = 0; row < count; ++row)
       codebook.loadIndices(from[0], rows, first + row, MutableArrayRef(indices).slice(row * columns, columns));
-    SmallVector<uint16_t> numbers(count * codebook.getEntries());
-    std::memcpy(numbers.data(), from[1].data() + first * codebook.getEntries() * sizeof(uint16_t),
-                numbers.size() * sizeof(uint16_t));
+    SmallVector<uint16_t> centroids(count * codebook.getEntries());
+    std::memcpy(centroids.data(), from[1].data() + first * codebook.getEntries() * sizeof(uint16_t),
+                centroids.size() * sizeof(uint16_t));
     auto part = [&](MutableArrayRef<char> plane) {
       int64_t bytes = plane.size() / panels;
       return asSpan(plane.slice(panel * bytes, bytes));
     };
     cpu::LinearShape some{count, columns};
     cpu::packCodebookIndices(codebook.getBits(), some, indices.data(), part(planes[0]));
-    cpu::packCodebookTables(codebook.getBits(), some, numbers.data(), part(planes[1]));
+    cpu::packCodebookTables(codebook.getBits(), some, centroids.data(), part(planes[1]));
   });
 }
 
 void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                     MutableArrayRef<char> dense) {
-  PlainElements numbers(codebook.getValues()), to(elementType);
+  PlainElements centroids(codebook.getValues()), to(elementType);
   auto bytes = [](ArrayRef<char> plane) {
     return std::span(reinterpret_cast<const uint8_t *>(plane.data()), plane.size());
   };
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t k = 0; k < shape[1]; ++k) {
-      uint16_t number =
+      uint16_t centroid =
           cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(planes[0]), bytes(planes[1]), n, k);
-      ArrayRef<char> view(reinterpret_cast<const char *>(&number), sizeof(number));
-      to.store(dense, n * shape[1] + k, numbers.load(view, 0));
+      ArrayRef<char> view(reinterpret_cast<const char *>(&centroid), sizeof(centroid));
+      to.store(dense, n * shape[1] + k, centroids.load(view, 0));
     }
 }
 
@@ -83,9 +83,9 @@ Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebo
   Type word = builder.getI16Type();
   Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));
   high = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, high), eight);
-  Value number = arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, low), high);
-  number = arith::BitcastOp::create(builder, loc, codebook.getValues(), number);
-  return elementType == number.getType() ? number : arith::ExtFOp::create(builder, loc, elementType, number);
+  Value centroid = arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, low), high);
+  centroid = arith::BitcastOp::create(builder, loc, codebook.getValues(), centroid);
+  return elementType == centroid.getType() ? centroid : arith::ExtFOp::create(builder, loc, elementType, centroid);
 }
 
 } // namespace hone::hrt

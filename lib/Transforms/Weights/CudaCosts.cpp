@@ -13,7 +13,7 @@ namespace hone {
 namespace {
 
 /// What vendors' data sheets say of the chips' fastest cards: bytes of memory a second, and operations a second by f32 and, with dense
-/// operands of bf16, by matrix units. `warpShare`: how much of the latter instructions of single warps reach, which kernels for few
+/// operands of bf16, by matrix units. `warpShare`: how much of the latter instructions of single warps reach, which small-M kernels
 /// rows have, and for 2:4 weights those for up to `groupRows` / 2 rows. On sm_90 that is 5/8 (Luo et al., "Benchmarking and Dissecting
 /// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); sm_100 is taken to do as many of them a second as sm_90. `groupShare`:
 /// the same of the kernel for 2:4 weights by warpgroups, whose tiles have `groupRows` rows (0: there is none), where shared memory
@@ -30,14 +30,14 @@ constexpr Chip kChips[] = {{"sm_80", 2.0e12, 19.5e12, 312e12, 1},
                            {"sm_90", 3.35e12, 67e12, 989e12, 0.625, 128.0 / 203, 256},
                            {"sm_100", 8.0e12, 80e12, 2250e12, 0.275}};
 
-constexpr double kLaunchSeconds = 2e-6;           // no kernel takes less
-constexpr int64_t kFewRows = 32, kTileRows = 128; // as in runtime/cuda/kernels
-constexpr double kReads = 2, kPlaneBytes = 2;     // of weights that are expanded: written, and read again
+constexpr double kLaunchSeconds = 2e-6;          // no kernel takes less
+constexpr int64_t kSmallM = 32, kTileRows = 128; // as in runtime/cuda/kernels
+constexpr double kReads = 2, kPlaneBytes = 2;    // of weights that are expanded: written, and read again
 
-/// Formats whose products with activations of f32 are so many of 16 bits: by few rows, by many, and planes of the weight then.
+/// Formats whose products with activations of f32 are so many of 16 bits: small-M, large-M, and planes of the weight then.
 struct Products {
   llvm::StringRef format;
-  double few, many, planes; // few: 0 where products are those of f32
+  double smallM, largeM, planes; // smallM: 0 where products are those of f32
 };
 constexpr Products kProducts[] = {
     {"f32", 0, 3, 2}, {"f16", 0, 3, 2}, {"bf16", 2, 2, 0}, {"u8", 2, 3, 2}, {"u4", 2, 3, 2}};
@@ -58,11 +58,12 @@ double estimate(const Chip &chip, const Products &products, LayerShape shape, in
   double weight = static_cast<double>(shape.outputs) * static_cast<double>(shape.inputs);
   double traffic = bytes + 4.0 * static_cast<double>(rows) * static_cast<double>(shape.inputs + shape.outputs);
   double multiplying = 0;
-  if (rows <= kFewRows) {
-    multiplying = products.few == 0 ? 2 * static_cast<double>(rows) * weight / chip.exact
-                                    : 2 * paddedTo(rows, 8) * weight * products.few / (chip.dense * chip.warpShare);
+  if (rows <= kSmallM) {
+    multiplying = products.smallM == 0
+                      ? 2 * static_cast<double>(rows) * weight / chip.exact
+                      : 2 * paddedTo(rows, 8) * weight * products.smallM / (chip.dense * chip.warpShare);
   } else {
-    multiplying = 2 * weight * products.many *
+    multiplying = 2 * weight * products.largeM *
                   (isSparse ? sparseRowsPerRate(chip, rows) : paddedTo(rows, kTileRows) / chip.dense);
     traffic += elements * products.planes * kPlaneBytes * kReads;
   }

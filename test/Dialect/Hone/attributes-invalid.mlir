@@ -310,7 +310,7 @@ func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 2>>
 // -----
 
 // @codebook_c2_values
-// expected-error @below {{unsupported type of numbers 'f64' of a codebook; supported: f32, f16, bf16}}
+// expected-error @below {{unsupported type of centroids 'f64' of a codebook; supported: f32, f16, bf16}}
 func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 4, values = f64>>
 
 // -----

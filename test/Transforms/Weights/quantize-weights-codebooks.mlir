@@ -9,7 +9,7 @@
 // RUN: not hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm act-order=true" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: not hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm outliers=1%%" 2>&1 | FileCheck %s --check-prefix=SPQR
 
-// With statistics remarks tell the error: none here, where no row has more numbers than a codebook.
+// With statistics remarks tell the error: none here, where no row has more values than a codebook has centroids.
 // RUN: %python %S/../Prune/Inputs/statistics.py %t.other weight=0:8 < /dev/null
 // RUN: not hone-opt %s -hone-quantize-weights="statistics=%t.other" 2>&1 | %python %S/../Prune/Inputs/statistics.py %t.stats weight=0:8
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 method=squeezellm-gptq refinements=2 statistics=%t.stats" -remarks-filter=hone-quantize-weights 2>&1 | FileCheck %s --check-prefix=SWEEP
@@ -24,11 +24,11 @@
 // OUTPUT: hone.param @weight : tensor<4x8xf32, #hone.codebook<bits = 4>>
 // OUTPUT: hone.param @last : tensor<1x4xf32, #hone.affine<bits = 8, scales = f16, activations = 8, atLeast = true>>
 // OUTLIERS: hone.param @weight : tensor<4x8xf32, #hone.dense_sparse<of = #hone.codebook<bits = 3>, outliers = 16>>
-// Elements that a file says matter are numbers of their own; rows of which it says nothing have the numbers of all.
+// Elements that a file says matter are centroids of their own; rows of which it says nothing have the centroids of all.
 // SCORES: hone.param @weight : tensor<4x8xf32, #hone.codebook<bits = 3>>
 // REMARK-DAG: "weight is stored in 3 bits an element and codebooks"
 
-// The eight numbers of row 0 come back in their order; row 1 has three, the last of which fills its codebook up; half of row 2 are 0,
+// The eight values of row 0 come back in their order; row 1 has three, the last of which fills its codebook up; half of row 2 are 0,
 // which it keeps.
 // CHECK-DAG: 80BF40BF00BF803E
 // CHECK-DAG: 803F00400040

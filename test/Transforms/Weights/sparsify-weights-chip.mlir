@@ -12,7 +12,7 @@
 // CHECK: hone.param @large : tensor<4096x4096xf32, #hone.nm<2:4, of = bf16>>
 // CHECK: hone.param @small : tensor<64x64xf32, #hone.stored<bf16>>
 
-// Many rows take half the operations, and on sm_90 as long as shared memory does. Of sm_100 instructions of single warps, which 2:4 products are made of, are slower than what dense
+// Large-M products take half the operations, and on sm_90 as long as shared memory does. Of sm_100 instructions of single warps, which 2:4 products are made of, are slower than what dense
 // ones can have.
 // MANY-DAG: [Passed] Sparsified {{.*}}"large {{.*}} takes 0.50 times {{.*}} for rows: 8192 (sm_80)"
 // GROUPS-DAG: [Passed] Sparsified {{.*}}"large {{.*}} takes 0.79 times {{.*}} for rows: 8192 (sm_90)"

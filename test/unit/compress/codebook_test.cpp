@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Codebooks: numbers are the best there are, rows that have few come back, and every step lowers the error.
+// Codebooks: centroids are the best there are, rows that have few come back, and every step lowers the error.
 
 #include "Matrices.h"
 #include "hone/Compress/Codebook.h"
@@ -18,9 +18,10 @@ using testing::HasSubstr;
 namespace hone::compress {
 namespace {
 
-using Numbers = CodebookFormat::Numbers;
+using CentroidType = CodebookFormat::CentroidType;
 
-constexpr CodebookFormat kFormats[] = {{4, Numbers::Bf16}, {3, Numbers::Bf16}, {3, Numbers::F16}, {4, Numbers::F32}};
+constexpr CodebookFormat kFormats[] = {
+    {4, CentroidType::Bf16}, {3, CentroidType::Bf16}, {3, CentroidType::F16}, {4, CentroidType::F32}};
 
 OwnedWeight valuesOf(const CodebookWeight &rounded) {
   OwnedWeight values(rounded.rows, rounded.columns);
@@ -32,7 +33,7 @@ bool areSame(const CodebookWeight &a, const CodebookWeight &b) {
   return a.indices == b.indices && a.codebook == b.codebook;
 }
 
-/// What a choice of numbers costs: every element has the nearest.
+/// What a choice of centroids costs: every element has the nearest.
 double costOf(const std::vector<float> &elements, const std::vector<float> &importance,
               const std::vector<double> &centroids) {
   double cost = 0;
@@ -99,24 +100,24 @@ TEST(FindCentroids, AreTheElementsWhereThoseAreFew) {
   EXPECT_TRUE(findCentroids({}, {}, 4).empty());
 }
 
-TEST(RoundToCodebook, GivesEachElementTheNearestNumber) {
+TEST(RoundToCodebook, GivesEachElementTheNearestCentroid) {
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(9, 130);
     auto rounded = roundToCodebook(weight.view(), format);
     ASSERT_TRUE(rounded.ok()) << rounded.status();
     for (int64_t row = 0; row < 9; ++row)
       for (int64_t k = 0; k < 130; ++k) {
-        std::span<const float> numbers = rounded->numbersOf(row);
-        float error = std::abs(numbers[rounded->indices[row * 130 + k]] - weight.at(row, k));
-        for (float number : numbers) {
-          EXPECT_EQ(format.round(number), number);
-          ASSERT_LE(error, std::abs(number - weight.at(row, k)));
+        std::span<const float> centroids = rounded->centroidsOf(row);
+        float error = std::abs(centroids[rounded->indices[row * 130 + k]] - weight.at(row, k));
+        for (float centroid : centroids) {
+          EXPECT_EQ(format.round(centroid), centroid);
+          ASSERT_LE(error, std::abs(centroid - weight.at(row, k)));
         }
       }
   }
 }
 
-TEST(RoundToCodebook, KeepsRowsOfFewNumbers) {
+TEST(RoundToCodebook, KeepsRowsOfFewCentroids) {
   for (const CodebookFormat &format : kFormats) {
     OwnedWeight weight(5, 300);
     std::vector<float> some = makeRandom(format.entries() * 5, 8);
@@ -129,7 +130,7 @@ TEST(RoundToCodebook, KeepsRowsOfFewNumbers) {
 }
 
 TEST(RoundToCodebook, CountsWhatIsImportant) {
-  CodebookFormat format{3, Numbers::F32};
+  CodebookFormat format{3, CentroidType::F32};
   OwnedWeight weight(4, 200);
   std::vector<float> columns(200, 1e-6f), elements(4 * 200, 1e-6f);
   for (int64_t k = 0; k < 200; k += 25)
@@ -141,7 +142,7 @@ TEST(RoundToCodebook, CountsWhatIsImportant) {
     ASSERT_TRUE(rounded.ok());
     OwnedWeight values = valuesOf(*rounded);
     for (int64_t row = 0; row < 4; ++row)
-      for (int64_t k = 0; k < 200; k += 25) // eight, which have a number each but for what the others pull
+      for (int64_t k = 0; k < 200; k += 25) // eight, which have a centroid each but for what the others pull
         EXPECT_NEAR(values.at(row, k), weight.at(row, k), 1e-2f);
   }
 }
@@ -199,21 +200,21 @@ TEST(RefineCodebook, LowersTheErrorWithEveryPass) {
   }
 }
 
-/// Numbers of f32 are those of least squares for the indices: no small change of one is better.
-TEST(RefineCodebook, EndsAtTheBestNumbers) {
-  CodebookFormat format{3, Numbers::F32};
+/// Centroids of f32 are those of least squares for the indices: no small change of one is better.
+TEST(RefineCodebook, EndsAtTheBestCentroids) {
+  CodebookFormat format{3, CentroidType::F32};
   OwnedHessian hessian = OwnedHessian::random(60);
   std::vector<double> damped = hessian.damped(kDamping);
   OwnedWeight weight(2, 60);
   auto rounded = roundToCodebook(weight.view(), format);
   ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, hessian.view(), 50, *rounded).ok());
   double error = errorIn(damped, weight, valuesOf(*rounded));
-  for (float &number : rounded->codebook)
+  for (float &centroid : rounded->codebook)
     for (float factor : {0.99f, 1.01f}) {
-      float kept = number;
-      number *= factor;
+      float kept = centroid;
+      centroid *= factor;
       EXPECT_GE(errorIn(damped, weight, valuesOf(*rounded)), error * (1 - 1e-6));
-      number = kept;
+      centroid = kept;
     }
 }
 
@@ -253,15 +254,15 @@ TEST(Codebooks, IgnoreColumnsWithoutInputs) {
     hessian.at(4, i) = hessian.at(i, 4) = 0;
   auto factor = InverseFactor::create(hessian.view());
   ASSERT_TRUE(factor.ok());
-  CodebookFormat format{3, Numbers::Bf16};
+  CodebookFormat format{3, CentroidType::Bf16};
   OwnedWeight weight(3, 64);
   for (int64_t row = 0; row < 3; ++row)
-    weight.elements[row * 64 + 4] = 1000; // which no number has to reach
+    weight.elements[row * 64 + 4] = 1000; // which no centroid has to reach
   OwnedWeight compensated = weight;
   auto rounded = roundToCodebookWithCompensation(compensated.view(), format, *factor);
   ASSERT_TRUE(rounded.ok() && refineCodebook(weight.view(), format, hessian.view(), 3, *rounded).ok());
-  for (float number : rounded->codebook)
-    EXPECT_LT(std::abs(number), 10);
+  for (float centroid : rounded->codebook)
+    EXPECT_LT(std::abs(centroid), 10);
 }
 
 TEST(Codebooks, RefuseWhatIsNotFinite) {
@@ -270,7 +271,7 @@ TEST(Codebooks, RefuseWhatIsNotFinite) {
   for (float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30f}) {
     OwnedWeight weight(40, 64);
     weight.elements[31 * 64 + 5] = weight.elements[37 * 64] = value;
-    CodebookFormat format{4, Numbers::F16};
+    CodebookFormat format{4, CentroidType::F16};
     for (const absl::Status &status : {roundToCodebook(weight.view(), format).status(),
                                        roundToCodebookWithCompensation(weight.view(), format, *factor).status()})
       EXPECT_THAT(std::string(status.message()), HasSubstr("cannot quantize row 31: its elements are not all finite"));

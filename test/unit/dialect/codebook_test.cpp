@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hone.codebook: rows of few numbers come back, others are rounded as methods of compression do it, and panels mean the same.
+// #hone.codebook: rows of few centroids come back, others are rounded as methods of compression do it, and panels mean the same.
 
 #include "hone/Compress/Codebook.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -84,7 +84,7 @@ protected:
   int64_t count() const { return GetParam().first * GetParam().second; }
 };
 
-TEST_P(Codebook, BringsRowsOfFewNumbersBack) {
+TEST_P(Codebook, BringsRowsOfFewCentroidsBack) {
   for (CodebookAttr encoding : forms()) {
     std::vector<float> some = random(encoding.getEntries() * shape()[0]), values = random(count());
     for (int64_t i = 0; i < count(); ++i)
@@ -139,10 +139,10 @@ TEST_F(CodebookLayout, LaysOutIndicesFromTheLowestBits) {
     EXPECT_EQ(planes[0].size(), 4u);
     planes[0] = bits == 4 ? std::vector<char>{'\x21', '\x03', '\x54', '\x06'} // 1, 2, 3 and 4, 5, 6
                           : std::vector<char>{'\xd1', '\0', '\xac', '\x01'};
-    std::vector<float> numbers(2 * encoding.getEntries());
-    for (size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = static_cast<float>(i) * 0.5f;
-    std::memcpy(planes[1].data(), numbers.data(), planes[1].size());
+    std::vector<float> centroids(2 * encoding.getEntries());
+    for (size_t i = 0; i < centroids.size(); ++i)
+      centroids[i] = static_cast<float>(i) * 0.5f;
+    std::memcpy(planes[1].data(), centroids.data(), planes[1].size());
     float second = static_cast<float>(encoding.getEntries()) * 0.5f;
     EXPECT_EQ(unpack(encoding, {2, 3}, planes),
               (std::vector<float>{0.5f, 1, 1.5f, second + 2, second + 2.5f, second + 3}));
@@ -154,7 +154,7 @@ TEST_F(CodebookLayout, RefusesWhatIsNotFinite) {
   values[3 * 8 + 2] = std::nanf("");
   EXPECT_TRUE(pack(forms().front(), {4, 8}, values).empty());
   EXPECT_EQ(message,
-            "cannot quantize row 3: its elements are not all finite, or too large for the numbers of its codebook");
+            "cannot quantize row 3: its elements are not all finite, or too large for the centroids of its codebook");
 }
 
 } // namespace
