@@ -182,7 +182,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a code: 2, 3, 4 or 8">,
-    Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
+    Option<"group", "group", "int64_t", /*default=*/"64", "group size: inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,
@@ -222,7 +222,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a code: 2, 3, 4 or 8">,
-    Option<"group", "group", "int64_t", /*default=*/"64", "inputs that share a scale; 0 for all of a row">,
+    Option<"group", "group", "int64_t", /*default=*/"64", "group size: inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "zero points for each group">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
   ];
@@ -333,7 +333,7 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
   let options = [
     Option<"bitsPerWeight", "bits-per-weight", "double", /*default=*/"4", "bits for each element of a parameter">,
     ListOption<"bits", "bits", "int64_t", "bits of a code that a weight may get: 2 to 8 (default: 2, 3, 4, 8)">,
-    ListOption<"groups", "groups", "int64_t", "inputs that may share a scale (default: 32, 64, 128)">,
+    ListOption<"groups", "groups", "int64_t", "group sizes: inputs that may share a scale (default: 32, 64, 128)">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
            "bits that products round activations to: 8, or 0 for none">,

@@ -13,11 +13,11 @@ namespace hone {
 namespace {
 
 /// What vendors' data sheets say of the chips' fastest cards: bytes of memory a second, and operations a second by f32 and, with dense
-/// operands of bf16, by matrix units. `warpShare`: how much of the latter instructions of single warps reach, which small-M kernels
-/// rows have, and for 2:4 weights those for up to `groupRows` / 2 rows. On sm_90 that is 5/8 (Luo et al., "Benchmarking and Dissecting
+/// operands of bf16, by tensor cores. `warpShare`: how much of the latter instructions of single warps reach, which small-M kernels
+/// have, and for 2:4 weights those for up to `groupRows` / 2 rows. On sm_90 that is 5/8 (Luo et al., "Benchmarking and Dissecting
 /// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); sm_100 is taken to do as many of them a second as sm_90. `groupShare`:
 /// the same of the kernel for 2:4 weights by warpgroups, whose tiles have `groupRows` rows (0: there is none), where shared memory
-/// takes 203 cycles for what takes matrix units 128 (runtime/cuda/kernels/linear/hopper_sparse_gemm.cu).
+/// takes 203 cycles for what takes tensor cores 128 (runtime/cuda/kernels/linear/hopper_sparse_gemm.cu).
 struct Chip {
   llvm::StringRef name;
   double bytes, exact, dense, warpShare;

@@ -36,8 +36,8 @@ struct LayerBytes {
 };
 
 /// The same share on a GPU. Nobody has measured it: it is what bytes and operations take at the rates of data sheets, with activations
-/// of f32, whichever takes longer, and at least what a launch takes. Dense products are taken to be as fast as the chip's matrix
-/// units are, whoever multiplies, so that the share is rather too large than too small. Nothing for an unknown format.
+/// of f32, whichever takes longer, and at least what a launch takes. Dense products are taken to be as fast as the chip's tensor
+/// cores are, whoever multiplies, so that the share is rather too large than too small. Nothing for an unknown format.
 std::optional<double> estimateSparseCost(llvm::StringRef chip, llvm::StringRef format, LayerShape shape, int64_t rows,
                                          LayerBytes bytes);
 

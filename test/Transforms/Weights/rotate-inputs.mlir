@@ -17,8 +17,8 @@
 // CHECK: %[[X:.*]] = math.absf
 // CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[X]] {{\[\[}}0], [1, 2]{{.*}} : tensor<?x8xf32> into tensor<?x2x4xf32>
 // CHECK: %[[HADAMARD:.*]] = arith.constant dense<{{.*}}> : tensor<4x4xf32>
-// CHECK: %[[TURNED:.*]] = hone.linear %[[BLOCKS]], %[[HADAMARD]]
-// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[TURNED]]
+// CHECK: %[[ROTATED:.*]] = hone.linear %[[BLOCKS]], %[[HADAMARD]]
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[ROTATED]]
 // CHECK-NOT: tensor<4x4xf32>
 // CHECK: hone.linear %[[ROWS]], %{{.*}} : (tensor<?x8xf32>, tensor<2x8xf32>)
 // CHECK: hone.linear %[[ROWS]], %{{.*}} : (tensor<?x8xf32>, tensor<4x8xf32>)

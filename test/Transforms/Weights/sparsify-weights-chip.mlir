@@ -1,5 +1,5 @@
 // On a GPU's chip, weights lose their zeros where products are estimated to be faster for it: by the bytes of memory, the operations of
-// matrix units, and what a launch takes.
+// tensor cores, and what a launch takes.
 // RUN: hone-opt %s -hone-sparsify-weights="target=sm_80 rows=1" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s
 // RUN: hone-opt %s -hone-sparsify-weights="target=sm_80 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: hone-opt %s -hone-sparsify-weights="target=sm_90 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=GROUPS

@@ -25,8 +25,8 @@ public:
   /// That of the context, which has to have loaded the dialect.
   static ScratchBytes &get(mlir::MLIRContext *context);
 
-  /// From now on in the folder of `path`. Without, or where that folder takes no more, they lie in memory.
-  void lieBeside(std::string path);
+  /// From now on in unlinked spill files in the folder of `path`. Without, or where that folder takes no more, they lie in memory.
+  void spillBeside(std::string path);
   /// A copy of `bytes`, at a multiple of 64.
   mlir::AsmResourceBlob copy(llvm::ArrayRef<char> bytes);
   /// Whether `bytes` are of such a file.
