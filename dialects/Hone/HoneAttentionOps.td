@@ -22,15 +22,15 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     logit[b, h, i, j]  = cap(scale * sum over d of query[b, h, i, d] * key[b, g, j, d])
                          + alibi[h] * (j - p) + bias[b, h, i, j]           where cap(l) = softcap * tanh(l / softcap)
     visible[b, i, j]   = pattern(p, j, prefix[b])  and  key_begin[b] <= j < key_end[b]
-    weight[b, h, i, j] = exp(logit) / (exp(sinks[h]) + sum over visible j of exp(logit)), 0 where not visible
-    result[b, h, i, d] = sum over j of weight[b, h, i, j] * value[b, g, j, d]
+    prob[b, h, i, j]   = exp(logit) / (exp(sinks[h]) + sum over visible j of exp(logit)), 0 where not visible
+    result[b, h, i, d] = sum over j of prob[b, h, i, j] * value[b, g, j, d]
     ```
 
     Terms of absent operands and attributes are left out. A dimension of `bias` that is known to be 1 is repeated; a dynamic
     one equals the logits' at run time. A logit of minus infinity is a key that is not visible. **A query that sees no key
-    gives 0.** All is computed in f32 and rounded once, to the elements of query. With `bf16_products` query, key, weight and value may be
-    rounded to bf16 before they are multiplied; sums stay f32. With left padding of `n` positions,
-    `key_begin` is n; with sequences of different lengths in one batch, `key_end` is the length.
+    gives 0.** All is computed in f32 and rounded once, to the elements of query. With `bf16_products` query, key,
+    prob (the attention probabilities) and value may be rounded to bf16 before they are multiplied; sums stay f32. With left
+    padding of `n` positions, `key_begin` is n; with sequences of different lengths in one batch, `key_end` is the length.
 
     *Constraints.*
 

@@ -58,13 +58,13 @@ private:
 // From the softmax on
 //===----------------------------------------------------------------------===//
 
-/// The product of the weights with the values, through a guard that turns rows of NaN to 0, casts and reshapes.
+/// The product of the attention probabilities with the values, through a guard that turns rows of NaN to 0, casts and reshapes.
 Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) {
-  Value weights = softmax->getResult(0);
+  Value probabilities = softmax->getResult(0);
   constexpr unsigned kMaxSteps = 6;
   for (unsigned step = 0; step < kMaxSteps; ++step) {
     Operation *next = nullptr;
-    for (Operation *user : weights.getUsers()) {
+    for (Operation *user : probabilities.getUsers()) {
       if (isOp(user, "IsNaN"))
         continue;
       if (next)
@@ -74,15 +74,15 @@ Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) 
     if (!next)
       return nullptr;
     if (isOp(next, "MatMul"))
-      return next->getOperand(0) == weights ? next : nullptr;
+      return next->getOperand(0) == probabilities ? next : nullptr;
     bool isGuard =
-        isOp(next, "Where") && next->getOperand(2) == weights && analysis.getSplat(next->getOperand(1)) == 0.0;
+        isOp(next, "Where") && next->getOperand(2) == probabilities && analysis.getSplat(next->getOperand(1)) == 0.0;
     Operation *isNan = isGuard ? getDefiningOp(next->getOperand(0), "IsNaN") : nullptr;
-    if (isNan && isNan->getOperand(0) == weights)
+    if (isNan && isNan->getOperand(0) == probabilities)
       emptyRow = EmptyRow::ZeroIfNaN;
     else if (!isOp(next, "Cast") && !isOp(next, "Dropout") && !isOp(next, "Identity") && !isOp(next, "Reshape"))
       return nullptr;
-    weights = next->getResult(0);
+    probabilities = next->getResult(0);
   }
   return nullptr;
 }
@@ -144,7 +144,7 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   EmptyRow emptyRow = EmptyRow::AsComputed;
   Operation *product = findProduct(softmax, emptyRow);
   if (!product)
-    return refuse(softmax, "its weights are used by something else than one product");
+    return refuse(softmax, "its probabilities are used by something else than one product");
   auto q =
       matchHeadRows(logits->query, /*isTransposed=*/false, logits->leading, space, space.queries, space.i, analysis);
   auto k = matchHeadRows(logits->key, logits->isKeyTransposed, logits->leading, space, space.keys, space.j, analysis);

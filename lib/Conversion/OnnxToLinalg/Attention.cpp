@@ -150,7 +150,7 @@ void Attention::setResults(const AttentionSteps &steps) {
   node.set(2, presentValue);
   if (!node.wants(3))
     return;
-  Value products[] = {steps.scores, steps.capped, steps.masked, steps.weights};
+  Value products[] = {steps.scores, steps.capped, steps.masked, steps.probabilities};
   int64_t mode = node.integer("qk_matmul_output_mode");
   // As in ONNX's reference, what comes out of the product is already capped.
   Value product = products[std::clamp<int64_t>(mode == 0 ? 1 : mode, 0, 3)];

@@ -131,8 +131,8 @@ FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, Mask
     steps.capped =
         transform(node, steps.scores, [&](Number x, ValueRange) { return tanh(x / inputs.softcap) * inputs.softcap; });
   steps.masked = transform(node, steps.capped, mask);
-  steps.weights = softmax(node, steps.masked, inputs.sinks);
-  auto result = multiplyByHead(node, steps.weights, inputs.value);
+  steps.probabilities = softmax(node, steps.masked, inputs.sinks);
+  auto result = multiplyByHead(node, steps.probabilities, inputs.value);
   if (failed(result))
     return failure();
   steps.result = *result;

@@ -22,7 +22,7 @@ struct AttentionInputs {
 
 /// The steps from query and key to the result; each `[B, Hq, Sq, Sk]`, the result `[B, Hq, Sq, Dv]`.
 struct AttentionSteps {
-  Value scores, capped, masked, weights, result;
+  Value scores, capped, masked, probabilities, result;
 };
 
 /// From a capped score and the indices (b, h, i, j): the logit; minus infinity where query i does not see key j.

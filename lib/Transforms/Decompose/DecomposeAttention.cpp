@@ -36,7 +36,7 @@ private:
   Value buildLogit(LocBuilder &b, ValueRange args);
   Value buildIsVisible(LocBuilder &b, ValueRange args);
   Value buildShifts(Value logits);
-  Value buildWeights(Value logits);
+  Value buildProbabilities(Value logits);
 
   /// Makes `tensor` an operand of the logits' step, which finds its element as `get(args, tensor)`.
   void addOperand(Value tensor, ArrayRef<int64_t> loops) {
@@ -205,7 +205,7 @@ Value AttentionBuilder::buildShifts(Value logits) {
   });
 }
 
-Value AttentionBuilder::buildWeights(Value logits) {
+Value AttentionBuilder::buildProbabilities(Value logits) {
   SmallVector<int64_t> all = loopRange(0, 5), row = loopRange(0, 4);
   Value shifts = buildShifts(logits);
   auto shiftedExp = [](LocBuilder &b, Value logit, Value shift) -> Value {
@@ -229,10 +229,10 @@ Value AttentionBuilder::buildWeights(Value logits) {
 }
 
 Value AttentionBuilder::build() {
-  Value weights = buildWeights(buildLogits());
+  Value probabilities = buildProbabilities(buildLogits());
   Sizes sizes = logitSizes;
   sizes.back() = getSize(builder, op.getValue(), 3);
-  Value sum = buildContraction(builder, sizes, {weights, {Batch, Head, Group, Query, Inner}},
+  Value sum = buildContraction(builder, sizes, {probabilities, {Batch, Head, Group, Query, Inner}},
                                {op.getValue(), {Batch, Head, Inner, Key}});
   return roundTo(builder, collapseHeads(sum), op.getType().getElementType());
 }
