@@ -7,9 +7,9 @@
 
 #include "limits.h"
 
-#include "cpu/packing/pack_codebook.h"
-#include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include "measure.h"
 
-#include "cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_linear.h"
 
 #include <array>
 #include <deque>

@@ -7,7 +7,7 @@
 #include "limits.h"
 #include "measure.h"
 
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -6,7 +6,7 @@
 #include "core/cache_writer.h"
 
 #include "cpu/kernel_table.h"
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Positions of keys or values on their way into blocks (cpu/packing/cache_blocks.h, cpu/packing/quantized_blocks.h).
+// Positions of keys or values on their way into blocks (hone/cpu/packing/cache_blocks.h, hone/cpu/packing/quantized_blocks.h).
 
 #ifndef HONE_RUNTIME_CORE_CACHE_WRITER_H
 #define HONE_RUNTIME_CORE_CACHE_WRITER_H

@@ -6,8 +6,8 @@
 #include "core/module.h"
 
 #include "core/communicator.h"
-#include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
+#include "hone/cpu/cpu_features.h"
 #include "hone/io/addresses.h"
 #include "hone/io/signature.h"
 #include "hone/runtime/device.h"

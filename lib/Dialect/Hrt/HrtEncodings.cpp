@@ -1,15 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels and blocks of keys and values: the layouts themselves are the runtime's (runtime/cpu/packing), which writes and
-// reads them.
+// #hrt.panels and blocks of keys and values: the layouts themselves are in hone/cpu/packing,
+// for the runtime that reads them as well.
 
 #include "Panels.h"
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/PlainElements.h"
-
-#include "cpu/packing/layout.h"
+#include "hone/cpu/packing/layout.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/Parallel.h"

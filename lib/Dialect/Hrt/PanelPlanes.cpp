@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The planes of #hrt.panels, and what they have of each array: runtime/cpu/packing/panel_block.h.
+// The planes of #hrt.panels, and what they have of each array: include/hone/cpu/packing/panel_block.h.
 
 #include "Panels.h"
 

@@ -8,9 +8,8 @@
 
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
-
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

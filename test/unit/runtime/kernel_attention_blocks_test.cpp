@@ -6,7 +6,7 @@
 
 #include "kernel_tensor.h"
 
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <bit>
 #include <cstring>

@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights lie as cpu/packing/layout.h says.
+// Packed weights lie as hone/cpu/packing/layout.h says.
 
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -6,10 +6,10 @@
 #ifndef HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 #define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 
-#include "cpu/packing/pack_codebook.h"
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/panel_block.h"
 #include "hone/io/array.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // Slots of the state in blocks: every position is where the layout says, whatever came before, and what lies behind is zero.
 
 #include "core/state.h"
-#include "cpu/packing/cache_blocks.h"
+#include "hone/cpu/packing/cache_blocks.h"
 #include "support.h"
 
 #include <bit>

@@ -4,7 +4,7 @@
 // Slots of the state that are rounded to integers: what is kept of a position depends on nothing but its numbers.
 
 #include "core/state.h"
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 #include "support.h"
 
 #include <bit>

@@ -7,7 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
 
-#include "../../packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 #include "kv_blocked_cache.h"
 
 namespace {

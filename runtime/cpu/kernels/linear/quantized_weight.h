@@ -7,9 +7,9 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
 
-#include "../../packing/layout.h"
 #include "../rows.h"
 #include "../vector.h"
+#include "hone/cpu/packing/layout.h"
 #include "outliers.h"
 
 namespace {

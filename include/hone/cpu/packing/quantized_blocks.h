@@ -5,10 +5,10 @@
 // order in which products of bytes take it. A unit of 64 positions is its codes, then its steps, and with 4 bits its
 // bases, as bf16.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H
-#define HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H
+#ifndef HONE_CPU_PACKING_QUANTIZED_BLOCKS_H
+#define HONE_CPU_PACKING_QUANTIZED_BLOCKS_H
 
-#include "cache_blocks.h"
+#include "hone/cpu/packing/cache_blocks.h"
 
 namespace hone::cpu {
 
@@ -46,4 +46,4 @@ using QuantizedValueLayout = QuantizedKvLayout<BlockedValueLayout, kCacheLanes>;
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_QUANTIZED_BLOCKS_H
+#endif // HONE_CPU_PACKING_QUANTIZED_BLOCKS_H

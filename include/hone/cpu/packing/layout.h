@@ -19,8 +19,8 @@
 // 16 outputs of 32 bits are one register of 512 bits, or two of 256. Pairs of bf16 and quads of bytes are what the
 // dot-product instructions of AVX-512 take; sixteen such rows are one tile of AMX, dense in memory.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_LAYOUT_H
-#define HONE_RUNTIME_CPU_PACKING_LAYOUT_H
+#ifndef HONE_CPU_PACKING_LAYOUT_H
+#define HONE_CPU_PACKING_LAYOUT_H
 
 #include <stdint.h>
 
@@ -65,4 +65,4 @@ constexpr BitLayout kU3Layout = {3,
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_LAYOUT_H
+#endif // HONE_CPU_PACKING_LAYOUT_H

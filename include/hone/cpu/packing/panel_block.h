@@ -7,8 +7,8 @@
 // begin at a multiple of 16 bytes, others and codes at a line. A block has an odd number of lines, so that panels that
 // are read together fall into different cache sets.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
-#define HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
+#ifndef HONE_CPU_PACKING_PANEL_BLOCK_H
+#define HONE_CPU_PACKING_PANEL_BLOCK_H
 
 #include <array>
 #include <cstddef>
@@ -39,4 +39,4 @@ struct PanelRecord {
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
+#endif // HONE_CPU_PACKING_PANEL_BLOCK_H
