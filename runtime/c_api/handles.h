@@ -8,7 +8,7 @@
 
 #include "core/module.h"
 #include "hone/runtime/hone.h"
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include <cstring>
 

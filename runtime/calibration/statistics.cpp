@@ -3,7 +3,7 @@
 //
 // Counting blocks of rows, and writing the file.
 
-#include "calibration/statistics.h"
+#include "hone/calibration/statistics.h"
 
 #include "calibration/second_moments.h"
 #include "hone/io/safetensors.h"

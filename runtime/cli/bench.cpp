@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/profile.h"
-#include "cli/progress.h"
 #include "cpu/read_limit.h"
 #include "generate/token_chooser.h"
+#include "hone/cli/progress.h"
 
 #include <algorithm>
 #include <cinttypes>

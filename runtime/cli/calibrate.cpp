@@ -3,10 +3,10 @@
 //
 // Windows of tokens through an artefact that shows what it computes.
 
-#include "cli/calibrate.h"
+#include "hone/cli/calibrate.h"
 
 #include "cli/commands.h"
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include "core/state_memory.h"
 #include "hone/io/manifest.h"
 #include "hone/runtime/collectives.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 #include <chrono>
 #include <functional>
@@ -63,11 +63,11 @@ public:
 
   /// Choices that follow are by these options, after the tokens of `history`, all of the vocabulary; what is chosen belongs to it from
   /// then on.
-  virtual void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) = 0;
+  virtual void beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) = 0;
 
   /// Ends what a call enqueues: its outputs are not handed over. From the last row of output `output`, f32 of so many logits a row,
-  /// a token is chosen as text/sampling.h says, `number` being that of the generator. After end() it is in `token`, or why
-  /// there is none: a code of text/sampling_arithmetic.h. The next call that takes it as its only token finds it on the device.
+  /// a token is chosen as hone/sampling/sampler.h says, `number` being that of the generator. After end() it is in `token`, or why
+  /// there is none: a code of hone/sampling/arithmetic.h. The next call that takes it as its only token finds it on the device.
   virtual absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) = 0;
 
   /// Where the state of the queue's session is.

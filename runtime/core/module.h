@@ -17,9 +17,6 @@ namespace hone::rt {
 
 class Communicator;
 
-/// Most threads that a call can be given: OpenMP ends the process where the system has not as many as it is told to use.
-constexpr int64_t kMostThreads = 4096;
-
 /// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
 class Module {
 public:
@@ -119,7 +116,7 @@ public:
   bool isOnDevice() const { return scratch->queue != nullptr; }
 
   /// On a device: choices that follow are by these options, after the tokens of `history`.
-  void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) {
+  void beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
     scratch->queue->beginChoices(options, std::move(history));
   }
 

@@ -276,7 +276,7 @@ absl::Status Queue::fetch(void *to, const void *from, uint64_t bytes) {
   return waitForAll();
 }
 
-void Queue::beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) {
+void Queue::beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
   sampler.begin(options, std::move(history));
 }
 

@@ -39,7 +39,7 @@ public:
   absl::Status copy(void *to, const void *from, uint64_t bytes) override;
   absl::Status upload(void *to, const void *from, uint64_t bytes) override;
   absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
-  void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) override;
+  void beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) override;
   absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) override;
   StateMemory &stateMemory() override { return state; }
 

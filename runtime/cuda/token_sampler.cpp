@@ -11,7 +11,7 @@ using hone::cuda::kLogitThreads;
 using hone::cuda::kSampleThreads;
 using hone::cuda::SamplingArguments;
 
-void TokenSampler::begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
+void TokenSampler::begin(const sampling::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
   options = newOptions;
   history = std::move(newHistory);
   vocabulary = 0;

@@ -9,7 +9,7 @@
 #include "cuda/kernels/kernel_device.h"
 #include "cuda/kernels/sampling/sampling.h"
 #include "cuda/staging.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 #include <vector>
 
@@ -21,7 +21,7 @@ public:
   explicit TokenSampler(std::shared_ptr<Stream> stream) : memory(std::move(stream)) {}
 
   /// Begins those of a text: DeviceQueue::beginChoices.
-  void begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory);
+  void begin(const sampling::SamplingOptions &newOptions, std::vector<int32_t> newHistory);
 
   /// Where choices are written besides, as numbers of 4 or 8 bytes; null for nowhere.
   void setInput(CUdeviceptr input, int32_t bytes);
@@ -40,7 +40,7 @@ public:
 private:
   absl::Status fill(Staging &staging);
 
-  text::SamplingOptions options;
+  sampling::SamplingOptions options;
   std::vector<int32_t> history; // until it is on the GPU
   int64_t vocabulary = 0;       // that memory is laid out for; 0 before the first choice of a text
   hone::cuda::SamplerLayout layout = {};

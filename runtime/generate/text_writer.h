@@ -7,14 +7,14 @@
 #define HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 
 #include "generate/token_chooser.h"
-#include "text/sampling.h"
-#include "text/tokenizer.h"
+#include "hone/sampling/sampler.h"
+#include "hone/text/tokenizer.h"
 
 namespace hone::rt {
 
 struct WritingOptions {
   GenerationOptions generation;
-  text::SamplingOptions sampling;
+  sampling::SamplingOptions sampling;
   std::vector<std::string> stop;
 };
 

@@ -5,8 +5,8 @@
 
 #include "generate/token_chooser.h"
 
-#include "text/sampling.h"
-#include "text/sampling_arithmetic.h"
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
 
 namespace hone::rt {
 namespace {
@@ -21,7 +21,7 @@ std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
 /// Copies logits from wherever they are.
 class HostChooser {
 public:
-  HostChooser(text::Sampler sampler, std::vector<int32_t> history)
+  HostChooser(sampling::Sampler sampler, std::vector<int32_t> history)
       : sampler(std::move(sampler)), history(std::move(history)) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
@@ -33,36 +33,36 @@ public:
   }
 
 private:
-  text::Sampler sampler;
+  sampling::Sampler sampler;
   std::vector<int32_t> history;
 };
 
 /// Has the device choose, which the session has told how.
 class DeviceChooser {
 public:
-  DeviceChooser(text::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
+  DeviceChooser(sampling::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
     HONE_ASSIGN_OR_RETURN(int64_t token, model.choose(tokens, isGreedy ? 0 : sampler.number()));
-    return token >= 0 ? token : absl::StatusOr<int64_t>(text::badLogits(token, model.vocabulary().value_or(0)));
+    return token >= 0 ? token : absl::StatusOr<int64_t>(sampling::badLogits(token, model.vocabulary().value_or(0)));
   }
 
 private:
-  text::Sampler sampler; // its generator
+  sampling::Sampler sampler; // its generator
   bool isGreedy;
 };
 
 } // namespace
 
-absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const text::SamplingOptions &options,
+absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const sampling::SamplingOptions &options,
                                            std::span<const int64_t> prompt) {
-  HONE_ASSIGN_OR_RETURN(text::Sampler sampler, text::Sampler::create(options));
+  HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
   std::vector<int32_t> history = asHistory(prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
   if (!model.session().isOnDevice() || !vocabulary)
     return HostChooser(std::move(sampler), std::move(history));
   if (options.repetitionPenalty != 1)
-    HONE_RETURN_IF_ERROR(text::checkHistory(history, *vocabulary));
+    HONE_RETURN_IF_ERROR(sampling::checkHistory(history, *vocabulary));
   model.session().beginChoices(options, std::move(history));
   return DeviceChooser(std::move(sampler), options.temperature == 0);
 }

@@ -7,13 +7,13 @@
 #define HONE_RUNTIME_GENERATE_TOKEN_CHOOSER_H
 
 #include "core/language_model.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 namespace hone::rt {
 
-/// Tokens that continue `prompt`, which text/sampling.h chooses the same way wherever it is done. On a device whose model fixes the size of
+/// Tokens that continue `prompt`, which hone/sampling/sampler.h chooses the same way wherever it is done. On a device whose model fixes the size of
 /// its vocabulary, logits stay there. Fails for options out of their ranges. For one text at a time of a session.
-absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const text::SamplingOptions &options,
+absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const sampling::SamplingOptions &options,
                                            std::span<const int64_t> prompt);
 
 } // namespace hone::rt

@@ -5,16 +5,16 @@
 
 #include "cuda/kernels/fatbin_index.h"
 #include "cuda/kernels/sampling/sampling.h"
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
 #include "parity.h"
-#include "text/sampling.h"
-#include "text/sampling_arithmetic.h"
 
 namespace hone::test {
 namespace {
 
 using cuda::SamplingArguments;
-using text::Sampler;
-using text::SamplingOptions;
+using sampling::Sampler;
+using sampling::SamplingOptions;
 
 template <typename Element> std::vector<uint8_t> bytesOf(const std::vector<Element> &elements) {
   std::vector<uint8_t> bytes(elements.size() * sizeof(Element));
@@ -139,10 +139,10 @@ TEST_P(SamplingParity, ReportsBadLogitsAndGoesOn) {
   DeviceSampler deviceSampler(*device, GetParam(), 2000, {}, 8);
   std::vector<float> logits(2000, 1.0f);
   logits[1500] = NAN, logits[1999] = INFINITY;
-  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1500, false));
+  EXPECT_EQ(deviceSampler.sample(logits, 1), sampling::badLogitCode(1500, false));
   logits[1400] = INFINITY;
-  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1400, true));
-  EXPECT_EQ(deviceSampler.sample(std::vector<float>(2000, -INFINITY), 1), text::kNoFiniteLogit);
+  EXPECT_EQ(deviceSampler.sample(logits, 1), sampling::badLogitCode(1400, true));
+  EXPECT_EQ(deviceSampler.sample(std::vector<float>(2000, -INFINITY), 1), sampling::kNoFiniteLogit);
   std::vector<float> one(2000, -INFINITY);
   one[7] = -3;
   EXPECT_EQ(deviceSampler.sample(one, 1), 7);

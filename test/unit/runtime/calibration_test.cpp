@@ -4,7 +4,7 @@
 // Statistics of rows: against plain sums, for widths around those of tiles; what is refused; the file.
 
 #include "calibration/second_moments.h"
-#include "calibration/statistics.h"
+#include "hone/calibration/statistics.h"
 #include "support.h"
 
 #include <cmath>

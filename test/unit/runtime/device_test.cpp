@@ -195,7 +195,7 @@ TEST_F(Devices, ChooseTokensFromTheirLogits) {
   }
   ASSERT_EQ(feed(*session, {5}), "OK") << "logits are handed over as before";
   // Unless its logit is that of the history's, the likeliest is kept alone; else all are alike, and number 0 falls on the first.
-  text::SamplingOptions options = {.temperature = 1, .minP = 0.5, .repetitionPenalty = 1e6};
+  sampling::SamplingOptions options = {.temperature = 1, .minP = 0.5, .repetitionPenalty = 1e6};
   auto chooseFirst = [&] {
     session->state().reset();
     return choose({1, 2});

@@ -3,10 +3,10 @@
 //
 // How far what a changed language model predicts is from what it predicted before.
 
-#ifndef HONE_RUNTIME_CLI_DIVERGENCE_H
-#define HONE_RUNTIME_CLI_DIVERGENCE_H
+#ifndef HONE_CLI_DIVERGENCE_H
+#define HONE_CLI_DIVERGENCE_H
 
-#include "cli/calibrate.h"
+#include "hone/cli/calibrate.h"
 
 #include <functional>
 
@@ -41,4 +41,4 @@ private:
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_DIVERGENCE_H
+#endif // HONE_CLI_DIVERGENCE_H

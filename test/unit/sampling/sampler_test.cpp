@@ -3,14 +3,14 @@
 //
 // Sampling: the distribution is the enumerated one, and draws follow it.
 
-#include "text/sampling.h"
-#include "text/sampling_arithmetic.h"
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
 #include <map>
 
-namespace hone::text {
+namespace hone::sampling {
 namespace {
 
 using testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(Sampler, BadOptionsAreAStatus) {
 }
 
 } // namespace
-} // namespace hone::text
+} // namespace hone::sampling

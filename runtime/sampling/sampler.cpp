@@ -3,22 +3,22 @@
 //
 // Sampling. Built without contraction of floating-point operations (see CMakeLists.txt), in double precision.
 
-#include "text/sampling.h"
+#include "hone/sampling/sampler.h"
 
-#include "text/sampling_arithmetic.h"
+#include "hone/sampling/arithmetic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-namespace hone::text {
+namespace hone::sampling {
 
 namespace {
 
 struct Candidate {
   int32_t id;
   double logit;
-  uint64_t weight; // weightOf() of sampling_arithmetic.h
+  uint64_t weight; // weightOf() of arithmetic.h
 };
 
 using Candidates = std::vector<Candidate>;
@@ -189,4 +189,4 @@ absl::StatusOr<int32_t> Sampler::sample(absl::Span<const float> logits, absl::Sp
   return chosen->id;
 }
 
-} // namespace hone::text
+} // namespace hone::sampling

@@ -3,8 +3,8 @@
 //
 // Statistics of the inputs of linear layers, and the file that holds them (docs/calibration.md).
 
-#ifndef HONE_RUNTIME_CALIBRATION_STATISTICS_H
-#define HONE_RUNTIME_CALIBRATION_STATISTICS_H
+#ifndef HONE_CALIBRATION_STATISTICS_H
+#define HONE_CALIBRATION_STATISTICS_H
 
 #include "hone/io/array.h"
 #include "hone/io/file.h"
@@ -74,4 +74,4 @@ private:
 
 } // namespace hone::calibration
 
-#endif // HONE_RUNTIME_CALIBRATION_STATISTICS_H
+#endif // HONE_CALIBRATION_STATISTICS_H
