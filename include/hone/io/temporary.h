@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace hone::io {
 
@@ -31,10 +30,6 @@ public:
 private:
   std::string name;
 };
-
-/// Says the sentence on stderr, removes all temporary paths and ends the process with exit code 1: for a handler of what the C++ library
-/// has no memory for, in a program where nobody catches what it would throw.
-[[noreturn]] void endWithoutMemory(std::string_view sentence);
 
 /// From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, remove all temporary paths before they end the process,
 /// and a file that passes the limit of the process is a failed write instead of SIGXFSZ. To be called by a program's `main`
