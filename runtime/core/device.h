@@ -61,14 +61,14 @@ public:
   /// To the host, behind all that was enqueued; waits.
   virtual absl::Status fetch(void *to, const void *from, uint64_t bytes) = 0;
 
-  /// Choices that follow are by these options, after the tokens of `history`, all of the vocabulary; what is chosen belongs to it from
+  /// Sampling from here on has these options and follows the tokens of `history`, all of the vocabulary; what is sampled belongs to it from
   /// then on.
-  virtual void beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) = 0;
+  virtual void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) = 0;
 
   /// Ends what a call enqueues: its outputs are not handed over. From the last row of output `output`, f32 of so many logits a row,
-  /// a token is chosen as hone/sampling/sampler.h says, `number` being that of the generator. After end() it is in `token`, or why
+  /// a token is sampled as hone/sampling/sampler.h says, `number` being that of the generator. After end() it is in `token`, or why
   /// there is none: a code of hone/sampling/arithmetic.h. The next call that takes it as its only token finds it on the device.
-  virtual absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) = 0;
+  virtual absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) = 0;
 
   /// Where the state of the queue's session is.
   virtual StateMemory &stateMemory() = 0;

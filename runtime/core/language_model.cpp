@@ -34,9 +34,9 @@ private:
   int64_t before;
 };
 
-/// Feeds a prompt in pieces, of which `choose` gets the last; returns its token.
+/// Feeds a prompt in pieces, of which `sampleNext` gets the last; returns its token.
 absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> prompt, const GenerationOptions &options,
-                                const TokenChooser &choose) {
+                                const SamplingStep &sampleNext) {
   auto piece = static_cast<size_t>(options.prefillChunk);
   size_t fed = 0;
   auto tell = [&](size_t tokens) {
@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> p
   for (; prompt.size() - fed > piece; tell(piece))
     HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*wanted=*/1).status());
   std::span<const int64_t> rest = prompt.subspan(fed);
-  HONE_ASSIGN_OR_RETURN(int64_t token, choose(model, rest));
+  HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, rest));
   tell(rest.size());
   return token;
 }
@@ -139,12 +139,12 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   return std::move(outputs[0]);
 }
 
-absl::StatusOr<int64_t> LanguageModel::choose(std::span<const int64_t> tokens, uint64_t number) {
+absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, uint64_t number) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
   WantedPositions positions(memory->state(), 1);
-  return memory->choose({&input, 1}, number);
+  return memory->sample({&input, 1}, number);
 }
 
 std::span<const float> lastRow(const io::Array &logits) {
@@ -152,14 +152,14 @@ std::span<const float> lastRow(const io::Array &logits) {
 }
 
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
-                                              const GenerationOptions &options, const TokenChooser &choose,
+                                              const GenerationOptions &options, const SamplingStep &sampleNext,
                                               const TokenReceiver &receive) {
   GenerationStatistics statistics;
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
   HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
   model.reserve(statistics.promptTokens, options.maximalNewTokens);
-  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, choose));
+  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, sampleNext));
   while (true) {
     if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
       HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
@@ -170,7 +170,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
     bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
     if (!goOn || atEnd || statistics.newTokens >= options.maximalNewTokens)
       break;
-    HONE_ASSIGN_OR_RETURN(token, choose(model, {&token, 1}));
+    HONE_ASSIGN_OR_RETURN(token, sampleNext(model, {&token, 1}));
   }
   statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
   return statistics;

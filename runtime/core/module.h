@@ -112,21 +112,21 @@ public:
   /// Runs the entry on these inputs and the context. After a failure the state is as it was before.
   absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
 
-  /// Whether the entry runs on a device, which can choose tokens itself.
+  /// Whether the entry runs on a device, which can sample tokens itself.
   bool isOnDevice() const { return scratch->queue != nullptr; }
 
-  /// On a device: choices that follow are by these options, after the tokens of `history`.
-  void beginChoices(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
-    scratch->queue->beginChoices(options, std::move(history));
+  /// On a device: sampling from here on has these options and follows the tokens of `history`.
+  void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
+    scratch->queue->beginSampling(options, std::move(history));
   }
 
-  /// forward() of an entry whose first output is logits, f32 [1, rows, vocabulary], on a device. It returns the token that is chosen
-  /// there from the last row, or why there is none (DeviceQueue::choose), and not the outputs.
-  absl::StatusOr<int64_t> choose(std::span<const NamedTensor> inputs, uint64_t number);
+  /// forward() of an entry whose first output is logits, f32 [1, rows, vocabulary], on a device. It returns the token that is sampled
+  /// there from the last row, or why there is none (DeviceQueue::sample), and not the outputs.
+  absl::StatusOr<int64_t> sample(std::span<const NamedTensor> inputs, uint64_t number);
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
-  absl::StatusOr<std::vector<io::Array>> run(std::span<const NamedTensor> inputs, TokenChoice *choice);
+  absl::StatusOr<std::vector<io::Array>> run(std::span<const NamedTensor> inputs, SampledToken *sampled);
 
   std::shared_ptr<const Module> owner;
   Module::Entry target;

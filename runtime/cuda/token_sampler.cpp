@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory and launches of choices.
+// Memory and launches of sampling.
 
 #include "cuda/token_sampler.h"
 
@@ -22,7 +22,7 @@ void TokenSampler::setInput(CUdeviceptr newInput, int32_t bytes) {
   inputBytes = bytes;
 }
 
-/// The state that the first choice of a text finds.
+/// The state that sampling finds at the first token of a text.
 absl::Status TokenSampler::fill(Staging &staging) {
   std::vector<uint8_t> first(static_cast<size_t>(layout.blockMax));
   for (int32_t token : history)
@@ -37,7 +37,7 @@ absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdevi
   if (vocabulary != tokens) {
     vocabulary = tokens;
     layout = hone::cuda::layOutSampler(tokens);
-    HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "choices of tokens"));
+    HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "sampling of tokens"));
     HONE_RETURN_IF_ERROR(fill(staging));
   }
   auto at = [&](int64_t offset) { return static_cast<char *>(memory.data()) + offset; };

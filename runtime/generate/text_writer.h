@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 #define HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 
-#include "generate/token_chooser.h"
+#include "generate/sampling_step.h"
 #include "hone/sampling/sampler.h"
 #include "hone/text/tokenizer.h"
 

@@ -142,9 +142,9 @@ absl::StatusOr<Candidates> choose(absl::Span<const float> logits, absl::Span<con
 
 absl::Status badLogits(int64_t code, int64_t vocabulary) {
   if (code == kNoFiniteLogit)
-    return io::invalid("cannot choose a token: none of ", vocabulary, " logits is above minus infinity");
+    return io::invalid("cannot sample a token: none of ", vocabulary, " logits is above minus infinity");
   int64_t number = -2 - code; // badLogitCode
-  return io::invalid("cannot choose a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
+  return io::invalid("cannot sample a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
                      number % 2 ? "infinite" : "not a number");
 }
 
@@ -152,7 +152,7 @@ absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary)
   auto wrong = std::find_if(history.begin(), history.end(), [=](int32_t id) { return id < 0 || id >= vocabulary; });
   if (wrong == history.end())
     return absl::OkStatus();
-  return io::invalid("cannot choose a token: the history holds token ", *wrong, ", but there are ", vocabulary,
+  return io::invalid("cannot sample a token: the history holds token ", *wrong, ", but there are ", vocabulary,
                      " logits");
 }
 

@@ -154,12 +154,12 @@ TEST(Sampler, BadLogitsAreAStatus) {
   auto message = [&](const std::vector<float> &logits, const std::vector<int32_t> &history = {}) {
     return std::string(sampler->sample(logits, history).status().message());
   };
-  EXPECT_EQ(message({1, NAN}), "cannot choose a token: the logit of token 1 of 2 is not a number");
-  EXPECT_EQ(message({INFINITY, 1}), "cannot choose a token: the logit of token 0 of 2 is infinite");
-  EXPECT_EQ(message({-INFINITY}), "cannot choose a token: none of 1 logits is above minus infinity");
-  EXPECT_EQ(message({}), "cannot choose a token: none of 0 logits is above minus infinity");
+  EXPECT_EQ(message({1, NAN}), "cannot sample a token: the logit of token 1 of 2 is not a number");
+  EXPECT_EQ(message({INFINITY, 1}), "cannot sample a token: the logit of token 0 of 2 is infinite");
+  EXPECT_EQ(message({-INFINITY}), "cannot sample a token: none of 1 logits is above minus infinity");
+  EXPECT_EQ(message({}), "cannot sample a token: none of 0 logits is above minus infinity");
   sampler = Sampler::create({.repetitionPenalty = 2});
-  EXPECT_EQ(message({1, 2}, {7}), "cannot choose a token: the history holds token 7, but there are 2 logits");
+  EXPECT_EQ(message({1, 2}, {7}), "cannot sample a token: the history holds token 7, but there are 2 logits");
 }
 
 TEST(Sampler, BadOptionsAreAStatus) {

@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where tokens are chosen.
+// Sampling on the host and on a device.
 
-#include "generate/token_chooser.h"
+#include "generate/sampling_step.h"
 
 #include "hone/sampling/arithmetic.h"
 #include "hone/sampling/sampler.h"
@@ -19,9 +19,9 @@ std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
 }
 
 /// Copies logits from wherever they are.
-class HostChooser {
+class HostSampling {
 public:
-  HostChooser(sampling::Sampler sampler, std::vector<int32_t> history)
+  HostSampling(sampling::Sampler sampler, std::vector<int32_t> history)
       : sampler(std::move(sampler)), history(std::move(history)) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
@@ -37,13 +37,13 @@ private:
   std::vector<int32_t> history;
 };
 
-/// Has the device choose, which the session has told how.
-class DeviceChooser {
+/// Has the device sample, which the session has told how.
+class DeviceSampling {
 public:
-  DeviceChooser(sampling::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
+  DeviceSampling(sampling::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, model.choose(tokens, isGreedy ? 0 : sampler.number()));
+    HONE_ASSIGN_OR_RETURN(int64_t token, model.sample(tokens, isGreedy ? 0 : sampler.number()));
     return token >= 0 ? token : absl::StatusOr<int64_t>(sampling::badLogits(token, model.vocabulary().value_or(0)));
   }
 
@@ -54,17 +54,17 @@ private:
 
 } // namespace
 
-absl::StatusOr<TokenChooser> createChooser(LanguageModel &model, const sampling::SamplingOptions &options,
-                                           std::span<const int64_t> prompt) {
+absl::StatusOr<SamplingStep> createSamplingStep(LanguageModel &model, const sampling::SamplingOptions &options,
+                                                std::span<const int64_t> prompt) {
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
   std::vector<int32_t> history = asHistory(prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
   if (!model.session().isOnDevice() || !vocabulary)
-    return HostChooser(std::move(sampler), std::move(history));
+    return HostSampling(std::move(sampler), std::move(history));
   if (options.repetitionPenalty != 1)
     HONE_RETURN_IF_ERROR(sampling::checkHistory(history, *vocabulary));
-  model.session().beginChoices(options, std::move(history));
-  return DeviceChooser(std::move(sampler), options.temperature == 0);
+  model.session().beginSampling(options, std::move(history));
+  return DeviceSampling(std::move(sampler), options.temperature == 0);
 }
 
 } // namespace hone::rt
