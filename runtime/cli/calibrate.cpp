@@ -50,8 +50,8 @@ absl::Status runCalibration(const std::string &artefact, const CalibrationTokens
   for (size_t begin = 0; begin < tokens.ids.size(); begin += window) {
     progress.update(static_cast<int64_t>(begin / window));
     session->state().reset();
-    // All positions are wanted: what is made of the wanted ones alone is observed as well.
-    HONE_RETURN_IF_ERROR(model.feed(std::span(tokens.ids).subspan(begin, window), /*wanted=*/0).status());
+    // Logits of all positions: what is computed for the kept ones alone is observed as well.
+    HONE_RETURN_IF_ERROR(model.feed(std::span(tokens.ids).subspan(begin, window), /*logitsToKeep=*/0).status());
   }
   return absl::OkStatus();
 }

@@ -21,13 +21,13 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Says of how many positions a call's results are wanted; what was said before comes back with its end.
-class WantedPositions {
+/// Sets for how many positions a call computes logits; its end restores what was set before.
+class KeptLogits {
 public:
-  WantedPositions(State &state, int64_t count) : state(state), before(state.setWanted(count)) {}
-  ~WantedPositions() { state.setWanted(before); }
-  WantedPositions(const WantedPositions &) = delete;
-  WantedPositions &operator=(const WantedPositions &) = delete;
+  KeptLogits(State &state, int64_t count) : state(state), before(state.setLogitsToKeep(count)) {}
+  ~KeptLogits() { state.setLogitsToKeep(before); }
+  KeptLogits(const KeptLogits &) = delete;
+  KeptLogits &operator=(const KeptLogits &) = delete;
 
 private:
   State &state;
@@ -45,7 +45,7 @@ absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> p
       options.onPromptFed(static_cast<int64_t>(fed));
   };
   for (; prompt.size() - fed > piece; tell(piece))
-    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*wanted=*/1).status());
+    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*logitsToKeep=*/1).status());
   std::span<const int64_t> rest = prompt.subspan(fed);
   HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, rest));
   tell(rest.size());
@@ -124,16 +124,17 @@ void LanguageModel::reserve(int64_t promptTokens, int64_t newTokens) {
   memory->state().reserve(length() + promptTokens + std::clamp<int64_t>(newTokens, 0, mostNew));
 }
 
-absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t wanted) {
+absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t logitsToKeep) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  WantedPositions positions(memory->state(), wanted);
+  KeptLogits kept(memory->state(), logitsToKeep);
   HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
   std::span<const int64_t> shape = outputs[0].shape();
   auto count = static_cast<int64_t>(tokens.size());
-  bool isAll = shape[1] == count, isWanted = wanted > 0 && shape[1] == std::min(wanted, count), isLast = shape[1] == 1;
-  if (shape[0] != 1 || !(isAll || isWanted || isLast) || shape[2] == 0)
+  bool isAll = shape[1] == count, isKept = logitsToKeep > 0 && shape[1] == std::min(logitsToKeep, count),
+       isLast = shape[1] == 1;
+  if (shape[0] != 1 || !(isAll || isKept || isLast) || shape[2] == 0)
     return absl::InternalError(
         cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
   return std::move(outputs[0]);
@@ -143,7 +144,7 @@ absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, u
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  WantedPositions positions(memory->state(), 1);
+  KeptLogits kept(memory->state(), 1);
   return memory->sample({&input, 1}, number);
 }
 

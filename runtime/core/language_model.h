@@ -31,10 +31,10 @@ public:
   /// Makes room for tokens that are going to be fed, so that the state is not copied as it grows.
   void reserve(int64_t promptTokens, int64_t newTokens);
 
-  /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `wanted` tokens, where
+  /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `logitsToKeep` tokens, where
   /// that is 0 after each token. A program that does not tell them apart gives a row for each, and one that only knows the
   /// last gives that.
-  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t wanted = 0);
+  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 
   /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).
   absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t number);

@@ -70,14 +70,14 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
   auto axis = static_cast<size_t>(*info->appendAxis);
   if (buffer.owner && positions <= sizes[axis])
     return absl::OkStatus();
-  GrowingTensor wanted = {number, info->dtype, sizes, axis};
-  wanted.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
+  GrowingTensor needed = {number, info->dtype, sizes, axis};
+  needed.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
   if (writer) {
-    wanted.dtype = writer->elements();
-    wanted.sizes[kElementAxis] = writer->width();
+    needed.dtype = writer->elements();
+    needed.sizes[kElementAxis] = writer->width();
     used = wholeBlocks(used);
   }
-  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(wanted, writer ? wholeBlocks(1) : 1, buffer, used));
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(needed, writer ? wholeBlocks(1) : 1, buffer, used));
   if (buffer.owner)
     retired.push_back(std::move(buffer));
   buffer = std::move(grown);

@@ -84,10 +84,10 @@ public:
   absl::Status checkPadding(const Symbols &callSymbols) const;
   int64_t padding(int64_t sequence) const;
 
-  /// Of how many of the last positions of a call results are wanted; 0 for all. Returns what it was.
-  int64_t setWanted(int64_t count) { return std::exchange(wantedPositions, count); }
+  /// For how many of the last positions of a call logits are computed; 0 for all. Returns what it was.
+  int64_t setLogitsToKeep(int64_t count) { return std::exchange(keptPositions, count); }
   /// The same for a call of `fresh` positions.
-  int64_t wanted(int64_t fresh) const { return wantedPositions > 0 ? std::min(wantedPositions, fresh) : fresh; }
+  int64_t logitsToKeep(int64_t fresh) const { return keptPositions > 0 ? std::min(keptPositions, fresh) : fresh; }
 
   /// Before a call with these symbols.
   void begin(const Symbols &callSymbols);
@@ -109,7 +109,7 @@ private:
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;
-  int64_t positions = 0, wantedPositions = 0;
+  int64_t positions = 0, keptPositions = 0;
 };
 
 } // namespace hone::rt

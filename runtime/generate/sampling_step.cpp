@@ -25,7 +25,7 @@ public:
       : sampler(std::move(sampler)), history(std::move(history)) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
-    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(tokens, /*wanted=*/1));
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(tokens, /*logitsToKeep=*/1));
     std::span<const float> row = lastRow(logits);
     HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({row.data(), row.size()}, history));
     history.push_back(token);

@@ -121,9 +121,9 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   int64_t hone_rt_state_padding(hone_call *, int64_t sequence)
 ///                                                  how many positions, from the left, are padding in `sequence`; they
 ///                                                  may reach into this call's tokens
-///   int64_t hone_rt_state_wanted(hone_call *, int64_t fresh)
-///                                                  of `fresh` new positions, of how many of the last the caller wants
-///                                                  results; all without a session
+///   int64_t hone_rt_logits_to_keep(hone_call *, int64_t fresh)
+///                                                  of `fresh` new positions, for how many of the last logits are computed;
+///                                                  for all without a session
 ///   void hone_rt_observe(hone_call *, int64_t site, const hone_tensor *values)
 ///                                                  shows rows, the last dimension of `values`, to the observer of the
 ///                                                  call's session; nothing where there is none

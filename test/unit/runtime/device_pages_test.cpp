@@ -25,7 +25,7 @@ protected:
     }
     std::unique_ptr<Session> open() const {
       auto session = *Session::create(module);
-      session->state().setWanted(1);
+      session->state().setLogitsToKeep(1);
       return session;
     }
     TemporaryFolder temporary;
