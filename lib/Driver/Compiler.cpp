@@ -347,7 +347,7 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   if (failed(chip))
     return failure();
   context->loadDialect<HoneDialect>();
-  ScratchBytes::get(context).lieBeside(options.output);
+  ScratchBytes::get(context).spillBeside(options.output);
   Steps steps(getPhases(options.target).size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context, options.reading))); };

@@ -233,7 +233,7 @@ LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
   if (structural.empty() && elements.empty())
     return success();
   module.getContext()->loadDialect<HoneDialect>();
-  ScratchBytes::get(module.getContext()).lieBeside(options.output);
+  ScratchBytes::get(module.getContext()).spillBeside(options.output);
   PassManager infer(module.getContext(), ModuleOp::getOperationName());
   infer.addPass(createInferOnnxShapes());
   if (!structural.empty() && failed(infer.run(module)))

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What stands behind the C interface's handles, and the way from absl::Status to hone_status.
+// What the C interface's handles point to, and the way from absl::Status to hone_status.
 
 #ifndef HONE_RUNTIME_C_API_HANDLES_H
 #define HONE_RUNTIME_C_API_HANDLES_H

@@ -86,7 +86,7 @@ Spread spreadOf(std::vector<double> values) {
 double secondsSinceStart() {
   std::ifstream file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  // Field 22, counted behind the name, which may hold anything but ends with the last parenthesis (proc(5)).
+  // Field 22, counted after the name, which may hold anything but ends with the last parenthesis (proc(5)).
   constexpr int fieldsBetween = 19;
   std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size() - 1) + 1));
   std::string skipped;

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One call of an entry: what stands behind the services that generated code imports.
+// One call of an entry: what the services do that generated code imports.
 
 #ifndef HONE_RUNTIME_CORE_CALL_H
 #define HONE_RUNTIME_CORE_CALL_H

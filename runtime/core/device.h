@@ -58,7 +58,7 @@ public:
   virtual absl::Status copy(void *to, const void *from, uint64_t bytes) = 0;
   /// From the host; its bytes may change afterwards.
   virtual absl::Status upload(void *to, const void *from, uint64_t bytes) = 0;
-  /// To the host, behind all that was enqueued; waits.
+  /// To the host, after all that was enqueued; waits.
   virtual absl::Status fetch(void *to, const void *from, uint64_t bytes) = 0;
 
   /// Sampling from here on has these options and follows the tokens of `history`, all of the vocabulary; what is sampled belongs to it from

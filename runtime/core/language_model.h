@@ -32,7 +32,7 @@ public:
   void reserve(int64_t promptTokens, int64_t newTokens);
 
   /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `logitsToKeep` tokens, where
-  /// that is 0 after each token. A program that does not tell them apart gives a row for each, and one that only knows the
+  /// that is 0 after each token. A program without logits_to_keep gives a row for each, and one that only knows the
   /// last gives that.
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 

@@ -117,7 +117,7 @@ absl::Status Module::openProgram() {
   return io::takeSignature(layout, io::signatureOf(description), file(kManifest));
 }
 
-/// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
+/// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same ISA.
 absl::Status Module::joinRanks() {
   int64_t rank = 0;
   if (description.ranks > 1 && !cpu::supportedIsas().empty()) {

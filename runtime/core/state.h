@@ -20,17 +20,17 @@ namespace hone::rt {
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 /// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
-/// blocks (see the manifest) has room for whole blocks, and zeros behind its last position up to the end of a block; its views have
+/// blocks (see the manifest) has room for whole blocks, and zeros after its last position up to the end of a block; its views have
 /// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
 class Slot {
 public:
   /// `number` is its place among the slots of the session.
   Slot(const io::TensorInfo &info, size_t number, StateMemory &memory) : info(&info), number(number), memory(&memory) {}
 
-  /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
+  /// Everything after `length` committed positions and this call's appends, followed by `fresh`.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
 
-  /// The room for positions of these sizes behind them, which the caller writes. Of a slot that grows and is kept in rows.
+  /// The room for positions of these sizes after them, which the caller writes. Of a slot that grows and is kept in rows.
   absl::StatusOr<hone_tensor> extend(std::span<const int64_t> fresh, int64_t length);
 
   /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is

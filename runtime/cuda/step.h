@@ -34,7 +34,7 @@ struct Work {
   const char *name = nullptr;
   hone::cuda::LaunchShape shape = {};
   const std::vector<size_t> *parameters = nullptr; // bytes of each
-  std::string arguments;                           // one behind the other, aligned to 16 bytes
+  std::string arguments;                           // one after the other, aligned to 16 bytes
   LibraryProduct product;                          // of a product
   // Of a copy, an address of the host where `kind` says so, and of what ranks do together, whose part has so many bytes:
   uint64_t to = 0, from = 0, bytes = 0;

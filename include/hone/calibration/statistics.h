@@ -29,8 +29,8 @@ struct Cost {
   float cost;
 };
 
-/// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in a file beside that of
-/// the result, which has no name and is mapped.
+/// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in an
+/// unlinked spill file beside the result, which is mapped.
 class Statistics {
 public:
   /// `path` is the file that `write` makes. Fails where there is no folder for it, or no room for the sums.

@@ -20,7 +20,7 @@ double meanDivergence(std::span<const float> expected, std::span<const float> ac
 class Predictions {
 public:
   /// Runs the entry `forward` of `artefact` on each window, from nothing but the window. The logits, 4 bytes for each of the
-  /// vocabulary and each token, lie in a file beside `path` that has no name. Fails where they do not fit, are not finite, or are not those of
+  /// vocabulary and each token, lie in an unlinked spill file beside `path`. Fails where they do not fit, are not finite, or are not those of
   /// every token.
   static absl::StatusOr<Predictions> create(std::string artefact, CalibrationTokens tokens, int threads,
                                             const std::string &path);

@@ -14,7 +14,7 @@
 
 namespace hone::cli {
 
-/// Tokens, for windows that do not overlap; at least one window and a token behind it.
+/// Tokens, for windows that do not overlap; at least one window and a token after it.
 struct EvaluationTokens {
   std::vector<int64_t> ids;
   int64_t window = 512;

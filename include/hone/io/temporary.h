@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Files and folders under construction, which must not stay behind where they are not finished.
+// Files and folders under construction, which must not stay where they are not finished.
 
 #ifndef HONE_IO_TEMPORARY_H
 #define HONE_IO_TEMPORARY_H

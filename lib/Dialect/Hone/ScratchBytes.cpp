@@ -27,7 +27,7 @@ ScratchBytes &ScratchBytes::get(MLIRContext *context) {
   return *context->getLoadedDialect<HoneDialect>()->getRegisteredInterface<ScratchBytes>();
 }
 
-void ScratchBytes::lieBeside(std::string other) {
+void ScratchBytes::spillBeside(std::string other) {
   std::scoped_lock lock(mutex);
   path = std::move(other);
   used = files.empty() ? 0 : files.back().size(); // the next one lies there

@@ -223,10 +223,10 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
   SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
   if (arrays.size() == 1)
     return repackArrays(*this, shape, source, from, planes);
-  PanelRecords records(arrays);
-  if (!repackArrays(*this, shape, source, from, records.allocate()))
+  PanelBlocks blocks(arrays);
+  if (!repackArrays(*this, shape, source, from, blocks.allocate()))
     return false;
-  records.join(planes[0]);
+  blocks.join(planes[0]);
   return true;
 }
 
@@ -316,10 +316,10 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
     return sparse.placeOutliers(shape, elementType, planes, dense);
   }
   SmallVector<EncodingPlane> types = getArrays(*this, shape);
-  PanelRecords records(types);
+  PanelBlocks blocks(types);
   SmallVector<ArrayRef<char>> arrays(planes);
   if (types.size() > 1)
-    arrays = records.divide(planes[0]);
+    arrays = blocks.divide(planes[0]);
   if (getNm())
     return unpackSparse(*this, shape, elementType, arrays, dense);
   if (getCodebook())

@@ -34,11 +34,11 @@ PanelsAttr getBase(PanelsAttr panels);
 /// The arrays of a weight in panels without outliers.
 llvm::SmallVector<EncodingPlane> getArrays(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
-/// Several arrays as one plane, a record for each panel.
-class PanelRecords {
+/// Several arrays as one plane, a panel block for each panel.
+class PanelBlocks {
 public:
   /// `arrays` outlives this.
-  explicit PanelRecords(llvm::ArrayRef<EncodingPlane> arrays);
+  explicit PanelBlocks(llvm::ArrayRef<EncodingPlane> arrays);
 
   mlir::RankedTensorType getPlane() const;
   llvm::SmallVector<PlaneView> getViews() const;
@@ -55,7 +55,7 @@ private:
 
   llvm::ArrayRef<EncodingPlane> arrays;
   llvm::SmallVector<int64_t> panelBytes;
-  cpu::PanelRecord record;
+  cpu::PanelBlock block;
   llvm::SmallVector<llvm::SmallVector<char, 0>> memory;
 };
 

@@ -39,8 +39,8 @@ protected:
   mlir::MLIRContext context;
 };
 
-TEST_F(Scratch, LiesInFilesWithoutNamesAndKeepsItsBytes) {
-  scratch().lieBeside(folder / "model.hone");
+TEST_F(Scratch, SpillsToUnlinkedFilesAndKeepsItsBytes) {
+  scratch().spillBeside(folder / "model.hone");
   std::vector<std::pair<std::string, mlir::AsmResourceBlob>> all;
   // Of one page and a little, and more than a file has.
   for (size_t count : {size_t(20'000), size_t(100'003), size_t(5) << 20, size_t(9) << 20, size_t(300'000)}) {
@@ -66,14 +66,14 @@ TEST_F(Scratch, LiesInMemoryWhereThereIsNoFolder) {
     EXPECT_EQ(bytes, std::string_view(blob.getData().data(), blob.getData().size()));
   };
   expectInMemory();
-  scratch().lieBeside(folder / "absent" / "model.hone");
+  scratch().spillBeside(folder / "absent" / "model.hone");
   expectInMemory();
-  scratch().lieBeside("");
+  scratch().spillBeside("");
   expectInMemory();
 }
 
 TEST_F(Scratch, LeavesSmallBytesInMemory) {
-  scratch().lieBeside(folder / "model.hone");
+  scratch().spillBeside(folder / "model.hone");
   std::string bytes = makeBytes(1000, 2);
   EXPECT_FALSE(scratch().holds(scratch().copy({bytes.data(), bytes.size()}).getData()));
 }

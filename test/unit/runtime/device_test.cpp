@@ -242,7 +242,7 @@ TEST_F(Devices, FilesThatAreNoFatBinariesAreRefused) {
   std::string whole = *io::readFile(folder + "/device.fatbin");
   EXPECT_THAT(replace("no kernels at all"), HasSubstr("device.fatbin: not a fat binary of CUDA"));
   EXPECT_THAT(replace(""), HasSubstr("device.fatbin: not a fat binary of CUDA"));
-  EXPECT_THAT(replace(whole.substr(0, 64)), HasSubstr("bytes behind a header of 16, but the file has 64"));
+  EXPECT_THAT(replace(whole.substr(0, 64)), HasSubstr("bytes after a header of 16, but the file has 64"));
 }
 
 TEST_F(Devices, ProgramsOfTheCpuHaveNoDeviceServices) {

@@ -11,7 +11,7 @@
 //   scales     [panel][group][16 outputs]                   f16 or f32; group 0 alone where weights have one scale an output
 //   zeros      [panel][group][16 outputs]                   u8; absent where all are the middle value, 128 (u8) to 2 (u2)
 //
-// Arrays that belong together lie in records, a panel of each (panel_block.h).
+// Planes of one weight are interleaved panel by panel (panel_block.h).
 //
 // Codes are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads
 // of four inputs: byte j of an output holds input j of every quad of its line, in the bits that BitLayout gives.

@@ -20,12 +20,12 @@ namespace hone::cpu {
 constexpr size_t kMostPlanes = 4;
 
 /// Where the planes begin within a panel block, and the size of a block; bytes.
-struct PanelRecord {
+struct PanelBlock {
   std::array<int64_t, kMostPlanes> offsets{};
   int64_t bytes = 0;
 
   /// `planeBytes`: what each plane has of a panel, kMostPlanes planes at most.
-  explicit PanelRecord(std::span<const int64_t> planeBytes) {
+  explicit PanelBlock(std::span<const int64_t> planeBytes) {
     constexpr int64_t line = 64, small = 16;
     auto roundUp = [](int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; };
     for (size_t i = planeBytes.size(); i-- > 0;) {
