@@ -32,7 +32,7 @@ constexpr const char *kUsage =
     "usage: hone-artefact-ratios [--threads=N] [--tokens=N] [--seconds=N] MODEL.hone...\n"
     "  Prints tokens a second of each artefact, and ratios to the first, with their quartiles.\n"
     "  --threads=N  threads of each session (default: as many as the machine has)\n"
-    "  --tokens=N   tokens of a call: 1 decodes behind others, more are a prompt (default: 1)\n"
+    "  --tokens=N   tokens of a call: 1 decodes after others, more are a prompt (default: 1)\n"
     "  --seconds=N  how long to take turns (default: 20)\n";
 
 /// What is wrong with the arguments; nothing where nothing is.
@@ -90,7 +90,7 @@ public:
     hone_module_close(module);
   }
 
-  /// Takes `count` tokens behind the first `position` positions, of which there are so many or one less; returns the seconds of it.
+  /// Takes `count` tokens after the first `position` positions, of which there are so many or one less; returns the seconds of it.
   double call(int64_t position, int64_t count) {
     check(hone_session_truncate(handle, position), folder);
     std::vector<int64_t> tokens(count);
