@@ -103,9 +103,9 @@ struct DeviceLibrary {
   absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceSource &source);
 };
 
-/// libhone_cuda, which is loaded with the first artefact for CUDA; cuda/open_device.h says how what it opens fails. Fails, in one
-/// sentence, where it is missing or of another build.
-absl::StatusOr<const DeviceLibrary *> loadCudaLibrary();
+/// libhone_<target>, which is loaded with the first artefact for that target. Fails, in one sentence, where it is missing or of
+/// another build.
+absl::StatusOr<const DeviceLibrary *> loadDeviceLibrary(std::string_view target);
 
 } // namespace hone::rt
 

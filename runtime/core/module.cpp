@@ -244,10 +244,10 @@ absl::Status Module::checkWeightAddresses() const {
 absl::Status Module::loadDevice() {
   if (!description.device)
     return absl::OkStatus();
-  absl::StatusOr<const DeviceLibrary *> cuda = loadCudaLibrary();
-  HONE_RETURN_IF_ERROR(agreeAboutThis(cuda.status()));
+  absl::StatusOr<const DeviceLibrary *> library = loadDeviceLibrary(description.target);
+  HONE_RETURN_IF_ERROR(agreeAboutThis(library.status()));
   absl::StatusOr<std::unique_ptr<Device>> opened =
-      (*cuda)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
+      (*library)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
                      ranks ? &ranks->processes() : nullptr});
   HONE_RETURN_IF_ERROR(agreeAboutThis(opened.status()));
   device = *std::move(opened);

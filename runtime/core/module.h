@@ -99,7 +99,7 @@ public:
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
 
-  /// Who gets what the program of this session's calls observes; an empty one for nobody.
+  /// Receives what the program observes in this session's calls; empty: nobody does.
   void setObserver(Observer receiver) { observer = std::move(receiver); }
 
   /// Fails for a name that no context of the entry has.

@@ -89,7 +89,7 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver l
   std::vector<int64_t> sizes;
   for (const hone_tensor &tensor : tensors)
     sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.rank);
-  if (!receiver && sizes == latestSizes) // a step of decoding, which will ask for what the one before did
+  if (!receiver && sizes == latestSizes) // a decode step, which will enqueue what the one before did
     stream->collect();
   latestSizes = std::move(sizes);
   isGiven.clear();
