@@ -119,7 +119,7 @@ void CallContext::runProgram(hone_entry_fn function) {
 
 absl::Status CallContext::sample() {
   HONE_RETURN_IF_ERROR(finish());
-  return queue()->sample(0, outputs[0]->shape(), hooks.sampled->number, hooks.sampled->token);
+  return queue()->sample(0, outputs[0]->shape(), hooks.sampled->draw, hooks.sampled->token);
 }
 
 /// A frame of its own, without variables that a longjmp could leave undefined.

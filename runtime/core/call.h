@@ -32,7 +32,7 @@ using Observer = std::function<absl::Status(int64_t site, const hone_tensor &val
 
 /// A token to be sampled on the device from the last logits of a call's first output (DeviceQueue::sample).
 struct SampledToken {
-  uint64_t number; // of the generator
+  uint64_t draw; // of the generator
   int64_t token = 0;
 };
 

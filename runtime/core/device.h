@@ -66,9 +66,9 @@ public:
   virtual void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) = 0;
 
   /// Ends what a call enqueues: its outputs are not handed over. From the last row of output `output`, f32 of so many logits a row,
-  /// a token is sampled as hone/sampling/sampler.h says, `number` being that of the generator. After end() it is in `token`, or why
+  /// a token is sampled as hone/sampling/sampler.h says, `draw` being the generator's. After end() it is in `token`, or why
   /// there is none: a code of hone/sampling/arithmetic.h. The next call that takes it as its only token finds it on the device.
-  virtual absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) = 0;
+  virtual absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) = 0;
 
   /// Where the state of the queue's session is.
   virtual StateMemory &stateMemory() = 0;

@@ -140,12 +140,12 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   return std::move(outputs[0]);
 }
 
-absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, uint64_t number) {
+absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, uint64_t draw) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
   KeptLogits kept(memory->state(), 1);
-  return memory->sample({&input, 1}, number);
+  return memory->sample({&input, 1}, draw);
 }
 
 std::span<const float> lastRow(const io::Array &logits) {

@@ -37,7 +37,7 @@ public:
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 
   /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).
-  absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t number);
+  absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t draw);
 
 private:
   explicit LanguageModel(Session &session) : memory(&session) {}

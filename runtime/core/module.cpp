@@ -392,8 +392,8 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
   return run(inputs, nullptr);
 }
 
-absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uint64_t number) {
-  SampledToken sampled = {number};
+absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uint64_t draw) {
+  SampledToken sampled = {draw};
   HONE_RETURN_IF_ERROR(run(inputs, &sampled).status());
   return sampled.token;
 }

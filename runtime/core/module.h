@@ -122,7 +122,7 @@ public:
 
   /// forward() of an entry whose first output is logits, f32 [1, rows, vocabulary], on a device. It returns the token that is sampled
   /// there from the last row, or why there is none (DeviceQueue::sample), and not the outputs.
-  absl::StatusOr<int64_t> sample(std::span<const NamedTensor> inputs, uint64_t number);
+  absl::StatusOr<int64_t> sample(std::span<const NamedTensor> inputs, uint64_t draw);
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);

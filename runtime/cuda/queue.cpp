@@ -280,14 +280,14 @@ void Queue::beginSampling(const sampling::SamplingOptions &options, std::vector<
   sampler.begin(options, std::move(history));
 }
 
-absl::Status Queue::sample(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) {
+absl::Status Queue::sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) {
   auto made = std::ranges::find(results, output, &Output::index);
   uint64_t row = shape.empty() ? 0 : static_cast<uint64_t>(shape.back()) * sizeof(float);
   if (made == results.end() || row == 0 || made->bytes < row)
     return io::invalid("cannot sample a token: the program gave no logits on the GPU");
   bool isInputHere = !isGiven.empty() && isGiven[0] && tokenBytes > 0;
   sampler.setInput(isInputHere ? inputs[0].address() : 0, tokenBytes);
-  auto args = sampler.prepare(staging, made->from + made->bytes - row, shape.back(), number);
+  auto args = sampler.prepare(staging, made->from + made->bytes - row, shape.back(), draw);
   HONE_RETURN_IF_ERROR(explain(args.status()));
   void *arguments[] = {&*args};
   for (const TokenSampler::Launch &each : sampler.launches())

@@ -40,7 +40,7 @@ public:
   absl::Status upload(void *to, const void *from, uint64_t bytes) override;
   absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
   void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) override;
-  absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) override;
+  absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) override;
   StateMemory &stateMemory() override { return state; }
 
   Context &context() const { return stream->context(); }

@@ -33,7 +33,7 @@ absl::Status TokenSampler::fill(Staging &staging) {
 }
 
 absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdeviceptr logits, int64_t tokens,
-                                                        uint64_t number) {
+                                                        uint64_t draw) {
   if (vocabulary != tokens) {
     vocabulary = tokens;
     layout = hone::cuda::layOutSampler(tokens);
@@ -53,7 +53,7 @@ absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdevi
   args.minP = options.minP;
   args.penalty = options.repetitionPenalty;
   args.topK = options.topK;
-  args.number = number;
+  args.draw = draw;
   args.token = reinterpret_cast<int64_t *>(at(layout.token));
   args.input = reinterpret_cast<void *>(input);
   args.inputBytes = inputBytes;

@@ -28,7 +28,7 @@ public:
 
   /// What sampling from `logits` takes; `staging` brings what it needs of the host.
   absl::StatusOr<hone::cuda::SamplingArguments> prepare(Staging &staging, CUdeviceptr logits, int64_t vocabulary,
-                                                        uint64_t number);
+                                                        uint64_t draw);
 
   /// A kernel of sampling that was prepared.
   struct Launch {

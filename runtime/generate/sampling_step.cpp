@@ -43,7 +43,7 @@ public:
   DeviceSampling(sampling::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
 
   absl::StatusOr<int64_t> operator()(LanguageModel &model, std::span<const int64_t> tokens) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, model.sample(tokens, isGreedy ? 0 : sampler.number()));
+    HONE_ASSIGN_OR_RETURN(int64_t token, model.sample(tokens, isGreedy ? 0 : sampler.draw()));
     return token >= 0 ? token : absl::StatusOr<int64_t>(sampling::badLogits(token, model.vocabulary().value_or(0)));
   }
 

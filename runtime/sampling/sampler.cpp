@@ -182,7 +182,7 @@ absl::StatusOr<std::vector<TokenProbability>> Sampler::distribution(absl::Span<c
 
 absl::StatusOr<int32_t> Sampler::sample(absl::Span<const float> logits, absl::Span<const int32_t> history) {
   HONE_ASSIGN_OR_RETURN(Candidates candidates, choose(logits, history, options));
-  uint64_t place = options.temperature == 0 ? 0 : placeOf(number(), totalWeight(candidates));
+  uint64_t place = options.temperature == 0 ? 0 : placeOf(draw(), totalWeight(candidates));
   auto chosen = candidates.begin();
   for (; place >= chosen->weight; ++chosen) // which the last is not, as the place is below the sum
     place -= chosen->weight;

@@ -121,12 +121,12 @@ HONE_SAMPLING uint64_t orderOf(double logit) {
   return bits >> 63 ? ~bits : bits | uint64_t{1} << 63;
 }
 
-/// Where `number`, of 2^64, falls in 0 … total - 1.
-HONE_SAMPLING uint64_t placeOf(uint64_t number, uint64_t total) {
+/// Where `draw`, of 2^64, falls in 0 … total - 1.
+HONE_SAMPLING uint64_t placeOf(uint64_t draw, uint64_t total) {
 #ifdef __CUDA_ARCH__
-  return __umul64hi(number, total);
+  return __umul64hi(draw, total);
 #else
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(number) * total >> 64);
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(draw) * total >> 64);
 #endif
 }
 

@@ -134,12 +134,12 @@ TEST(Sampler, LargeVocabulariesAreCutAtTheRightPlace) {
 }
 
 TEST(Sampler, TheSequenceIsFixed) {
-  // The C++ standard gives the 10,000th number of mt19937_64 with this seed: 9981545732273789042.
+  // The C++ standard gives the 10,000th draw of mt19937_64 with this seed: 9981545732273789042.
   auto sampler = Sampler::create({.seed = 5489});
-  uint64_t number = 0;
+  uint64_t draw = 0;
   for (int i = 0; i < 10000; ++i)
-    number = sampler->number();
-  EXPECT_EQ(number, 9981545732273789042u);
+    draw = sampler->draw();
+  EXPECT_EQ(draw, 9981545732273789042u);
 }
 
 TEST(Sampler, ExponentialIsAccurate) {

@@ -3,7 +3,7 @@
 //
 // Sampling. `argmax_logits` finds the maximum, which is the token at temperature 0. Otherwise `exp_logits` gives each
 // token its weight, and `sample_token`, one block, finds the top-k and top-p thresholds by radix select and draws the
-// token with the given random number. Sums are of integers, so that they do not depend on the order of additions.
+// token with the given random draw. Sums are of integers, so that they do not depend on the order of additions.
 
 #include "hone/sampling/arithmetic.h"
 #include "sampling.h"
@@ -269,15 +269,15 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kSampleThreads)
     mine += weight;
     return false;
   });
-  Wide before = sumBefore(mine, total, memory), draw = sampling::placeOf(args.number, total);
-  if (draw < before || draw >= before + mine)
+  Wide before = sumBefore(mine, total, memory), place = sampling::placeOf(args.draw, total);
+  if (place < before || place >= before + mine)
     return;
-  draw -= before;
+  place -= before;
   forEachKept(args, threshold, ties, least, [&](int64_t id, Wide weight) {
-    bool isChosen = draw < weight;
+    bool isChosen = place < weight;
     if (isChosen)
       storeToken(args, id);
-    draw -= weight;
+    place -= weight;
     return isChosen;
   });
 }

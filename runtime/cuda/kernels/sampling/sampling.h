@@ -38,7 +38,7 @@ struct SamplingArguments {
   uint8_t *seen;      // 1 for tokens in the history; null without a penalty
   double temperature, topP, minP, penalty;
   int64_t topK;
-  uint64_t number;    // a random number
+  uint64_t draw;      // a random draw
   int64_t *token;     // the token, or an error code of arithmetic.h
   void *input;        // where the next call reads its token, or null
   int32_t inputBytes; // of it: 4 or 8
