@@ -82,7 +82,7 @@ public:
     check(hone_module_open(folder, &module), folder);
     check(hone_module_tensor_info(module, "forward", HONE_INPUT, 0, &input), folder);
     check(hone_session_open(module, &session, &handle), folder);
-    check(hone_session_set_wanted(handle, 1), folder);
+    check(hone_session_set_logits_to_keep(handle, 1), folder);
   }
   Runner(const Runner &) = delete;
   ~Runner() {

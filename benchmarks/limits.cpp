@@ -5,9 +5,9 @@
 
 #include "limits.h"
 
-#include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
 #include "cpu/read_limit.h"
+#include "hone/cpu/cpu_features.h"
 
 #include <algorithm>
 #include <chrono>

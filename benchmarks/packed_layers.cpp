@@ -7,9 +7,9 @@
 
 #include "limits.h"
 
-#include "cpu/packing/pack_codebook.h"
-#include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include <algorithm>
 
@@ -66,20 +66,20 @@ static std::vector<hone_tensor> planesOf(const LinearCase &test, const cpu::Line
 static int64_t elementBytesOf(const hone_tensor &plane) { return plane.dtype == HONE_F16 ? 2 : 1; }
 
 /// What `planes` have of a panel.
-static cpu::PanelRecord recordOf(std::span<const hone_tensor> planes) {
+static cpu::PanelBlock blockOf(std::span<const hone_tensor> planes) {
   std::vector<int64_t> bytes;
   for (const hone_tensor &plane : planes)
     bytes.push_back(plane.strides[0] * elementBytesOf(plane));
-  return cpu::PanelRecord(bytes);
+  return cpu::PanelBlock(bytes);
 }
 
 PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_t rows, int64_t most,
                            std::span<uint8_t> pool)
     : test(test), x(rows * size.inputs, 0.25f), y(rows * size.outputs, 0) {
   std::vector<hone_tensor> planes = planesOf(test, {size.outputs, size.inputs, test.group});
-  cpu::PanelRecord record = recordOf(planes);
+  cpu::PanelBlock block = blockOf(planes);
   bool isRecord = planes.size() > 1;
-  layerBytes = planes[0].sizes[0] * (isRecord ? record.bytes : planes[0].strides[0]);
+  layerBytes = planes[0].sizes[0] * (isRecord ? block.bytes : planes[0].strides[0]);
   count = std::min(most, static_cast<int64_t>(pool.size()) / layerBytes);
   for (int64_t i = 0; i < count; ++i) {
     std::vector<hone_tensor> operands = {viewOf(x.data(), HONE_F32, {rows, size.inputs})};
@@ -88,9 +88,9 @@ PackedLayers::PackedLayers(const LinearCase &test, const LayerSize &size, int64_
         operands.push_back(plane);
     for (size_t p = 0; p < planes.size(); ++p) {
       hone_tensor &plane = operands.emplace_back(planes[p]);
-      plane.data = pool.data() + i * layerBytes + record.offsets[p];
+      plane.data = pool.data() + i * layerBytes + block.offsets[p];
       if (isRecord)
-        plane.strides[0] = record.bytes / elementBytesOf(plane);
+        plane.strides[0] = block.bytes / elementBytesOf(plane);
     }
     if (isQuantized(test.format) && test.codebook == 0)
       operands.push_back(viewOf(nullptr, HONE_U8, {0})); // zeros

@@ -8,7 +8,7 @@
 
 #include "measure.h"
 
-#include "cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_linear.h"
 
 #include <array>
 #include <deque>
@@ -22,7 +22,7 @@ struct LinearCase {
   cpu::PackedFormat format;
   int64_t group, bits;   // bits of activations, 0 where they stay floats
   bool isSparse = false; // two of every four inputs are kept
-  double outliers = 0;   // share of the elements that are outliers
+  double outliers = 0;   // fraction of the elements that are outliers
   int64_t codebook = 0;  // bits of indices into numbers of each output
 };
 

@@ -7,7 +7,7 @@
 #include "limits.h"
 #include "measure.h"
 
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Case {
   int64_t positionBytes; // of keys or values of a head
 };
 
-constexpr int64_t roundedBytes(int64_t bits) { return cpu::QuantizedKeyLayout(bits, kSize).positionBytes(); }
+constexpr int64_t quantizedBytes(int64_t bits) { return cpu::QuantizedKeyLayout(bits, kSize).positionBytes(); }
 
 const Case kCases[] = {
     {"f32", "hone.attention.f32", HONE_F32, 4 * kSize},
@@ -33,8 +33,8 @@ const Case kCases[] = {
     {"blocks/f32", "hone.attention.blocks.f32", HONE_F32, 4 * kSize},
     {"blocks/bf16", "hone.attention.blocks.bf16", HONE_BF16, 2 * kSize},
     {"blocks/f16", "hone.attention.blocks.f16", HONE_F16, 2 * kSize},
-    {"blocks/i8", "hone.attention.blocks.i8", HONE_I8, roundedBytes(8)},
-    {"blocks/u4", "hone.attention.blocks.u4", HONE_I8, roundedBytes(4)},
+    {"blocks/i8", "hone.attention.blocks.i8", HONE_I8, quantizedBytes(8)},
+    {"blocks/u4", "hone.attention.blocks.u4", HONE_I8, quantizedBytes(4)},
 };
 
 /// One layer after another from the pool, each with keys and values of its own.
@@ -68,7 +68,7 @@ public:
   double bytes = 0;
 
 private:
-  /// Of rounded numbers, strides count bytes.
+  /// Of quantized KV, strides count bytes.
   static hone_tensor viewOfCache(const Case &test, void *at, int64_t keys) {
     int64_t width = test.dtype == HONE_I8 ? test.positionBytes : kSize;
     hone_tensor tensor = viewOf(at, test.dtype, {1, kKeyHeads, keys, width});

@@ -15,7 +15,7 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
   let mnemonic = "panels";
   let summary = "a weight `[N, K]` in panels of 16 outputs";
   let description = [{
-    *Meaning.* The layout of runtime/cpu/packing/layout.h, in panels of 16 outputs. Places after the last output or input
+    *Meaning.* The layout of include/hone/cpu/packing/layout.h, in panels of 16 outputs. Places after the last output or input
     hold 0.
 
     - `#hrt.panels<type>`: the elements rounded to `type`, to nearest, ties to even; a plane `values`
@@ -23,13 +23,13 @@ def Hrt_PanelsAttr : AttrDef<Hrt_Dialect, "Panels", [
     - `#hrt.panels<#hone.affine<…>>`: the numbers of that encoding, with codes counted from 0; views `values`
       `[panels, lines, 16, 4]` of bytes, `scales` `[panels, groups, 16]`, and with zero points `zeros` `[panels, groups, 16]`
       of bytes.
-    - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of runtime/cpu/packing/pack_sparse.h;
+    - `#hrt.panels<#hone.nm<2:4, of = …>>`: the kept elements of that encoding in the layout of include/hone/cpu/packing/pack_sparse.h;
       views `values`, `indices` `[panels, inputs / 32, 16, 4]` of bytes, and those of scales and zero points as above.
-    - `#hrt.panels<#hone.codebook<…>>`: the layout of runtime/cpu/packing/pack_codebook.h; views `indices` `[panels, lines, 4, 16]`
+    - `#hrt.panels<#hone.codebook<…>>`: the layout of include/hone/cpu/packing/pack_codebook.h; views `indices` `[panels, lines, 4, 16]`
       and `tables` `[panels, registers, 4, 16]` of bytes.
     - `#hrt.panels<#hone.dense_sparse<…>>`: the planes of its outliers as they are, then those of its base in panels.
 
-    Several views are a plane `panels` `[panels, bytes]` of bytes, a record of runtime/cpu/packing/panel_block.h each.
+    Several views are a plane `panels` `[panels, bytes]` of bytes, a record of include/hone/cpu/packing/panel_block.h each.
 
     *Constraints.*
 
@@ -94,9 +94,9 @@ class Hrt_BlocksAttr<string name, string word> : AttrDef<Hrt_Dialect, name, [
 def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
   let summary = "keys `[B, H, S, D]` of a session's state in blocks of 16 positions";
   let description = [{
-    *Meaning.* The layout BlockedKeyLayout of runtime/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
+    *Meaning.* The layout BlockedKeyLayout of include/hone/cpu/packing/cache_blocks.h: what a slot of the state holds for kernels of
     attention, which alone read it. With `bits` it holds what `#hone.quantized_kv` of so many bits does, in the layout QuantizedKeyLayout
-    of runtime/cpu/packing/quantized_blocks.h.
+    of include/hone/cpu/packing/quantized_blocks.h.
 
     *Constraints.*
 

@@ -300,7 +300,7 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
     is such a matrix its bytes say: it does not matter who pruned it. A remark says what a parameter took before and takes now,
     or why it stays as it is: the first elements that do not fit, or that no kernel reads it so.
 
-    With an ISA in `target` (`runtime/cpu/isa.def`) it stays as it is also where products without zeros are not
+    With an ISA in `target` (`include/hone/cpu/isa.def`) it stays as it is also where products without zeros are not
     faster: where the geometric mean over all `rows` of their time, as a share of that with zeros, is 1 or more. The shares are
     measured ones (`lib/Transforms/Weights/SparseCosts.def`), and the remark says what they are. A `target` can be a GPU's chip, too;
     then shares are estimated (`lib/Transforms/Weights/CudaCosts.cpp`) and not measured.

@@ -18,7 +18,7 @@
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/io/file.h"
 #include "hone/io/signature.h"
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -8,12 +8,12 @@
 #include "Artefact.h"
 #include "Compiler.h"
 #include "MeasureCosts.h"
-#include "cli/calibrate.h"
 #include "hone/Compress/Statistics.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/cli/calibrate.h"
 #include "hone/io/file.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -10,8 +10,6 @@
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
-#include "cli/progress.h"
-#include "cpu/cpu_features.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -24,6 +22,8 @@
 #include "hone/Target/CPU.h"
 #include "hone/Target/CUDA.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/cli/progress.h"
+#include "hone/cpu/cpu_features.h"
 #include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"

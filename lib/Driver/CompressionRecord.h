@@ -6,9 +6,9 @@
 #ifndef HONE_LIB_DRIVER_COMPRESSIONRECORD_H
 #define HONE_LIB_DRIVER_COMPRESSIONRECORD_H
 
-#include "cli/eval.h"
-#include "cli/progress.h"
 #include "hone/Dialect/Hone/ParameterActions.h"
+#include "hone/cli/eval.h"
+#include "hone/cli/progress.h"
 
 #include <map>
 #include <memory>

@@ -5,7 +5,7 @@
 
 #include "Diagnostics.h"
 
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 #include "hone/io/printable.h"
 
 #include "llvm/Support/raw_ostream.h"

@@ -6,7 +6,6 @@
 #include "MeasureCosts.h"
 
 #include "Artefact.h"
-#include "cli/progress.h"
 #include "hone/Compress/Difference.h"
 #include "hone/Compress/Rounding.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -14,6 +13,7 @@
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
+#include "hone/cli/progress.h"
 
 #include "llvm/ADT/StringMap.h"
 

@@ -6,8 +6,8 @@
 #ifndef HONE_LIB_DRIVER_MEASURECOSTS_H
 #define HONE_LIB_DRIVER_MEASURECOSTS_H
 
-#include "calibration/statistics.h"
-#include "cli/divergence.h"
+#include "hone/calibration/statistics.h"
+#include "hone/cli/divergence.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

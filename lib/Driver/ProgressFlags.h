@@ -7,7 +7,7 @@
 #define HONE_LIB_DRIVER_PROGRESSFLAGS_H
 
 #include "FlagChecks.h"
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 
 namespace hone {
 

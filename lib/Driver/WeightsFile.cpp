@@ -6,7 +6,6 @@
 
 #include "Artefact.h"
 
-#include "cli/progress.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -15,6 +14,7 @@
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Import/ModuleText.h"
+#include "hone/cli/progress.h"
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"

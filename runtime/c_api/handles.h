@@ -1,14 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What stands behind the C interface's handles, and the way from absl::Status to hone_status.
+// What the C interface's handles point to, and the way from absl::Status to hone_status.
 
 #ifndef HONE_RUNTIME_C_API_HANDLES_H
 #define HONE_RUNTIME_C_API_HANDLES_H
 
 #include "core/module.h"
 #include "hone/runtime/hone.h"
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include <cstring>
 

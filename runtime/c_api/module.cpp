@@ -13,13 +13,6 @@
 namespace hone::capi {
 namespace {
 
-struct LastError {
-  std::string text;
-  bool isKept = true; // or there was no memory for the text
-};
-
-thread_local LastError lastError;
-
 const std::vector<io::TensorInfo> *tensorsOf(const io::EntryInfo &entry, hone_role role) {
   switch (role) {
   case HONE_INPUT:
@@ -62,58 +55,11 @@ hone_tensor_info describe(const io::TensorInfo &tensor) {
   return info;
 }
 
-hone_status statusOf(absl::StatusCode code) {
-  switch (code) {
-  case absl::StatusCode::kInternal:
-    return HONE_INTERNAL;
-  case absl::StatusCode::kResourceExhausted:
-    return HONE_OUT_OF_MEMORY;
-  default:
-    return HONE_INVALID;
-  }
-}
-
 } // namespace
-
-hone_status report(const absl::Status &status) noexcept {
-  if (status.ok())
-    return HONE_OK;
-  try {
-    lastError.text = io::messageOf(status);
-    lastError.isKept = true;
-    return statusOf(status.code());
-  } catch (...) {
-    lastError.isKept = false;
-    return HONE_OUT_OF_MEMORY;
-  }
-}
-
-hone_status reportNull(const char *argument) {
-  return reported([=] { return io::invalid("expected ", argument, " not to be null"); });
-}
-
-absl::Status checkThreads(int32_t threads) {
-  if (threads < 0 || threads > rt::kMostThreads)
-    return io::invalid("expected threads to be 0 to ", rt::kMostThreads, ", but got ", threads);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<rt::NamedTensor>> takeInputs(const hone_named_tensor *inputs, size_t count) {
-  std::vector<rt::NamedTensor> tensors;
-  for (size_t i = 0; i < count; ++i) {
-    if (!inputs || !inputs[i].name)
-      return io::invalid("expected input ", i, " to have a name");
-    tensors.push_back({inputs[i].name, inputs[i].tensor});
-  }
-  return tensors;
-}
-
 } // namespace hone::capi
 
 using namespace hone;
 using namespace hone::capi;
-
-const char *hone_last_error(void) { return lastError.isKept ? lastError.text.c_str() : "out of memory"; }
 
 const char *hone_version(void) { return HONE_VERSION; }
 

@@ -102,18 +102,6 @@ absl::StatusOr<DLManagedTensorVersioned *> toDlpack(const hone_outputs &outputs,
 }
 
 } // namespace
-
-PendingOutputs::PendingOutputs(const io::EntryInfo &entry)
-    : contents(std::make_shared<hone_outputs_contents>()), outputs(new hone_outputs{contents}) {
-  for (const io::TensorInfo &info : entry.outputs)
-    contents->names.push_back(info.name);
-}
-
-hone_outputs *PendingOutputs::release(std::vector<io::Array> arrays) noexcept {
-  contents->arrays = std::move(arrays);
-  return outputs.release();
-}
-
 } // namespace hone::capi
 
 using namespace hone;

@@ -119,13 +119,13 @@ hone_status hone_session_set_padding(hone_session *session, const int64_t *paddi
   return reported([=] { return session->session->state().setPadding({padding, padding + sequences}); });
 }
 
-hone_status hone_session_set_wanted(hone_session *session, int64_t positions) {
+hone_status hone_session_set_logits_to_keep(hone_session *session, int64_t positions) {
   if (!session)
     return reportNull("session");
   return reported([=]() -> absl::Status {
     if (positions < 0)
-      return io::invalid("expected the number of wanted positions to be 0 or more, but got ", positions);
-    (void)session->session->state().setWanted(positions);
+      return io::invalid("expected the number of logits to keep to be 0 or more, but got ", positions);
+    (void)session->session->state().setLogitsToKeep(positions);
     return absl::OkStatus();
   });
 }

@@ -3,7 +3,7 @@
 //
 // Counting blocks of rows, and writing the file.
 
-#include "calibration/statistics.h"
+#include "hone/calibration/statistics.h"
 
 #include "calibration/second_moments.h"
 #include "hone/io/safetensors.h"
@@ -26,7 +26,7 @@ std::string nameOf(const Site &site) {
   return site.weights.size() == 1 ? name : cat(name, " and ", site.weights.size() - 1, " more");
 }
 
-struct Brain {
+struct BFloat16 {
   uint16_t bits;
   explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
@@ -39,7 +39,7 @@ template <typename Element> void copyElements(const void *from, int64_t stride, 
   }
 }
 
-/// Copies a row, whose elements are `stride` apart, as f32.
+/// Copies a row, of elements at a distance of `stride`, as f32.
 using RowCopier = void (*)(const void *from, int64_t stride, std::span<float> to);
 
 /// Null for a type that rows do not have.
@@ -50,7 +50,7 @@ RowCopier copierFor(int32_t dtype) {
   case HONE_F16:
     return copyElements<_Float16>;
   case HONE_BF16:
-    return copyElements<Brain>;
+    return copyElements<BFloat16>;
   default:
     return nullptr;
   }

@@ -25,7 +25,7 @@ double halfToDouble(uint16_t bits) {
   return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
 }
 
-double brainToDouble(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+double bfloat16ToDouble(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 template <typename Element>
 double loadAs(const char *data, int64_t i) {
@@ -52,7 +52,7 @@ double elementAt(const Array &array, int64_t i) {
   case HONE_F16:
     return halfToDouble(load16(array.data(), i));
   case HONE_BF16:
-    return brainToDouble(load16(array.data(), i));
+    return bfloat16ToDouble(load16(array.data(), i));
   case HONE_I8:
   case HONE_I4:
   case HONE_I2:

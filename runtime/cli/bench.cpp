@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/profile.h"
-#include "cli/progress.h"
 #include "cpu/read_limit.h"
-#include "generate/token_chooser.h"
+#include "generate/sampling_step.h"
+#include "hone/cli/progress.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -86,7 +86,7 @@ Spread spreadOf(std::vector<double> values) {
 double secondsSinceStart() {
   std::ifstream file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  // Field 22, counted behind the name, which may hold anything but ends with the last parenthesis (proc(5)).
+  // Field 22, counted after the name, which may hold anything but ends with the last parenthesis (proc(5)).
   constexpr int fieldsBetween = 19;
   std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size() - 1) + 1));
   std::string skipped;
@@ -123,13 +123,13 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
                          Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(rt::TokenChooser choose, rt::createChooser(model, {}, prompt));
-  HONE_ASSIGN_OR_RETURN(int64_t token, choose(model, prompt));
+  HONE_ASSIGN_OR_RETURN(rt::SamplingStep sampleNext, rt::createSamplingStep(model, {}, prompt));
+  HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, prompt));
   into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
   sawFirstToken();
   start = wallSeconds();
   for (int64_t i = 0; i < newTokens; ++i) {
-    HONE_ASSIGN_OR_RETURN(token, choose(model, {&token, 1}));
+    HONE_ASSIGN_OR_RETURN(token, sampleNext(model, {&token, 1}));
   }
   into.decodeTokensPerSecond.push_back(static_cast<double>(newTokens) / (wallSeconds() - start));
   return absl::OkStatus();

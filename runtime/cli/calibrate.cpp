@@ -3,10 +3,10 @@
 //
 // Windows of tokens through an artefact that shows what it computes.
 
-#include "cli/calibrate.h"
+#include "hone/cli/calibrate.h"
 
 #include "cli/commands.h"
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 
 #include <algorithm>
 
@@ -50,8 +50,8 @@ absl::Status runCalibration(const std::string &artefact, const CalibrationTokens
   for (size_t begin = 0; begin < tokens.ids.size(); begin += window) {
     progress.update(static_cast<int64_t>(begin / window));
     session->state().reset();
-    // All positions are wanted: what is made of the wanted ones alone is observed as well.
-    HONE_RETURN_IF_ERROR(model.feed(std::span(tokens.ids).subspan(begin, window), /*wanted=*/0).status());
+    // Logits of all positions: what is computed for the kept ones alone is observed as well.
+    HONE_RETURN_IF_ERROR(model.feed(std::span(tokens.ids).subspan(begin, window), /*logitsToKeep=*/0).status());
   }
   return absl::OkStatus();
 }

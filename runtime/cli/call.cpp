@@ -6,8 +6,8 @@
 #include "cli/call.h"
 
 #include "cli/commands.h"
-#include "cli/progress.h"
 #include "core/communicator.h"
+#include "hone/cli/progress.h"
 
 #include <algorithm>
 #include <cstdio>

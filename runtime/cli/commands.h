@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "core/language_model.h"
+#include "hone/cli/main.h"
 #include "hone/io/printable.h"
 
 #include <cstdio>
@@ -32,9 +33,6 @@ absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &
 template <typename... Parts> void printLine(const Parts &...parts) {
   std::puts(io::printable(io::cat(parts...)).c_str());
 }
-
-/// Most threads that --threads takes.
-using rt::kMostThreads;
 
 /// The one positional argument, the artefact.
 absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positionals);

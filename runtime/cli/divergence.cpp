@@ -3,7 +3,7 @@
 //
 // Every measurement loads the artefact anew, so that it sees the weights as they are.
 
-#include "cli/divergence.h"
+#include "hone/cli/divergence.h"
 
 #include "core/language_model.h"
 

@@ -3,10 +3,10 @@
 //
 // `eval`: perplexity in disjoint windows.
 
-#include "cli/eval.h"
+#include "hone/cli/eval.h"
 
 #include "cli/commands.h"
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 
 #include <cmath>
 #include <cstdio>

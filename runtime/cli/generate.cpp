@@ -7,8 +7,8 @@
 
 #include "cli/arrays.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
 #include "core/communicator.h"
+#include "hone/cli/progress.h"
 #include "hone/io/npy.h"
 
 #include <algorithm>

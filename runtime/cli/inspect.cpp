@@ -84,7 +84,7 @@ void printManifest(const io::Manifest &manifest) {
   bool hasLayers =
       std::ranges::any_of(manifest.kernels, [](const std::string &name) { return name.starts_with("cuda.linear."); });
   if (hasLayers)
-    printLine("library: cublasLtMatmul for layers of many rows, where the loader finds cuBLASLt");
+    printLine("library: cublasLtMatmul for large-M layers (GEMM), where the loader finds cuBLASLt");
 }
 
 void printWeights(const io::SafetensorsReader &weights, bool each) {

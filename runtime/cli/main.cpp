@@ -3,7 +3,7 @@
 //
 // Finding the command, help, exit codes.
 
-#include "hone/runtime/cli.h"
+#include "hone/cli/main.h"
 
 #include "cli/commands.h"
 #include "core/communicator.h"

@@ -3,7 +3,7 @@
 //
 // Progress on a terminal, and in logs.
 
-#include "cli/progress.h"
+#include "hone/cli/progress.h"
 
 #include "hone/io/printable.h"
 

@@ -67,7 +67,7 @@ OptionParser parserFor(RunOptions &options) {
   constexpr double anyTolerance = 1e30;
   OptionParser parser;
   rt::GenerationOptions &generation = options.generate.writing.generation;
-  text::SamplingOptions &sampling = options.generate.writing.sampling;
+  sampling::SamplingOptions &sampling = options.generate.writing.sampling;
   parser.text("prompt", options.generate.prompt);
   parser.text("prompt-file", options.generate.promptFile);
   parser.text("tokens", options.generate.tokens);

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The memory a compiled program asks for during a call. Every block is tracked, so that a call that fails leaks nothing,
-// and kept for the next call, so that a decode step asks the operating system for nothing.
+// The memory that a program allocates during a call. Every block is tracked, so that a call that fails leaks nothing, and
+// kept for the next call, so that a decode step allocates nothing from the operating system.
 
 #ifndef HONE_RUNTIME_CORE_BLOCK_POOL_H
 #define HONE_RUNTIME_CORE_BLOCK_POOL_H

@@ -1,12 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Floats are written by kernels. Integers are rounded as #hone.quantized_kv says, element by element.
+// Floats are written by kernels. Quantized KV is rounded as its encoding says, element by element.
 
 #include "core/cache_writer.h"
 
 #include "cpu/kernel_table.h"
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <algorithm>
 #include <bit>
@@ -35,26 +35,26 @@ float roundDown(float x) { return -roundUp(-x); }
 
 uint16_t bf16Of(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); }
 
-/// Levels of a row: x ≈ base + step · level.
-struct RowGrid {
-  float step, base = 0;
+/// Codes of a row: x ≈ base + scale · code.
+struct RowQuantizer {
+  float scale, base = 0;
 
-  RowGrid(const std::vector<float> &row, int64_t bits) {
+  RowQuantizer(const std::vector<float> &row, int64_t bits) {
     auto [least, most] = std::ranges::minmax_element(row);
     if (row.empty() || !std::ranges::all_of(row, [](float x) { return std::isfinite(x); })) {
-      step = row.empty() ? 0 : std::numeric_limits<float>::quiet_NaN();
+      scale = row.empty() ? 0 : std::numeric_limits<float>::quiet_NaN();
     } else if (bits == 8) {
-      step = roundUp(std::max(std::fabs(*least), std::fabs(*most)) / 127);
+      scale = roundUp(std::max(std::fabs(*least), std::fabs(*most)) / 127);
     } else {
       base = roundDown(*least);
       // Halves, as the difference of two floats may be none.
-      step = roundUp((*most / 2 - base / 2) / 15 * 2);
+      scale = roundUp((*most / 2 - base / 2) / 15 * 2);
     }
   }
 
   /// Two's complement. Near 1.5 · 2^23 floats are integers, of which the last byte of a float is that of the integer.
-  uint8_t levelOf(float x) const {
-    return step > 0 ? static_cast<uint8_t>(std::bit_cast<uint32_t>((x - base) / step + 12582912.0f)) : uint8_t{0};
+  uint8_t codeOf(float x) const {
+    return scale > 0 ? static_cast<uint8_t>(std::bit_cast<uint32_t>((x - base) / scale + 12582912.0f)) : uint8_t{0};
   }
 };
 
@@ -70,10 +70,10 @@ CacheWriter::CacheWriter(const io::TensorInfo &slot, int64_t size)
     withLayout([this](auto, auto layout) { paddedSize = layout.width; });
     kernel = cpu::findKernel(io::cat(isOfKeys ? "hone.write_keys." : "hone.write_values.", io::dtypeName(dtype)));
   } else {
-    withRoundedLayout([&](auto layout) {
+    withQuantizedLayout([&](auto layout) {
       paddedSize = layout.positionBytes();
       for (int64_t d = 0; d < size; ++d)
-        levels.push_back({layout.ofElement(d), layout.shiftOf(d)});
+        codes.push_back({layout.ofElement(d), layout.shiftOf(d)});
     });
   }
 }
@@ -93,7 +93,7 @@ template <typename Visit> void CacheWriter::withLayout(Visit visit) const {
   cpu::cacheWordElements(dtype) == Two() ? withWord(uint16_t(), Two()) : withWord(uint16_t(), One());
 }
 
-template <typename Visit> void CacheWriter::withRoundedLayout(Visit visit) const {
+template <typename Visit> void CacheWriter::withQuantizedLayout(Visit visit) const {
   if (isOfKeys)
     visit(cpu::QuantizedKeyLayout(bits, size));
   else
@@ -102,28 +102,28 @@ template <typename Visit> void CacheWriter::withRoundedLayout(Visit visit) const
 
 void CacheWriter::write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
   if (bits != 0)
-    return writeRounded(fresh, buffer, first);
+    return writeQuantized(fresh, buffer, first);
   const hone_tensor operands[] = {fresh, buffer};
   kernel(nullptr, operands, &first, nullptr);
 }
 
-void CacheWriter::writeRounded(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
+void CacheWriter::writeQuantized(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const {
   std::vector<float> row(static_cast<size_t>(size));
-  withRoundedLayout([&](auto layout) {
+  withQuantizedLayout([&](auto layout) {
     forEachHead<uint8_t>(buffer, [&](int64_t sequence, int64_t head, uint8_t *memory) {
       const float *from =
           static_cast<const float *>(fresh.data) + sequence * fresh.strides[0] + head * fresh.strides[1];
       for (int64_t position = first; position < first + fresh.sizes[2]; ++position, from += fresh.strides[2]) {
         for (size_t d = 0; d < row.size(); ++d)
           row[d] = from[static_cast<int64_t>(d) * fresh.strides[3]];
-        RowGrid grid(row, bits);
+        RowQuantizer quantizer(row, bits);
         uint8_t *to = memory + layout.ofPosition(position);
         for (size_t d = 0; d < row.size(); ++d) {
-          uint8_t &byte = to[levels[d].byte], level = grid.levelOf(row[d]);
-          byte = static_cast<uint8_t>(levels[d].shift == 0 ? level : byte | level << levels[d].shift);
+          uint8_t &byte = to[codes[d].byte], code = quantizer.codeOf(row[d]);
+          byte = static_cast<uint8_t>(codes[d].shift == 0 ? code : byte | code << codes[d].shift);
         }
-        uint16_t step = bf16Of(grid.step), base = bf16Of(grid.base);
-        std::memcpy(memory + layout.ofStep(position), &step, sizeof step);
+        uint16_t scale = bf16Of(quantizer.scale), base = bf16Of(quantizer.base);
+        std::memcpy(memory + layout.ofScale(position), &scale, sizeof scale);
         if (layout.perByte > 1)
           std::memcpy(memory + layout.ofBase(position), &base, sizeof base);
       }
@@ -133,7 +133,7 @@ void CacheWriter::writeRounded(const hone_tensor &fresh, const hone_tensor &buff
 
 void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) const {
   if (bits != 0)
-    return clearRounded(buffer, first, end);
+    return clearQuantized(buffer, first, end);
   withLayout([&](auto element, auto layout) {
     using Bits = decltype(element);
     forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
@@ -144,13 +144,13 @@ void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) c
   });
 }
 
-void CacheWriter::clearRounded(const hone_tensor &buffer, int64_t first, int64_t end) const {
-  withRoundedLayout([&](auto layout) {
+void CacheWriter::clearQuantized(const hone_tensor &buffer, int64_t first, int64_t end) const {
+  withQuantizedLayout([&](auto layout) {
     forEachHead<uint8_t>(buffer, [&](int64_t, int64_t, uint8_t *memory) {
       for (int64_t position = first; position < end; ++position) {
-        for (const Level &level : levels)
-          memory[layout.ofPosition(position) + level.byte] = 0;
-        std::memset(memory + layout.ofStep(position), 0, sizeof(uint16_t));
+        for (const CodePlace &code : codes)
+          memory[layout.ofPosition(position) + code.byte] = 0;
+        std::memset(memory + layout.ofScale(position), 0, sizeof(uint16_t));
         if (layout.perByte > 1)
           std::memset(memory + layout.ofBase(position), 0, sizeof(uint16_t));
       }

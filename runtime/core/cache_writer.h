@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Positions of keys or values on their way into blocks (cpu/packing/cache_blocks.h, cpu/packing/quantized_blocks.h).
+// Positions of keys or values on their way into blocks (hone/cpu/packing/cache_blocks.h, hone/cpu/packing/quantized_blocks.h).
 
 #ifndef HONE_RUNTIME_CORE_CACHE_WRITER_H
 #define HONE_RUNTIME_CORE_CACHE_WRITER_H
@@ -20,7 +20,7 @@ public:
   /// A position of a head has `size` elements.
   CacheWriter(const io::TensorInfo &slot, int64_t size);
 
-  /// What buffers hold: the slot's elements, or bytes where they are rounded to integers.
+  /// What buffers hold: the slot's elements, or bytes where they are quantized.
   hone_dtype elements() const { return bits == 0 ? dtype : HONE_I8; }
 
   /// Elements of a position with what fills them up, and with what else is kept of it.
@@ -29,7 +29,7 @@ public:
   /// Whether this machine has what writes the slot; else there is no kernel either that would read it.
   bool isSupported() const { return bits != 0 || kernel; }
 
-  /// Positions from `first` on become `fresh` [B, H, S, size] of f32, which may have any strides, rounded to what the slot holds.
+  /// Positions from `first` on become `fresh` [B, H, S, size] of f32, which may have any strides, converted to what the slot holds.
   void write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
 
   /// Positions first ≤ p < end become zeros.
@@ -37,12 +37,12 @@ public:
 
 private:
   template <typename Visit> void withLayout(Visit visit) const;
-  template <typename Visit> void withRoundedLayout(Visit visit) const;
-  void writeRounded(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
-  void clearRounded(const hone_tensor &buffer, int64_t first, int64_t end) const;
+  template <typename Visit> void withQuantizedLayout(Visit visit) const;
+  void writeQuantized(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
+  void clearQuantized(const hone_tensor &buffer, int64_t first, int64_t end) const;
 
-  /// Where the level of an element is, from the first of its position on.
-  struct Level {
+  /// Where the code of an element is, from the first of its position on.
+  struct CodePlace {
     int64_t byte, shift;
   };
 
@@ -50,7 +50,7 @@ private:
   bool isOfKeys;
   int64_t bits; // of integers, or 0
   int64_t size, paddedSize = 0;
-  std::vector<Level> levels;       // of integers
+  std::vector<CodePlace> codes;    // of integers
   hone_kernel_fn kernel = nullptr; // of floats
 };
 

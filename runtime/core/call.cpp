@@ -53,9 +53,9 @@ absl::Status outOfMemory(uint64_t bytes, std::string_view purpose) {
 } // namespace
 
 CallContext::CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
-                         State *state, const Followers &followers)
-    : entry(entry), memory(memory), state(state), followers(followers), inputs(inputs.tensors),
-      versions(inputs.versions), symbols(inputs.symbols), outputs(entry.outputs.size()) {
+                         State *state, const CallHooks &hooks)
+    : entry(entry), memory(memory), state(state), hooks(hooks), inputs(inputs.tensors), versions(inputs.versions),
+      symbols(inputs.symbols), outputs(entry.outputs.size()) {
   call.inputs = inputs.tensors.data();
   call.weights = weights;
   call.runtime = this;
@@ -81,16 +81,16 @@ absl::StatusOr<std::vector<io::Array>> CallContext::run(hone_entry_fn function) 
 
 absl::StatusOr<std::vector<io::Array>> CallContext::runAndCommit(hone_entry_fn function) {
   CurrentCall current(this);
-  if (followers.profile)
-    followers.profile->beginCall(entry, inputs);
+  if (hooks.profile)
+    hooks.profile->beginCall(entry, inputs);
   if (state)
     state->begin(symbols);
   runProgram(function);
-  if (followers.profile)
-    followers.profile->endCall();
+  if (hooks.profile)
+    hooks.profile->endCall();
   HONE_RETURN_IF_ERROR(finish());
   std::vector<io::Array> results;
-  if (!followers.choice) {
+  if (!hooks.sampled) {
     results.reserve(outputs.size());
     for (std::optional<io::Array> &output : outputs)
       results.push_back(*std::move(output));
@@ -105,21 +105,21 @@ void CallContext::runProgram(hone_entry_fn function) {
   if (!queue())
     return enter(function);
   LaunchReceiver receiver;
-  if (Profile *profile = followers.profile)
+  if (Profile *profile = hooks.profile)
     receiver = [profile](const char *name, Profile::Clock::time_point begin) {
       profile->addKernel(name, {}, begin, Profile::Clock::now());
     };
   if (!attempt([&] { return queue()->begin(inputs, std::move(receiver)); }))
     return;
   enter(function);
-  if (followers.choice && failure.ok())
-    attempt([&] { return choose(); });
+  if (hooks.sampled && failure.ok())
+    attempt([&] { return sample(); });
   attempt([&] { return queue()->end(); });
 }
 
-absl::Status CallContext::choose() {
+absl::Status CallContext::sample() {
   HONE_RETURN_IF_ERROR(finish());
-  return queue()->choose(0, outputs[0]->shape(), followers.choice->number, followers.choice->token);
+  return queue()->sample(0, outputs[0]->shape(), hooks.sampled->draw, hooks.sampled->token);
 }
 
 /// A frame of its own, without variables that a longjmp could leave undefined.
@@ -262,8 +262,8 @@ bool CallContext::viewState(int64_t index, hone_tensor &all) {
 }
 
 bool CallContext::observe(int64_t site, const hone_tensor &values) {
-  return !followers.observer ||
-         attempt([&] { return queue() ? observeDevice(site, values) : (*followers.observer)(site, values); });
+  return !hooks.observer ||
+         attempt([&] { return queue() ? observeDevice(site, values) : (*hooks.observer)(site, values); });
 }
 
 absl::Status CallContext::observeDevice(int64_t site, const hone_tensor &values) {
@@ -272,7 +272,7 @@ absl::Status CallContext::observeDevice(int64_t site, const hone_tensor &values)
   HONE_ASSIGN_OR_RETURN(io::Array host,
                         io::Array::create(static_cast<hone_dtype>(values.dtype), {sizes.begin(), sizes.end()}));
   HONE_RETURN_IF_ERROR(queue()->fetch(host.data(), dense.view.data, static_cast<uint64_t>(host.bytes())));
-  return (*followers.observer)(site, host.view());
+  return (*hooks.observer)(site, host.view());
 }
 
 } // namespace hone::rt

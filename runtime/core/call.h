@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One call of an entry: what stands behind the services that generated code imports.
+// One call of an entry: what the services do that generated code imports.
 
 #ifndef HONE_RUNTIME_CORE_CALL_H
 #define HONE_RUNTIME_CORE_CALL_H
@@ -30,17 +30,17 @@ struct Memory {
 /// returns. Where it fails, the call ends with its status.
 using Observer = std::function<absl::Status(int64_t site, const hone_tensor &values)>;
 
-/// A token to be chosen on the device from the last logits of a call's first output (DeviceQueue::choose).
-struct TokenChoice {
-  uint64_t number; // of the generator
+/// A token to be sampled on the device from the last logits of a call's first output (DeviceQueue::sample).
+struct SampledToken {
+  uint64_t draw; // of the generator
   int64_t token = 0;
 };
 
-/// Who follows a call; each may be null.
-struct Followers {
+/// What a call reports to; each may be null.
+struct CallHooks {
   Profile *profile = nullptr;
   const Observer *observer = nullptr;
-  TokenChoice *choice = nullptr; // the call then returns nothing else
+  SampledToken *sampled = nullptr; // the call then returns nothing else
 };
 
 /// Runs once. Services that fail leave the program by longjmp to run(): they record the reason first, so that nothing
@@ -49,7 +49,7 @@ class CallContext {
 public:
   /// `state` is null for a call without a session.
   CallContext(const io::EntryInfo &entry, const BoundInputs &inputs, const uint8_t *weights, Memory &memory,
-              State *state, const Followers &followers);
+              State *state, const CallHooks &hooks);
 
   /// Runs the program's function; commits or rolls back the state; returns outputs in the order of the manifest.
   absl::StatusOr<std::vector<io::Array>> run(hone_entry_fn function);
@@ -107,14 +107,14 @@ public:
   absl::StatusOr<void *> createDeviceOutput(int64_t index, int64_t rank, const int64_t *sizes);
 
   const State *sessionState() const { return state; }
-  Profile *profile() const { return followers.profile; }
+  Profile *profile() const { return hooks.profile; }
 
 private:
   absl::StatusOr<Slot *> findSlot(int64_t index);
   void enter(hone_entry_fn function);
   absl::StatusOr<std::vector<io::Array>> runAndCommit(hone_entry_fn function);
   void runProgram(hone_entry_fn function);
-  absl::Status choose();
+  absl::Status sample();
   absl::StatusOr<io::Array *> makeOutput(int64_t index, int64_t rank, const int64_t *sizes);
   absl::Status observeDevice(int64_t site, const hone_tensor &values);
   absl::Status finish();
@@ -122,7 +122,7 @@ private:
   const io::EntryInfo &entry;
   Memory &memory;
   State *state;
-  Followers followers;
+  CallHooks hooks;
   std::span<const hone_tensor> inputs;
   std::span<const uint64_t> versions; // of inputs
   const Symbols &symbols;

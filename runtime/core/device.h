@@ -9,7 +9,7 @@
 #include "core/state_memory.h"
 #include "hone/io/manifest.h"
 #include "hone/runtime/collectives.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 #include <chrono>
 #include <functional>
@@ -58,17 +58,17 @@ public:
   virtual absl::Status copy(void *to, const void *from, uint64_t bytes) = 0;
   /// From the host; its bytes may change afterwards.
   virtual absl::Status upload(void *to, const void *from, uint64_t bytes) = 0;
-  /// To the host, behind all that was enqueued; waits.
+  /// To the host, after all that was enqueued; waits.
   virtual absl::Status fetch(void *to, const void *from, uint64_t bytes) = 0;
 
-  /// Choices that follow are by these options, after the tokens of `history`, all of the vocabulary; what is chosen belongs to it from
+  /// Sampling from here on has these options and follows the tokens of `history`, all of the vocabulary; what is sampled belongs to it from
   /// then on.
-  virtual void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) = 0;
+  virtual void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) = 0;
 
   /// Ends what a call enqueues: its outputs are not handed over. From the last row of output `output`, f32 of so many logits a row,
-  /// a token is chosen as text/sampling.h says, `number` being that of the generator. After end() it is in `token`, or why
-  /// there is none: a code of text/sampling_arithmetic.h. The next call that takes it as its only token finds it on the device.
-  virtual absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) = 0;
+  /// a token is sampled as hone/sampling/sampler.h says, `draw` being the generator's. After end() it is in `token`, or why
+  /// there is none: a code of hone/sampling/arithmetic.h. The next call that takes it as its only token finds it on the device.
+  virtual absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) = 0;
 
   /// Where the state of the queue's session is.
   virtual StateMemory &stateMemory() = 0;
@@ -103,9 +103,9 @@ struct DeviceLibrary {
   absl::StatusOr<std::unique_ptr<Device>> (*open)(const DeviceSource &source);
 };
 
-/// libhone_cuda, which is loaded with the first artefact for CUDA; cuda/open_device.h says how what it opens fails. Fails, in one
-/// sentence, where it is missing or of another build.
-absl::StatusOr<const DeviceLibrary *> loadCudaLibrary();
+/// libhone_<target>, which is loaded with the first artefact for that target. Fails, in one sentence, where it is missing or of
+/// another build.
+absl::StatusOr<const DeviceLibrary *> loadDeviceLibrary(std::string_view target);
 
 } // namespace hone::rt
 

@@ -21,22 +21,22 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Says of how many positions a call's results are wanted; what was said before comes back with its end.
-class WantedPositions {
+/// Sets for how many positions a call computes logits; its end restores what was set before.
+class KeptLogits {
 public:
-  WantedPositions(State &state, int64_t count) : state(state), before(state.setWanted(count)) {}
-  ~WantedPositions() { state.setWanted(before); }
-  WantedPositions(const WantedPositions &) = delete;
-  WantedPositions &operator=(const WantedPositions &) = delete;
+  KeptLogits(State &state, int64_t count) : state(state), before(state.setLogitsToKeep(count)) {}
+  ~KeptLogits() { state.setLogitsToKeep(before); }
+  KeptLogits(const KeptLogits &) = delete;
+  KeptLogits &operator=(const KeptLogits &) = delete;
 
 private:
   State &state;
   int64_t before;
 };
 
-/// Feeds a prompt in pieces, of which `choose` gets the last; returns its token.
+/// Feeds a prompt in pieces, of which `sampleNext` gets the last; returns its token.
 absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> prompt, const GenerationOptions &options,
-                                const TokenChooser &choose) {
+                                const SamplingStep &sampleNext) {
   auto piece = static_cast<size_t>(options.prefillChunk);
   size_t fed = 0;
   auto tell = [&](size_t tokens) {
@@ -45,9 +45,9 @@ absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> p
       options.onPromptFed(static_cast<int64_t>(fed));
   };
   for (; prompt.size() - fed > piece; tell(piece))
-    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*wanted=*/1).status());
+    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*logitsToKeep=*/1).status());
   std::span<const int64_t> rest = prompt.subspan(fed);
-  HONE_ASSIGN_OR_RETURN(int64_t token, choose(model, rest));
+  HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, rest));
   tell(rest.size());
   return token;
 }
@@ -124,27 +124,28 @@ void LanguageModel::reserve(int64_t promptTokens, int64_t newTokens) {
   memory->state().reserve(length() + promptTokens + std::clamp<int64_t>(newTokens, 0, mostNew));
 }
 
-absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t wanted) {
+absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, int64_t logitsToKeep) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  WantedPositions positions(memory->state(), wanted);
+  KeptLogits kept(memory->state(), logitsToKeep);
   HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
   std::span<const int64_t> shape = outputs[0].shape();
   auto count = static_cast<int64_t>(tokens.size());
-  bool isAll = shape[1] == count, isWanted = wanted > 0 && shape[1] == std::min(wanted, count), isLast = shape[1] == 1;
-  if (shape[0] != 1 || !(isAll || isWanted || isLast) || shape[2] == 0)
+  bool isAll = shape[1] == count, isKept = logitsToKeep > 0 && shape[1] == std::min(logitsToKeep, count),
+       isLast = shape[1] == 1;
+  if (shape[0] != 1 || !(isAll || isKept || isLast) || shape[2] == 0)
     return absl::InternalError(
         cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
   return std::move(outputs[0]);
 }
 
-absl::StatusOr<int64_t> LanguageModel::choose(std::span<const int64_t> tokens, uint64_t number) {
+absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, uint64_t draw) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
-  WantedPositions positions(memory->state(), 1);
-  return memory->choose({&input, 1}, number);
+  KeptLogits kept(memory->state(), 1);
+  return memory->sample({&input, 1}, draw);
 }
 
 std::span<const float> lastRow(const io::Array &logits) {
@@ -152,14 +153,14 @@ std::span<const float> lastRow(const io::Array &logits) {
 }
 
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
-                                              const GenerationOptions &options, const TokenChooser &choose,
+                                              const GenerationOptions &options, const SamplingStep &sampleNext,
                                               const TokenReceiver &receive) {
   GenerationStatistics statistics;
   statistics.promptTokens = static_cast<int64_t>(prompt.size());
   auto start = std::chrono::steady_clock::now();
   HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
   model.reserve(statistics.promptTokens, options.maximalNewTokens);
-  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, choose));
+  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, sampleNext));
   while (true) {
     if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
       HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
@@ -170,7 +171,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
     bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
     if (!goOn || atEnd || statistics.newTokens >= options.maximalNewTokens)
       break;
-    HONE_ASSIGN_OR_RETURN(token, choose(model, {&token, 1}));
+    HONE_ASSIGN_OR_RETURN(token, sampleNext(model, {&token, 1}));
   }
   statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
   return statistics;

@@ -31,13 +31,13 @@ public:
   /// Makes room for tokens that are going to be fed, so that the state is not copied as it grows.
   void reserve(int64_t promptTokens, int64_t newTokens);
 
-  /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `wanted` tokens, where
-  /// that is 0 after each token. A program that does not tell them apart gives a row for each, and one that only knows the
+  /// Appends tokens; returns logits [1, rows, vocabulary]: a row for the token after each of the last `logitsToKeep` tokens, where
+  /// that is 0 after each token. A program without logits_to_keep gives a row for each, and one that only knows the
   /// last gives that.
-  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t wanted = 0);
+  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 
-  /// Appends tokens and chooses the one after them on the device that the session is on (Session::choose).
-  absl::StatusOr<int64_t> choose(std::span<const int64_t> tokens, uint64_t number);
+  /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).
+  absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t draw);
 
 private:
   explicit LanguageModel(Session &session) : memory(&session) {}
@@ -60,19 +60,19 @@ struct GenerationOptions {
 
 struct GenerationStatistics {
   int64_t promptTokens = 0, newTokens = 0;
-  double firstTokenSeconds = 0; // from the start to the choice of the first new token
+  double firstTokenSeconds = 0; // from the start until the first new token is sampled
   double decodeSeconds = 0;     // from there to the end
 };
 
-/// Feeds tokens and chooses the one that comes after them.
-using TokenChooser = std::function<absl::StatusOr<int64_t>(LanguageModel &model, std::span<const int64_t> tokens)>;
+/// Feeds tokens and samples the one that comes after them.
+using SamplingStep = std::function<absl::StatusOr<int64_t>(LanguageModel &model, std::span<const int64_t> tokens)>;
 
 /// Receives a new token; false ends the generation.
 using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;
 
 /// Feeds the prompt, at least one token, and then token after token.
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
-                                              const GenerationOptions &options, const TokenChooser &choose,
+                                              const GenerationOptions &options, const SamplingStep &sampleNext,
                                               const TokenReceiver &receive);
 
 /// Logits of the last position.

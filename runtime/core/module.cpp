@@ -6,8 +6,8 @@
 #include "core/module.h"
 
 #include "core/communicator.h"
-#include "cpu/cpu_features.h"
 #include "cpu/kernel_table.h"
+#include "hone/cpu/cpu_features.h"
 #include "hone/io/addresses.h"
 #include "hone/io/signature.h"
 #include "hone/runtime/device.h"
@@ -117,7 +117,7 @@ absl::Status Module::openProgram() {
   return io::takeSignature(layout, io::signatureOf(description), file(kManifest));
 }
 
-/// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same level.
+/// An artefact for several ranks: finds the others, which have loaded the same for kernels of the same ISA.
 absl::Status Module::joinRanks() {
   int64_t rank = 0;
   if (description.ranks > 1 && !cpu::supportedIsas().empty()) {
@@ -244,10 +244,10 @@ absl::Status Module::checkWeightAddresses() const {
 absl::Status Module::loadDevice() {
   if (!description.device)
     return absl::OkStatus();
-  absl::StatusOr<const DeviceLibrary *> cuda = loadCudaLibrary();
-  HONE_RETURN_IF_ERROR(agreeAboutThis(cuda.status()));
+  absl::StatusOr<const DeviceLibrary *> library = loadDeviceLibrary(description.target);
+  HONE_RETURN_IF_ERROR(agreeAboutThis(library.status()));
   absl::StatusOr<std::unique_ptr<Device>> opened =
-      (*cuda)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
+      (*library)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
                      ranks ? &ranks->processes() : nullptr});
   HONE_RETURN_IF_ERROR(agreeAboutThis(opened.status()));
   device = *std::move(opened);
@@ -317,8 +317,8 @@ absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, inputs));
   ThreadCount threadCount(threads);
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Memory> scratch, takeMemory());
-  Followers followers = {profile};
-  auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, followers).run(entry.function);
+  CallHooks hooks = {profile};
+  auto results = CallContext(*entry.info, bound, weightFile.data(), *scratch, nullptr, hooks).run(entry.function);
   giveMemory(std::move(scratch));
   return results;
 }
@@ -392,13 +392,13 @@ absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTen
   return run(inputs, nullptr);
 }
 
-absl::StatusOr<int64_t> Session::choose(std::span<const NamedTensor> inputs, uint64_t number) {
-  TokenChoice choice = {number};
-  HONE_RETURN_IF_ERROR(run(inputs, &choice).status());
-  return choice.token;
+absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uint64_t draw) {
+  SampledToken sampled = {draw};
+  HONE_RETURN_IF_ERROR(run(inputs, &sampled).status());
+  return sampled.token;
 }
 
-absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor> inputs, TokenChoice *choice) {
+absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor> inputs, SampledToken *sampled) {
   std::vector<NamedTensor> all(inputs.begin(), inputs.end());
   for (auto &[name, array] : context)
     if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
@@ -406,8 +406,8 @@ absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor>
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols(), memory.length()));
   HONE_RETURN_IF_ERROR(memory.checkPadding(bound.symbols));
   ThreadCount threadCount(threads);
-  Followers followers = {owner->profile, observer ? &observer : nullptr, choice};
-  return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, followers).run(target.function);
+  CallHooks hooks = {owner->profile, observer ? &observer : nullptr, sampled};
+  return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, hooks).run(target.function);
 }
 
 } // namespace hone::rt

@@ -17,9 +17,6 @@ namespace hone::rt {
 
 class Communicator;
 
-/// Most threads that a call can be given: OpenMP ends the process where the system has not as many as it is told to use.
-constexpr int64_t kMostThreads = 4096;
-
 /// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
 class Module {
 public:
@@ -102,7 +99,7 @@ public:
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
 
-  /// Who gets what the program of this session's calls observes; an empty one for nobody.
+  /// Receives what the program observes in this session's calls; empty: nobody does.
   void setObserver(Observer receiver) { observer = std::move(receiver); }
 
   /// Fails for a name that no context of the entry has.
@@ -115,21 +112,21 @@ public:
   /// Runs the entry on these inputs and the context. After a failure the state is as it was before.
   absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
 
-  /// Whether the entry runs on a device, which can choose tokens itself.
+  /// Whether the entry runs on a device, which can sample tokens itself.
   bool isOnDevice() const { return scratch->queue != nullptr; }
 
-  /// On a device: choices that follow are by these options, after the tokens of `history`.
-  void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) {
-    scratch->queue->beginChoices(options, std::move(history));
+  /// On a device: sampling from here on has these options and follows the tokens of `history`.
+  void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
+    scratch->queue->beginSampling(options, std::move(history));
   }
 
-  /// forward() of an entry whose first output is logits, f32 [1, rows, vocabulary], on a device. It returns the token that is chosen
-  /// there from the last row, or why there is none (DeviceQueue::choose), and not the outputs.
-  absl::StatusOr<int64_t> choose(std::span<const NamedTensor> inputs, uint64_t number);
+  /// forward() of an entry whose first output is logits, f32 [1, rows, vocabulary], on a device. It returns the token that is sampled
+  /// there from the last row, or why there is none (DeviceQueue::sample), and not the outputs.
+  absl::StatusOr<int64_t> sample(std::span<const NamedTensor> inputs, uint64_t draw);
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
-  absl::StatusOr<std::vector<io::Array>> run(std::span<const NamedTensor> inputs, TokenChoice *choice);
+  absl::StatusOr<std::vector<io::Array>> run(std::span<const NamedTensor> inputs, SampledToken *sampled);
 
   std::shared_ptr<const Module> owner;
   Module::Entry target;

@@ -99,9 +99,9 @@ int64_t serviceStatePadding(hone_call *call, int64_t sequence) {
   return state ? state->padding(sequence) : 0;
 }
 
-int64_t serviceStateWanted(hone_call *call, int64_t fresh) {
+int64_t serviceLogitsToKeep(hone_call *call, int64_t fresh) {
   const State *state = CallContext::of(call).sessionState();
-  return state ? state->wanted(fresh) : fresh;
+  return state ? state->logitsToKeep(fresh) : fresh;
 }
 
 void serviceObserve(hone_call *call, int64_t site, const hone_tensor *values) {
@@ -121,7 +121,7 @@ const Service kServices[] = {
     {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
     {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},
-    {"hone_rt_state_wanted", reinterpret_cast<void *>(&serviceStateWanted)},
+    {"hone_rt_logits_to_keep", reinterpret_cast<void *>(&serviceLogitsToKeep)},
     {"hone_rt_observe", reinterpret_cast<void *>(&serviceObserve)},
 };
 

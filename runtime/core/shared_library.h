@@ -10,7 +10,7 @@
 
 namespace hone::rt {
 
-/// Who finds the symbols of a library: those who ask it for them, or also libraries that are opened later.
+/// Whether only dlsym of the library finds its symbols, or libraries that are opened later do too (RTLD_LOCAL, RTLD_GLOBAL).
 enum class SymbolScope { Local, Global };
 
 /// The address of `symbol` in the library of that file name, which stays open until the process ends. It is looked for beside the

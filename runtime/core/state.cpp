@@ -70,14 +70,14 @@ absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
   auto axis = static_cast<size_t>(*info->appendAxis);
   if (buffer.owner && positions <= sizes[axis])
     return absl::OkStatus();
-  GrowingTensor wanted = {number, info->dtype, sizes, axis};
-  wanted.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
+  GrowingTensor needed = {number, info->dtype, sizes, axis};
+  needed.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
   if (writer) {
-    wanted.dtype = writer->elements();
-    wanted.sizes[kElementAxis] = writer->width();
+    needed.dtype = writer->elements();
+    needed.sizes[kElementAxis] = writer->width();
     used = wholeBlocks(used);
   }
-  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(wanted, writer ? wholeBlocks(1) : 1, buffer, used));
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(needed, writer ? wholeBlocks(1) : 1, buffer, used));
   if (buffer.owner)
     retired.push_back(std::move(buffer));
   buffer = std::move(grown);
@@ -92,14 +92,14 @@ hone_tensor Slot::viewOf(int64_t positions) const {
   return view;
 }
 
-/// Writes positions from `first` on, behind which there is nothing.
+/// Writes positions from `first` on, after which there is nothing.
 absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
   auto axis = static_cast<size_t>(*info->appendAxis);
   int64_t end = first + fresh.sizes[axis];
   if (!writer)
     return memory->copy(fresh, sliceOf(buffer.view, axis, first, fresh.sizes[axis]));
   writer->write(fresh, buffer.view, first);
-  // What a rollback left may be no number, which a weight of 0 does not make 0. Behind the last write its block holds zeros.
+  // What a rollback left may be no number, which a weight of 0 does not make 0. After the last write its block holds zeros.
   bool isCleared = first == lastEnd && end <= wholeBlocks(first);
   if (!isCleared)
     writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));

@@ -20,17 +20,17 @@ namespace hone::rt {
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 /// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
-/// blocks (see the manifest) has room for whole blocks, and zeros behind its last position up to the end of a block; its views have
+/// blocks (see the manifest) has room for whole blocks, and zeros after its last position up to the end of a block; its views have
 /// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
 class Slot {
 public:
   /// `number` is its place among the slots of the session.
   Slot(const io::TensorInfo &info, size_t number, StateMemory &memory) : info(&info), number(number), memory(&memory) {}
 
-  /// Everything after `length` committed positions and this call's appends, with `fresh` behind it.
+  /// Everything after `length` committed positions and this call's appends, followed by `fresh`.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, int64_t length);
 
-  /// The room for positions of these sizes behind them, which the caller writes. Of a slot that grows and is kept in rows.
+  /// The room for positions of these sizes after them, which the caller writes. Of a slot that grows and is kept in rows.
   absl::StatusOr<hone_tensor> extend(std::span<const int64_t> fresh, int64_t length);
 
   /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is
@@ -84,10 +84,10 @@ public:
   absl::Status checkPadding(const Symbols &callSymbols) const;
   int64_t padding(int64_t sequence) const;
 
-  /// Of how many of the last positions of a call results are wanted; 0 for all. Returns what it was.
-  int64_t setWanted(int64_t count) { return std::exchange(wantedPositions, count); }
+  /// For how many of the last positions of a call logits are computed; 0 for all. Returns what it was.
+  int64_t setLogitsToKeep(int64_t count) { return std::exchange(keptPositions, count); }
   /// The same for a call of `fresh` positions.
-  int64_t wanted(int64_t fresh) const { return wantedPositions > 0 ? std::min(wantedPositions, fresh) : fresh; }
+  int64_t logitsToKeep(int64_t fresh) const { return keptPositions > 0 ? std::min(keptPositions, fresh) : fresh; }
 
   /// Before a call with these symbols.
   void begin(const Symbols &callSymbols);
@@ -109,7 +109,7 @@ private:
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;
-  int64_t positions = 0, wantedPositions = 0;
+  int64_t positions = 0, keptPositions = 0;
 };
 
 } // namespace hone::rt

@@ -27,16 +27,16 @@ public:
 
   void plan(std::vector<GrowingTensor>) override {}
 
-  absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+  absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                      int64_t used) override {
-    std::vector<int64_t> sizes = wanted.sizes;
-    int64_t &positions = sizes[wanted.axis];
+    std::vector<int64_t> sizes = needed.sizes;
+    int64_t &positions = sizes[needed.axis];
     if (positions > 0)
-      positions = std::max({positions, held.owner ? 2 * held.view.sizes[wanted.axis] : 0, kFirstPositions});
+      positions = std::max({positions, held.owner ? 2 * held.view.sizes[needed.axis] : 0, kFirstPositions});
     positions = (positions + multiple - 1) / multiple * multiple;
-    HONE_ASSIGN_OR_RETURN(StateBuffer grown, zeros(wanted.dtype, std::move(sizes)));
+    HONE_ASSIGN_OR_RETURN(StateBuffer grown, zeros(needed.dtype, std::move(sizes)));
     if (used > 0)
-      io::copyElements(sliceOf(held.view, wanted.axis, 0, used), sliceOf(grown.view, wanted.axis, 0, used));
+      io::copyElements(sliceOf(held.view, needed.axis, 0, used), sliceOf(grown.view, needed.axis, 0, used));
     return grown;
   }
 

@@ -43,10 +43,10 @@ public:
   /// Says which tensors will grow together before the first of them does, whose sizes are known.
   virtual void plan(std::vector<GrowingTensor> tensors) = 0;
 
-  /// Room for `multiple` of positions, as many as `wanted` says or more, which the view's size along the axis tells; its strides may
+  /// Room for `multiple` of positions, as many as `needed` says or more, which the view's size along the axis tells; its strides may
   /// be any. Positions before `used` hold what `held` has there, which stays as it is until its owner goes; `held` is empty or what
   /// this returned. Fails where there is not so much memory.
-  virtual absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+  virtual absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                              int64_t used) = 0;
 
   /// Whether a session keeps the room of a sequence for its next; others would have it otherwise.

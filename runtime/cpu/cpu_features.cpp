@@ -3,7 +3,7 @@
 //
 // CPUID by feature name (Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E).
 
-#include "cpu/cpu_features.h"
+#include "hone/cpu/cpu_features.h"
 
 #include <algorithm>
 #include <cpuid.h>

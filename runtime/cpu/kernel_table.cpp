@@ -5,8 +5,8 @@
 
 #include "cpu/kernel_table.h"
 
-#include "cpu/cpu_features.h"
 #include "cpu/kernels/kernel_row.h"
+#include "hone/cpu/cpu_features.h"
 
 #include <algorithm>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
   extern const KernelRow kKernels[];                                                                                   \
   extern const int kKernelCount;                                                                                       \
   }
-#include "cpu/isa.def"
+#include "hone/cpu/isa.def"
 #undef HONE_ISA
 
 namespace hone::cpu {
@@ -34,7 +34,7 @@ const std::vector<IsaInfo> &isas() {
   static const std::vector<IsaInfo> all = {
 #define HONE_ISA(isa, space, ...)                                                                                      \
   {Isa::isa, #space, {__VA_ARGS__}, {space::kKernels, static_cast<size_t>(space::kKernelCount)}},
-#include "cpu/isa.def"
+#include "hone/cpu/isa.def"
 #undef HONE_ISA
   };
   return all;

@@ -38,7 +38,7 @@ absl::Status checkFatbin(const std::string &fatbin, const std::string &file) {
     return invalid(file, ": not a fat binary of CUDA");
   if (header.headerBytes < sizeof header || header.headerBytes > fatbin.size() ||
       header.contentBytes > fatbin.size() - header.headerBytes)
-    return invalid(file, ": expected ", header.contentBytes, " bytes behind a header of ", header.headerBytes,
+    return invalid(file, ": expected ", header.contentBytes, " bytes after a header of ", header.headerBytes,
                    ", but the file has ", fatbin.size());
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the host sides of kernels meet the call that they are in. Nothing with a destructor lives in what leaves a call.
+// What the host sides of kernels ask of the call that they are in. Nothing with a destructor lives in what leaves a call.
 
 #include "core/call.h"
 #include "cuda/queue.h"

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layout of records, and mapping of pages.
+// Layout of KV rows, and mapping of pages.
 
 #include "cuda/paged_range.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using io::cat;
 
-/// What parts of a record are aligned to, in bytes: the widest access of a kernel, and of a copy by descriptors.
+/// What parts of a KV row are aligned to, in bytes: the widest access of a kernel, and of a copy by descriptors.
 constexpr uint64_t kPartAlignment = 16;
 
 uint64_t divideUp(uint64_t value, uint64_t divisor) { return value / divisor + (value % divisor != 0); }
@@ -42,10 +42,10 @@ absl::StatusOr<std::shared_ptr<PagedRange>> PagedRange::create(std::shared_ptr<C
                                                                std::span<const GrowingTensor> tensors) {
   std::shared_ptr<PagedRange> range(new PagedRange(std::move(context)));
   for (const GrowingTensor &tensor : tensors) {
-    range->parts.emplace(tensor.slot, Part{tensor, range->recordBytes});
-    range->recordBytes = std::min(range->recordBytes + positionBytes(tensor), uint64_t{1} << 60);
+    range->parts.emplace(tensor.slot, Part{tensor, range->rowBytes});
+    range->rowBytes = std::min(range->rowBytes + positionBytes(tensor), uint64_t{1} << 60);
   }
-  range->recordBytes = std::max(range->recordBytes, kPartAlignment); // where sizes are 0
+  range->rowBytes = std::max(range->rowBytes, kPartAlignment); // where sizes are 0
   HONE_RETURN_IF_ERROR(range->reserve());
   return range;
 }
@@ -83,12 +83,12 @@ absl::Status PagedRange::extend(int64_t positions) {
     return absl::UnavailableError(cat("cannot go on after the fault of a kernel: ", owner->faultText()));
   uint64_t page = owner->pages().pageBytes(), count = static_cast<uint64_t>(positions);
   std::string what = cat("a session's state of ", positions, " positions");
-  if (count > reserved / recordBytes)
-    return owner->outOfMemory(count > std::numeric_limits<uint64_t>::max() / recordBytes
+  if (count > reserved / rowBytes)
+    return owner->outOfMemory(count > std::numeric_limits<uint64_t>::max() / rowBytes
                                   ? std::numeric_limits<uint64_t>::max()
-                                  : count * recordBytes,
+                                  : count * rowBytes,
                               what);
-  uint64_t wanted = divideUp(count * recordBytes, page);
+  uint64_t wanted = divideUp(count * rowBytes, page);
   if (wanted <= pages.size())
     return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(std::vector<CUmemGenericAllocationHandle> fresh,
@@ -96,7 +96,7 @@ absl::Status PagedRange::extend(int64_t positions) {
   return map(fresh);
 }
 
-/// Maps pages behind those that are there, or gives all of them back.
+/// Maps pages after those that are there, or gives all of them back.
 absl::Status PagedRange::map(std::span<const CUmemGenericAllocationHandle> fresh) {
   constexpr std::string_view what = "map GPU memory for the state of a session";
   const Driver &driver = owner->driver();
@@ -118,7 +118,7 @@ absl::Status PagedRange::map(std::span<const CUmemGenericAllocationHandle> fresh
   return status;
 }
 
-/// Gives the pages behind the first `kept` back.
+/// Gives the pages after the first `kept` back.
 void PagedRange::unmap(size_t kept) {
   uint64_t page = owner->pages().pageBytes();
   for (size_t i = kept; i < pages.size(); ++i)
@@ -132,8 +132,8 @@ hone_tensor PagedRange::view(const GrowingTensor &tensor) const {
   position[tensor.axis] = 1;
   auto *data = reinterpret_cast<void *>(base + parts.at(tensor.slot).offset);
   hone_tensor view = io::denseView(data, tensor.dtype, position);
-  view.sizes[tensor.axis] = static_cast<int64_t>(pages.size() * owner->pages().pageBytes() / recordBytes);
-  view.strides[tensor.axis] = static_cast<int64_t>(recordBytes) / io::dtypeBytes(tensor.dtype);
+  view.sizes[tensor.axis] = static_cast<int64_t>(pages.size() * owner->pages().pageBytes() / rowBytes);
+  view.strides[tensor.axis] = static_cast<int64_t>(rowBytes) / io::dtypeBytes(tensor.dtype);
   return view;
 }
 

@@ -16,8 +16,8 @@ namespace hone::rt::cuda {
 /// Whether two are the same slot with the same sizes along the axes that do not grow.
 bool hasSameSizes(const GrowingTensor &a, const GrowingTensor &b);
 
-/// Position after position of several tensors: what all of them have of one lies together, their records follow each other.
-/// Growing maps pages behind those that are there, so nothing moves (as vAttention does: Prabhu et al., 2024). As many addresses are
+/// Position after position of several tensors: what all of them have of one position is a KV row, and rows are contiguous.
+/// Growing maps pages after those that are there, so nothing moves (as vAttention does: Prabhu et al., 2024). As many addresses are
 /// reserved as the GPU has memory: no sequence can become longer, whatever the model says of its longest.
 ///
 /// Functions, and the end of the object, need that nothing is enqueued which touches a page, but for extend(). Used by one session.
@@ -44,7 +44,7 @@ public:
 private:
   struct Part {
     GrowingTensor tensor;
-    uint64_t offset; // in a record
+    uint64_t offset; // in a KV row
   };
 
   explicit PagedRange(std::shared_ptr<Context> context) : owner(std::move(context)) {}
@@ -54,7 +54,7 @@ private:
 
   std::shared_ptr<Context> owner;
   std::map<size_t, Part> parts; // by their slots
-  uint64_t recordBytes = 0;
+  uint64_t rowBytes = 0;
   CUdeviceptr base = 0;
   uint64_t reserved = 0; // bytes
   std::vector<CUmemGenericAllocationHandle> pages;

@@ -89,12 +89,12 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver l
   std::vector<int64_t> sizes;
   for (const hone_tensor &tensor : tensors)
     sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.rank);
-  if (!receiver && sizes == latestSizes) // a step of decoding, which will ask for what the one before did
+  if (!receiver && sizes == latestSizes) // a decode step, which will enqueue what the one before did
     stream->collect();
   latestSizes = std::move(sizes);
   isGiven.clear();
   results.clear();
-  chosen = nullptr;
+  sampled = nullptr;
   return absl::OkStatus();
 }
 
@@ -108,8 +108,8 @@ absl::Status Queue::end() {
   status = status.ok() ? waitForAll() : explain(std::move(status));
   if (!status.ok())
     versions.clear(); // copies that were enqueued may not have been made
-  if (chosen)
-    held = status.ok() && *chosen >= 0 ? std::optional(*chosen) : std::nullopt;
+  if (sampled)
+    held = status.ok() && *sampled >= 0 ? std::optional(*sampled) : std::nullopt;
   staging.drop();
   for (CUdeviceptr memory : allocations)
     stream->free(memory);
@@ -276,25 +276,25 @@ absl::Status Queue::fetch(void *to, const void *from, uint64_t bytes) {
   return waitForAll();
 }
 
-void Queue::beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) {
+void Queue::beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) {
   sampler.begin(options, std::move(history));
 }
 
-absl::Status Queue::choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) {
+absl::Status Queue::sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) {
   auto made = std::ranges::find(results, output, &Output::index);
   uint64_t row = shape.empty() ? 0 : static_cast<uint64_t>(shape.back()) * sizeof(float);
   if (made == results.end() || row == 0 || made->bytes < row)
-    return io::invalid("cannot choose a token: the program gave no logits on the GPU");
+    return io::invalid("cannot sample a token: the program gave no logits on the GPU");
   bool isInputHere = !isGiven.empty() && isGiven[0] && tokenBytes > 0;
   sampler.setInput(isInputHere ? inputs[0].address() : 0, tokenBytes);
-  auto args = sampler.prepare(staging, made->from + made->bytes - row, shape.back(), number);
+  auto args = sampler.prepare(staging, made->from + made->bytes - row, shape.back(), draw);
   HONE_RETURN_IF_ERROR(explain(args.status()));
   void *arguments[] = {&*args};
   for (const TokenSampler::Launch &each : sampler.launches())
     HONE_RETURN_IF_ERROR(launch({hone::cuda::kSamplingFatbin, each.name}, each.shape, arguments));
   results.clear();
   results.push_back({output, &token, addressOf(args->token), sizeof token});
-  chosen = isInputHere ? &token : nullptr;
+  sampled = isInputHere ? &token : nullptr;
   return absl::OkStatus();
 }
 

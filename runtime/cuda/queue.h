@@ -39,8 +39,8 @@ public:
   absl::Status copy(void *to, const void *from, uint64_t bytes) override;
   absl::Status upload(void *to, const void *from, uint64_t bytes) override;
   absl::Status fetch(void *to, const void *from, uint64_t bytes) override;
-  void beginChoices(const text::SamplingOptions &options, std::vector<int32_t> history) override;
-  absl::Status choose(size_t output, std::span<const int64_t> shape, uint64_t number, int64_t &token) override;
+  void beginSampling(const sampling::SamplingOptions &options, std::vector<int32_t> history) override;
+  absl::Status sample(size_t output, std::span<const int64_t> shape, uint64_t draw, int64_t &token) override;
   StateMemory &stateMemory() override { return state; }
 
   Context &context() const { return stream->context(); }
@@ -91,9 +91,9 @@ private:
   std::vector<int64_t> latestSizes;          // of the inputs of the call before
   std::vector<Output> results;
   TokenSampler sampler;
-  const int64_t *chosen = nullptr; // where the token goes that this call chooses and writes to input 0
-  std::optional<int64_t> held;     // the only token of input 0 on the GPU, which the call before chose
-  int32_t tokenBytes = 0;          // of a token there; 0 where it holds something else
+  const int64_t *sampled = nullptr; // where the token goes that this call samples and writes to input 0
+  std::optional<int64_t> held;      // the only token of input 0 on the GPU, which the call before sampled
+  int32_t tokenBytes = 0;           // of a token there; 0 where it holds something else
   std::set<CUdeviceptr> allocations;
   std::optional<Context::Scope> scope;   // of the call
   LaunchReceiver receiver;               // of the call, or empty

@@ -57,14 +57,14 @@ absl::StatusOr<std::shared_ptr<PagedRange>> SessionState::rangeOf(const GrowingT
   return range;
 }
 
-absl::StatusOr<StateBuffer> SessionState::extend(const GrowingTensor &wanted, int64_t, const StateBuffer &held,
+absl::StatusOr<StateBuffer> SessionState::extend(const GrowingTensor &needed, int64_t, const StateBuffer &held,
                                                  int64_t) {
   auto range = std::static_pointer_cast<PagedRange>(held.owner);
   if (!range) {
-    HONE_ASSIGN_OR_RETURN(range, rangeOf(wanted));
+    HONE_ASSIGN_OR_RETURN(range, rangeOf(needed));
   }
-  HONE_RETURN_IF_ERROR(range->extend(wanted.sizes[wanted.axis]));
-  hone_tensor view = range->view(wanted);
+  HONE_RETURN_IF_ERROR(range->extend(needed.sizes[needed.axis]));
+  hone_tensor view = range->view(needed);
   return StateBuffer{view, std::move(range)};
 }
 

@@ -22,7 +22,7 @@ public:
   absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
   void plan(std::vector<GrowingTensor> tensors) override;
-  absl::StatusOr<StateBuffer> extend(const GrowingTensor &wanted, int64_t multiple, const StateBuffer &held,
+  absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                      int64_t used) override;
   bool keepsRoom() const override { return false; }
 

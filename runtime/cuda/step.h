@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls that ask for the same work again and again, as steps of decoding do: one launch of a graph instead of one for each kernel.
+// CUDA graphs of calls that enqueue the same work again, as decode steps do: one launch instead of one for each kernel.
 
 #ifndef HONE_RUNTIME_CUDA_STEP_H
 #define HONE_RUNTIME_CUDA_STEP_H
@@ -34,14 +34,14 @@ struct Work {
   const char *name = nullptr;
   hone::cuda::LaunchShape shape = {};
   const std::vector<size_t> *parameters = nullptr; // bytes of each
-  std::string arguments;                           // one behind the other, aligned to 16 bytes
+  std::string arguments;                           // one after the other, aligned to 16 bytes
   LibraryProduct product;                          // of a product
   // Of a copy, an address of the host where `kind` says so, and of what ranks do together, whose part has so many bytes:
   uint64_t to = 0, from = 0, bytes = 0;
 };
 
-/// Runs what a call asked for, in one piece. What is asked for a second time becomes a graph; a third time the graph is launched, in
-/// which only kernels whose arguments or grids differ are changed: those that know how long a sequence is. Used by one stream.
+/// Runs all the work of a call at once. Work that comes a second time is captured as a graph. From the third time on the graph is
+/// launched, and only kernels whose arguments or grids differ are updated: those that know the sequence's length. Used by one stream.
 class StepGraph {
 public:
   /// `ranks` is null where a process runs alone.

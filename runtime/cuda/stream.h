@@ -42,7 +42,7 @@ public:
   /// Enqueues what was collected; `isWhole` where it is all of a call.
   absl::Status submit(bool isWhole);
   /// Ends collecting. What was not submitted is forgotten, and memory that was taken and given back is kept for the next time: a step
-  /// that asks for the same again gets the same addresses, and is the same graph.
+  /// that takes the same again gets the same addresses, and is the same graph.
   void stop();
 
   /// These enqueue, or collect.

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory and launches of choices.
+// Memory and launches of sampling.
 
 #include "cuda/token_sampler.h"
 
@@ -11,7 +11,7 @@ using hone::cuda::kLogitThreads;
 using hone::cuda::kSampleThreads;
 using hone::cuda::SamplingArguments;
 
-void TokenSampler::begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
+void TokenSampler::begin(const sampling::SamplingOptions &newOptions, std::vector<int32_t> newHistory) {
   options = newOptions;
   history = std::move(newHistory);
   vocabulary = 0;
@@ -22,7 +22,7 @@ void TokenSampler::setInput(CUdeviceptr newInput, int32_t bytes) {
   inputBytes = bytes;
 }
 
-/// The state that the first choice of a text finds.
+/// The state that sampling finds at the first token of a text.
 absl::Status TokenSampler::fill(Staging &staging) {
   std::vector<uint8_t> first(static_cast<size_t>(layout.blockMax));
   for (int32_t token : history)
@@ -33,11 +33,11 @@ absl::Status TokenSampler::fill(Staging &staging) {
 }
 
 absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdeviceptr logits, int64_t tokens,
-                                                        uint64_t number) {
+                                                        uint64_t draw) {
   if (vocabulary != tokens) {
     vocabulary = tokens;
     layout = hone::cuda::layOutSampler(tokens);
-    HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "choices of tokens"));
+    HONE_RETURN_IF_ERROR(memory.reserve(static_cast<uint64_t>(layout.bytes), "sampling of tokens"));
     HONE_RETURN_IF_ERROR(fill(staging));
   }
   auto at = [&](int64_t offset) { return static_cast<char *>(memory.data()) + offset; };
@@ -53,7 +53,7 @@ absl::StatusOr<SamplingArguments> TokenSampler::prepare(Staging &staging, CUdevi
   args.minP = options.minP;
   args.penalty = options.repetitionPenalty;
   args.topK = options.topK;
-  args.number = number;
+  args.draw = draw;
   args.token = reinterpret_cast<int64_t *>(at(layout.token));
   args.input = reinterpret_cast<void *>(input);
   args.inputBytes = inputBytes;

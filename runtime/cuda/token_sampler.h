@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a session keeps on the GPU to choose tokens there, and what a choice launches (kernels/sampling/sampling.h).
+// What a session keeps on the GPU to sample tokens there, and what sampling launches (kernels/sampling/sampling.h).
 
 #ifndef HONE_RUNTIME_CUDA_TOKEN_SAMPLER_H
 #define HONE_RUNTIME_CUDA_TOKEN_SAMPLER_H
@@ -9,28 +9,28 @@
 #include "cuda/kernels/kernel_device.h"
 #include "cuda/kernels/sampling/sampling.h"
 #include "cuda/staging.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 #include <vector>
 
 namespace hone::rt::cuda {
 
-/// The choices of one text after the other.
+/// Samples the tokens of one text after the other.
 class TokenSampler {
 public:
   explicit TokenSampler(std::shared_ptr<Stream> stream) : memory(std::move(stream)) {}
 
-  /// Begins those of a text: DeviceQueue::beginChoices.
-  void begin(const text::SamplingOptions &newOptions, std::vector<int32_t> newHistory);
+  /// Begins a text: DeviceQueue::beginSampling.
+  void begin(const sampling::SamplingOptions &newOptions, std::vector<int32_t> newHistory);
 
-  /// Where choices are written besides, as numbers of 4 or 8 bytes; null for nowhere.
+  /// Where tokens are written besides, as integers of 4 or 8 bytes; null for nowhere.
   void setInput(CUdeviceptr input, int32_t bytes);
 
-  /// What a choice from `logits` takes; `staging` brings what it needs of the host.
+  /// What sampling from `logits` takes; `staging` brings what it needs of the host.
   absl::StatusOr<hone::cuda::SamplingArguments> prepare(Staging &staging, CUdeviceptr logits, int64_t vocabulary,
-                                                        uint64_t number);
+                                                        uint64_t draw);
 
-  /// A kernel of a choice that was prepared.
+  /// A kernel of sampling that was prepared.
   struct Launch {
     const char *name;
     hone::cuda::LaunchShape shape;
@@ -40,9 +40,9 @@ public:
 private:
   absl::Status fill(Staging &staging);
 
-  text::SamplingOptions options;
+  sampling::SamplingOptions options;
   std::vector<int32_t> history; // until it is on the GPU
-  int64_t vocabulary = 0;       // that memory is laid out for; 0 before the first choice of a text
+  int64_t vocabulary = 0;       // that memory is laid out for; 0 before the first token of a text
   hone::cuda::SamplerLayout layout = {};
   DeviceBuffer memory;
   CUdeviceptr input = 0;

@@ -68,7 +68,7 @@ absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text:
                                                std::span<const int64_t> prompt, const WritingOptions &options,
                                                const PieceReceiver &receive) {
   HONE_ASSIGN_OR_RETURN(Decoder decoder, Decoder::create(tokenizer, options.stop));
-  HONE_ASSIGN_OR_RETURN(TokenChooser choose, createChooser(model, options.sampling, prompt));
+  HONE_ASSIGN_OR_RETURN(SamplingStep sampleNext, createSamplingStep(model, options.sampling, prompt));
   bool isReceived = true;
   auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
     HONE_ASSIGN_OR_RETURN(std::string piece, decoder.push(token));
@@ -77,7 +77,7 @@ absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text:
     HONE_RETURN_IF_ERROR(goOn.status());
     return *goOn && !decoder.stopped();
   };
-  absl::StatusOr<GenerationStatistics> statistics = generate(model, prompt, options.generation, choose, pass);
+  absl::StatusOr<GenerationStatistics> statistics = generate(model, prompt, options.generation, sampleNext, pass);
   // What was written before a failure is delivered to its end.
   absl::StatusOr<std::string> rest = decoder.finish();
   if (isReceived && rest.ok() && !rest->empty())

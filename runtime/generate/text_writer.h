@@ -6,15 +6,15 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 #define HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 
-#include "generate/token_chooser.h"
-#include "text/sampling.h"
-#include "text/tokenizer.h"
+#include "generate/sampling_step.h"
+#include "hone/sampling/sampler.h"
+#include "hone/text/tokenizer.h"
 
 namespace hone::rt {
 
 struct WritingOptions {
   GenerationOptions generation;
-  text::SamplingOptions sampling;
+  sampling::SamplingOptions sampling;
   std::vector<std::string> stop;
 };
 

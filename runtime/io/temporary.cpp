@@ -7,7 +7,6 @@
 
 #include "interrupts.h"
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -113,15 +112,6 @@ void TemporaryPath::release() {
   std::scoped_lock lock(registry().mutex);
   registry().paths.erase(name);
   name.clear();
-}
-
-void endWithoutMemory(std::string_view sentence) {
-  static std::atomic_flag isEnding;
-  if (isEnding.test_and_set()) // there is no memory for the end either
-    std::_Exit(1);
-  (void)!write(STDERR_FILENO, sentence.data(), sentence.size());
-  removeTemporaries();
-  std::_Exit(1);
 }
 
 void withoutInterrupt(const std::function<void()> &action) {

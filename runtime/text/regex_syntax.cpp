@@ -108,7 +108,7 @@ absl::Status Translator::atom() {
   return absl::OkStatus();
 }
 
-/// `{n,m}` after an atom. A `+` behind it repeats the interval again, a `?` behind `{n}` makes it optional.
+/// `{n,m}` after an atom. A `+` after it repeats the interval again, a `?` after `{n}` makes it optional.
 bool Translator::interval() {
   size_t end = position + 1;
   auto digits = [&] {

@@ -20,7 +20,7 @@ uint32_t TokenMatcher::childOf(uint32_t node, char byte) const {
   return found == edges.end() ? kRoot : found->second;
 }
 
-/// The longest suffix of the node and the byte behind it that is a node.
+/// The longest suffix of the node and the byte after it that is a node.
 uint32_t TokenMatcher::next(uint32_t node, char byte) const {
   uint32_t child = childOf(node, byte);
   while (child == kRoot && node != kRoot) {

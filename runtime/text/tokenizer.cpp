@@ -3,7 +3,7 @@
 //
 // The tokenizer as a whole: added tokens, normalizer, pre-tokenizer, model and post-processor in their order.
 
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include "hone/io/file.h"
 #include "text/added_vocabulary.h"

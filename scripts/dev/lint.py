@@ -6,7 +6,10 @@ import pathlib
 import re
 import sys
 
+import layers
+
 CODE = {".cpp", ".cu", ".h", ".c", ".td", ".py", ".sh"}
+INCLUDING = {".cpp", ".cu", ".h", ".c", ".td"}
 TEXT = CODE | {".cmake", ".md", ".mlir", ".test", ".txt", ".in", ".json", ".yaml", ".yml", ""}
 MAX_LINES = 500
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
@@ -56,6 +59,8 @@ def complaints(path):
             yield 1, f"{len(lines)} lines, more than {MAX_LINES}: split the file by concern"
         if not any(LICENCE in line for line in lines[:LICENCE_WITHIN]):
             yield 1, f"no licence line '{LICENCE}' in the first {LICENCE_WITHIN} lines"
+    if path.suffix in INCLUDING:
+        yield from layers.complaints(path, lines)
     for number, line in enumerate(lines, 1):
         if match := UNFINISHED.search(line):
             yield number, f"'{match[0]}': finish it, or write down what is not covered"

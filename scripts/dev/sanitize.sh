@@ -6,7 +6,7 @@
 # compiler is that of the release: a build of it with sanitizers takes an hour, and is what `./dev test --preset asan` is for.
 
 RUNTIME_TESTS=(RuntimeCApiTests RuntimeCalibrationTests RuntimeCliTests RuntimeCollectivesTests RuntimeCoreTests RuntimeIoTests
-  RuntimeKernelsTests TextTests)
+  RuntimeKernelsTests SamplingTests TextTests)
 # Fuzz targets of the runtime, whose corpora are replayed.
 RUNTIME_CORPORA=(artefact inputs manifest npy npz safetensors text tokenizer)
 

@@ -7,7 +7,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include <cstdlib>
 #include <iostream>

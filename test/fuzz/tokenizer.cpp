@@ -8,7 +8,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 #include "text/unicode.h"
 
 #include <cstdlib>

@@ -3,9 +3,9 @@
 //
 // hone-run: runs artefacts, without LLVM.
 
+#include "hone/cli/main.h"
 #include "hone/io/descriptors.h"
 #include "hone/io/temporary.h"
-#include "hone/runtime/cli.h"
 
 int main(int argc, char **argv) {
   hone::io::keepStandardStreams();

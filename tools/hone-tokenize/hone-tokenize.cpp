@@ -5,7 +5,7 @@
 
 #include "hone/io/descriptors.h"
 #include "hone/io/printable.h"
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include <cstdio>
 #include <ctime>

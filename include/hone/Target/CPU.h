@@ -28,7 +28,7 @@ struct CpuTarget {
   static llvm::FailureOr<CpuTarget> get(llvm::StringRef name, std::string &error);
 };
 
-/// The name of the highest ISA of kernels (runtime/cpu/isa.def) whose instructions `target` has.
+/// The name of the highest ISA of kernels (include/hone/cpu/isa.def) whose instructions `target` has.
 llvm::StringRef getKernelIsa(const CpuTarget &target);
 
 /// Where tensors are computed: on the CPU, or on a GPU beside it, whose program for the host is the CPU's.

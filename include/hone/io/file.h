@@ -37,7 +37,7 @@ private:
 };
 
 /// Bytes, zeros at first, in a file of their own that is mapped for reading and writing: for what may be more than memory
-/// holds. The file has no name: nothing of it stays, however the process ends.
+/// holds. The file is unlinked: nothing of it stays, however the process ends.
 class ScratchFile {
 public:
   ScratchFile() = default;

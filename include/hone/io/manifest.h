@@ -33,7 +33,7 @@ struct Dim {
 /// "[2, batch, ?]".
 std::string shapeText(const std::vector<Dim> &shape);
 
-/// How a slot keeps what is appended: as rows, or in blocks of positions (runtime/cpu/packing/cache_blocks.h).
+/// How a slot keeps what is appended: as rows, or in blocks of positions (include/hone/cpu/packing/cache_blocks.h).
 enum class StateLayout { Rows, KeyBlocks, ValueBlocks };
 
 /// "key_blocks", "value_blocks"; empty for rows.
@@ -53,7 +53,7 @@ struct TensorInfo {
   /// [-rows, rows).
   int64_t rows = 0, rowOffset = 0;
   StateLayout layout = StateLayout::Rows; // state only
-  /// Bits of the integers that a slot of f32 in blocks keeps (runtime/cpu/packing/quantized_blocks.h), or 0: it keeps its elements.
+  /// Bits of the integers that a slot of f32 in blocks keeps (include/hone/cpu/packing/quantized_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;
 };
 

@@ -13,7 +13,7 @@ namespace hone::io {
 // Metadata: what the file is, and the key of a weight's input before its name.
 constexpr std::string_view kStatisticsFormat = "hone-statistics", kStatisticsVersion = "1", kInputOf = "input of ";
 
-// Tensors, behind the number of an input.
+// Names of tensors, after the number of an input.
 constexpr std::string_view kSecondMoment = ".second_moment", kLargest = ".absmax", kRows = ".rows";
 
 // A tensor, before the name of a weight.

@@ -1,14 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Files and folders under construction, which must not stay behind where they are not finished.
+// Files and folders under construction, which must not stay where they are not finished.
 
 #ifndef HONE_IO_TEMPORARY_H
 #define HONE_IO_TEMPORARY_H
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace hone::io {
 
@@ -31,10 +30,6 @@ public:
 private:
   std::string name;
 };
-
-/// Says the sentence on stderr, removes all temporary paths and ends the process with exit code 1: for a handler of what the C++ library
-/// has no memory for, in a program where nobody catches what it would throw.
-[[noreturn]] void endWithoutMemory(std::string_view sentence);
 
 /// From here on SIGINT, SIGTERM and SIGHUP, unless they are ignored, remove all temporary paths before they end the process,
 /// and a file that passes the limit of the process is a failed write instead of SIGXFSZ. To be called by a program's `main`

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/// Kernels that programs import, with the signature of hone_kernel_fn, under these names behind "hone." on the CPU and "cuda." on GPUs.
+/// Kernels that programs import, with the signature of hone_kernel_fn, under these names after "hone." on the CPU and "cuda." on GPUs.
 /// Operands: an input, and an output that does not overlap it; any strides. All ranks make the same calls in the same order, with
 /// operands of the same sizes.
 ///   all_reduce.f32  output = the sum of all ranks' inputs, in f32, of the input's shape, in the order of the library, MPI or NCCL. On

@@ -35,7 +35,7 @@
 ///                                                  by hone_rt_output
 ///   void hone_rt_device_arena(hone_call *, int64_t count, const uint64_t *bytes, void **slots)
 ///                                                  writes `count` pointers to device memory to `slots`: so many bytes each,
-///                                                  apart from each other, until the call ends. At most once in a call
+///                                                  disjoint, until the call ends. At most once in a call
 ///   void *hone_rt_device_alloc(hone_call *, uint64_t bytes)
 ///                                                  device memory until the call ends at the latest; never null
 ///   void hone_rt_device_free(hone_call *, void *)  for what is enqueued later; null is nothing

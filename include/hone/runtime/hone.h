@@ -143,9 +143,9 @@ HONE_API hone_status hone_session_reset(hone_session *session);
 /// How many positions at the left of each sequence are padding, at most 2^40. Only before the first position; a call of fewer sequences is
 /// then refused.
 HONE_API hone_status hone_session_set_padding(hone_session *session, const int64_t *padding, size_t sequences);
-/// Of how many of the last positions of each call results are wanted; 0, as at first, for all. A language model's logits then
+/// For how many of the last positions of each call logits are computed; 0, as at first, for all. A language model's logits then
 /// have so many rows at most. A model that is not made of one product at its end gives the rows of all positions.
-HONE_API hone_status hone_session_set_wanted(hone_session *session, int64_t positions);
+HONE_API hone_status hone_session_set_logits_to_keep(hone_session *session, int64_t positions);
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Text

@@ -96,7 +96,7 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   void hone_rt_free(void *)                      null is nothing
 ///   void hone_rt_arena(hone_call *, int64_t count, const uint64_t *bytes, void **slots)
 ///                                                  writes `count` pointers to `slots`: memory of that many bytes each,
-///                                                  64-byte aligned, uninitialised, apart from each other, until the call
+///                                                  64-byte aligned, uninitialised, disjoint, until the call
 ///                                                  ends. At most once in a call
 ///   void hone_rt_parallel(hone_body_fn body, void *captures, int64_t count, int64_t cost)
 ///                                                  calls `body` for ranges that together are 0 … count, on several
@@ -112,7 +112,7 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   void hone_rt_fail_with(const char *message, int64_t count, const int64_t *values)
 ///                                                  the same with `values` in place of the last `count` "{}" of the message
 ///   void hone_rt_state_append(hone_call *, int64_t slot, const hone_tensor *fresh, hone_tensor *all)
-///                                                  copies `fresh` behind what the slot holds along its axis; `all` views
+///                                                  appends `fresh` to what the slot holds along its axis; `all` views
 ///                                                  everything, with any strides, until the call ends. A slot without an
 ///                                                  axis is replaced by `fresh`
 ///   void hone_rt_state_view(hone_call *, int64_t slot, hone_tensor *all)
@@ -121,9 +121,9 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///   int64_t hone_rt_state_padding(hone_call *, int64_t sequence)
 ///                                                  how many positions, from the left, are padding in `sequence`; they
 ///                                                  may reach into this call's tokens
-///   int64_t hone_rt_state_wanted(hone_call *, int64_t fresh)
-///                                                  of `fresh` new positions, of how many of the last the caller wants
-///                                                  results; all without a session
+///   int64_t hone_rt_logits_to_keep(hone_call *, int64_t fresh)
+///                                                  of `fresh` new positions, for how many of the last logits are computed;
+///                                                  for all without a session
 ///   void hone_rt_observe(hone_call *, int64_t site, const hone_tensor *values)
 ///                                                  shows rows, the last dimension of `values`, to the observer of the
 ///                                                  call's session; nothing where there is none

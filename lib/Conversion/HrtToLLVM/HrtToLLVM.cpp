@@ -309,7 +309,7 @@ private:
                  ObservePattern, CheckPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
     patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
-    patterns.add<QuestionPattern<hrt::LogitsToKeepOp>>(types, "hone_rt_state_wanted");
+    patterns.add<QuestionPattern<hrt::LogitsToKeepOp>>(types, "hone_rt_logits_to_keep");
     arith::populateArithToLLVMConversionPatterns(types, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     index::populateIndexToLLVMConversionPatterns(types, patterns);

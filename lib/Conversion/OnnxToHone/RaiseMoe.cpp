@@ -235,16 +235,6 @@ bool MoeRaiser::raiseSum(Operation *sum) {
   return false;
 }
 
-Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertBlock &block) {
-  auto fused = block.fused ? FusedRowsAttr::get(onnx.b.getContext(), *block.fused) : FusedRowsAttr();
-  auto moe = MoeOp::create(onnx.b, onnx.loc, x.getType(), x, ids, weights, block.up, block.down, block.gate,
-                           block.upBias, block.downBias, block.gateBias, block.activation, fused);
-  remarkRaised(onnx.loc, kPass, "Moe") << std::to_string(getLastSize(ids)) << " of "
-                                       << std::to_string(moe.getExpertCount()) << " experts a row, "
-                                       << stringifyActivation(block.activation);
-  return moe;
-}
-
 //===----------------------------------------------------------------------===//
 // The pass's part
 //===----------------------------------------------------------------------===//

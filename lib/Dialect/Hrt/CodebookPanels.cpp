@@ -1,13 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels<#hone.codebook<…>>: the layout of runtime/cpu/packing/pack_codebook.h.
+// #hrt.panels<#hone.codebook<…>>: the layout of include/hone/cpu/packing/pack_codebook.h.
 
 #include "Panels.h"
 
 #include "hone/Dialect/Hone/PlainElements.h"
-
-#include "cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_codebook.h"
 
 #include "llvm/Support/Parallel.h"
 

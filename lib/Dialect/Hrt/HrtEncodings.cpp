@@ -1,15 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels and blocks of keys and values: the layouts themselves are the runtime's (runtime/cpu/packing), which writes and
-// reads them.
+// #hrt.panels and blocks of keys and values: the layouts themselves are in hone/cpu/packing,
+// for the runtime that reads them as well.
 
 #include "Panels.h"
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/PlainElements.h"
-
-#include "cpu/packing/layout.h"
+#include "hone/cpu/packing/layout.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/Parallel.h"
@@ -224,10 +223,10 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
   SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
   if (arrays.size() == 1)
     return repackArrays(*this, shape, source, from, planes);
-  PanelRecords records(arrays);
-  if (!repackArrays(*this, shape, source, from, records.allocate()))
+  PanelBlocks blocks(arrays);
+  if (!repackArrays(*this, shape, source, from, blocks.allocate()))
     return false;
-  records.join(planes[0]);
+  blocks.join(planes[0]);
   return true;
 }
 
@@ -317,10 +316,10 @@ void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<Arra
     return sparse.placeOutliers(shape, elementType, planes, dense);
   }
   SmallVector<EncodingPlane> types = getArrays(*this, shape);
-  PanelRecords records(types);
+  PanelBlocks blocks(types);
   SmallVector<ArrayRef<char>> arrays(planes);
   if (types.size() > 1)
-    arrays = records.divide(planes[0]);
+    arrays = blocks.divide(planes[0]);
   if (getNm())
     return unpackSparse(*this, shape, elementType, arrays, dense);
   if (getCodebook())

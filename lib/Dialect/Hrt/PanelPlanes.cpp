@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The planes of #hrt.panels, and what they have of each array: runtime/cpu/packing/panel_block.h.
+// The planes of #hrt.panels, and what they have of each array: include/hone/cpu/packing/panel_block.h.
 
 #include "Panels.h"
 
@@ -24,43 +24,43 @@ static SmallVector<int64_t> getPanelBytes(ArrayRef<EncodingPlane> arrays) {
   });
 }
 
-PanelRecords::PanelRecords(ArrayRef<EncodingPlane> arrays)
-    : arrays(arrays), panelBytes(getPanelBytes(arrays)), record(std::span<const int64_t>(panelBytes)) {}
+PanelBlocks::PanelBlocks(ArrayRef<EncodingPlane> arrays)
+    : arrays(arrays), panelBytes(getPanelBytes(arrays)), block(std::span<const int64_t>(panelBytes)) {}
 
-int64_t PanelRecords::getCount() const { return arrays[0].type.getDimSize(0); }
+int64_t PanelBlocks::getCount() const { return arrays[0].type.getDimSize(0); }
 
-RankedTensorType PanelRecords::getPlane() const {
-  return RankedTensorType::get({getCount(), record.bytes}, IntegerType::get(arrays[0].type.getContext(), 8));
+RankedTensorType PanelBlocks::getPlane() const {
+  return RankedTensorType::get({getCount(), block.bytes}, IntegerType::get(arrays[0].type.getContext(), 8));
 }
 
-SmallVector<PlaneView> PanelRecords::getViews() const {
+SmallVector<PlaneView> PanelBlocks::getViews() const {
   SmallVector<PlaneView> views;
-  for (auto [array, offset] : llvm::zip_first(arrays, record.offsets))
-    views.push_back({array.type, 0, offset, record.bytes});
+  for (auto [array, offset] : llvm::zip_first(arrays, block.offsets))
+    views.push_back({array.type, 0, offset, block.bytes});
   return views;
 }
 
-SmallVector<MutableArrayRef<char>> PanelRecords::allocate() {
+SmallVector<MutableArrayRef<char>> PanelBlocks::allocate() {
   memory.clear();
   for (int64_t bytes : panelBytes)
     memory.emplace_back().resize_for_overwrite(getCount() * bytes);
   return SmallVector<MutableArrayRef<char>>(memory.begin(), memory.end());
 }
 
-void PanelRecords::join(MutableArrayRef<char> plane) const {
+void PanelBlocks::join(MutableArrayRef<char> plane) const {
   llvm::parallelFor(0, getCount(), [&](int64_t panel) {
-    MutableArrayRef<char> to = plane.slice(panel * record.bytes, record.bytes);
+    MutableArrayRef<char> to = plane.slice(panel * block.bytes, block.bytes);
     llvm::fill(to, 0);
-    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, record.offsets))
+    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, block.offsets))
       std::memcpy(to.data() + offset, array.data() + panel * bytes, bytes);
   });
 }
 
-SmallVector<ArrayRef<char>> PanelRecords::divide(ArrayRef<char> plane) {
+SmallVector<ArrayRef<char>> PanelBlocks::divide(ArrayRef<char> plane) {
   allocate();
   llvm::parallelFor(0, getCount(), [&](int64_t panel) {
-    ArrayRef<char> from = plane.slice(panel * record.bytes, record.bytes);
-    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, record.offsets))
+    ArrayRef<char> from = plane.slice(panel * block.bytes, block.bytes);
+    for (auto [array, bytes, offset] : llvm::zip_first(memory, panelBytes, block.offsets))
       std::memcpy(array.data() + panel * bytes, from.data() + offset, bytes);
   });
   return SmallVector<ArrayRef<char>>(memory.begin(), memory.end());
@@ -105,7 +105,7 @@ SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type e
   SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
   if (arrays.size() == 1)
     return arrays;
-  return {{"panels", PanelRecords(arrays).getPlane()}};
+  return {{"panels", PanelBlocks(arrays).getPlane()}};
 }
 
 SmallVector<PlaneView> PanelsAttr::getViews(ArrayRef<int64_t> shape, Type elementType) const {
@@ -119,7 +119,7 @@ SmallVector<PlaneView> PanelsAttr::getViews(ArrayRef<int64_t> shape, Type elemen
     return views;
   }
   SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
-  return arrays.size() == 1 ? viewWhole(arrays) : PanelRecords(arrays).getViews();
+  return arrays.size() == 1 ? viewWhole(arrays) : PanelBlocks(arrays).getViews();
 }
 
 } // namespace hone::hrt

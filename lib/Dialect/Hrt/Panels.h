@@ -8,9 +8,8 @@
 
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
-
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -35,11 +34,11 @@ PanelsAttr getBase(PanelsAttr panels);
 /// The arrays of a weight in panels without outliers.
 llvm::SmallVector<EncodingPlane> getArrays(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
-/// Several arrays as one plane, a record for each panel.
-class PanelRecords {
+/// Several arrays as one plane, a panel block for each panel.
+class PanelBlocks {
 public:
   /// `arrays` outlives this.
-  explicit PanelRecords(llvm::ArrayRef<EncodingPlane> arrays);
+  explicit PanelBlocks(llvm::ArrayRef<EncodingPlane> arrays);
 
   mlir::RankedTensorType getPlane() const;
   llvm::SmallVector<PlaneView> getViews() const;
@@ -56,7 +55,7 @@ private:
 
   llvm::ArrayRef<EncodingPlane> arrays;
   llvm::SmallVector<int64_t> panelBytes;
-  cpu::PanelRecord record;
+  cpu::PanelBlock block;
   llvm::SmallVector<llvm::SmallVector<char, 0>> memory;
 };
 

@@ -1,15 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// #hrt.panels<#hone.nm<2:4, …>>: the layout of runtime/cpu/packing/pack_sparse.h.
+// #hrt.panels<#hone.nm<2:4, …>>: the layout of include/hone/cpu/packing/pack_sparse.h.
 
 #include "Panels.h"
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/PlainElements.h"
-
-#include "cpu/packing/layout.h"
-#include "cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/layout.h"
+#include "hone/cpu/packing/pack_sparse.h"
 
 #include "llvm/Support/Parallel.h"
 

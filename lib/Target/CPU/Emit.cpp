@@ -80,7 +80,7 @@ StringRef getKernelIsa(const CpuTarget &target) {
       highest = isa;
   };
 #define HONE_ISA(isa, space, ...) add(#space, {__VA_ARGS__});
-#include "cpu/isa.def"
+#include "hone/cpu/isa.def"
 #undef HONE_ISA
   return highest;
 }

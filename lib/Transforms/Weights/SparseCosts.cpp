@@ -32,7 +32,7 @@ constexpr Costs kCosts[] = {
 
 constexpr llvm::StringRef kIsas[] = {
 #define HONE_ISA(isa, space, ...) #space,
-#include "cpu/isa.def"
+#include "hone/cpu/isa.def"
 #undef HONE_ISA
 };
 

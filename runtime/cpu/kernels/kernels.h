@@ -137,7 +137,7 @@ void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints
 /// hone.write_keys.f32, .f16, .bf16 and hone.write_values.f32, .f16, .bf16: fresh[B, H, S, D] f32 → cache[B, H,
 /// capacity, width] of the type; ints {first}. Positions first … first + S - 1 of the cache become `fresh`, rounded to
 /// the nearest and of two to the even one, as BlockedKeyLayout and BlockedValueLayout of
-/// runtime/cpu/packing/cache_blocks.h have them; nothing else is written but what fills a position up, with zeros. The
+/// include/hone/cpu/packing/cache_blocks.h have them; nothing else is written but what fills a position up, with zeros. The
 /// runtime calls them, no program does.
 void writeKeysF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void writeKeysF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
@@ -147,7 +147,7 @@ void writeValuesF16(hone_call *, const hone_tensor *operands, const int64_t *int
 void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.attention.blocks.f32, .f16, .bf16: the same with key as BlockedKeyLayout and value as BlockedValueLayout of
-/// runtime/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
+/// include/hone/cpu/packing/cache_blocks.h have them, of the type. Their sizes are those of the numbers; positions lie
 /// strides[2] apart on average, and memory reaches to the end of a block of 64 positions, where it is finite. Where
 /// there are dot products of bf16, .bf16 rounds queries and weights to bf16.
 void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
@@ -155,7 +155,7 @@ void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t 
 void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// hone.attention.blocks.i8, .u4: the same with key as QuantizedKeyLayout and value as QuantizedValueLayout of
-/// runtime/cpu/packing/quantized_blocks.h have them, of 8 and of 4 bits. Strides count bytes. Queries, and weights of
+/// include/hone/cpu/packing/quantized_blocks.h have them, of 8 and of 4 bits. Strides count bytes. Queries, and weights of
 /// the keys that are taken at once, are rounded to integers of 16 bits under one step each; products are integers.
 void attentionBlocksI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
 void attentionBlocksU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);

@@ -3,7 +3,7 @@
 //
 // Copies indices and tables to where pack_codebook.h says they are.
 
-#include "cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_codebook.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 //
 // Copies elements to where layout.h says they are.
 
-#include "cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_linear.h"
 
 #include <algorithm>
 #include <cstring>

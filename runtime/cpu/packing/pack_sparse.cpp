@@ -3,7 +3,7 @@
 //
 // Copies kept elements to where pack_sparse.h says they are.
 
-#include "cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/pack_sparse.h"
 
 #include <algorithm>
 #include <cstring>

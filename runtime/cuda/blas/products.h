@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of matrices by cuBLASLt: how it computes one is asked for once a shape.
+// Products of matrices by cuBLASLt: its heuristic is queried once a shape.
 
 #ifndef HONE_RUNTIME_CUDA_BLAS_PRODUCTS_H
 #define HONE_RUNTIME_CUDA_BLAS_PRODUCTS_H

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What ranks do together is work of the call's stream, and copies on it for operands that do not lie as NCCL takes them: in one piece, and
-// all ranks' parts behind each other.
+// all ranks' parts one after the other.
 
 #include "cuda/ranks/collectives.h"
 
@@ -33,7 +33,7 @@ public:
   Scratch(const Scratch &) = delete;
   Scratch &operator=(const Scratch &) = delete;
 
-  /// A dense tensor like `tensor`, as often as `count`, one behind the other.
+  /// A dense tensor like `tensor`, as often as `count`, one after the other.
   absl::StatusOr<hone_tensor> make(const hone_tensor &tensor, int64_t count = 1) {
     HONE_ASSIGN_OR_RETURN(void *memory, queue.allocate(static_cast<uint64_t>(count) * sizeOf(tensor)));
     pieces.push_back(memory);

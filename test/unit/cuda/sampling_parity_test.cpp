@@ -5,16 +5,16 @@
 
 #include "cuda/kernels/fatbin_index.h"
 #include "cuda/kernels/sampling/sampling.h"
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
 #include "parity.h"
-#include "text/sampling.h"
-#include "text/sampling_arithmetic.h"
 
 namespace hone::test {
 namespace {
 
 using cuda::SamplingArguments;
-using text::Sampler;
-using text::SamplingOptions;
+using sampling::Sampler;
+using sampling::SamplingOptions;
 
 template <typename Element> std::vector<uint8_t> bytesOf(const std::vector<Element> &elements) {
   std::vector<uint8_t> bytes(elements.size() * sizeof(Element));
@@ -41,7 +41,7 @@ public:
     device.release(input);
   }
 
-  int64_t sample(const std::vector<float> &logits, uint64_t number) {
+  int64_t sample(const std::vector<float> &logits, uint64_t draw) {
     void *row = device.upload(bytesOf(logits));
     SamplingArguments args = {static_cast<const float *>(row),
                               vocabulary,
@@ -54,7 +54,7 @@ public:
                               options.minP,
                               options.repetitionPenalty,
                               options.topK,
-                              number,
+                              draw,
                               at<int64_t>(layout.token),
                               input,
                               inputBytes};
@@ -122,12 +122,12 @@ TEST_P(SamplingParity, SamplesTheTokensOfTheHost) {
   for (int64_t vocabulary : {1, 2, 33, 512, 1000, 5003}) {
     auto last = static_cast<int32_t>(vocabulary - 1);
     std::vector<int32_t> history = {0, last, 0};
-    Sampler sampler = *Sampler::create(options), numbers = *Sampler::create(options);
+    Sampler sampler = *Sampler::create(options), generator = *Sampler::create(options);
     DeviceSampler deviceSampler(*device, options, vocabulary, history, vocabulary == 33 ? 4 : 8);
     for (double spread : {0.0, 0.7, 3.0, 30.0}) {
       std::vector<float> logits = logitsOf(vocabulary, spread);
       int32_t expected = *sampler.sample(logits, history);
-      int64_t sampled = deviceSampler.sample(logits, options.temperature == 0 ? 0 : numbers.number());
+      int64_t sampled = deviceSampler.sample(logits, options.temperature == 0 ? 0 : generator.draw());
       ASSERT_EQ(sampled, expected) << vocabulary << " tokens, spread " << spread;
       EXPECT_EQ(deviceSampler.nextInput(), sampled);
       history.push_back(expected);
@@ -139,10 +139,10 @@ TEST_P(SamplingParity, ReportsBadLogitsAndGoesOn) {
   DeviceSampler deviceSampler(*device, GetParam(), 2000, {}, 8);
   std::vector<float> logits(2000, 1.0f);
   logits[1500] = NAN, logits[1999] = INFINITY;
-  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1500, false));
+  EXPECT_EQ(deviceSampler.sample(logits, 1), sampling::badLogitCode(1500, false));
   logits[1400] = INFINITY;
-  EXPECT_EQ(deviceSampler.sample(logits, 1), text::badLogitCode(1400, true));
-  EXPECT_EQ(deviceSampler.sample(std::vector<float>(2000, -INFINITY), 1), text::kNoFiniteLogit);
+  EXPECT_EQ(deviceSampler.sample(logits, 1), sampling::badLogitCode(1400, true));
+  EXPECT_EQ(deviceSampler.sample(std::vector<float>(2000, -INFINITY), 1), sampling::kNoFiniteLogit);
   std::vector<float> one(2000, -INFINITY);
   one[7] = -3;
   EXPECT_EQ(deviceSampler.sample(one, 1), 7);

@@ -39,7 +39,7 @@ protected:
   mlir::MLIRContext context;
 };
 
-TEST_F(Scratch, LiesInFilesWithoutNamesAndKeepsItsBytes) {
+TEST_F(Scratch, SpillsToUnlinkedFilesAndKeepsItsBytes) {
   scratch().spillBeside(folder / "model.hone");
   std::vector<std::pair<std::string, mlir::AsmResourceBlob>> all;
   // Of one page and a little, and more than a file has.

@@ -5,7 +5,7 @@
 // the C interface and in `eval`. A language model's artefact with a tokenizer. Each failure is an error or has no effect, the same call gives
 // afterwards what it gave before, and nothing is left allocated. Allocations of the whole process are counted, those of libraries too.
 
-#include "hone/runtime/cli.h"
+#include "hone/cli/main.h"
 #include "hone/runtime/hone.h"
 
 #include <algorithm>

@@ -332,8 +332,8 @@ TEST_F(CApi, NullIsNeverACrash) {
   EXPECT_EQ(hone_session_truncate(nullptr, 0), HONE_INVALID);
   EXPECT_EQ(hone_session_reset(nullptr), HONE_INVALID);
   EXPECT_EQ(hone_session_set_padding(session, nullptr, 1), HONE_INVALID);
-  EXPECT_EQ(hone_session_set_wanted(nullptr, 1), HONE_INVALID);
-  EXPECT_EQ(hone_session_set_wanted(session, -1), HONE_INVALID);
+  EXPECT_EQ(hone_session_set_logits_to_keep(nullptr, 1), HONE_INVALID);
+  EXPECT_EQ(hone_session_set_logits_to_keep(session, -1), HONE_INVALID);
   EXPECT_EQ(hone_session_generate(nullptr, nullptr, 0, nullptr, nullptr, nullptr), HONE_INVALID);
   EXPECT_EQ(hone_module_encode(module, nullptr, nullptr, 0, &count), HONE_INVALID);
   hone_generation_options_init(nullptr);

@@ -4,7 +4,7 @@
 // Statistics of rows: against plain sums, for widths around those of tiles; what is refused; the file.
 
 #include "calibration/second_moments.h"
-#include "calibration/statistics.h"
+#include "hone/calibration/statistics.h"
 #include "support.h"
 
 #include <cmath>
@@ -154,9 +154,9 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
 TEST_F(StatisticsFile, TakesHalfPrecision) {
   Statistics statistics = create({{2, {"w"}}});
   Array half = makeArray<uint16_t>(HONE_F16, {2}, {0x4000, 0xb800});   // 2, -0.5
-  Array brain = makeArray<uint16_t>(HONE_BF16, {2}, {0xc080, 0x3f80}); // -4, 1
+  Array bfloat = makeArray<uint16_t>(HONE_BF16, {2}, {0xc080, 0x3f80}); // -4, 1
   ASSERT_EQ(messageOf(statistics.add(0, half.view())), "OK");
-  ASSERT_EQ(messageOf(statistics.add(0, brain.view())), "OK");
+  ASSERT_EQ(messageOf(statistics.add(0, bfloat.view())), "OK");
   ASSERT_EQ(messageOf(statistics.write(2, "", {})), "OK");
   auto file = io::SafetensorsReader::open(path);
   ASSERT_TRUE(file.ok()) << messageOf(file);

@@ -3,7 +3,7 @@
 //
 // Divergence of predictions, against the formula.
 
-#include "cli/divergence.h"
+#include "hone/cli/divergence.h"
 #include "support.h"
 
 #include <cmath>

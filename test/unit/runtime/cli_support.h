@@ -6,7 +6,7 @@
 #ifndef HONE_TEST_UNIT_RUNTIME_CLI_SUPPORT_H
 #define HONE_TEST_UNIT_RUNTIME_CLI_SUPPORT_H
 
-#include "hone/runtime/cli.h"
+#include "hone/cli/main.h"
 #include "support.h"
 
 #include <cstdio>

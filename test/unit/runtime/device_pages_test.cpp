@@ -25,14 +25,14 @@ protected:
     }
     std::unique_ptr<Session> open() const {
       auto session = *Session::create(module);
-      session->state().setWanted(1);
+      session->state().setLogitsToKeep(1);
       return session;
     }
     TemporaryFolder temporary;
     std::shared_ptr<const Module> module;
   };
 
-  /// The likeliest token of the last sequence behind `tokens` everywhere, as text, or why there is none.
+  /// The likeliest token after `tokens` in the last sequence, everywhere, as text, or why there is none.
   static std::string feed(Session &session, std::vector<int64_t> tokens, int64_t batch = kMany) {
     std::vector<int64_t> all;
     for (int64_t sequence = 0; sequence < batch; ++sequence)

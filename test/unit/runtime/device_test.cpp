@@ -173,38 +173,38 @@ TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {
   EXPECT_EQ(feed(**Session::create(module), {1}), "OK");
 }
 
-TEST_F(Devices, ChooseTokensFromTheirLogits) {
+TEST_F(Devices, SampleTokensFromTheirLogits) {
   auto module = load();
   auto session = *Session::create(module);
   ASSERT_TRUE(session->isOnDevice());
-  auto choose = [&](std::vector<int64_t> tokens) {
+  auto sample = [&](std::vector<int64_t> tokens) {
     Array array = makeArray<int64_t>(HONE_I64, {1, static_cast<int64_t>(tokens.size())}, tokens);
     NamedTensor inputs[] = {{"tokens", array.view()}};
-    auto token = session->choose(inputs, 0);
+    auto token = session->sample(inputs, 0);
     EXPECT_TRUE(token.ok()) << messageOf(token);
     return token.value_or(-1);
   };
-  session->beginChoices({}, {});
-  EXPECT_EQ(choose({1, 2}), 3) << "the sum modulo 8";
-  EXPECT_EQ(choose({3}), 6) << "the token that the device has already";
+  session->beginSampling({}, {});
+  EXPECT_EQ(sample({1, 2}), 3) << "the sum modulo 8";
+  EXPECT_EQ(sample({3}), 6) << "the token that the device has already";
   for (int64_t sum = 6, step = 0; step < 5; ++step) {
-    EXPECT_EQ(choose({1}), (sum + 1) % 8) << "another one";
+    EXPECT_EQ(sample({1}), (sum + 1) % 8) << "another one";
     sum = (sum + 1) % 8;
-    EXPECT_EQ(choose({sum}), 2 * sum % 8);
+    EXPECT_EQ(sample({sum}), 2 * sum % 8);
     sum = 2 * sum % 8;
   }
   ASSERT_EQ(feed(*session, {5}), "OK") << "logits are handed over as before";
   // Unless its logit is that of the history's, the likeliest is kept alone; else all are alike, and number 0 falls on the first.
-  text::SamplingOptions options = {.temperature = 1, .minP = 0.5, .repetitionPenalty = 1e6};
-  auto chooseFirst = [&] {
+  sampling::SamplingOptions options = {.temperature = 1, .minP = 0.5, .repetitionPenalty = 1e6};
+  auto sampleFirst = [&] {
     session->state().reset();
-    return choose({1, 2});
+    return sample({1, 2});
   };
-  session->beginChoices(options, {3});
-  EXPECT_EQ(chooseFirst(), 0);
-  session->beginChoices(options, {});
-  EXPECT_EQ(chooseFirst(), 3);
-  EXPECT_EQ(chooseFirst(), 0) << "what was chosen is in the history";
+  session->beginSampling(options, {3});
+  EXPECT_EQ(sampleFirst(), 0);
+  session->beginSampling(options, {});
+  EXPECT_EQ(sampleFirst(), 3);
+  EXPECT_EQ(sampleFirst(), 0) << "what was sampled is in the history";
 }
 
 TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {
@@ -242,7 +242,7 @@ TEST_F(Devices, FilesThatAreNoFatBinariesAreRefused) {
   std::string whole = *io::readFile(folder + "/device.fatbin");
   EXPECT_THAT(replace("no kernels at all"), HasSubstr("device.fatbin: not a fat binary of CUDA"));
   EXPECT_THAT(replace(""), HasSubstr("device.fatbin: not a fat binary of CUDA"));
-  EXPECT_THAT(replace(whole.substr(0, 64)), HasSubstr("bytes behind a header of 16, but the file has 64"));
+  EXPECT_THAT(replace(whole.substr(0, 64)), HasSubstr("bytes after a header of 16, but the file has 64"));
 }
 
 TEST_F(Devices, ProgramsOfTheCpuHaveNoDeviceServices) {

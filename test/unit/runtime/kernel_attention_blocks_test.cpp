@@ -6,7 +6,7 @@
 
 #include "kernel_tensor.h"
 
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 
 #include <bit>
 #include <cstring>
@@ -22,7 +22,7 @@ constexpr float kPairsTolerance = 1e-2f;
 constexpr float kAllPairsTolerance = 1.42e-2f;
 // Queries are rounded to a 32639th of their largest element, and each weight by up to a 64000th of the largest of a step of 256 keys,
 // however small the others are: of values around 2, that is 1e-3 in the worst of all cases.
-constexpr float kRoundedTolerance = 2e-3f;
+constexpr float kQuantizedTolerance = 2e-3f;
 
 /// Numbers of a type in blocks, with room for more positions, which hold zeros, and the same numbers as f32 in rows.
 template <typename Element, typename Layout> class BlockedTensor {
@@ -61,10 +61,10 @@ private:
 };
 
 /// Codes of 8 or 4 bits in blocks, with room for more positions, which hold zeros, and what they stand for as f32 in rows.
-template <typename Layout> class RoundedTensor {
+template <typename Layout> class QuantizedTensor {
 public:
-  RoundedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random) : rows(shape), layout(bits, shape[3]) {
-    int64_t room = (shape[2] + layout.kUnit - 1) / layout.kUnit * layout.positionBytes() * layout.kUnit;
+  QuantizedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random) : rows(shape), layout(bits, shape[3]) {
+    int64_t room = (shape[2] + layout.kBlock - 1) / layout.kBlock * layout.positionBytes() * layout.kBlock;
     strides = {shape[1] * room, room, layout.positionBytes(), 1};
     memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
     std::uniform_int_distribution<int32_t> codes(bits == 8 ? -127 : 0, bits == 8 ? 127 : 15);
@@ -72,7 +72,7 @@ public:
     for (int64_t head = 0; head < shape[0] * shape[1]; ++head)
       for (int64_t position = 0; position < shape[2]; ++position) {
         uint8_t *from = memory.data() + head * room;
-        float step = put(from + layout.ofStep(position), steps(random) * (bits == 8 ? 0.02f : 0.3f));
+        float step = put(from + layout.ofScale(position), steps(random) * (bits == 8 ? 0.02f : 0.3f));
         float base = bits == 8 ? 0 : put(from + layout.ofBase(position), bases(random));
         for (int64_t d = 0; d < shape[3]; ++d) {
           int32_t code = codes(random);
@@ -144,11 +144,11 @@ protected:
     checkPrompts(check);
   }
 
-  void checkRounded(const char *kernel, int64_t bits) {
+  void checkQuantized(const char *kernel, int64_t bits) {
     checkAll([&](const Case &test) {
-      RoundedTensor<cpu::QuantizedKeyLayout> key(keyShape(test), bits, random);
-      RoundedTensor<cpu::QuantizedValueLayout> value(valueShape(test), bits, random);
-      compare(kernel, test, key, value, kRoundedTolerance);
+      QuantizedTensor<cpu::QuantizedKeyLayout> key(keyShape(test), bits, random);
+      QuantizedTensor<cpu::QuantizedValueLayout> value(valueShape(test), bits, random);
+      compare(kernel, test, key, value, kQuantizedTolerance);
     });
   }
 
@@ -198,7 +198,7 @@ private:
     check({.queries = 0, .keys = 5});
   }
 
-  /// So many rows that pairs of tiles meet: groups that heads share, more keys than all rows pass by at once, columns and steps that
+  /// So many rows that pairs of tiles multiply them: GQA groups, more keys than all rows see at once, columns and steps that
   /// have no second one, and rows of a tile that see other keys or none. Weights of integers err by as much however small they are,
   /// which of so many outputs a few show by more than their tolerance, and no path of theirs depends on so many rows.
   template <typename Check> void checkPrompts(Check check) {
@@ -258,9 +258,9 @@ TEST_P(AttentionBlocksKernel, Bf16) {
 
 TEST_P(AttentionBlocksKernel, PairsOfF32) { checkPairs(); }
 
-TEST_P(AttentionBlocksKernel, I8) { checkRounded("hone.attention.blocks.i8", 8); }
+TEST_P(AttentionBlocksKernel, I8) { checkQuantized("hone.attention.blocks.i8", 8); }
 
-TEST_P(AttentionBlocksKernel, U4) { checkRounded("hone.attention.blocks.u4", 4); }
+TEST_P(AttentionBlocksKernel, U4) { checkQuantized("hone.attention.blocks.u4", 4); }
 
 HONE_INSTANTIATE_LEVELS(AttentionBlocksKernel);
 

@@ -134,10 +134,10 @@ TEST_P(RowKernel, Rope) {
               expected(index) = x.at(index);
               return;
             }
-            int64_t pair = interleaved ? d / 2 : d % pairs, apart = interleaved ? 1 : pairs;
+            int64_t pair = interleaved ? d / 2 : d % pairs, distance = interleaved ? 1 : pairs;
             bool first = interleaved ? d % 2 == 0 : d < pairs;
             float c = cos.broadcastAt({index[0], index[2], pair}), s = sin.broadcastAt({index[0], index[2], pair});
-            float other = x.at(replaceLast(index, first ? d + apart : d - apart));
+            float other = x.at(replaceLast(index, first ? d + distance : d - distance));
             expected(index) = x.at(index) * c + (first ? -other : other) * s;
           });
           expectClose(y, expected, kTolerance, "rope");

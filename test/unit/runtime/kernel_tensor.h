@@ -124,13 +124,13 @@ protected:
   std::mt19937 random{1};
 };
 
-inline std::string levelParameterName(const testing::TestParamInfo<cpu::Isa> &info) {
+inline std::string isaParameterName(const testing::TestParamInfo<cpu::Isa> &info) {
   return std::string(cpu::isaName(info.param));
 }
 
 #define HONE_INSTANTIATE_LEVELS(Suite)                                                                                 \
   INSTANTIATE_TEST_SUITE_P(Codes, Suite, testing::ValuesIn(cpu::supportedIsas().begin(), cpu::supportedIsas().end()),  \
-                           levelParameterName)
+                           isaParameterName)
 
 } // namespace hone::test
 

@@ -3,7 +3,7 @@
 //
 // Kernels that write keys and values into blocks against the layouts, and rounding against that of the compiler.
 
-#include "cpu/packing/cache_blocks.h"
+#include "hone/cpu/packing/cache_blocks.h"
 #include "kernel_tensor.h"
 
 #include <bit>

@@ -4,7 +4,7 @@
 // Loading of artefacts and calls: results, and one sentence for each way to be wrong.
 
 #include "core/module.h"
-#include "cpu/cpu_features.h"
+#include "hone/cpu/cpu_features.h"
 #include "support.h"
 
 #include <thread>

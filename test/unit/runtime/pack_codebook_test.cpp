@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Indices and tables lie as cpu/packing/pack_codebook.h says.
+// Indices and tables lie as hone/cpu/packing/pack_codebook.h says.
 
-#include "cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_codebook.h"
 
 #include <gtest/gtest.h>
 #include <vector>

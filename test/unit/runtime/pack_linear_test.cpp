@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packed weights lie as cpu/packing/layout.h says.
+// Packed weights lie as hone/cpu/packing/layout.h says.
 
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/panel_block.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -111,27 +111,27 @@ TEST(PackLinear, AScaleForSixtyFourInputsTakesAQuarterOfABit) {
   }
 }
 
-TEST(PanelRecord, ScalesLieBeforeTheirLevels) {
+TEST(PanelBlock, ScalesLieBeforeTheirCodes) {
   // Codes of 14336 bytes a panel, and their scales: 225 lines.
-  PanelRecord record(std::array<int64_t, 2>{14336, 32});
-  EXPECT_EQ(record.offsets[1], 0);
-  EXPECT_EQ(record.offsets[0], 64);
-  EXPECT_EQ(record.bytes, 225 * 64);
+  PanelBlock block(std::array<int64_t, 2>{14336, 32});
+  EXPECT_EQ(block.offsets[1], 0);
+  EXPECT_EQ(block.offsets[0], 64);
+  EXPECT_EQ(block.bytes, 225 * 64);
 }
 
-TEST(PanelRecord, ArraysOfALineAndMoreBeginAtLines) {
+TEST(PanelBlock, ArraysOfALineAndMoreBeginAtLines) {
   // Codes, scales of 17 groups and their zero points.
-  PanelRecord record(std::array<int64_t, 3>{8704, 544, 272});
-  EXPECT_EQ(record.offsets, (std::array<int64_t, kMostPlanes>{896, 320, 0, 0}));
+  PanelBlock block(std::array<int64_t, 3>{8704, 544, 272});
+  EXPECT_EQ(block.offsets, (std::array<int64_t, kMostPlanes>{896, 320, 0, 0}));
   // Codes, scales and zero points for an output each.
-  PanelRecord small(std::array<int64_t, 3>{1024, 32, 16});
+  PanelBlock small(std::array<int64_t, 3>{1024, 32, 16});
   EXPECT_EQ(small.offsets, (std::array<int64_t, kMostPlanes>{64, 16, 0, 0}));
 }
 
-TEST(PanelRecord, LinesAreOdd) {
-  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{192, 64}).bytes, 5 * 64);
-  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{128, 64}).bytes, 3 * 64);
-  EXPECT_EQ(PanelRecord(std::array<int64_t, 2>{0, 0}).bytes, 0);
+TEST(PanelBlock, LinesAreOdd) {
+  EXPECT_EQ(PanelBlock(std::array<int64_t, 2>{192, 64}).bytes, 5 * 64);
+  EXPECT_EQ(PanelBlock(std::array<int64_t, 2>{128, 64}).bytes, 3 * 64);
+  EXPECT_EQ(PanelBlock(std::array<int64_t, 2>{0, 0}).bytes, 0);
 }
 
 } // namespace

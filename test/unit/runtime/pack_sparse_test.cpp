@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kept elements lie as cpu/packing/pack_sparse.h says.
+// Kept elements lie as hone/cpu/packing/pack_sparse.h says.
 
-#include "cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/pack_sparse.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -6,10 +6,10 @@
 #ifndef HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 #define HONE_TEST_UNIT_RUNTIME_PACKED_WEIGHT_H
 
-#include "cpu/packing/pack_codebook.h"
-#include "cpu/packing/pack_linear.h"
-#include "cpu/packing/pack_sparse.h"
-#include "cpu/packing/panel_block.h"
+#include "hone/cpu/packing/pack_codebook.h"
+#include "hone/cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_sparse.h"
+#include "hone/cpu/packing/panel_block.h"
 #include "hone/io/array.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct WeightKind {
   cpu::PackedFormat format;
   int64_t group = 0;
   bool hasZeros = false, hasHalfScales = false, isSparse = false;
-  double outliers = 0; // share of the elements that are apart, about
+  double outliers = 0; // fraction of the elements that are outliers, about
   int64_t codebook = 0;
 };
 
@@ -72,12 +72,12 @@ public:
   }
 
   float at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * shape.inputs + k)]; }
-  /// What the element is made of, added up by magnitude: outliers beside codebooks are multiplied apart from what they are added to.
+  /// What the element is made of, added up by magnitude: products of outliers beside codebooks are summed separately.
   float magnitude(int64_t n, int64_t k) const {
     return magnitudes.empty() ? std::abs(at(n, k)) : magnitudes[static_cast<size_t>(n * shape.inputs + k)];
   }
 
-  /// The planes as kernels take them: of a weight that has several, lying in records as artefacts have them.
+  /// The planes as kernels take them: of a weight that has several, lying in blocks as artefacts have them.
   std::vector<hone_tensor> views() {
     std::vector<hone_tensor> planes{weightView()};
     if (kind.codebook > 0)
@@ -117,25 +117,25 @@ public:
   cpu::LinearShape shape;
 
 private:
-  /// Copies each plane that is there to where its record has it; what is between them are odd bytes.
+  /// Copies each plane that is there to where its block has it; what is between them are odd bytes.
   void placeInRecords(std::vector<hone_tensor> &planes) {
     auto bytesOf = [](const hone_tensor &plane) {
       return plane.data ? plane.strides[0] * io::dtypeBytes(static_cast<hone_dtype>(plane.dtype)) : 0;
     };
     std::vector<int64_t> bytes;
     std::ranges::transform(planes, std::back_inserter(bytes), bytesOf);
-    cpu::PanelRecord record(bytes);
-    records.assign(static_cast<size_t>(planes[0].sizes[0] * record.bytes), 0xa5);
+    cpu::PanelBlock block(bytes);
+    blocks.assign(static_cast<size_t>(planes[0].sizes[0] * block.bytes), 0xa5);
     for (size_t i = 0; i < planes.size(); ++i) {
       hone_tensor &plane = planes[i];
       const auto *from = static_cast<const uint8_t *>(plane.data);
       for (int64_t panel = 0; from && panel < plane.sizes[0]; ++panel)
-        std::memcpy(records.data() + panel * record.bytes + record.offsets[i], from + panel * bytes[i],
+        std::memcpy(blocks.data() + panel * block.bytes + block.offsets[i], from + panel * bytes[i],
                     static_cast<size_t>(bytes[i]));
       if (!from)
         continue;
-      plane.strides[0] = record.bytes / io::dtypeBytes(static_cast<hone_dtype>(plane.dtype));
-      plane.data = records.data() + record.offsets[i];
+      plane.strides[0] = block.bytes / io::dtypeBytes(static_cast<hone_dtype>(plane.dtype));
+      plane.data = blocks.data() + block.offsets[i];
     }
   }
 
@@ -325,7 +325,7 @@ private:
   }
 
   std::vector<float> values, magnitudes;
-  std::vector<uint8_t> packed, indices, tables, scales, zeros, records;
+  std::vector<uint8_t> packed, indices, tables, scales, zeros, blocks;
   std::vector<int32_t> starts;
   std::vector<uint16_t> columns;
   std::vector<_Float16> outliers;

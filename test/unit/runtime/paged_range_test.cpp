@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr int64_t kPage = int64_t{2} << 20;
 
-/// 24 bytes a position, which are 32 in a record, and 16.
+/// 24 bytes a position, which are 32 in a KV row, and 16.
 const GrowingTensor kKeys = {3, HONE_F32, {2, 1, 3}, 1}, kValues = {5, HONE_F16, {1, 8}, 0};
 constexpr int64_t kRecord = 48;
 
@@ -53,7 +53,7 @@ TEST_F(PagedRanges, HaveRecordsOfPositions) {
   EXPECT_EQ(range->view(kKeys).sizes[1], 0);
   ASSERT_EQ(messageOf(range->extend(1)), "OK");
   hone_tensor keys = range->view(kKeys), values = range->view(kValues);
-  EXPECT_EQ(static_cast<char *>(values.data) - static_cast<char *>(keys.data), 32) << "behind the keys, aligned";
+  EXPECT_EQ(static_cast<char *>(values.data) - static_cast<char *>(keys.data), 32) << "after the keys, aligned";
   EXPECT_THAT(std::vector<int64_t>(keys.sizes, keys.sizes + 3), testing::ElementsAre(2, kPage / kRecord, 3));
   EXPECT_THAT(std::vector<int64_t>(keys.strides, keys.strides + 3), testing::ElementsAre(3, kRecord / 4, 1));
   EXPECT_THAT(std::vector<int64_t>(values.sizes, values.sizes + 2), testing::ElementsAre(kPage / kRecord, 8));

@@ -73,13 +73,13 @@ TEST_P(Sessions, StepsChunksAndAllAtOnceAgree) {
   EXPECT_EQ(session->state().length(), 300);
 }
 
-TEST_P(Sessions, GiveWhatIsWanted) {
+TEST_P(Sessions, GiveTheLogitsToKeep) {
   auto other = open();
   std::vector<int64_t> all = next(*session, {1, 2, 3, 4});
-  EXPECT_EQ(other->state().setWanted(2), 0);
+  EXPECT_EQ(other->state().setLogitsToKeep(2), 0);
   EXPECT_THAT(next(*other, {1, 2, 3, 4}), ElementsAre(all[2], all[3]));
-  EXPECT_THAT(next(*other, {5}).size(), 1u); // fewer than are wanted
-  EXPECT_EQ(other->state().setWanted(0), 2);
+  EXPECT_THAT(next(*other, {5}).size(), 1u); // fewer than are kept
+  EXPECT_EQ(other->state().setLogitsToKeep(0), 2);
   EXPECT_EQ(next(*other, {6, 7}).size(), 2u);
 }
 

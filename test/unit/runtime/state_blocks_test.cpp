@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Slots of the state in blocks: every position is where the layout says, whatever came before, and what lies behind is zero.
+// Slots of the state in blocks: every position is where the layout says, whatever came before, and what follows is zero.
 
 #include "core/state.h"
-#include "cpu/packing/cache_blocks.h"
+#include "hone/cpu/packing/cache_blocks.h"
 #include "support.h"
 
 #include <bit>

@@ -6,7 +6,7 @@
 #ifndef HONE_TEST_UNIT_TEXT_SUPPORT_H
 #define HONE_TEST_UNIT_TEXT_SUPPORT_H
 
-#include "text/tokenizer.h"
+#include "hone/text/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -16,8 +16,8 @@
 
 namespace hone {
 
-/// Bytes that are kept until the context ends, though only one weight of them is needed at a time. So they go to files without
-/// names, and leave memory until somebody reads them. Safe for threads.
+/// Bytes that are kept until the context ends, though only one weight of them is needed at a time. So they go to unlinked
+/// spill files, and leave memory until somebody reads them. Safe for threads.
 class ScratchBytes : public mlir::DialectInterface::Base<ScratchBytes> {
 public:
   explicit ScratchBytes(mlir::Dialect *dialect) : Base(dialect) {}
@@ -25,7 +25,7 @@ public:
   /// That of the context, which has to have loaded the dialect.
   static ScratchBytes &get(mlir::MLIRContext *context);
 
-  /// From now on in unlinked spill files in the folder of `path`. Without, or where that folder takes no more, they lie in memory.
+  /// From now on spill files are in the folder of `path`. Without, or where that folder takes no more, bytes stay in memory.
   void spillBeside(std::string path);
   /// A copy of `bytes`, at a multiple of 64.
   mlir::AsmResourceBlob copy(llvm::ArrayRef<char> bytes);

@@ -88,7 +88,7 @@ private:
     return {floats(tensor) + offsetOf(tensor, sequence, headOf(index), queryOf(index)), tensor.strides[3]};
   }
 
-  /// Rows of a head lie far apart: what is read or written next is prefetched some rows before.
+  /// Rows of a head have a large stride: what is read or written next is prefetched some rows before.
   template <int IS_WRITTEN> void prefetchRow(const hone_tensor &tensor, int64_t index) const {
     constexpr int64_t distance = 8, lineFloats = 16;
     if (index + distance >= attention.group() * attention.queries() || tensor.strides[3] != 1)

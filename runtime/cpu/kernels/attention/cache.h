@@ -70,7 +70,7 @@ public:
 
   const uint8_t *rowBytes(int64_t j) const { return reinterpret_cast<const uint8_t *>(data + j * stride); }
   int64_t strideBytes() const { return stride * static_cast<int64_t>(sizeof(Element)); }
-  /// Lines of 64 bytes that hold a row, or none where its elements lie apart.
+  /// Lines of 64 bytes that hold a row, or none where its elements are strided.
   int64_t rowLines() const { return step == 1 ? (size * static_cast<int64_t>(sizeof(Element)) + 63) / 64 : 0; }
 
   /// Prefetches the first `count` rows.

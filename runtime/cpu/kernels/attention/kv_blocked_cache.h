@@ -8,8 +8,8 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
 
-#include "../../packing/cache_blocks.h"
 #include "cache.h"
+#include "hone/cpu/packing/cache_blocks.h"
 
 namespace {
 

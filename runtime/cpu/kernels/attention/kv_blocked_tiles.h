@@ -77,11 +77,11 @@ public:
 private:
   int64_t keyTile(int unit, int part, int64_t number) const { return (unit * 2 + part) * (size / kTileDepth) + number; }
 
-  /// Tiles of the limbs of sixteen pairs of rows: rows of a pair are `apart`, pairs `step` elements.
-  static void pairRows(const _Float16 *from, int64_t step, int64_t panelStride, uint16_t *to) {
+  /// Tiles of the limbs of sixteen pairs of rows: rows of a pair are `rowStride` elements from each other, pairs `step`.
+  static void pairRows(const _Float16 *from, int64_t step, int64_t rowStride, uint16_t *to) {
     for (int64_t row = 0; row < kTileRows; ++row, from += step, to += kTileDepth) {
       Words words[kLimbs];
-      Limbs::pair(F16Cache::load16(from), F16Cache::load16(from + panelStride), words);
+      Limbs::pair(F16Cache::load16(from), F16Cache::load16(from + rowStride), words);
       for (int limb = 0; limb < kLimbs; ++limb)
         __builtin_memcpy(to + limb * kTileElements, &words[limb], sizeof words[limb]);
     }

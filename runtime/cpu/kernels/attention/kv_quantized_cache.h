@@ -7,7 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_QUANTIZED_CACHE_H
 
-#include "../../packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 #include "kv_blocked_cache.h"
 
 namespace {
@@ -24,9 +24,9 @@ using I8Cache = QuantizedCache<8>;
 using U4Cache = QuantizedCache<4>;
 
 template <int BITS> struct BlockedCache<QuantizedCache<BITS>> {
-  static int64_t keyElements(int64_t, int64_t size) { return hone::cpu::QuantizedKeyLayout(BITS, size).unitBytes(); }
+  static int64_t keyElements(int64_t, int64_t size) { return hone::cpu::QuantizedKeyLayout(BITS, size).blockBytes(); }
   static int64_t valueElements(int64_t, int64_t size) {
-    return hone::cpu::QuantizedValueLayout(BITS, size).unitBytes();
+    return hone::cpu::QuantizedValueLayout(BITS, size).blockBytes();
   }
 };
 

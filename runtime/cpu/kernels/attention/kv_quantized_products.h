@@ -32,8 +32,8 @@ public:
       Step step = steps[i];
       if (of.count < kGemvRows && i + 1 < steps.count())
         prefetchElements(steps[i + 1]);
-      numbers.keys.take(step.keys, keyLayout.kUnit * keyLayout.bytes.width);
-      numbers.values.take(step.values, valueLayout.kUnit * valueLayout.bytes.width);
+      numbers.keys.take(step.keys, keyLayout.kBlock * keyLayout.bytes.width);
+      numbers.values.take(step.values, valueLayout.kBlock * valueLayout.bytes.width);
       numbers.maximum = numbers.values.normalize();
       for (int64_t first = 0; first < of.count; first += height)
         addRows<kRows>(step, first, smaller(height, of.count - first));
@@ -60,8 +60,8 @@ private:
     constexpr int64_t numberBytes = 2 * hone::cpu::kCacheBlockPositions * Cache::kPerByte;
     for (int unit = 0; unit < kStepUnits; ++unit)
       for (int64_t at = 0; at < numberBytes; at += kLineBytes) {
-        __builtin_prefetch(step.keys[unit] + keyLayout.kUnit * keyLayout.bytes.width + at, 0, 2);
-        __builtin_prefetch(step.values[unit] + valueLayout.kUnit * valueLayout.bytes.width + at, 0, 2);
+        __builtin_prefetch(step.keys[unit] + keyLayout.kBlock * keyLayout.bytes.width + at, 0, 2);
+        __builtin_prefetch(step.values[unit] + valueLayout.kBlock * valueLayout.bytes.width + at, 0, 2);
       }
   }
 

@@ -68,14 +68,14 @@ public:
   }
 
 private:
-  /// Sixteen lines become two tiles: the upper halves of a line lie `apart` behind the lower ones, the next line `step`
-  /// behind.
-  static void spread(const uint8_t *from, int64_t tiles, int64_t panelStride, int64_t step, uint8_t *to) {
+  /// Sixteen lines become two tiles: the upper halves of a line lie `halfStride` after the lower ones, the next line
+  /// `step` after.
+  static void spread(const uint8_t *from, int64_t tiles, int64_t halfStride, int64_t step, uint8_t *to) {
     for (; tiles > 0; tiles -= 2, to += 2 * kTileOfBytes)
       for (int64_t line = 0; line < kTileRows; ++line, from += kTileRowBytes) {
         for (int half = 0; half < 2; ++half) {
           Words codes = bitLayoutOf<U4Cache>(loadAs<Words>(from), half);
-          __builtin_memcpy(to + line * step + half * panelStride, &codes, sizeof codes);
+          __builtin_memcpy(to + line * step + half * halfStride, &codes, sizeof codes);
         }
       }
   }

@@ -1,13 +1,13 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Fresh keys and values on their way into blocks (cpu/packing/cache_blocks.h), rounded to the elements of the cache.
+// Fresh keys and values on their way into blocks (hone/cpu/packing/cache_blocks.h), rounded to the elements of the cache.
 
 #include "../kernels.h"
 
-#include "../../packing/cache_blocks.h"
 #include "../rows.h"
 #include "../transpose.h"
+#include "hone/cpu/packing/cache_blocks.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {

@@ -6,13 +6,13 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
 
-#include "../../packing/layout.h"
 #include "../matrix.h"
 #include "../parts.h"
 #include "../scratch.h"
 #include "../tasks.h"
 #include "activation.h"
 #include "columns.h"
+#include "hone/cpu/packing/layout.h"
 
 #include <omp.h>
 

@@ -8,9 +8,9 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 
-#include "../../packing/layout.h"
 #include "../vector.h"
 #include "columns.h"
+#include "hone/cpu/packing/layout.h"
 
 #include <immintrin.h>
 

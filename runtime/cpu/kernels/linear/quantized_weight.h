@@ -7,14 +7,14 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_WEIGHT_H
 
-#include "../../packing/layout.h"
 #include "../rows.h"
 #include "../vector.h"
+#include "hone/cpu/packing/layout.h"
 #include "outliers.h"
 
 namespace {
 
-/// Scales and zero points of weights, from the first chunk of a panel on; chunks are 0 apart where a group has all.
+/// Scales and zero points of weights, from the first chunk of a panel on; the distance of chunks is 0 where a group has all.
 struct WeightScales {
   const uint8_t *scales, *zeros; // zeros may be null
   bool isHalf;
@@ -35,7 +35,7 @@ struct WeightScales {
     return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * zeroPanel), Vector);
   }
 
-  /// The same from another chunk and panel on, of panels that are `apart` panels from each other.
+  /// The same from another chunk and panel on, of every `panelStride`-th panel.
   WeightScales from(int64_t chunk, int64_t panel, int64_t panelStride) const {
     int64_t at = chunk * chunkStep;
     return {scales + panel * scalePanel + at * (isHalf ? 2 : 4),

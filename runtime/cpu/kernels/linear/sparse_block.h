@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Operands of a block; panels are `apart` from each other, x is [step][row][words of a chunk].
+/// Operands of a block; panels have a distance of `panelStride`, x is [step][row][words of a chunk].
 template <typename Format> struct SparseOperands {
   const SparseWeight<Format> &weight;
   int64_t panel, panelStride, steps;

@@ -41,7 +41,7 @@ private:
   Scratch<uint8_t> memory;
 };
 
-/// Operands of a block; panels are `apart` from each other.
+/// Operands of a block; panels have a distance of `panelStride`.
 template <typename Codes> struct SparseQuantizedOperands {
   const SparseQuantizedWeight<Codes> &weight;
   int64_t panel, panelStride, chunkLines;

@@ -138,7 +138,7 @@ void multiplyTiles(const TileOperands &o, TileSums &sums, const Prefetcher &pref
     endSum<3>(sums);
 }
 
-/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls ahead.ask(step, steps).
+/// `height` tiles of rows by `width` panels: 1 or 2 by 1 or 2, or 1 by 4. Every step calls prefetcher.prefetch(step, steps).
 template <typename Products, typename Prefetcher = NoPrefetcher>
 void multiplyTiles(const TileOperands &operands, int64_t height, int64_t width, TileSums &sums,
                    const Prefetcher &prefetcher = Prefetcher()) {

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Grouped GEMM: layers of experts with many rows each.
+// Grouped GEMM: layers of experts with large M.
 
 #include "../device/expert_tile.h"
 #include "../device/gemm_kernel.h"

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Grouped GEMV: layers of experts with few rows each.
+// Grouped GEMV: layers of experts with small M.
 
 #include "../device/expert_tile.h"
 #include "../device/gemv_fma_kernel.h"

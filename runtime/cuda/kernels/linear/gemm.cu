@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GEMM, linear layers of many rows.
+// GEMM: linear layers with large M.
 
 #include "../device/gemm_kernel.h"
 

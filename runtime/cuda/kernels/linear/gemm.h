@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GEMM, linear layers of many rows: tiles, their order and the layout of shared memory.
+// GEMM, linear layers with large M: tiles, their order and the layout of shared memory.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_GEMM_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_GEMM_H

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GEMV, linear layers of few rows: launch plans.
+// GEMV, linear layers with small M: launch plans.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_GEMV_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_GEMV_H

@@ -3,10 +3,10 @@
 //
 // Sampling. `argmax_logits` finds the maximum, which is the token at temperature 0. Otherwise `exp_logits` gives each
 // token its weight, and `sample_token`, one block, finds the top-k and top-p thresholds by radix select and draws the
-// token with the given random number. Sums are of integers, so that they do not depend on the order of additions.
+// token with the given random draw. Sums are of integers, so that they do not depend on the order of additions.
 
+#include "hone/sampling/arithmetic.h"
 #include "sampling.h"
-#include "text/sampling_arithmetic.h"
 
 namespace hone::cuda {
 
@@ -14,7 +14,7 @@ using Wide = unsigned long long;
 
 __device__ inline double logitAt(const SamplingArguments &args, int64_t id) {
   double logit = args.logits[id];
-  return args.seen && args.seen[id] ? text::penalized(logit, args.penalty) : logit;
+  return args.seen && args.seen[id] ? sampling::penalized(logit, args.penalty) : logit;
 }
 
 //===- Argmax -------- ------------------------------------------------------------------------------------------===//
@@ -71,7 +71,7 @@ __device__ inline MaxLogit maxOfThread(const SamplingArguments &args) {
 __device__ inline int64_t codeOf(const MaxLogit &max) {
   if (max.bad != kNoBadLogit)
     return -2 - max.bad;
-  return max.logit == noLogit().logit ? text::kNoFiniteLogit : 0;
+  return max.logit == noLogit().logit ? sampling::kNoFiniteLogit : 0;
 }
 
 __device__ inline void storeToken(const SamplingArguments &args, int64_t token) {
@@ -134,7 +134,7 @@ __device__ inline Threshold thresholdAt(const SamplingArguments &args, Wide targ
       memory.bins[bin] = 0;
     __syncthreads();
     for (int64_t id = threadIdx.x; id < args.vocabulary; id += kSampleThreads) {
-      Wide order = text::orderOf(logitAt(args, id));
+      Wide order = sampling::orderOf(logitAt(args, id));
       if (shift == 56 || order >> (shift + 8) == prefix)
         atomicAdd(&memory.bins[255 - (order >> shift & 255)], ByWeight ? args.weights[id] : 1);
     }
@@ -157,7 +157,7 @@ __device__ inline Threshold thresholdAt(const SamplingArguments &args, Wide targ
 enum class Keep { Not, Tie, Yes };
 
 __device__ inline Keep keepOf(const SamplingArguments &args, const Threshold &threshold, int64_t id) {
-  Wide order = text::orderOf(logitAt(args, id)) >> threshold.shift;
+  Wide order = sampling::orderOf(logitAt(args, id)) >> threshold.shift;
   return order > threshold.order ? Keep::Yes : order == threshold.order ? Keep::Tie : Keep::Not;
 }
 
@@ -187,7 +187,7 @@ __device__ inline Threshold thresholdOf(const SamplingArguments &args, SampleMem
     threshold = thresholdAt<false>(args, args.topK, memory);
   if (args.topP >= 1)
     return threshold;
-  Wide target = text::shareOf(weightOfKept(args, threshold, memory), args.topP);
+  Wide target = sampling::shareOf(weightOfKept(args, threshold, memory), args.topP);
   threshold = thresholdAt<true>(args, target > 0 ? target : 1, memory);
   threshold.ties = divideUp(threshold.ties, tieWeight(args, threshold, memory));
   return threshold;
@@ -249,35 +249,35 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kLogitThreads)
   if (cuda::codeOf(args.state->max) < 0)
     return;
   double max = args.state->max.logit;
-  int bits = text::weightBits(args.vocabulary);
+  int bits = sampling::weightBits(args.vocabulary);
   int64_t stride = int64_t{cuda::kLogitThreads} * gridDim.x;
   for (int64_t id = int64_t{cuda::kLogitThreads} * blockIdx.x + threadIdx.x; id < args.vocabulary; id += stride)
-    args.weights[id] = text::weightOf(cuda::logitAt(args, id), max, args.temperature, bits);
+    args.weights[id] = sampling::weightOf(cuda::logitAt(args, id), max, args.temperature, bits);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::cuda::kSampleThreads)
     sample_token(const __grid_constant__ hone::cuda::SamplingArguments args) {
   using namespace hone::cuda;
-  namespace text = hone::text;
+  namespace sampling = hone::sampling;
   __shared__ SampleMemory memory;
   if (codeOf(args.state->max) < 0)
     return;
   Threshold threshold = thresholdOf(args, memory);
-  Wide least = text::shareOf(Wide{1} << text::weightBits(args.vocabulary), args.minP);
+  Wide least = sampling::shareOf(Wide{1} << sampling::weightBits(args.vocabulary), args.minP);
   Wide ties = tiesBefore(args, threshold, memory), mine = 0, total = 0;
   forEachKept(args, threshold, ties, least, [&](int64_t, Wide weight) {
     mine += weight;
     return false;
   });
-  Wide before = sumBefore(mine, total, memory), draw = text::placeOf(args.number, total);
-  if (draw < before || draw >= before + mine)
+  Wide before = sumBefore(mine, total, memory), place = sampling::placeOf(args.draw, total);
+  if (place < before || place >= before + mine)
     return;
-  draw -= before;
+  place -= before;
   forEachKept(args, threshold, ties, least, [&](int64_t id, Wide weight) {
-    bool isChosen = draw < weight;
+    bool isChosen = place < weight;
     if (isChosen)
       storeToken(args, id);
-    draw -= weight;
+    place -= weight;
     return isChosen;
   });
 }

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sampling a token from a row of logits: kernel arguments. The arithmetic is text/sampling_arithmetic.h, so that the
-// tokens are those of text/sampling.h.
+// Sampling a token from a row of logits: kernel arguments. The arithmetic is hone/sampling/arithmetic.h, so that the
+// tokens are those of hone/sampling/sampler.h.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_SAMPLING_SAMPLING_H
 #define HONE_RUNTIME_CUDA_KERNELS_SAMPLING_SAMPLING_H
@@ -38,8 +38,8 @@ struct SamplingArguments {
   uint8_t *seen;      // 1 for tokens in the history; null without a penalty
   double temperature, topP, minP, penalty;
   int64_t topK;
-  uint64_t number;    // a random number
-  int64_t *token;     // the token, or an error code of sampling_arithmetic.h
+  uint64_t draw;      // a random draw
+  int64_t *token;     // the token, or an error code of arithmetic.h
   void *input;        // where the next call reads its token, or null
   int32_t inputBytes; // of it: 4 or 8
 };

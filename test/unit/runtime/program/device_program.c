@@ -23,7 +23,7 @@ static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tenso
 static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
 static int64_t (*statePadding)(hone_call *, int64_t);
-static int64_t (*stateWanted)(hone_call *, int64_t);
+static int64_t (*logitsToKeep)(hone_call *, int64_t);
 static void (*observe)(hone_call *, int64_t, const hone_tensor *);
 static const uint8_t *(*deviceWeights)(hone_call *);
 static void *(*deviceInput)(hone_call *, int64_t);
@@ -88,7 +88,7 @@ static void runForward(hone_call *call) {
   if (before.sizes[2] != length)
     fail("the view before the append does not have the session's length");
   appendTokens(call, tokens, &all);
-  int64_t rows = stateWanted(call, sequence), count = batch * rows, first = length + sequence - rows;
+  int64_t rows = logitsToKeep(call, sequence), count = batch * rows, first = length + sequence - rows;
   int64_t vocabulary = VOCABULARY, sizes[3] = {batch, rows, VOCABULARY};
   int64_t *counts = allocate((uint64_t)batch * sizeof(int64_t));
   for (int64_t b = 0; b < batch; ++b)
@@ -133,7 +133,7 @@ static const hone_import imports[] = {
     {"hone_rt_state_view", (void **)&stateView},
     {"hone_rt_state_length", (void **)&stateLength},
     {"hone_rt_state_padding", (void **)&statePadding},
-    {"hone_rt_state_wanted", (void **)&stateWanted},
+    {"hone_rt_logits_to_keep", (void **)&logitsToKeep},
     {"hone_rt_observe", (void **)&observe},
     {"hone_rt_device_weights", (void **)&deviceWeights},
     {"hone_rt_device_input", (void **)&deviceInput},

@@ -32,7 +32,7 @@ static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tenso
 static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
 static int64_t (*statePadding)(hone_call *, int64_t);
-static int64_t (*stateWanted)(hone_call *, int64_t);
+static int64_t (*logitsToKeep)(hone_call *, int64_t);
 static void (*observe)(hone_call *, int64_t, const hone_tensor *);
 static void (*extra)(void);
 #ifdef CALLS_KERNEL
@@ -83,7 +83,7 @@ static void runForward(hone_call *call) {
 #ifdef LAST_LOGITS
   int64_t rows = 1;
 #else
-  int64_t rows = stateWanted(call, sequence);
+  int64_t rows = logitsToKeep(call, sequence);
 #endif
   int64_t sizes[3] = {batch, rows, VOCABULARY};
   float *logits = output(call, 0, 3, sizes);
@@ -120,7 +120,7 @@ static const hone_import imports[] = {
     {"hone_rt_state_view", (void **)&stateView},
     {"hone_rt_state_length", (void **)&stateLength},
     {"hone_rt_state_padding", (void **)&statePadding},
-    {"hone_rt_state_wanted", (void **)&stateWanted},
+    {"hone_rt_logits_to_keep", (void **)&logitsToKeep},
     {"hone_rt_observe", (void **)&observe},
     {EXTRA_IMPORT, (void **)&extra},
 #ifdef CALLS_KERNEL

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The signature of a toy program. Tests write it into a copy of the program, behind the mark (support.h), so that one program
+// The signature of a toy program. Tests write it into a copy of the program, after the mark (support.h), so that one program
 // serves several manifests.
 
 #include "hone/runtime/signature.h"

@@ -3,14 +3,14 @@
 //
 // Sampling: the distribution is the enumerated one, and draws follow it.
 
-#include "text/sampling.h"
-#include "text/sampling_arithmetic.h"
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
 #include <map>
 
-namespace hone::text {
+namespace hone::sampling {
 namespace {
 
 using testing::HasSubstr;
@@ -134,12 +134,12 @@ TEST(Sampler, LargeVocabulariesAreCutAtTheRightPlace) {
 }
 
 TEST(Sampler, TheSequenceIsFixed) {
-  // The C++ standard gives the 10,000th number of mt19937_64 with this seed: 9981545732273789042.
+  // The C++ standard gives the 10,000th draw of mt19937_64 with this seed: 9981545732273789042.
   auto sampler = Sampler::create({.seed = 5489});
-  uint64_t number = 0;
+  uint64_t draw = 0;
   for (int i = 0; i < 10000; ++i)
-    number = sampler->number();
-  EXPECT_EQ(number, 9981545732273789042u);
+    draw = sampler->draw();
+  EXPECT_EQ(draw, 9981545732273789042u);
 }
 
 TEST(Sampler, ExponentialIsAccurate) {
@@ -154,12 +154,12 @@ TEST(Sampler, BadLogitsAreAStatus) {
   auto message = [&](const std::vector<float> &logits, const std::vector<int32_t> &history = {}) {
     return std::string(sampler->sample(logits, history).status().message());
   };
-  EXPECT_EQ(message({1, NAN}), "cannot choose a token: the logit of token 1 of 2 is not a number");
-  EXPECT_EQ(message({INFINITY, 1}), "cannot choose a token: the logit of token 0 of 2 is infinite");
-  EXPECT_EQ(message({-INFINITY}), "cannot choose a token: none of 1 logits is above minus infinity");
-  EXPECT_EQ(message({}), "cannot choose a token: none of 0 logits is above minus infinity");
+  EXPECT_EQ(message({1, NAN}), "cannot sample a token: the logit of token 1 of 2 is not a number");
+  EXPECT_EQ(message({INFINITY, 1}), "cannot sample a token: the logit of token 0 of 2 is infinite");
+  EXPECT_EQ(message({-INFINITY}), "cannot sample a token: none of 1 logits is above minus infinity");
+  EXPECT_EQ(message({}), "cannot sample a token: none of 0 logits is above minus infinity");
   sampler = Sampler::create({.repetitionPenalty = 2});
-  EXPECT_EQ(message({1, 2}, {7}), "cannot choose a token: the history holds token 7, but there are 2 logits");
+  EXPECT_EQ(message({1, 2}, {7}), "cannot sample a token: the history holds token 7, but there are 2 logits");
 }
 
 TEST(Sampler, BadOptionsAreAStatus) {
@@ -175,4 +175,4 @@ TEST(Sampler, BadOptionsAreAStatus) {
 }
 
 } // namespace
-} // namespace hone::text
+} // namespace hone::sampling

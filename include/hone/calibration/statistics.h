@@ -3,8 +3,8 @@
 //
 // Statistics of the inputs of linear layers, and the file that holds them (docs/calibration.md).
 
-#ifndef HONE_RUNTIME_CALIBRATION_STATISTICS_H
-#define HONE_RUNTIME_CALIBRATION_STATISTICS_H
+#ifndef HONE_CALIBRATION_STATISTICS_H
+#define HONE_CALIBRATION_STATISTICS_H
 
 #include "hone/io/array.h"
 #include "hone/io/file.h"
@@ -29,8 +29,8 @@ struct Cost {
   float cost;
 };
 
-/// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in a file beside that of
-/// the result, which has no name and is mapped.
+/// Counts rows, site by site: sums of x · xᵀ, and the largest magnitude of each channel. The sums are in an
+/// unlinked spill file beside the result, which is mapped.
 class Statistics {
 public:
   /// `path` is the file that `write` makes. Fails where there is no folder for it, or no room for the sums.
@@ -74,4 +74,4 @@ private:
 
 } // namespace hone::calibration
 
-#endif // HONE_RUNTIME_CALIBRATION_STATISTICS_H
+#endif // HONE_CALIBRATION_STATISTICS_H

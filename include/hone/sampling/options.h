@@ -3,12 +3,12 @@
 //
 // What is asked of sampling, wherever it is done.
 
-#ifndef HONE_RUNTIME_TEXT_SAMPLING_OPTIONS_H
-#define HONE_RUNTIME_TEXT_SAMPLING_OPTIONS_H
+#ifndef HONE_SAMPLING_OPTIONS_H
+#define HONE_SAMPLING_OPTIONS_H
 
 #include <cstdint>
 
-namespace hone::text {
+namespace hone::sampling {
 
 /// Applied in this order, as in Hugging Face transformers: repetition penalty, temperature, top-k, top-p, min-p.
 struct SamplingOptions {
@@ -25,6 +25,6 @@ struct SamplingOptions {
   uint64_t seed = 0;
 };
 
-} // namespace hone::text
+} // namespace hone::sampling
 
-#endif // HONE_RUNTIME_TEXT_SAMPLING_OPTIONS_H
+#endif // HONE_SAMPLING_OPTIONS_H

@@ -7,8 +7,8 @@
 // begin at a multiple of 16 bytes, others and codes at a line. A block has an odd number of lines, so that panels that
 // are read together fall into different cache sets.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
-#define HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
+#ifndef HONE_CPU_PACKING_PANEL_BLOCK_H
+#define HONE_CPU_PACKING_PANEL_BLOCK_H
 
 #include <array>
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace hone::cpu {
 constexpr size_t kMostPlanes = 4;
 
 /// Where the planes begin within a panel block, and the size of a block; bytes.
-struct PanelRecord {
+struct PanelBlock {
   std::array<int64_t, kMostPlanes> offsets{};
   int64_t bytes = 0;
 
   /// `planeBytes`: what each plane has of a panel, kMostPlanes planes at most.
-  explicit PanelRecord(std::span<const int64_t> planeBytes) {
+  explicit PanelBlock(std::span<const int64_t> planeBytes) {
     constexpr int64_t line = 64, small = 16;
     auto roundUp = [](int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; };
     for (size_t i = planeBytes.size(); i-- > 0;) {
@@ -39,4 +39,4 @@ struct PanelRecord {
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PANEL_BLOCK_H
+#endif // HONE_CPU_PACKING_PANEL_BLOCK_H

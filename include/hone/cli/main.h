@@ -3,13 +3,18 @@
 //
 // The commands that run artefacts, for hone-run and for the driver, which offers the same ones.
 
-#ifndef HONE_RUNTIME_CLI_H
-#define HONE_RUNTIME_CLI_H
+#ifndef HONE_CLI_MAIN_H
+#define HONE_CLI_MAIN_H
+
+#include "hone/runtime/limits.h"
 
 #include <string>
 #include <vector>
 
 namespace hone::cli {
+
+/// Most threads that --threads takes.
+using rt::kMostThreads;
 
 /// True for a command of this library: run, eval, bench, inspect.
 bool isRunCommand(const std::string &command);
@@ -20,4 +25,4 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_H
+#endif // HONE_CLI_MAIN_H

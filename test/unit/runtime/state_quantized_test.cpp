@@ -1,10 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Slots of the state that are rounded to integers: what is kept of a position depends on nothing but its numbers.
+// Slots of the state with quantized KV: what is kept of a position depends on nothing but its numbers.
 
 #include "core/state.h"
-#include "cpu/packing/quantized_blocks.h"
+#include "hone/cpu/packing/quantized_blocks.h"
 #include "support.h"
 
 #include <bit>
@@ -23,9 +23,9 @@ struct Case {
   io::StateLayout layout;
 };
 
-class StateRounded : public testing::TestWithParam<Case> {
+class StateQuantized : public testing::TestWithParam<Case> {
 protected:
-  StateRounded() : numbers(static_cast<size_t>(kBatch * kHeads * kMost * kSize)) {
+  StateQuantized() : numbers(static_cast<size_t>(kBatch * kHeads * kMost * kSize)) {
     info.name = "cache";
     info.layout = GetParam().layout;
     info.bits = GetParam().bits;
@@ -60,7 +60,7 @@ protected:
 
   /// What is kept of a position of a head.
   struct Kept {
-    float step, base = 0;
+    float scale, base = 0;
     std::vector<int32_t> codes;
   };
 
@@ -72,7 +72,7 @@ protected:
       auto number = [&](int64_t place) {
         return std::bit_cast<float>(static_cast<uint32_t>(from[place] | from[place + 1] << 8) << 16);
       };
-      kept.step = number(layout.ofStep(p));
+      kept.scale = number(layout.ofScale(p));
       kept.base = info.bits == 4 ? number(layout.ofBase(p)) : 0;
       for (int64_t d = 0; d < kSize; ++d) {
         uint8_t byte = from[layout.ofPosition(p) + layout.ofElement(d)];
@@ -84,22 +84,22 @@ protected:
 
   static float below(float bf16) { return std::bit_cast<float>(std::bit_cast<uint32_t>(bf16) - 0x10000); }
 
-  void expectRounded(const hone_tensor &all, int64_t head, int64_t p) {
+  void expectQuantized(const hone_tensor &all, int64_t head, int64_t p) {
     Kept kept = read(all, head, p);
     auto [least, most] = std::minmax_element(&at(head, p, 0), &at(head, p, 0) + kSize);
     float span = info.bits == 8 ? std::max(-*least, *most) / 127 : (*most - kept.base) / 15;
-    ASSERT_GE(kept.step * (1 + 1e-6f), span);
-    ASSERT_LT(below(kept.step), span);
+    ASSERT_GE(kept.scale * (1 + 1e-6f), span);
+    ASSERT_LT(below(kept.scale), span);
     ASSERT_LE(kept.base, info.bits == 8 ? 0 : *least);
     for (int64_t d = 0; d < kSize; ++d) {
-      float number = kept.base + kept.step * static_cast<float>(kept.codes[static_cast<size_t>(d)]);
-      ASSERT_NEAR(number, at(head, p, d), kept.step * 0.5001f) << "position " << p << ", element " << d;
+      float number = kept.base + kept.scale * static_cast<float>(kept.codes[static_cast<size_t>(d)]);
+      ASSERT_NEAR(number, at(head, p, d), kept.scale * 0.5001f) << "position " << p << ", element " << d;
     }
   }
 
   void expectZeros(const hone_tensor &all, int64_t head, int64_t p) const {
     Kept kept = read(all, head, p);
-    ASSERT_EQ(kept.step, 0) << "position " << p;
+    ASSERT_EQ(kept.scale, 0) << "position " << p;
     ASSERT_EQ(kept.base, 0);
     ASSERT_EQ(kept.codes, std::vector<int32_t>(kSize, 0));
   }
@@ -108,7 +108,7 @@ protected:
     ASSERT_EQ(std::vector(all.sizes, all.sizes + 4), (std::vector{kBatch, kHeads, positions, kSize}));
     for (int64_t head = 0; head < kBatch * kHeads; ++head) {
       for (int64_t p = 0; p < positions; ++p)
-        expectRounded(all, head, p);
+        expectQuantized(all, head, p);
       for (int64_t p = positions; p % cpu::kCacheBlockPositions != 0; ++p)
         expectZeros(all, head, p);
     }
@@ -120,7 +120,7 @@ protected:
   std::vector<float> numbers;
 };
 
-TEST_P(StateRounded, PiecesAreAsTheWhole) {
+TEST_P(StateQuantized, PiecesAreAsTheWhole) {
   rt::State whole({&info, 1}), pieces({&info, 1});
   hone_tensor once = append(whole, 130);
   hone_tensor last = {};
@@ -133,12 +133,12 @@ TEST_P(StateRounded, PiecesAreAsTheWhole) {
   for (int64_t head = 0; head < kBatch * kHeads; ++head)
     for (int64_t p = 0; p < 130; ++p) {
       Kept a = read(once, head, p), b = read(last, head, p);
-      ASSERT_EQ(a.step, b.step);
+      ASSERT_EQ(a.scale, b.scale);
       ASSERT_EQ(a.codes, b.codes);
     }
 }
 
-TEST_P(StateRounded, NothingIsLeftOfWhatWasDropped) {
+TEST_P(StateQuantized, NothingIsLeftOfWhatWasDropped) {
   rt::State state({&info, 1});
   append(state, 10);
   commit(state);
@@ -152,7 +152,7 @@ TEST_P(StateRounded, NothingIsLeftOfWhatWasDropped) {
   expect(append(state, 3), 15);
 }
 
-TEST_P(StateRounded, ZerosAndEqualNumbersAreExact) {
+TEST_P(StateQuantized, ZerosAndEqualNumbersAreExact) {
   for (int64_t d = 0; d < kSize; ++d) {
     at(0, 0, d) = 0;
     at(0, 1, d) = -0.75f;
@@ -161,20 +161,20 @@ TEST_P(StateRounded, ZerosAndEqualNumbersAreExact) {
   hone_tensor all = append(state, 2);
   expectZeros(all, 0, 0);
   Kept kept = read(all, 0, 1);
-  EXPECT_NEAR(kept.base + kept.step * static_cast<float>(kept.codes[3]), -0.75f, info.bits == 8 ? 4e-3f : 0);
+  EXPECT_NEAR(kept.base + kept.scale * static_cast<float>(kept.codes[3]), -0.75f, info.bits == 8 ? 4e-3f : 0);
 }
 
-TEST_P(StateRounded, WhatIsNoNumberStaysNone) {
+TEST_P(StateQuantized, WhatIsNoNumberStaysNone) {
   at(0, 3, 5) = std::numeric_limits<float>::quiet_NaN();
   at(0, 4, 0) = -kInfinity;
   rt::State state({&info, 1});
   hone_tensor all = append(state, 6);
-  EXPECT_TRUE(std::isnan(read(all, 0, 3).step));
-  EXPECT_TRUE(std::isnan(read(all, 0, 4).step));
-  expectRounded(all, 0, 5);
+  EXPECT_TRUE(std::isnan(read(all, 0, 3).scale));
+  EXPECT_TRUE(std::isnan(read(all, 0, 4).scale));
+  expectQuantized(all, 0, 5);
 }
 
-TEST_P(StateRounded, KeepsNothingButF32) {
+TEST_P(StateQuantized, KeepsNothingButF32) {
   rt::State state({&info, 1});
   hone_tensor fresh = {.data = numbers.data(), .dtype = HONE_F16, .rank = 4, .sizes = {}, .strides = {}};
   std::ranges::copy(std::vector<int64_t>{kBatch, kHeads, 1, kSize}, fresh.sizes);
@@ -182,7 +182,7 @@ TEST_P(StateRounded, KeepsNothingButF32) {
   EXPECT_THAT(messageOf(state.slots()[0].append(fresh, 0)), testing::HasSubstr("takes f32"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Slots, StateRounded,
+INSTANTIATE_TEST_SUITE_P(Slots, StateQuantized,
                          testing::Values(Case{8, io::StateLayout::KeyBlocks}, Case{8, io::StateLayout::ValueBlocks},
                                          Case{4, io::StateLayout::KeyBlocks}, Case{4, io::StateLayout::ValueBlocks}));
 

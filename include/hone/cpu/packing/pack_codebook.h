@@ -19,10 +19,10 @@
 // 3 they lie as the quads of a BitLayout do, but that each is 16 bytes of four outputs, and not 4 of sixteen. That is a
 // line for two sixteens of 4 bits, and three lines for eight of 3 bits.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PACK_CODEBOOK_H
-#define HONE_RUNTIME_CPU_PACKING_PACK_CODEBOOK_H
+#ifndef HONE_CPU_PACKING_PACK_CODEBOOK_H
+#define HONE_CPU_PACKING_PACK_CODEBOOK_H
 
-#include "cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_linear.h"
 
 namespace hone::cpu {
 
@@ -56,4 +56,4 @@ uint16_t loadCodebookNumber(int64_t bits, const LinearShape &shape, std::span<co
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PACK_CODEBOOK_H
+#endif // HONE_CPU_PACKING_PACK_CODEBOOK_H

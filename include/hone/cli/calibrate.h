@@ -3,10 +3,10 @@
 //
 // What `hone calibrate` does with an artefact whose program shows the inputs of its layers.
 
-#ifndef HONE_RUNTIME_CLI_CALIBRATE_H
-#define HONE_RUNTIME_CLI_CALIBRATE_H
+#ifndef HONE_CLI_CALIBRATE_H
+#define HONE_CLI_CALIBRATE_H
 
-#include "calibration/statistics.h"
+#include "hone/calibration/statistics.h"
 
 namespace hone::cli {
 
@@ -26,4 +26,4 @@ absl::Status runCalibration(const std::string &artefact, const CalibrationTokens
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_CALIBRATE_H
+#endif // HONE_CLI_CALIBRATE_H

@@ -5,8 +5,8 @@
 // additions and multiplications that no compiler contracts (the host's are compiled with -ffp-contract=off), and what is
 // summed are integers, whose sums do not depend on the order.
 
-#ifndef HONE_RUNTIME_TEXT_SAMPLING_ARITHMETIC_H
-#define HONE_RUNTIME_TEXT_SAMPLING_ARITHMETIC_H
+#ifndef HONE_SAMPLING_ARITHMETIC_H
+#define HONE_SAMPLING_ARITHMETIC_H
 
 #include <stdint.h>
 
@@ -17,7 +17,7 @@
 #define HONE_SAMPLING inline
 #endif
 
-namespace hone::text {
+namespace hone::sampling {
 
 HONE_SAMPLING double productOf(double a, double b) {
 #ifdef __CUDA_ARCH__
@@ -121,12 +121,12 @@ HONE_SAMPLING uint64_t orderOf(double logit) {
   return bits >> 63 ? ~bits : bits | uint64_t{1} << 63;
 }
 
-/// Where `number`, of 2^64, falls in 0 … total - 1.
-HONE_SAMPLING uint64_t placeOf(uint64_t number, uint64_t total) {
+/// Where `draw`, of 2^64, falls in 0 … total - 1.
+HONE_SAMPLING uint64_t placeOf(uint64_t draw, uint64_t total) {
 #ifdef __CUDA_ARCH__
-  return __umul64hi(number, total);
+  return __umul64hi(draw, total);
 #else
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(number) * total >> 64);
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(draw) * total >> 64);
 #endif
 }
 
@@ -134,8 +134,8 @@ HONE_SAMPLING uint64_t placeOf(uint64_t number, uint64_t total) {
 constexpr int64_t kNoFiniteLogit = -1;
 HONE_SAMPLING int64_t badLogitCode(int64_t id, bool isInfinite) { return -2 - (2 * id + (isInfinite ? 1 : 0)); }
 
-} // namespace hone::text
+} // namespace hone::sampling
 
 #undef HONE_SAMPLING
 
-#endif // HONE_RUNTIME_TEXT_SAMPLING_ARITHMETIC_H
+#endif // HONE_SAMPLING_ARITHMETIC_H

@@ -3,22 +3,22 @@
 //
 // Sampling. Built without contraction of floating-point operations (see CMakeLists.txt), in double precision.
 
-#include "text/sampling.h"
+#include "hone/sampling/sampler.h"
 
-#include "text/sampling_arithmetic.h"
+#include "hone/sampling/arithmetic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-namespace hone::text {
+namespace hone::sampling {
 
 namespace {
 
 struct Candidate {
   int32_t id;
   double logit;
-  uint64_t weight; // weightOf() of sampling_arithmetic.h
+  uint64_t weight; // weightOf() of arithmetic.h
 };
 
 using Candidates = std::vector<Candidate>;
@@ -142,9 +142,9 @@ absl::StatusOr<Candidates> choose(absl::Span<const float> logits, absl::Span<con
 
 absl::Status badLogits(int64_t code, int64_t vocabulary) {
   if (code == kNoFiniteLogit)
-    return io::invalid("cannot choose a token: none of ", vocabulary, " logits is above minus infinity");
+    return io::invalid("cannot sample a token: none of ", vocabulary, " logits is above minus infinity");
   int64_t number = -2 - code; // badLogitCode
-  return io::invalid("cannot choose a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
+  return io::invalid("cannot sample a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
                      number % 2 ? "infinite" : "not a number");
 }
 
@@ -152,7 +152,7 @@ absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary)
   auto wrong = std::find_if(history.begin(), history.end(), [=](int32_t id) { return id < 0 || id >= vocabulary; });
   if (wrong == history.end())
     return absl::OkStatus();
-  return io::invalid("cannot choose a token: the history holds token ", *wrong, ", but there are ", vocabulary,
+  return io::invalid("cannot sample a token: the history holds token ", *wrong, ", but there are ", vocabulary,
                      " logits");
 }
 
@@ -182,11 +182,11 @@ absl::StatusOr<std::vector<TokenProbability>> Sampler::distribution(absl::Span<c
 
 absl::StatusOr<int32_t> Sampler::sample(absl::Span<const float> logits, absl::Span<const int32_t> history) {
   HONE_ASSIGN_OR_RETURN(Candidates candidates, choose(logits, history, options));
-  uint64_t place = options.temperature == 0 ? 0 : placeOf(number(), totalWeight(candidates));
+  uint64_t place = options.temperature == 0 ? 0 : placeOf(draw(), totalWeight(candidates));
   auto chosen = candidates.begin();
   for (; place >= chosen->weight; ++chosen) // which the last is not, as the place is below the sum
     place -= chosen->weight;
   return chosen->id;
 }
 
-} // namespace hone::text
+} // namespace hone::sampling

@@ -3,8 +3,8 @@
 //
 // Tokenizers of the `tokenizer.json` format: text to token ids and back, token for token as PyPI's `tokenizers`.
 
-#ifndef HONE_RUNTIME_TEXT_TOKENIZER_H
-#define HONE_RUNTIME_TEXT_TOKENIZER_H
+#ifndef HONE_TEXT_TOKENIZER_H
+#define HONE_TEXT_TOKENIZER_H
 
 #include "hone/io/status.h"
 
@@ -75,4 +75,4 @@ private:
 
 } // namespace hone::text
 
-#endif // HONE_RUNTIME_TEXT_TOKENIZER_H
+#endif // HONE_TEXT_TOKENIZER_H

@@ -3,8 +3,8 @@
 //
 // How well a language model predicts tokens, for `eval` and for reports of compression.
 
-#ifndef HONE_RUNTIME_CLI_EVAL_H
-#define HONE_RUNTIME_CLI_EVAL_H
+#ifndef HONE_CLI_EVAL_H
+#define HONE_CLI_EVAL_H
 
 #include "hone/io/status.h"
 
@@ -14,7 +14,7 @@
 
 namespace hone::cli {
 
-/// Tokens, for windows that do not overlap; at least one window and a token behind it.
+/// Tokens, for windows that do not overlap; at least one window and a token after it.
 struct EvaluationTokens {
   std::vector<int64_t> ids;
   int64_t window = 512;
@@ -33,4 +33,4 @@ absl::StatusOr<Evaluation> runEvaluation(const std::string &artefact, const Eval
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_EVAL_H
+#endif // HONE_CLI_EVAL_H

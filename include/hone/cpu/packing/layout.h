@@ -11,7 +11,7 @@
 //   scales     [panel][group][16 outputs]                   f16 or f32; group 0 alone where weights have one scale an output
 //   zeros      [panel][group][16 outputs]                   u8; absent where all are the middle value, 128 (u8) to 2 (u2)
 //
-// Arrays that belong together lie in records, a panel of each (panel_block.h).
+// Planes of one weight are interleaved panel by panel (panel_block.h).
 //
 // Codes are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads
 // of four inputs: byte j of an output holds input j of every quad of its line, in the bits that BitLayout gives.
@@ -19,8 +19,8 @@
 // 16 outputs of 32 bits are one register of 512 bits, or two of 256. Pairs of bf16 and quads of bytes are what the
 // dot-product instructions of AVX-512 take; sixteen such rows are one tile of AMX, dense in memory.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_LAYOUT_H
-#define HONE_RUNTIME_CPU_PACKING_LAYOUT_H
+#ifndef HONE_CPU_PACKING_LAYOUT_H
+#define HONE_CPU_PACKING_LAYOUT_H
 
 #include <stdint.h>
 
@@ -65,4 +65,4 @@ constexpr BitLayout kU3Layout = {3,
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_LAYOUT_H
+#endif // HONE_CPU_PACKING_LAYOUT_H

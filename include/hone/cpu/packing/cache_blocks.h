@@ -4,8 +4,8 @@
 // How a session keeps keys and values for attention on the CPU: in blocks that kernels multiply as they lie. The state
 // of a session writes them (runtime/core), kernels read them (runtime/cpu/kernels/attention).
 
-#ifndef HONE_RUNTIME_CPU_PACKING_CACHE_BLOCKS_H
-#define HONE_RUNTIME_CPU_PACKING_CACHE_BLOCKS_H
+#ifndef HONE_CPU_PACKING_CACHE_BLOCKS_H
+#define HONE_CPU_PACKING_CACHE_BLOCKS_H
 
 #include "hone/runtime/program.h"
 
@@ -49,4 +49,4 @@ struct BlockedValueLayout {
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_CACHE_BLOCKS_H
+#endif // HONE_CPU_PACKING_CACHE_BLOCKS_H

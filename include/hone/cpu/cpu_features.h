@@ -3,8 +3,8 @@
 //
 // What the CPU of this machine can do, by the names LLVM gives to the features of x86.
 
-#ifndef HONE_RUNTIME_CPU_CPU_FEATURES_H
-#define HONE_RUNTIME_CPU_CPU_FEATURES_H
+#ifndef HONE_CPU_CPU_FEATURES_H
+#define HONE_CPU_CPU_FEATURES_H
 
 #include <optional>
 #include <string_view>
@@ -17,4 +17,4 @@ std::optional<bool> cpuHasFeature(std::string_view name);
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_CPU_FEATURES_H
+#endif // HONE_CPU_CPU_FEATURES_H

@@ -3,8 +3,8 @@
 //
 // What is said on stderr about work that takes its time.
 
-#ifndef HONE_RUNTIME_CLI_PROGRESS_H
-#define HONE_RUNTIME_CLI_PROGRESS_H
+#ifndef HONE_CLI_PROGRESS_H
+#define HONE_CLI_PROGRESS_H
 
 #include <chrono>
 #include <cstdint>
@@ -58,4 +58,4 @@ private:
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_PROGRESS_H
+#endif // HONE_CLI_PROGRESS_H

@@ -4,10 +4,10 @@
 // Weights of linear layers into the layout that the packed kernels read (layout.h). Host code without threads: the
 // compiler calls it when it writes an artefact.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PACK_LINEAR_H
-#define HONE_RUNTIME_CPU_PACKING_PACK_LINEAR_H
+#ifndef HONE_CPU_PACKING_PACK_LINEAR_H
+#define HONE_CPU_PACKING_PACK_LINEAR_H
 
-#include "cpu/packing/layout.h"
+#include "hone/cpu/packing/layout.h"
 #include "hone/runtime/program.h"
 
 #include <array>
@@ -58,4 +58,4 @@ void packLinearScales(PackedFormat format, const LinearShape &shape, int64_t ele
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PACK_LINEAR_H
+#endif // HONE_CPU_PACKING_PACK_LINEAR_H

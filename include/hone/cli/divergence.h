@@ -3,10 +3,10 @@
 //
 // How far what a changed language model predicts is from what it predicted before.
 
-#ifndef HONE_RUNTIME_CLI_DIVERGENCE_H
-#define HONE_RUNTIME_CLI_DIVERGENCE_H
+#ifndef HONE_CLI_DIVERGENCE_H
+#define HONE_CLI_DIVERGENCE_H
 
-#include "cli/calibrate.h"
+#include "hone/cli/calibrate.h"
 
 #include <functional>
 
@@ -20,7 +20,7 @@ double meanDivergence(std::span<const float> expected, std::span<const float> ac
 class Predictions {
 public:
   /// Runs the entry `forward` of `artefact` on each window, from nothing but the window. The logits, 4 bytes for each of the
-  /// vocabulary and each token, lie in a file beside `path` that has no name. Fails where they do not fit, are not finite, or are not those of
+  /// vocabulary and each token, lie in an unlinked spill file beside `path`. Fails where they do not fit, are not finite, or are not those of
   /// every token.
   static absl::StatusOr<Predictions> create(std::string artefact, CalibrationTokens tokens, int threads,
                                             const std::string &path);
@@ -41,4 +41,4 @@ private:
 
 } // namespace hone::cli
 
-#endif // HONE_RUNTIME_CLI_DIVERGENCE_H
+#endif // HONE_CLI_DIVERGENCE_H

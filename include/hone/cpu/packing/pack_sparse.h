@@ -18,10 +18,10 @@
 // next step. Scales and zero points are those of dense weights (layout.h). What fills a weight up is 0 and picks input
 // 0.
 
-#ifndef HONE_RUNTIME_CPU_PACKING_PACK_SPARSE_H
-#define HONE_RUNTIME_CPU_PACKING_PACK_SPARSE_H
+#ifndef HONE_CPU_PACKING_PACK_SPARSE_H
+#define HONE_CPU_PACKING_PACK_SPARSE_H
 
-#include "cpu/packing/pack_linear.h"
+#include "hone/cpu/packing/pack_linear.h"
 
 namespace hone::cpu {
 
@@ -50,4 +50,4 @@ void packSparseLinear(PackedFormat format, const LinearShape &shape, const void 
 
 } // namespace hone::cpu
 
-#endif // HONE_RUNTIME_CPU_PACKING_PACK_SPARSE_H
+#endif // HONE_CPU_PACKING_PACK_SPARSE_H

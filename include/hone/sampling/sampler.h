@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From logits to the next token. The same options, seed and logits give the same tokens on every platform, devices among them:
-// the generator and how a number of it falls on a token are fixed here, the arithmetic in sampling_arithmetic.h.
+// the generator and how a draw of it falls on a token are fixed here, the arithmetic in arithmetic.h.
 
-#ifndef HONE_RUNTIME_TEXT_SAMPLING_H
-#define HONE_RUNTIME_TEXT_SAMPLING_H
+#ifndef HONE_SAMPLING_SAMPLER_H
+#define HONE_SAMPLING_SAMPLER_H
 
 #include "hone/io/status.h"
-#include "text/sampling_options.h"
+#include "hone/sampling/options.h"
 
 #include "absl/types/span.h"
 
@@ -16,14 +16,14 @@
 #include <random>
 #include <vector>
 
-namespace hone::text {
+namespace hone::sampling {
 
 struct TokenProbability {
   int32_t id;
   double probability;
 };
 
-/// Why no token could be chosen from so many logits: a code of sampling_arithmetic.h.
+/// Why no token could be chosen from so many logits: a code of arithmetic.h.
 absl::Status badLogits(int64_t code, int64_t vocabulary);
 
 /// Fails for a history with a token that has no logit.
@@ -44,10 +44,10 @@ public:
   absl::StatusOr<std::vector<TokenProbability>> distribution(absl::Span<const float> logits,
                                                              absl::Span<const int32_t> history) const;
 
-  /// The next number of the generator (std::mt19937_64, whose sequence the C++ standard fixes). sample() takes one for each token,
+  /// The next draw of the generator (std::mt19937_64, whose sequence the C++ standard fixes). sample() takes one for each token,
   /// and none where the temperature is 0: a token whose weights, added up by id, are the first to exceed it as a share of
   /// all weights is chosen.
-  uint64_t number() { return generator(); }
+  uint64_t draw() { return generator(); }
 
 private:
   explicit Sampler(const SamplingOptions &options) : options(options), generator(options.seed) {}
@@ -56,6 +56,6 @@ private:
   std::mt19937_64 generator;
 };
 
-} // namespace hone::text
+} // namespace hone::sampling
 
-#endif // HONE_RUNTIME_TEXT_SAMPLING_H
+#endif // HONE_SAMPLING_SAMPLER_H

@@ -1,0 +1,26 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The block of layers that every expert of hone.moe has.
+
+#ifndef HONE_LIB_CONVERSION_ONNXTOHONE_EXPERTBLOCK_H
+#define HONE_LIB_CONVERSION_ONNXTOHONE_EXPERTBLOCK_H
+
+#include "Activation.h"
+
+namespace hone::raising {
+
+/// Layers of the experts' blocks, `[E, outputs, inputs]` of floats or as hone.moe wants them, and biases `[E, outputs]`.
+struct ExpertBlock {
+  Value up, gate, down;             // gate is null in a plain block
+  Value upBias, gateBias, downBias; // each may be null
+  Activation activation;
+  std::optional<FusedRows> fused; // where up has the gate too
+};
+
+/// Creates hone.moe for rows of `x` `[rows, K]`, with experts that `ids` and `weights` `[rows, T]` choose.
+Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertBlock &block);
+
+} // namespace hone::raising
+
+#endif // HONE_LIB_CONVERSION_ONNXTOHONE_EXPERTBLOCK_H
