@@ -5,10 +5,10 @@
 
 #include "Calibrate.h"
 
-#include "Artefact.h"
 #include "Compiler.h"
-#include "MeasureCosts.h"
 #include "cli/calibrate.h"
+#include "hone/Artefact/Artefact.h"
+#include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"

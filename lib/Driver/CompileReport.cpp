@@ -5,9 +5,9 @@
 
 #include "CompileReport.h"
 
-#include "Artefact.h"
 #include "CompressionReport.h"
-#include "OnnxRewrites.h"
+#include "RewriteOnnx.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
 #include "hone/io/output.h"

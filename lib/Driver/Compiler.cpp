@@ -5,13 +5,13 @@
 
 #include "Compiler.h"
 
-#include "Artefact.h"
 #include "CompressionRecord.h"
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
 #include "cli/progress.h"
 #include "cpu/cpu_features.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Dialect/Hone/HoneParams.h"

@@ -5,8 +5,8 @@
 
 #include "Masks.h"
 
-#include "Artefact.h"
 #include "Compiler.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/PlainElements.h"

@@ -49,7 +49,7 @@ static bool isOne(Operation *op, StringRef name) {
 
 static bool isDequantized(AffineAttr affine) { return affine.getBits() == 8 && affine.getGroup() == 0; }
 
-/// Whether MatMulNBits has such levels.
+/// Whether MatMulNBits has such codes.
 static bool isBlocked(AffineAttr affine) {
   constexpr int64_t leastBlock = 16;
   bool isWidth = affine.getBits() == 4 || affine.getBits() == 8;
@@ -81,7 +81,7 @@ private:
   ParamOp addParameter(StringRef what, RankedTensorType type, ArrayRef<char> bytes);
   ParamOp addScales(ArrayRef<char> bytes, ArrayRef<int64_t> shape, Type elements);
   void dequantize(ArrayRef<SmallVector<char, 0>> planes);
-  ParamOp addBytes(ArrayRef<char> levels);
+  ParamOp addBytes(ArrayRef<char> codes);
   void replaceByBlocks(ArrayRef<SmallVector<char, 0>> planes);
   void replaceUse(OpOperand &use, ArrayRef<ParamOp> planes);
   Value createNode(OpBuilder &at, Location loc, StringRef domain, StringRef type, ValueRange operands, Type result,
@@ -174,14 +174,14 @@ Value IntegerNodes::createNode(OpBuilder &at, Location loc, StringRef domain, St
   return at.create(state)->getResult(0);
 }
 
-/// Levels counted from 0 as they are, or where 128 stands for 0 as signed ones; in the order of the file's elements.
-ParamOp IntegerNodes::addBytes(ArrayRef<char> levels) {
+/// Codes counted from 0 as they are, or where 128 stands for 0 as signed ones; in the order of the file's elements.
+ParamOp IntegerNodes::addBytes(ArrayRef<char> codes) {
   bool isSigned = !affine.getHasZeros();
-  SmallVector<char, 0> bytes(levels.size());
+  SmallVector<char, 0> bytes(codes.size());
   for (int64_t n = 0; n < outputs; ++n)
     for (int64_t k = 0; k < inputs; ++k) {
-      char level = levels[n * inputs + k];
-      bytes[isTransposed ? k * outputs + n : n * inputs + k] = isSigned ? static_cast<char>(level ^ 0x80) : level;
+      char code = codes[n * inputs + k];
+      bytes[isTransposed ? k * outputs + n : n * inputs + k] = isSigned ? static_cast<char>(code ^ 0x80) : code;
     }
   Type byte = isSigned ? b.getIntegerType(8) : b.getIntegerType(8, /*isSigned=*/false);
   return addParameter("_quantized", RankedTensorType::get(param.getTensorType().getShape(), byte), bytes);
@@ -284,7 +284,7 @@ FailureOr<std::string> replaceByIntegers(SymbolTable &symbols, ParamOp param, Pa
   auto affine = cast<AffineAttr>(quantized.getTensorType().getEncoding());
   if (!isDequantized(affine) && !isBlocked(affine))
     return quantized.emitError()
-           << "cannot export levels of " << affine.getBits() << " bits in groups of " << affine.getGroup()
+           << "cannot export codes of " << affine.getBits() << " bits in groups of " << affine.getGroup()
            << " inputs; ONNX has nodes for 8 bits without groups, and for 4 and 8 bits in groups of "
               "32, 64 or 128";
   IntegerNodes nodes(symbols, param, quantized, isTransposed);

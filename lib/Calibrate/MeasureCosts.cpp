@@ -3,10 +3,12 @@
 //
 // One weight in memory at a time; the artefact's file is where it changes.
 
-#include "MeasureCosts.h"
+#include "hone/Calibrate/MeasureCosts.h"
 
-#include "Artefact.h"
+#include "calibration/statistics.h"
+#include "cli/divergence.h"
 #include "cli/progress.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Compress/Difference.h"
 #include "hone/Compress/Rounding.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -97,12 +99,12 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
                      after = asWeight(param, rounded.slice(i * size, size));
     if (measured && failed(openSite(param, *measured)))
       return failure();
-    auto levels = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
-                                                         /*searchesScales=*/true)
-                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
-    if (failed(report(param.getLoc(), levels.status())))
+    auto codes = measured ? compress::roundWithFeedback(after, format, *factor, /*hasStaticScales=*/true,
+                                                        /*searchesScales=*/true)
+                          : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
+    if (failed(report(param.getLoc(), codes.status())))
       return failure();
-    compress::writeValues(*levels, format, after);
+    compress::writeValues(*codes, format, after);
     if (!measured)
       continue;
     compress::SecondMoment view{moment, weight.columns};
