@@ -27,36 +27,17 @@ static std::optional<std::string> describeChange(const CompressionRecord &record
   return llvm::formatv("{0}", llvm::json::Value(describeWeight(*found))).str();
 }
 
-/// Adds what becomes of parameters at the shapes that the copy has by then.
-static LogicalResult addElementRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  CompileOptions others = options;
-  if (options.prune == "structured") {
-    others.prune = others.pruneMethod = others.sparsity = others.pruneParts = "";
-    if (options.quantize.empty())
-      others.calibration.clear();
-  }
-  return addCompression(others, pm, loc, /*scalesChannels=*/false);
-}
-
-/// Adds what makes the copy smaller.
-static LogicalResult addStructuralRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (options.prune != "structured")
-    return success();
-  CompileOptions structural = options;
-  structural.quantize = structural.quantizeMethod = structural.quantizeOutputs = "";
-  return addCompression(structural, pm, loc, /*scalesChannels=*/false);
-}
-
 LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
   PassManager structural(module.getContext(), ModuleOp::getOperationName());
   PassManager elements(module.getContext(), ModuleOp::getOperationName());
-  if (failed(addStructuralRewrites(options, structural, module.getLoc())) ||
-      failed(addElementRewrites(options, elements, module.getLoc())))
+  OpPassManager &ofPruning = options.compression.pruning.isStructured() ? structural : elements;
+  if (failed(addPruning(options.compression, ofPruning, module.getLoc())) ||
+      failed(addQuantization(options, elements, module.getLoc(), /*scalesChannels=*/false)))
     return failure();
   if (structural.empty() && elements.empty())
     return success();
   module.getContext()->loadDialect<HoneDialect>();
-  ScratchBytes::get(module.getContext()).lieBeside(options.output);
+  ScratchBytes::get(module.getContext()).lieBeside(options.outputs.path);
   PassManager infer(module.getContext(), ModuleOp::getOperationName());
   infer.addPass(createInferOnnxShapes());
   if (!structural.empty() && failed(infer.run(module)))
@@ -68,7 +49,7 @@ LogicalResult rewriteOnnx(const CompileOptions &options, ModuleOp module) {
   record.passes = listPasses(structural) + (structural.empty() || elements.empty() ? "" : ",") + listPasses(elements);
   CompressedModel compressed(module, *copy);
   LogicalResult result = options.recorder->watch(*copy, [&]() -> LogicalResult {
-    if (options.pruneParts == "layers")
+    if (options.compression.pruning.parts == "layers")
       compressed.recordLayers();
     if (!structural.empty() && (failed(structural.run(*copy)) || failed(compressed.shrink())))
       return failure();

@@ -11,7 +11,7 @@
 namespace hone {
 
 /// Prunes and quantizes a module of the onnx dialect as the options say, if they do, in a raised copy, and brings what became of it
-/// back (hone/Export/CompressedModel.h). `options` have a recorder. Fails, after an error, as addCompression and passes do.
+/// back (hone/Export/CompressedModel.h). `options` have a recorder. Fails, after an error, as addPruning, addQuantization and passes do.
 llvm::LogicalResult rewriteOnnx(const CompileOptions &options, mlir::ModuleOp module);
 
 } // namespace hone
