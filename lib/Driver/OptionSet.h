@@ -8,6 +8,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/LogicalResult.h"
 
 #include <deque>
 #include <functional>

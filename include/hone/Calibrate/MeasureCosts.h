@@ -7,6 +7,7 @@
 #define HONE_CALIBRATE_MEASURECOSTS_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/Support/LogicalResult.h"
 
 #include <string>
 #include <vector>
