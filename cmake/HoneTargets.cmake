@@ -30,6 +30,21 @@ function(hone_unit_test name)
   set_target_properties(${name}Tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
 endfunction()
 
+# hone_commands(TARGET FOLDER NAMES...): the commands of a program. Adds <name>.cpp of this folder for each, which defines k<Name>Command,
+# and makes FOLDER/commands.inc, a HONE_COMMAND(<Name>) for each, which the sources of TARGET include.
+function(hone_commands target folder)
+  set(rows "")
+  foreach(name IN LISTS ARGN)
+    target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${name}.cpp)
+    string(SUBSTRING ${name} 0 1 first)
+    string(SUBSTRING ${name} 1 -1 rest)
+    string(TOUPPER ${first} first)
+    string(APPEND rows "HONE_COMMAND(${first}${rest})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/commands/${folder}/commands.inc CONTENT "${rows}")
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/commands)
+endfunction()
+
 # hone_install(TARGET COMPONENT): installs a program or a library. Its RUNPATH, here and where it is installed, has the folders of what
 # it links with that the system does not look in. CMake would fill up the one of the build tree for the installer to write over: with
 # an empty element, which means the current folder, and a library that happens to lie there would be loaded.

@@ -5,13 +5,13 @@
 
 #include "Compiler.h"
 
-#include "Artefact.h"
 #include "CompressionRecord.h"
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
-#include "hone/Conversion/Passes.h"
-#include "hone/Conversion/Raising.h"
+#include "hone/cli/progress.h"
+#include "hone/cpu/cpu_features.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
@@ -27,7 +27,6 @@
 #include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -37,51 +36,6 @@
 using namespace mlir;
 
 namespace hone {
-
-static void buildRaisePhase(OpPassManager &pm, Sanitizer) {
-  buildRaisingPipeline(pm);
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
-
-static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
-  pm.addPass(createBoundLookups());
-  pm.addPass(createSplitGateUp());
-  pm.addPass(createExpandOnnxFunctions());
-  pm.addPass(createConvertOnnxToLinalg());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
-
-template <Target target> static void buildTensorPhase(OpPassManager &pm, Sanitizer) { buildTensorPipeline(pm, target); }
-template <Target target> static void buildBufferPhase(OpPassManager &pm, Sanitizer sanitizer) {
-  buildBufferPipeline(pm, target, sanitizer);
-}
-template <Target target> static void buildLLVMPhase(OpPassManager &pm, Sanitizer) { buildLLVMPipeline(pm, target); }
-
-template <Target target>
-static constexpr Phase kPhases[] = {
-    {"import", "the file as it is, in the onnx dialect", nullptr},
-    {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
-    {"rewrite", "rewrites that were asked for", [](OpPassManager &, Sanitizer) {}},
-    {"lower", "everything else in linalg", buildLowerPhase},
-    {"tensor", "entry points, kernels selected, loops fused", buildTensorPhase<target>},
-    {"buffer", "memory instead of values", buildBufferPhase<target>},
-    {"llvm", "the LLVM dialect", buildLLVMPhase<target>},
-};
-
-llvm::ArrayRef<Phase> getPhases(StringRef target) {
-  return target == "cuda" ? kPhases<Target::Cuda> : kPhases<Target::Cpu>;
-}
-
-static LogicalResult checkPhase(StringRef name, Location loc) {
-  SmallVector<StringRef> names;
-  for (const Phase &phase : getPhases())
-    names.push_back(phase.name);
-  if (name.empty() || llvm::is_contained(names, name))
-    return success();
-  return emitError(loc) << "unsupported phase '" << name << "'; supported: " << llvm::join(names, ", ");
-}
 
 /// What the artefact's manifest says; filled on the way, since later phases forget what earlier ones know.
 static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
@@ -99,13 +53,13 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
 
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (phase.build)
-    phase.build(pm, options.sanitizer);
+    phase.build(pm, options.target.getSanitizer());
   if (phase.name != "rewrite")
     return success();
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
     return failure();
-  if (options.ranks != 1)
-    pm.addPass(createShardLayers({options.ranks})); // parts of weights as they are stored
+  if (options.target.ranks != 1)
+    pm.addPass(createShardLayers({options.target.ranks})); // parts of weights as they are stored
   return success();
 }
 
@@ -120,8 +74,8 @@ static bool mayRoundActivations(ModuleOp module) {
 /// The options of a model that came quantized: where nobody named a type of keys and values, those of bf16, which change less than
 /// activations do that are rounded to 8 bits.
 static CompileOptions withCacheOf(ModuleOp module, CompileOptions options) {
-  if (options.cache.empty() && (options.weights.empty() || options.weights == "f32") && mayRoundActivations(module))
-    options.cache = "bf16";
+  if (options.state.cache.empty() && !options.storage.areHalves() && mayRoundActivations(module))
+    options.state.cache = "bf16";
   return options;
 }
 
@@ -131,7 +85,7 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
     return failure();
   if (phase.name != "rewrite")
     return pm.run(module);
-  // Who looks at the model behind its rewrites asks which model it was.
+  // Who looks at the model after its rewrites asks which model it was.
   if (options.rewrite && failed(keepFingerprint(module)))
     return failure();
   auto rewrite = [&] { return pm.run(module); };
@@ -142,25 +96,25 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
 
 static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, size_t number,
                             const io::InputFiles &inputs, ModuleOp module) {
-  if (options.saveIr.empty())
+  if (options.outputs.saveIr.empty())
     return success();
   if (std::error_code error =
-          llvm::sys::fs::create_directories(options.saveIr, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
-    return emitError(module.getLoc()) << "cannot make folder '" << options.saveIr << "': " << error.message();
-  std::string name = options.saveIr + "/" + std::to_string(number) + "-" + phase.name.str() + ".mlir";
+          llvm::sys::fs::create_directories(options.outputs.saveIr, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
+    return emitError(module.getLoc()) << "cannot make folder '" << options.outputs.saveIr << "': " << error.message();
+  std::string name = options.outputs.saveIr + "/" + std::to_string(number) + "-" + phase.name.str() + ".mlir";
   return failed(report(module.getLoc(), inputs.checkOutput(name))) ? failure() : writeModule(module, name);
 }
 
 static void fillManifest(const CompileOptions &options, const CpuTarget &target, io::Manifest &manifest) {
   manifest.honeVersion = HONE_VERSION;
-  manifest.target = options.target;
+  manifest.target = options.target.device;
   manifest.cpuName = target.name;
-  manifest.sanitizer = options.sanitizer == Sanitizer::Address ? "address" : "";
+  manifest.sanitizer = options.target.sanitize;
   for (const std::string &feature : target.features)
     if (cpu::cpuHasFeature(feature)) // one that the loader knows how to look for
       manifest.cpuFeatures.push_back(feature);
   manifest.sourceName = llvm::sys::path::filename(options.input).str();
-  if (!options.tokenizer.empty())
+  if (!options.outputs.tokenizer.empty())
     manifest.tokenizer = "tokenizer.json";
 }
 
@@ -168,7 +122,7 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
 static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
                                    ArtefactWriter &artefact) {
   manifest.kernels = listKernels(module);
-  if (!options.tokenizer.empty() && failed(artefact.copyTokenizer(options.tokenizer)))
+  if (!options.outputs.tokenizer.empty() && failed(artefact.copyTokenizer(options.outputs.tokenizer)))
     return failure();
   return artefact.writeWeights(module, manifest.ranks);
 }
@@ -214,27 +168,23 @@ private:
 
 } // namespace
 
-static size_t getNumber(StringRef phase) {
-  ArrayRef<Phase> phases = getPhases();
-  return llvm::find_if(phases, [&](const Phase &other) { return other.name == phase; }) - phases.begin();
-}
-
 /// Whether `module` can be what the phases before --start-from leave, and the rest make what is asked for.
 static LogicalResult checkStart(const CompileOptions &options, ModuleOp module) {
-  size_t start = options.startFrom.empty() ? 0 : getNumber(options.startFrom), lower = getNumber("lower");
-  if (start > getNumber("tensor") && options.stopAfter.empty())
-    return emitError(module.getLoc()) << "cannot make an artefact from phase '" << options.startFrom
+  size_t start = options.phases.startFrom.empty() ? 0 : getPhaseNumber(options.phases.startFrom),
+         lower = getPhaseNumber("lower");
+  if (start > getPhaseNumber("tensor") && options.phases.stopAfter.empty())
+    return emitError(module.getLoc()) << "cannot make an artefact from phase '" << options.phases.startFrom
                                       << "': parameters and signature are known up to phase 'tensor'";
-  if (!options.stopAfter.empty() && getNumber(options.stopAfter) < start)
-    return emitError(module.getLoc()) << "cannot start from phase '" << options.startFrom << "' and stop after '"
-                                      << options.stopAfter << "', which is before it";
+  if (!options.phases.stopAfter.empty() && getPhaseNumber(options.phases.stopAfter) < start)
+    return emitError(module.getLoc()) << "cannot start from phase '" << options.phases.startFrom << "' and stop after '"
+                                      << options.phases.stopAfter << "', which is before it";
   if (start <= lower)
     return success();
   WalkResult result = module.walk([&](Operation *op) {
     if (!onnxir::isOnnxOp(op))
       return WalkResult::advance();
-    op->emitError() << "expected IR from the phase before '" << options.startFrom << "', but got " << op->getName()
-                    << ", which phase 'lower' replaces";
+    op->emitError() << "expected IR from the phase before '" << options.phases.startFrom << "', but got "
+                    << op->getName() << ", which phase 'lower' replaces";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -246,7 +196,8 @@ static LogicalResult emitKernels(const CompileOptions &options, const CudaChip &
   constexpr llvm::StringLiteral file = "device.fatbin";
   manifest.device =
       io::DeviceInfo{chip.name.str(), file.str(), hrt::listGeneratedKernels(module), HONE_DEVICE_SERVICES_VERSION};
-  CudaOptions cuda{chip, options.ptxas, options.saveIr.empty() ? "" : options.saveIr + "/device.ptx"};
+  CudaOptions cuda{chip, options.target.ptxas,
+                   options.outputs.saveIr.empty() ? "" : options.outputs.saveIr + "/device.ptx"};
   if (failed(report(module.getLoc(), inputs.checkOutput(cuda.savePtx))))
     return failure();
   return emitDevice(module, cuda, artefact.getFile(file));
@@ -254,10 +205,10 @@ static LogicalResult emitKernels(const CompileOptions &options, const CudaChip &
 
 /// The chip that is asked for, or nothing for the CPU; fails after an error.
 static FailureOr<std::optional<CudaChip>> getChip(const CompileOptions &options, Location loc) {
-  if (options.target != "cuda")
+  if (!options.target.isCuda())
     return std::optional<CudaChip>();
   std::string error;
-  FailureOr<CudaChip> chip = CudaChip::get(options.chip, error);
+  FailureOr<CudaChip> chip = CudaChip::get(options.target.chip, error);
   if (failed(chip))
     return emitError(loc) << error;
   return std::optional<CudaChip>(*chip);
@@ -291,8 +242,8 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
   if (failed(steps.step(phase.summary, [&] { return hone::runPhase(phase, options, module); })) ||
       failed(saveIr(options, phase, number, inputs, module)))
     return failure();
-  if (phase.name == options.stopAfter)
-    return writeModule(module, options.output.empty() ? "-" : StringRef(options.output));
+  if (phase.name == options.phases.stopAfter)
+    return writeModule(module, options.outputs.path.empty() ? "-" : StringRef(options.outputs.path));
   onnxir::dropDescriptions(module);
   if (entries)
     describeLayouts(module, manifest.entries);
@@ -301,12 +252,12 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
 }
 
 LogicalResult Compilation::runPhases() {
-  bool started = options.startFrom.empty();
-  for (auto [number, phase] : llvm::enumerate(getPhases(options.target))) {
-    started |= phase.name == options.startFrom;
+  bool started = options.phases.startFrom.empty();
+  for (auto [number, phase] : llvm::enumerate(getPhases(options.target.device))) {
+    started |= phase.name == options.phases.startFrom;
     if (started && failed(runPhase(phase, number)))
       return failure();
-    if (phase.name == options.stopAfter)
+    if (phase.name == options.phases.stopAfter)
       return success();
   }
   return finish();
@@ -318,7 +269,7 @@ LogicalResult Compilation::finish() {
     return failure();
   auto emit = [&] {
     return failure(failed(artefact->signProgram(module, manifest)) ||
-                   failed(emitProgram(module, target, options.sanitizer, artefact->getFile("program.so"))));
+                   failed(emitProgram(module, target, options.target.getSanitizer(), artefact->getFile("program.so"))));
   };
   if (failed(steps.step("machine code", emit)))
     return failure();
@@ -328,27 +279,25 @@ LogicalResult Compilation::finish() {
 /// Begins the artefact of a compilation for `chip`, or for the CPU.
 static FailureOr<ArtefactWriter> createArtefact(const CompileOptions &options, const std::optional<CudaChip> &chip,
                                                 const io::InputFiles &inputs, Location loc) {
-  FailureOr<ArtefactWriter> artefact = ArtefactWriter::create(options.output, inputs, loc);
+  FailureOr<ArtefactWriter> artefact = ArtefactWriter::create(options.outputs.path, inputs, loc);
   if (succeeded(artefact) && chip && StringRef(artefact->getFile("")).contains(','))
-    return emitError(loc) << "unsupported output '" << options.output
+    return emitError(loc) << "unsupported output '" << options.outputs.path
                           << "' for the target cuda; supported: names without a comma, where fatbinary splits options";
   return artefact;
 }
 
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
-  if (failed(checkPhase(options.stopAfter, loc)) || failed(checkPhase(options.startFrom, loc)))
-    return failure();
   std::string error;
-  FailureOr<CpuTarget> target = CpuTarget::get(options.cpu, error);
+  FailureOr<CpuTarget> target = CpuTarget::get(options.target.cpu, error);
   if (failed(target))
     return emitError(loc) << error;
   FailureOr<std::optional<CudaChip>> chip = getChip(options, loc);
   if (failed(chip))
     return failure();
   context->loadDialect<HoneDialect>();
-  ScratchBytes::get(context).spillBeside(options.output);
-  Steps steps(getPhases(options.target).size() + 3 + chip->has_value());
+  ScratchBytes::get(context).spillBeside(options.outputs.path);
+  Steps steps(getPhases(options.target.device).size() + 3 + chip->has_value());
   OwningOpRef<ModuleOp> module;
   auto read = [&] { return success(bool(module = readModel(options.input, context, options.reading))); };
   if (failed(steps.step("model read", read)))
@@ -356,12 +305,12 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   io::InputFiles inputs = listInputs(options, *module);
   if (failed(checkStart(options, *module)) || failed(checkOutputs(options, inputs, loc)))
     return failure();
-  FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.remarks, *context, loc);
+  FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.outputs.remarks, *context, loc);
   if (failed(remarks))
     return failure();
   Compilation compilation{options, *target, *chip, inputs, steps, *module, {}, {}};
   fillManifest(options, *target, compilation.manifest);
-  if (options.stopAfter.empty()) {
+  if (options.phases.stopAfter.empty()) {
     FailureOr<ArtefactWriter> artefact = createArtefact(options, *chip, inputs, loc);
     if (failed(artefact))
       return failure();

@@ -5,6 +5,7 @@
 
 #include "CompressionRecord.h"
 
+#include "WeightGrid.h"
 #include "hone/Compress/Difference.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -115,11 +116,28 @@ WeightRecord &CompressionRecorder::find(StringRef name) {
   return record.weights[place->second];
 }
 
+/// The first name of a node that reads a parameter and says where it stands, or an empty string.
+static std::string findReader(ArrayRef<GetParamOp> reads) {
+  auto getName = [](Operation *op) {
+    auto name = op->getLoc()->findInstanceOf<NameLoc>();
+    return name && parsePlace(name.getName()) ? name.getName().str() : std::string();
+  };
+  for (GetParamOp read : reads) {
+    if (std::string name = getName(read); !name.empty())
+      return name;
+    for (Operation *user : read->getUsers())
+      if (std::string name = getName(user); !name.empty())
+        return name;
+  }
+  return "";
+}
+
 LogicalResult CompressionRecorder::watch(ModuleOp module, llvm::function_ref<LogicalResult()> passes) {
   for (auto &[op, reads] : findReads(module)) {
     auto param = cast<ParamOp>(op);
     RankedTensorType type = param.getTensorType();
     WeightRecord &weight = find(param.getSymName());
+    weight.reader = findReader(reads);
     weight.shapeBefore = type.getShape().vec();
     weight.formBefore = getForm(type);
     weight.elements = type.getNumElements();

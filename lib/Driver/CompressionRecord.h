@@ -27,6 +27,7 @@ struct WeightStep {
 
 struct WeightRecord {
   std::string name;
+  std::string reader; // node that reads it and is named by layer, or empty
   std::vector<int64_t> shapeBefore, shapeAfter;
   std::string formBefore, formAfter; // an encoding, or a type of elements; empty where there was or is no such weight
   int64_t elements = 0;              // before; after where there was none

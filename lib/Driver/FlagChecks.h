@@ -12,7 +12,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <limits>
 #include <string>
 
 namespace hone {
@@ -21,17 +20,6 @@ namespace hone {
 inline int fail(const llvm::Twine &reason) {
   llvm::errs() << "hone: error: " << io::printable(reason.str()) << '\n';
   return 1;
-}
-
-/// Fails with a message where an option that was given is less than 1, or more than `most`.
-inline llvm::LogicalResult checkRange(const llvm::cl::opt<int64_t> &option, int64_t most) {
-  if (option.getNumOccurrences() == 0 || (option >= 1 && option <= most))
-    return llvm::success();
-  bool isBounded = most != std::numeric_limits<int64_t>::max();
-  fail("expected --" + option.ArgStr + " to be a whole number " +
-       (isBounded ? "from 1 to " + std::to_string(most) : std::string("of at least 1")) + ", but got " +
-       std::to_string(option));
-  return llvm::failure();
 }
 
 /// LLVM's libraries register options of their own, which a user of this command does not want to read.

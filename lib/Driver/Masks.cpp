@@ -5,8 +5,8 @@
 
 #include "Masks.h"
 
-#include "Artefact.h"
 #include "Compiler.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
@@ -19,20 +19,8 @@
 #include <cmath>
 
 using namespace mlir;
-namespace cl = llvm::cl;
 
 namespace hone {
-
-MaskFlags::MaskFlags(cl::SubCommand &command)
-    : masks{"masks", cl::desc("Print how many elements of each matrix are kept, or draw a block of one"),
-            cl::sub(command)},
-      weight{"weight", cl::desc("With --masks: the matrix to draw"), cl::value_desc("NAME"), cl::sub(command)},
-      rows{"rows", cl::desc("With --weight: rows to draw, B:E, E not among them (default: 0:16)"), cl::init("0:16"),
-           cl::value_desc("B:E"), cl::sub(command)},
-      columns{"columns", cl::desc("With --weight: columns to draw (default: 0:64)"), cl::init("0:64"),
-              cl::value_desc("B:E"), cl::sub(command)},
-      group{"mask-group", cl::desc("With --masks: neighbouring elements that are counted together (default: 4)"),
-            cl::init(4), cl::value_desc("N"), cl::sub(command)} {}
 
 namespace {
 
@@ -170,12 +158,12 @@ static FailureOr<Range> parseRange(StringRef option, StringRef text, int64_t siz
   return Range{range.begin, std::min(range.end, size)};
 }
 
-static LogicalResult drawWeight(ParamOp param, const Mask &mask, const MaskFlags &flags, Location loc) {
+static LogicalResult drawWeight(ParamOp param, const Mask &mask, const MaskOptions &options, Location loc) {
   RankedTensorType type = param.getTensorType();
-  FailureOr<Range> rows = parseRange("rows", flags.rows, type.getDimSize(0), loc);
+  FailureOr<Range> rows = parseRange("rows", options.rows, type.getDimSize(0), loc);
   if (failed(rows))
     return failure();
-  FailureOr<Range> columns = parseRange("columns", flags.columns, type.getDimSize(1), loc);
+  FailureOr<Range> columns = parseRange("columns", options.columns, type.getDimSize(1), loc);
   if (failed(columns))
     return failure();
   int64_t kept = mask.countKept(), count = type.getNumElements();
@@ -185,7 +173,7 @@ static LogicalResult drawWeight(ParamOp param, const Mask &mask, const MaskFlags
                       mask.countOutliers());
   for (auto [number, groups] : llvm::enumerate(mask.countGroups()))
     if (groups)
-      os << llvm::formatv("  {0} groups of {1} keep {2}\n", groups, flags.group.getValue(), number);
+      os << llvm::formatv("  {0} groups of {1} keep {2}\n", groups, options.group, number);
   os << llvm::formatv(
       "  rows {0} to {1}, columns {2} to {3}: . is 0, # is kept, O is kept and at least {4} times the root "
       "of the mean square of its row\n",
@@ -201,7 +189,7 @@ static void printLine(ParamOp param, const Mask &mask) {
                                 getForm(type));
 }
 
-/// The parameters of a model behind phase `raise`, or those of an artefact.
+/// The parameters of a model after phase `raise`, or those of an artefact.
 static OwningOpRef<ModuleOp> readParameters(StringRef path, const ReadOptions &options, MLIRContext *context) {
   if (llvm::sys::fs::is_directory(path) || path.ends_with(".hone"))
     return readWeights(path, context);
@@ -211,20 +199,17 @@ static OwningOpRef<ModuleOp> readParameters(StringRef path, const ReadOptions &o
   return module;
 }
 
-LogicalResult inspectMasks(StringRef path, const MaskFlags &flags, const ReadOptions &options, MLIRContext *context) {
+LogicalResult inspectMasks(StringRef path, const MaskOptions &options, const ReadOptions &reading,
+                           MLIRContext *context) {
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  constexpr int64_t mostElements = 1 << 16;
-  if (flags.group < 1 || flags.group > mostElements)
-    return emitError(loc) << "expected --mask-group to be a whole number of 1 to " << mostElements << ", but got "
-                          << flags.group.getValue();
-  OwningOpRef<ModuleOp> module = readParameters(path, options, context);
+  OwningOpRef<ModuleOp> module = readParameters(path, reading, context);
   if (!module)
     return failure();
   bool isFound = false;
-  if (flags.weight.empty())
+  if (options.weight.empty())
     llvm::outs() << llvm::formatv("{0,8} {1,8} {2,9}  {3}\n", "kept %", "pattern", "outliers", "matrix");
   for (auto param : module->getOps<ParamOp>()) {
-    if (!flags.weight.empty() && flags.weight != param.getSymName().str())
+    if (!options.weight.empty() && options.weight != param.getSymName().str())
       continue;
     FailureOr<std::optional<std::vector<float>>> elements = readMatrix(param);
     if (failed(elements))
@@ -232,14 +217,14 @@ LogicalResult inspectMasks(StringRef path, const MaskFlags &flags, const ReadOpt
     if (!*elements)
       continue;
     isFound = true;
-    Mask mask(std::move(**elements), param.getTensorType().getDimSize(1), flags.group);
-    if (flags.weight.empty())
+    Mask mask(std::move(**elements), param.getTensorType().getDimSize(1), options.group);
+    if (options.weight.empty())
       printLine(param, mask);
-    else if (failed(drawWeight(param, mask, flags, loc)))
+    else if (failed(drawWeight(param, mask, options, loc)))
       return failure();
   }
-  if (!isFound && !flags.weight.empty())
-    return emitError(loc) << "unknown matrix '" << flags.weight.getValue()
+  if (!isFound && !options.weight.empty())
+    return emitError(loc) << "unknown matrix '" << options.weight
                           << "'; 'hone inspect --masks' without --weight lists those of the model";
   return success();
 }

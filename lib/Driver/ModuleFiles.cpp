@@ -130,7 +130,7 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context, const Read
   if (!isText && !path.ends_with(".mlirbc"))
     return importOnnx(path, context, options.limits);
   Location loc = getLocation(path, context);
-  if (options.onnxAlone) {
+  if (options.untrusted) {
     emitError(loc) << "unsupported input '" << path << "' with --untrusted; supported: ONNX, since IR may be code";
     return nullptr;
   }

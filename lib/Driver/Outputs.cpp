@@ -17,8 +17,8 @@ namespace hone {
 
 io::InputFiles listInputs(const CompileOptions &options, ModuleOp module) {
   io::InputFiles inputs;
-  for (const std::string &file :
-       {options.input, options.tokenizer, options.calibration, options.sensitivities, options.ptxas})
+  for (const std::string &file : {options.input, options.outputs.tokenizer, options.compression.statistics,
+                                  options.compression.quantization.pass.sensitivities, options.target.ptxas})
     inputs.add(file);
   for (const std::string &file : options.otherInputs)
     inputs.add(file);
@@ -33,8 +33,8 @@ io::InputFiles listInputs(const CompileOptions &options, ModuleOp module) {
 }
 
 LogicalResult checkOutputs(const CompileOptions &options, const io::InputFiles &inputs, Location loc) {
-  std::vector<std::string> outputs = {options.output, options.remarks};
-  outputs.insert(outputs.end(), options.otherOutputs.begin(), options.otherOutputs.end());
+  std::vector<std::string> outputs = {options.outputs.path, options.outputs.remarks};
+  outputs.insert(outputs.end(), options.outputs.others.begin(), options.outputs.others.end());
   for (const std::string &output : outputs)
     if (output != "-" && failed(report(loc, inputs.checkOutput(output))))
       return failure();

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Points, stems and axes as SVG. Whoever cannot see it gets the title, the description and the table that pages have beside it.
+// Points and axes as SVG. Whoever cannot see it gets the title, the description and the table that pages have beside it.
 
 #include "Plot.h"
 
@@ -71,14 +71,14 @@ static std::pair<double, double> getRange(const Plot &plot, double PlotPoint::*v
   return {(*least).*value, (*most).*value};
 }
 
-static Axis makeAxis(const Plot &plot, double PlotPoint::*value, bool hasZero, int count, double begin, double end) {
+static Axis makeAxis(const Plot &plot, double PlotPoint::*value, int count, double begin, double end) {
   auto [least, most] = getRange(plot, value);
-  return {hasZero ? std::min(least, 0.0) : least, most, count, begin, end};
+  return {least, most, count, begin, end};
 }
 
 Drawing::Drawing(const Plot &plot)
-    : plot(plot), x(makeAxis(plot, &PlotPoint::x, false, 8, kLeft, kWidth - kRight)),
-      y(makeAxis(plot, &PlotPoint::y, plot.hasStems, 5, kHeight - kBottom, kTop)) {}
+    : plot(plot), x(makeAxis(plot, &PlotPoint::x, 8, kLeft, kWidth - kRight)),
+      y(makeAxis(plot, &PlotPoint::y, 5, kHeight - kBottom, kTop)) {}
 
 void Drawing::drawAxes() {
   for (double tick : y.ticks)
@@ -110,9 +110,7 @@ void Drawing::drawLine() {
 void Drawing::drawPoint(const PlotPoint &point) {
   double atX = x.place(point.x), atY = y.place(point.y);
   os << "<g" << (point.isMarked ? " class='marked'" : "") << "><title>" << escapeHtml(point.title) << "</title>";
-  if (plot.hasStems)
-    os << llvm::formatv("<line class='stem' x1='{0:F1}' x2='{0:F1}' y1='{1:F1}' y2='{2:F1}'/>", atX, y.place(0), atY);
-  os << llvm::formatv("<circle cx='{0:F1}' cy='{1:F1}' r='{2}'/>", atX, atY, plot.hasStems ? 2.5 : 4.5);
+  os << llvm::formatv("<circle cx='{0:F1}' cy='{1:F1}' r='4.5'/>", atX, atY);
   bool isLeft = atX > kWidth - 180; // where the label would leave the picture
   if (!point.label.empty())
     os << llvm::formatv("<text x='{0:F1}' y='{1:F1}' text-anchor='{2}'>{3}</text>", isLeft ? atX - 8 : atX + 8, atY - 6,
@@ -146,7 +144,7 @@ static constexpr llvm::StringLiteral kStyle = R"(
 body { margin: 2rem auto; max-width: 66rem; padding: 0 1rem; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 figure { margin: 2rem 0; } figcaption { font-weight: 600; margin-bottom: .5rem; }
 svg { width: 100%; height: auto; } svg text { fill: var(--faint); font-size: 12px; }
-svg .grid { stroke: var(--grid); } svg circle { fill: var(--point); } svg .stem { stroke: var(--point); }
+svg .grid { stroke: var(--grid); } svg circle { fill: var(--point); }
 svg .marked circle { fill: var(--marked); } svg .line { fill: none; stroke: var(--marked); stroke-width: 1.5; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
@@ -154,6 +152,7 @@ caption { text-align: left; font-weight: 600; padding: .5rem 0; }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--grid); }
 td.number, th.number { text-align: right; } tbody th { font-weight: 400; overflow-wrap: anywhere; }
 code { overflow-wrap: anywhere; }
+td.heat { background: color-mix(in srgb, var(--point) var(--heat), var(--paper)); }
 )";
 
 std::string makePage(llvm::StringRef title, llvm::StringRef body) {

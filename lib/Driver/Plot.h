@@ -24,7 +24,6 @@ struct Plot {
   std::string id; // unique in the page
   std::string title, description, xLabel, yLabel;
   std::vector<PlotPoint> points;
-  bool hasStems = false;    // down to y = 0, which then is in the picture
   bool linksMarked = false; // a line through the marked points, by x
 };
 

@@ -1,10 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pages of HTML: one compression, and several beside each other. All that a plot shows is in a table too.
+// Pages of HTML: one compression, and several beside each other. All that colours or a plot show is in a table too.
 
 #include "CompressionReport.h"
 #include "Plot.h"
+#include "WeightGrid.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -53,47 +54,38 @@ static std::string getShape(const std::vector<int64_t> &shape) {
   return llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), " × ");
 }
 
-static std::string makeRow(const WeightRecord &weight) {
+/// `reason` says what was done with the weight; it is numbered.
+static std::string makeRow(const WeightRecord &weight, llvm::StringRef reason, size_t numberOfReason) {
   std::string shape = getShape(weight.shapeAfter), before = getShape(weight.shapeBefore);
   if (shape != before)
     shape = (before.empty() ? "none" : before) + " → " + (shape.empty() ? "none" : shape);
   std::string form = weight.formAfter;
   if (weight.formBefore != form)
     form = weight.formBefore + " → " + (form.empty() ? "none" : form);
-  return llvm::formatv("<tr><th scope=\"row\">{0}</th>{1}<td><code>{2}</code></td>{3}{4}{5}{6}{7}<td>{8}</td></tr>\n",
+  return llvm::formatv("<tr><th scope=\"row\">{0}</th>{1}<td><code>{2}</code></td>{3}{4}{5}{6}{7}"
+                       "<td class=\"number\" title=\"{8}\">{9}</td></tr>\n",
                        escapeHtml(weight.name), number(shape), escapeHtml(form),
                        number(inMegabytes(weight.bytesBefore)), number(inMegabytes(weight.bytesAfter)),
                        number(llvm::formatv("{0:F2}", weight.bitsPerWeight()).str()),
                        number(inDigits(weight.outputError())), number(inDigits(weight.weightError())),
-                       escapeHtml(weight.describe()))
+                       escapeHtml(reason), numberOfReason)
       .str();
 }
 
+/// A row for each weight, and below them what was done, which is the same for many.
 static std::string makeWeights(const CompressionRecord &record) {
   std::string table = makeHead("All weights, in the order in which the program reads them",
                                {"Weight", "#Shape", "Stored as", "#MB before", "#MB after", "#Bits",
-                                "#Error of outputs", "#Error of weight", "What was done, or why nothing was"});
-  for (const WeightRecord &weight : record.weights)
-    table += makeRow(weight);
-  return table + kTableEnd.str();
-}
-
-/// A stem for each weight that has a value, at its place in the program.
-static Plot plotWeights(const CompressionRecord &record, llvm::StringRef id, llvm::StringRef title,
-                        llvm::StringRef unit,
-                        llvm::function_ref<std::optional<double>(const WeightRecord &)> getValue) {
-  Plot plot{id.str(),
-            title.str(),
-            "One stem a weight, in the order of the table below.",
-            "weight, in the order of the program",
-            unit.str(),
-            {},
-            /*hasStems=*/true};
-  for (auto [i, weight] : llvm::enumerate(record.weights))
-    if (std::optional<double> value = getValue(weight))
-      plot.points.push_back(
-          {static_cast<double>(i), *value, llvm::formatv("{0}: {1:F4}", weight.name, *value).str(), "", false});
-  return plot;
+                                "#Error of outputs", "#Error of weight", "#What was done"});
+  std::string list = "<h2>What was done, or why nothing was</h2>\n<ol>\n";
+  std::map<std::string, size_t> reasons;
+  for (const WeightRecord &weight : record.weights) {
+    auto [reason, isNew] = reasons.try_emplace(weight.describe(), reasons.size() + 1);
+    if (isNew)
+      list += "<li>" + escapeHtml(reason->first) + "</li>\n";
+    table += makeRow(weight, reason->first, reason->second);
+  }
+  return table + kTableEnd.str() + list + "</ol>\n";
 }
 
 std::string makeReportPage(const CompressionRecord &record) {
@@ -101,14 +93,7 @@ std::string makeReportPage(const CompressionRecord &record) {
                      escapeHtml(record.passes) + "</code>. " + std::to_string(record.countCompressed()) + " of " +
                      std::to_string(record.weights.size()) + " weights changed.</p>\n";
   body += makeTotals(record);
-  body += drawPlot(plotWeights(record, "outputs", "Relative error of the outputs of each layer", "relative error",
-                               [](const WeightRecord &weight) { return weight.outputError(); }));
-  body += drawPlot(plotWeights(record, "errors", "Relative error of each weight", "relative error",
-                               [](const WeightRecord &weight) { return weight.weightError(); }));
-  body += drawPlot(plotWeights(
-      record, "bits", "Bits of each element", "bits", [](const WeightRecord &weight) -> std::optional<double> {
-        return weight.shapeBefore.size() > 1 ? std::optional(weight.bitsPerWeight()) : std::nullopt;
-      }));
+  body += drawGrids(record);
   body += "<p>The error of the outputs is the root of their mean square change over the calibration, relative to the "
           "outputs; that of a weight is the norm of its change, relative to its own. Of several steps the squares are "
           "added.</p>\n";
@@ -127,7 +112,6 @@ std::string makeFrontierPage(llvm::ArrayRef<ReportPoint> points) {
             "bits per weight",
             "perplexity",
             {},
-            /*hasStems=*/false,
             /*linksMarked=*/true};
   std::string table = makeHead("The same as numbers", {"Compression", "#Bits per weight", "#Megabytes", "#Perplexity",
                                                        "On the frontier", "Passes"});

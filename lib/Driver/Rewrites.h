@@ -10,10 +10,13 @@
 
 namespace hone {
 
-/// Adds the passes that prune and quantize, in that order, as the options say. With `scalesChannels` they may also change what
-/// weights read, which needs operations of the hone dialect to write it to. Fails as addRewrites does.
-llvm::LogicalResult addCompression(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc,
-                                   bool scalesChannels);
+/// Adds the pass that prunes as the options say, if they do. Fails as addRewrites does.
+llvm::LogicalResult addPruning(const CompressionOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
+
+/// Adds the passes that quantize as the options say, if they do. With `scalesChannels` they may also change what weights read, which
+/// needs operations of the hone dialect to write it to. Fails as addRewrites does.
+llvm::LogicalResult addQuantization(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc,
+                                    bool scalesChannels);
 
 /// Adds the passes that the options stand for. Fails, after an error, where an option has a value that is not supported.
 llvm::LogicalResult addRewrites(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);

@@ -308,9 +308,9 @@ absl::Status runBench(std::span<const std::string> arguments) {
 
 } // namespace
 
-const Command kBenchCommand = {"bench", kHelp, runBench, [] {
-                                 BenchOptions options;
-                                 return parserFor(options).names();
-                               }};
+extern const Command kBenchCommand = {"bench", "speed of a language model", kHelp, runBench, [] {
+                                        BenchOptions options;
+                                        return parserFor(options).names();
+                                      }};
 
 } // namespace hone::cli

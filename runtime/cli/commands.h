@@ -18,13 +18,15 @@ namespace hone::cli {
 /// A command: what help says about it, and its body, which gets the arguments after its name.
 struct Command {
   const char *name;
+  const char *summary; // one line of the overview
   const char *help;
   absl::Status (*run)(std::span<const std::string> arguments);
   /// Adds the command's options to a parser, for checking that help names them all.
   std::vector<std::string> (*optionNames)();
 };
 
-extern const Command kRunCommand, kEvalCommand, kBenchCommand, kInspectCommand;
+/// All commands, in the order of the overview: each is k<Name>Command in a file of its own, which a row of CMakeLists.txt names.
+std::span<const Command *const> listCommands();
 
 /// Loads an artefact as rt::Module::load does. Of several processes that run it together, rank 0 alone prints from then on.
 absl::StatusOr<std::shared_ptr<const rt::Module>> loadModule(const std::string &path, rt::Profile *profile = nullptr);

@@ -126,9 +126,9 @@ absl::StatusOr<Evaluation> runEvaluation(const std::string &artefact, const Eval
   return evaluate(model, tokens);
 }
 
-const Command kEvalCommand = {"eval", kHelp, runEval, [] {
-                                EvalOptions options;
-                                return parserFor(options).names();
-                              }};
+extern const Command kEvalCommand = {"eval", "perplexity of a language model on tokens", kHelp, runEval, [] {
+                                       EvalOptions options;
+                                       return parserFor(options).names();
+                                     }};
 
 } // namespace hone::cli

@@ -117,9 +117,9 @@ absl::Status runInspect(std::span<const std::string> arguments) {
 
 } // namespace
 
-const Command kInspectCommand = {"inspect", kHelp, runInspect, [] {
-                                   InspectOptions options;
-                                   return parserFor(options).names();
-                                 }};
+extern const Command kInspectCommand = {"inspect", "what is in an artefact", kHelp, runInspect, [] {
+                                          InspectOptions options;
+                                          return parserFor(options).names();
+                                        }};
 
 } // namespace hone::cli

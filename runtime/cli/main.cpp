@@ -15,26 +15,19 @@
 #include <cstring>
 
 namespace hone::cli {
+
+#define HONE_COMMAND(name) extern const Command k##name##Command;
+#include "cli/commands.inc"
+#undef HONE_COMMAND
+
 namespace {
 
 constexpr int kFault = 1, kBug = 2;
 
-const Command *const kCommands[] = {&kRunCommand, &kEvalCommand, &kBenchCommand, &kInspectCommand};
-
-constexpr const char *kOverview = R"(usage: {program} COMMAND MODEL.hone [OPTIONS]
-
-commands
-  run       write text or tokens with a language model, or call an entry with tensors
-  eval      perplexity of a language model on tokens
-  bench     speed of a language model
-  inspect   what is in an artefact
-
-'{program} COMMAND --help' lists a command's options, '{program} --version' says the version.
-)";
-
 const Command *findCommand(const std::string &name) {
-  auto found = std::ranges::find_if(kCommands, [&](const Command *command) { return name == command->name; });
-  return found == std::end(kCommands) ? nullptr : *found;
+  auto commands = listCommands();
+  auto found = std::ranges::find_if(commands, [&](const Command *command) { return name == command->name; });
+  return found == commands.end() ? nullptr : *found;
 }
 
 /// What was printed must have arrived.
@@ -51,6 +44,15 @@ void printHelp(std::FILE *stream, std::string text, const std::string &program) 
   for (size_t place; (place = text.find(placeholder)) != std::string::npos;)
     text.replace(place, placeholder.size(), program);
   std::fputs(text.c_str(), stream);
+}
+
+void printOverview(std::FILE *stream, const std::string &program) {
+  constexpr int column = 10;
+  std::fprintf(stream, "usage: %s COMMAND MODEL.hone [OPTIONS]\n\ncommands\n", program.c_str());
+  for (const Command *command : listCommands())
+    std::fprintf(stream, "  %-*s%s\n", column, command->name, command->summary);
+  std::fprintf(stream, "\n'%s COMMAND --help' lists a command's options, '%s --version' says the version.\n",
+               program.c_str(), program.c_str());
 }
 
 bool asksForHelp(const std::vector<std::string> &arguments) {
@@ -95,6 +97,22 @@ int leaveRanks(int status) {
 
 } // namespace
 
+std::span<const Command *const> listCommands() {
+  static const Command *const commands[] = {
+#define HONE_COMMAND(name) &k##name##Command,
+#include "cli/commands.inc"
+#undef HONE_COMMAND
+  };
+  return commands;
+}
+
+std::vector<CommandSummary> listRunCommands() {
+  std::vector<CommandSummary> summaries;
+  for (const Command *command : listCommands())
+    summaries.push_back({command->name, command->summary});
+  return summaries;
+}
+
 bool isRunCommand(const std::string &command) { return findCommand(command) != nullptr; }
 
 int runMain(const std::string &program, const std::vector<std::string> &arguments) {
@@ -109,7 +127,7 @@ int runMain(const std::string &program, const std::vector<std::string> &argument
       std::fprintf(stderr, "%s: unknown command '%s'; '%s --help' lists the commands\n", program.c_str(),
                    io::printable(arguments[0]).c_str(), program.c_str());
     else
-      printHelp(helps ? stdout : stderr, kOverview, program);
+      printOverview(helps ? stdout : stderr, program);
     return helps ? closeOutput(program, 0) : kFault;
   }
   if (asksForHelp(arguments)) {

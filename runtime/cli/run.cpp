@@ -142,9 +142,10 @@ absl::Status runRun(std::span<const std::string> arguments) {
 
 } // namespace
 
-const Command kRunCommand = {"run", kHelp, runRun, [] {
-                               RunOptions options;
-                               return parserFor(options).names();
-                             }};
+extern const Command kRunCommand = {
+    "run", "write text or tokens with a language model, or call an artefact with tensors", kHelp, runRun, [] {
+      RunOptions options;
+      return parserFor(options).names();
+    }};
 
 } // namespace hone::cli

@@ -12,8 +12,8 @@
 // RANGE: {{^}}hone: error: masks.mlir: expected --columns to be B:E with 0 <= B < E, but got '8:4'{{$}}
 // RUN: not hone inspect %s --masks --mask-group=0 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not hone inspect %s --masks --mask-group=9223372036854775807 2>&1 | FileCheck %s --check-prefix=LARGE-GROUP
-// LARGE-GROUP: {{^}}hone: error: masks.mlir: expected --mask-group to be a whole number of 1 to 65536, but got 9223372036854775807{{$}}
-// GROUP: {{^}}hone: error: masks.mlir: expected --mask-group to be a whole number of 1 to 65536, but got 0{{$}}
+// LARGE-GROUP: {{^}}hone: error: expected --mask-group to be a whole number from 1 to 65536, but got 9223372036854775807{{$}}
+// GROUP: {{^}}hone: error: expected --mask-group to be a whole number from 1 to 65536, but got 0{{$}}
 // RUN: not hone inspect --masks absent.hone 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: {{^}}hone: error: cannot open absent.hone/weights.safetensors: No such file or directory{{$}}
 

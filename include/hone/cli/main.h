@@ -16,7 +16,15 @@ namespace hone::cli {
 /// Most threads that --threads takes.
 using rt::kMostThreads;
 
-/// True for a command of this library: run, eval, bench, inspect.
+/// A command, as overviews list it.
+struct CommandSummary {
+  std::string name, summary;
+};
+
+/// The commands of this library, in the order of the overview.
+std::vector<CommandSummary> listRunCommands();
+
+/// True for a command of this library.
 bool isRunCommand(const std::string &command);
 
 /// Runs `program command arguments…`, where `arguments` begins with the command. Returns the exit code: 0, 1 for a fault

@@ -13,7 +13,7 @@ EMPTY = {"meta", "line", "circle", "polyline"}
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.open, self.counts, self.ids, self.labels = [], {}, [], []
+        self.open, self.counts, self.ids, self.labels, self.heats = [], {}, [], [], 0
         self.feed(text)
         self.close()
         assert not self.open, f"not closed: {self.open}"
@@ -38,6 +38,9 @@ class Page(html.parser.HTMLParser):
         if tag == "svg":
             assert attrs["role"] == "img"
             self.labels += attrs["aria-labelledby"].split()
+        if "heat" in attrs.get("class", ""):
+            assert attrs["title"]
+            self.heats += 1
         if tag == "th":
             assert attrs["scope"] in ("row", "col")
 
@@ -46,7 +49,7 @@ def check(path):
     text = pathlib.Path(path).read_text()
     page = Page(text)
     assert len(set(page.ids)) == len(page.ids) and set(page.labels) <= set(page.ids)
-    assert page.counts["svg"] * 2 == len(page.labels) and page.counts["caption"] == page.counts["table"]
+    assert page.counts.get("svg", 0) * 2 == len(page.labels) and page.counts["caption"] == page.counts["table"]
     assert "prefers-color-scheme: dark" in text and "url(" not in text and "@import" not in text
     return page
 

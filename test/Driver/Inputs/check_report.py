@@ -64,8 +64,12 @@ def main():
         chains = [[step["pass"] for step in weight["steps"] if step["changed"]] for weight in weights]
         assert options.steps.split(",") in chains, chains
         assert any(weight["output_error"] for weight in weights)
-    rows = check_page.check(options.page).counts["tr"]
-    assert rows >= len(weights), rows
+    page = check_page.check(options.page)
+    assert page.counts["tr"] >= len(weights), page.counts
+    # A cell of errors and one of bits for each matrix, and each reason once.
+    matrices = sum(len(weight["shape"]) > 1 for weight in weights)
+    assert page.heats == 2 * matrices, (page.heats, matrices)
+    assert page.counts["li"] <= len({tuple(step["text"] for step in weight["steps"]) for weight in weights}), page.counts
 
 
 main()

@@ -82,15 +82,17 @@ protected:
 };
 
 TEST_F(Cli, HelpNamesEveryOption) {
-  for (const cli::Command *command :
-       {&cli::kRunCommand, &cli::kEvalCommand, &cli::kBenchCommand, &cli::kInspectCommand}) {
+  for (const cli::Command *command : cli::listCommands()) {
     Outcome outcome = run({command->name, "--help"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, StartsWith(io::cat("usage: hone-run ", command->name, " MODEL.hone")));
     for (const std::string &option : command->optionNames())
       EXPECT_THAT(outcome.out, HasSubstr("--" + option));
   }
-  EXPECT_THAT(run({"--help"}).out, HasSubstr("hone-run COMMAND --help"));
+  std::string overview = run({"--help"}).out;
+  EXPECT_THAT(overview, HasSubstr("hone-run COMMAND --help"));
+  for (const cli::Command *command : cli::listCommands())
+    EXPECT_THAT(overview, HasSubstr(io::cat("\n  ", command->name, " ")));
   EXPECT_EQ(run({}).code, 1);
   EXPECT_THAT(run({"walk"}).err, HasSubstr("unknown command 'walk'"));
 }

@@ -3,8 +3,8 @@
 //
 // Weights of integers as nodes that onnxruntime and others run.
 
-#ifndef HONE_LIB_DRIVER_INTEGERNODES_H
-#define HONE_LIB_DRIVER_INTEGERNODES_H
+#ifndef HONE_LIB_EXPORT_INTEGERNODES_H
+#define HONE_LIB_EXPORT_INTEGERNODES_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
@@ -26,4 +26,4 @@ llvm::FailureOr<std::string> replaceByIntegers(mlir::SymbolTable &symbols, Param
 
 } // namespace hone
 
-#endif // HONE_LIB_DRIVER_INTEGERNODES_H
+#endif // HONE_LIB_EXPORT_INTEGERNODES_H

@@ -3,8 +3,8 @@
 //
 // What a new artefact may take the place of.
 
-#ifndef HONE_LIB_DRIVER_FORMERARTEFACT_H
-#define HONE_LIB_DRIVER_FORMERARTEFACT_H
+#ifndef HONE_LIB_ARTEFACT_FORMERARTEFACT_H
+#define HONE_LIB_ARTEFACT_FORMERARTEFACT_H
 
 #include "hone/io/output.h"
 
@@ -16,4 +16,4 @@ absl::Status checkFormerArtefact(const std::string &shown, const std::string &pa
 
 } // namespace hone
 
-#endif // HONE_LIB_DRIVER_FORMERARTEFACT_H
+#endif // HONE_LIB_ARTEFACT_FORMERARTEFACT_H

@@ -3,9 +3,12 @@
 //
 // One weight in memory at a time; the artefact's file is where it changes.
 
-#include "MeasureCosts.h"
+#include "hone/Calibrate/MeasureCosts.h"
 
-#include "Artefact.h"
+#include "hone/calibration/statistics.h"
+#include "hone/cli/divergence.h"
+#include "hone/cli/progress.h"
+#include "hone/Artefact/Artefact.h"
 #include "hone/Compress/Difference.h"
 #include "hone/Compress/Rounding.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -98,7 +101,7 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
     if (measured && failed(openSite(param, *measured)))
       return failure();
     auto codes = measured ? compress::roundWithCompensation(after, format, *factor, /*hasStaticScales=*/true,
-                                                            /*searchesScales=*/true)
+                                                        /*searchesScales=*/true)
                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
     if (failed(report(param.getLoc(), codes.status())))
       return failure();

@@ -4,7 +4,7 @@
 // Writes weights.safetensors. What keeps its form is streamed in pieces, what is converted goes through memory one parameter
 // at a time, so that memory holds neither the model nor the file.
 
-#include "Artefact.h"
+#include "hone/Artefact/Artefact.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"

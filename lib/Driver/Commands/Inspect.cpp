@@ -1,11 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collects what a model holds into JSON, which is printed as it is or as a page of text.
+// `hone inspect`: what a model holds, collected as JSON and printed as it is or as a page of text.
 
-#include "Inspect.h"
-
+#include "Command.h"
 #include "Compiler.h"
+#include "Masks.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -23,6 +24,22 @@ using namespace mlir;
 namespace json = llvm::json;
 
 namespace hone {
+
+namespace {
+struct InspectOptions {
+  explicit InspectOptions(OptionSet &set) {
+    set.addInput(input, "MODEL.onnx|.mlir|.mlirbc|.hone");
+    set.add("json", json, "Print JSON");
+    masks.declare(set);
+    reading.declare(set);
+  }
+
+  std::string input;
+  bool json = false;
+  MaskOptions masks;
+  ReadOptions reading;
+};
+} // namespace
 
 static std::string getText(Type type) {
   std::string text;
@@ -182,7 +199,8 @@ static LogicalResult splitGateUp(ModuleOp module) {
   return pm.run(module);
 }
 
-LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions &options, MLIRContext *context) {
+/// Prints what is in the model at `path`, after raising, to standard output.
+static LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions &options, MLIRContext *context) {
   OwningOpRef<ModuleOp> module = readModel(path, context, options);
   if (!module || failed(runPhases(*module, "raise")) || failed(splitGateUp(*module)))
     return failure();
@@ -193,5 +211,25 @@ LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions &optio
     print(llvm::outs(), model);
   return success();
 }
+
+static int runInspect(InspectOptions &options) {
+  options.reading.limitProcess();
+  return withContext(options.input, [&](MLIRContext &context) {
+    return options.masks.masks ? inspectMasks(options.input, options.masks, options.reading, &context)
+                               : inspectModel(options.input, options.json, options.reading, &context);
+  });
+}
+
+/// The runtime inspects artefacts, but for masks, which need encodings.
+static bool isForRuntime(ArrayRef<std::string> words) {
+  auto isArtefact = [](const std::string &word) {
+    return llvm::sys::fs::is_directory(word) || StringRef(word).ends_with(".hone");
+  };
+  auto asksForMasks = [](StringRef word) { return word == "--masks" || word == "-masks"; };
+  return llvm::any_of(words, isArtefact) && llvm::none_of(words, asksForMasks);
+}
+
+extern const Command kInspectCommand =
+    makeCommand<InspectOptions, runInspect>("inspect", "what is in a model or an artefact", isForRuntime);
 
 } // namespace hone

@@ -3,13 +3,27 @@
 //
 // What errors of each weight cost a language model, measured by making them.
 
-#ifndef HONE_LIB_DRIVER_MEASURECOSTS_H
-#define HONE_LIB_DRIVER_MEASURECOSTS_H
+#ifndef HONE_CALIBRATE_MEASURECOSTS_H
+#define HONE_CALIBRATE_MEASURECOSTS_H
 
-#include "hone/calibration/statistics.h"
-#include "hone/cli/divergence.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/Support/LogicalResult.h"
 
-#include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
+
+namespace mlir {
+class MLIRContext;
+}
+
+namespace hone::calibration {
+class Statistics;
+struct Cost;
+} // namespace hone::calibration
+
+namespace hone::cli {
+class Predictions;
+}
 
 namespace hone {
 
@@ -23,4 +37,4 @@ measureCosts(const std::string &path, llvm::ArrayRef<std::string> weights, const
 
 } // namespace hone
 
-#endif // HONE_LIB_DRIVER_MEASURECOSTS_H
+#endif // HONE_CALIBRATE_MEASURECOSTS_H

@@ -1,13 +1,14 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compiles a copy of a model that shows what its layers read, and runs it.
+// `hone calibrate`: statistics of the inputs of a language model's linear layers (docs/calibration.md). Compiles a copy of the model
+// that shows what its layers read, beside the output, and runs it.
 
-#include "Calibrate.h"
-
-#include "Artefact.h"
+#include "Command.h"
 #include "Compiler.h"
-#include "MeasureCosts.h"
+#include "Options/Progress.h"
+#include "hone/Artefact/Artefact.h"
+#include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -28,6 +29,20 @@ namespace hone {
 static constexpr llvm::StringLiteral kEntry = "forward";
 
 namespace {
+struct CalibrateOptions {
+  explicit CalibrateOptions(OptionSet &set);
+
+  CompileOptions compile;     // what is done to the model before it is measured
+  std::string tokens, output; // .npy of token ids, .safetensors
+  int64_t window = 512;
+  int64_t maxTokens = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> costTokens; // first tokens to measure on what errors of weights cost
+  std::optional<int64_t> threads;
+  ProgressOptions progress;
+
+  int getThreads() const { return static_cast<int>(threads.value_or(0)); } // 0: one for each processor
+};
+
 /// What is known of the model before it is lowered.
 struct Observed {
   std::string fingerprint;
@@ -44,12 +59,28 @@ struct Tokens {
 };
 } // namespace
 
+CalibrateOptions::CalibrateOptions(OptionSet &set) {
+  set.addInput(compile.input, "MODEL.onnx|.mlir|.mlirbc");
+  set.add("tokens", tokens, "FILE.npy", "Token ids to run the model on: uint16, int32 or int64, of shape [n]")
+      .required();
+  set.add("o", output, "FILE.safetensors", "Write the statistics to FILE").required();
+  set.add("window", window, "N", "Tokens a window; windows do not overlap (default: 512)").upTo();
+  set.add("max-tokens", maxTokens, "N", "Use the first N tokens alone (default: all)").upTo();
+  set.add("cost-tokens", costTokens, "N", "Also measure what errors of each weight cost, on the first N tokens").upTo();
+  set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
+  compile.compression.declare(set);
+  compile.compression.declareForms(set);
+  compile.outputs.declareRemarks(set);
+  compile.reading.declare(set);
+  progress.declare(set, "No progress on standard error");
+}
+
 absl::StatusOr<Tokens> Tokens::read(const CalibrateOptions &options) {
   Tokens tokens;
   HONE_ASSIGN_OR_RETURN(tokens.ofInputs, cli::readCalibrationTokens(options.tokens, options.window, options.maxTokens));
-  if (options.costTokens > 0) {
+  if (options.costTokens) {
     HONE_ASSIGN_OR_RETURN(tokens.ofCosts,
-                          cli::readCalibrationTokens(options.tokens, options.window, options.costTokens));
+                          cli::readCalibrationTokens(options.tokens, options.window, *options.costTokens));
   }
   return tokens;
 }
@@ -83,16 +114,11 @@ static LogicalResult observe(ModuleOp module, Observed &observed) {
   return success();
 }
 
-/// Whether the options rewrite the model.
-static bool isCompressing(const CompileOptions &options) {
-  return !options.prune.empty() || !options.quantize.empty() || options.targetBits;
-}
-
 static LogicalResult checkRewrites(const CalibrateOptions &options, Location loc) {
-  if (options.rewrites.prune == "structured")
+  if (options.compile.compression.pruning.isStructured())
     return emitError(loc)
            << "unsupported --prune=structured before inputs are measured: layers of a smaller model have others";
-  if (options.costTokens > 0 && isCompressing(options.rewrites))
+  if (options.costTokens && options.compile.compression.isAsked())
     return emitError(loc)
            << "expected no --cost-tokens with --prune and --quantize: errors cost what they do in the model "
               "as it is; the costs in --calibration are kept";
@@ -103,9 +129,9 @@ static LogicalResult checkRewrites(const CalibrateOptions &options, Location loc
 static FailureOr<std::vector<calibration::Cost>> keepCosts(const CalibrateOptions &options,
                                                            ArrayRef<std::string> weights, Location loc) {
   std::vector<calibration::Cost> costs;
-  if (options.rewrites.calibration.empty())
+  if (options.compile.compression.statistics.empty())
     return costs;
-  auto statistics = compress::Statistics::open(options.rewrites.calibration);
+  auto statistics = compress::Statistics::open(options.compile.compression.statistics);
   if (failed(report(loc, statistics.status())))
     return failure();
   for (const std::string &weight : weights)
@@ -121,7 +147,8 @@ static FailureOr<std::vector<calibration::Cost>> measureCosts(const CalibrateOpt
                                                               const calibration::Statistics &statistics, Location loc) {
   if (!tokens.ofCosts)
     return keepCosts(options, weights, loc);
-  auto predictions = cli::Predictions::create(artefact, std::move(*tokens.ofCosts), options.threads, options.output);
+  auto predictions =
+      cli::Predictions::create(artefact, std::move(*tokens.ofCosts), options.getThreads(), options.output);
   if (failed(report(loc, predictions.status())))
     return failure();
   return measureCosts(artefact, weights, statistics, *predictions, loc.getContext());
@@ -132,7 +159,7 @@ static LogicalResult measure(const CalibrateOptions &options, Tokens tokens, con
   auto statistics = calibration::Statistics::create(options.output, std::move(observed.sites));
   if (!statistics.ok())
     return report(loc, statistics.status());
-  if (failed(report(loc, cli::runCalibration(artefact, tokens.ofInputs, options.threads, *statistics))))
+  if (failed(report(loc, cli::runCalibration(artefact, tokens.ofInputs, options.getThreads(), *statistics))))
     return failure();
   auto costs = measureCosts(options, tokens, artefact, observed.weights, *statistics, loc);
   if (failed(costs))
@@ -141,8 +168,8 @@ static LogicalResult measure(const CalibrateOptions &options, Tokens tokens, con
   return report(loc, statistics->write(count, observed.fingerprint, *costs));
 }
 
-LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
-  Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
+static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
+  Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();
   absl::StatusOr<Tokens> tokens = Tokens::read(options);
@@ -155,20 +182,27 @@ LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
   if (failed(folder))
     return failure();
   Observed observed;
-  CompileOptions compileOptions = options.rewrites;
-  compileOptions.input = options.input;
-  compileOptions.output = folder->path() + "/model.hone";
-  compileOptions.remarks = options.remarks;
+  CompileOptions compileOptions = options.compile;
+  compileOptions.outputs.path = folder->path() + "/model.hone";
   compileOptions.otherInputs = {options.tokens};
-  compileOptions.otherOutputs = {options.output};
+  compileOptions.outputs.others = {options.output};
   compileOptions.rewrite = [&](ModuleOp module) { return observe(module, observed); };
   if (failed(compile(compileOptions, context)))
     return failure();
   size_t sites = observed.sites.size();
-  if (failed(measure(options, std::move(*tokens), compileOptions.output, std::move(observed), loc)))
+  if (failed(measure(options, std::move(*tokens), compileOptions.outputs.path, std::move(observed), loc)))
     return failure();
   llvm::outs() << "statistics of " << sites << " inputs on " << count << " tokens\n";
   return success();
 }
+
+static int runCalibrate(CalibrateOptions &options) {
+  options.compile.reading.limitProcess();
+  options.progress.apply();
+  return withContext(options.compile.input, [&](MLIRContext &context) { return calibrate(options, &context); });
+}
+
+extern const Command kCalibrateCommand =
+    makeCommand<CalibrateOptions, runCalibrate>("calibrate", "measure what the layers of a language model read");
 
 } // namespace hone

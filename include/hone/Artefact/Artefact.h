@@ -3,8 +3,8 @@
 //
 // The folder that a compilation makes: program.so, weights.safetensors, manifest.json (docs/artefact.md).
 
-#ifndef HONE_LIB_DRIVER_ARTEFACT_H
-#define HONE_LIB_DRIVER_ARTEFACT_H
+#ifndef HONE_ARTEFACT_ARTEFACT_H
+#define HONE_ARTEFACT_ARTEFACT_H
 
 #include "hone/Target/CPU.h"
 #include "hone/io/manifest.h"
@@ -79,4 +79,4 @@ private:
 
 } // namespace hone
 
-#endif // HONE_LIB_DRIVER_ARTEFACT_H
+#endif // HONE_ARTEFACT_ARTEFACT_H
