@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compression that ONNX can express, brought back from a raised copy to the nodes of the file.
+// Compression that ONNX can express, written back from a raised copy to the nodes of the file.
 
 #ifndef HONE_EXPORT_COMPRESSEDMODEL_H
 #define HONE_EXPORT_COMPRESSEDMODEL_H
