@@ -291,7 +291,7 @@ def Hone_RoundedAttr : AttrDef<Hone_Dialect, "Rounded", [DeclareAttrInterfaceMet
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.rounded<bits = 8>>, axis = 2>]} {}
+    hone.state @kv [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.rounded<bits = 8>>, axis = 2>]
     ```
   }];
   let parameters = (ins "int64_t":$bits);

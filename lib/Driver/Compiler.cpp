@@ -85,10 +85,8 @@ static LogicalResult checkPhase(StringRef name, Location loc) {
 
 /// What the artefact's manifest says; filled on the way, since later phases forget what earlier ones know.
 static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
-  FailureOr<std::vector<io::EntryInfo>> entries = describeEntries(module);
-  if (failed(entries))
+  if (failed(describeEntries(module, manifest)))
     return failure();
-  manifest.entries = std::move(*entries);
   FailureOr<int64_t> ranks = countRanks(module);
   if (failed(ranks))
     return failure();
@@ -295,7 +293,7 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
     return writeModule(module, options.output.empty() ? "-" : StringRef(options.output));
   onnxir::dropDescriptions(module);
   if (entries)
-    describeLayouts(module, manifest.entries);
+    describeLayouts(module, manifest);
   auto begin = [&] { return beginArtefact(options, module, manifest, *artefact); };
   return entries && artefact ? steps.step("weights written", begin) : success();
 }

@@ -131,6 +131,31 @@ void CacheWriter::writeRounded(const hone_tensor &fresh, const hone_tensor &buff
   });
 }
 
+void CacheWriter::move(const hone_tensor &buffer, int64_t from, int64_t to) const {
+  if (bits != 0)
+    return moveRounded(buffer, from, to);
+  withLayout([&](auto element, auto layout) {
+    using Bits = decltype(element);
+    forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
+      for (int64_t d = 0; d < size; ++d)
+        memory[layout.ofPosition(to) + layout.ofElement(d)] = memory[layout.ofPosition(from) + layout.ofElement(d)];
+    });
+  });
+}
+
+/// A byte belongs to one position, whatever the layout.
+void CacheWriter::moveRounded(const hone_tensor &buffer, int64_t from, int64_t to) const {
+  withRoundedLayout([&](auto layout) {
+    forEachHead<uint8_t>(buffer, [&](int64_t, int64_t, uint8_t *memory) {
+      for (const Level &level : levels)
+        memory[layout.ofPosition(to) + level.byte] = memory[layout.ofPosition(from) + level.byte];
+      std::memcpy(memory + layout.ofStep(to), memory + layout.ofStep(from), sizeof(uint16_t));
+      if (layout.perByte > 1)
+        std::memcpy(memory + layout.ofBase(to), memory + layout.ofBase(from), sizeof(uint16_t));
+    });
+  });
+}
+
 void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) const {
   if (bits != 0)
     return clearRounded(buffer, first, end);

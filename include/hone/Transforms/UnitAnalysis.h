@@ -28,7 +28,7 @@ struct SharedUses {
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<GetParamOp>> reads;
-  llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>> slots;
+  llvm::DenseMap<SlotId, llvm::SmallVector<mlir::Operation *>> slots;
 };
 
 /// The elements of all floats that the module's functions read.
@@ -67,14 +67,14 @@ public:
   llvm::MapVector<mlir::Value, UnitAxis> values; // but for constants
   llvm::MapVector<mlir::OpOperand *, UnitAxis> constants;
   llvm::MapVector<mlir::StringAttr, UnitAxis> params;
-  llvm::MapVector<int64_t, UnitAxis> slots;
+  llvm::MapVector<SlotId, UnitAxis> slots;
   /// Every operation with a marked operand or result.
   llvm::SetVector<mlir::Operation *> touched;
 
 private:
   bool join(UnitAxis &known, bool isNew, int64_t axis, llvm::ArrayRef<int32_t> unitOf);
   void markParam(mlir::StringAttr name, int64_t axis, llvm::ArrayRef<int32_t> unitOf);
-  void markSlot(int64_t slot, int64_t axis, llvm::ArrayRef<int32_t> unitOf);
+  void markSlot(SlotId slot, int64_t axis, llvm::ArrayRef<int32_t> unitOf);
   void enqueue(mlir::Value value);
 
   void visit(mlir::Operation *op);

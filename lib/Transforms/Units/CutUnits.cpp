@@ -221,15 +221,14 @@ void cutUnits(const UnitAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp modu
   for (const auto &[use, units] : analysis.constants)
     cutter.cutConstant(*use, units);
   cutter.cutOperations();
-  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots || analysis.slots.empty())
-    return;
-  SmallVector<Attribute> cut(slots.getValue());
-  for (const auto &[number, units] : analysis.slots) {
-    auto slot = cast<SlotAttr>(cut[number]);
-    cut[number] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), units), slot.getAxis());
+  for (const auto &[id, units] : analysis.slots) {
+    auto state = module.lookupSymbol<StateOp>(id.first);
+    SmallVector<Attribute> slots(state.getSlots().getValue());
+    SlotAttr slot = state.getSlotAttr(id.second);
+    slots[id.second] =
+        SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), units), slot.getAxis());
+    state.setSlotsAttr(ArrayAttr::get(module.getContext(), slots));
   }
-  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), cut));
 }
 
 void updateFunctions(ModuleOp module) {

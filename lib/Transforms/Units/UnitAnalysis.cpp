@@ -29,9 +29,11 @@ SharedUses::SharedUses(ModuleOp module) : module(module) {
     if (auto get = dyn_cast<GetParamOp>(op))
       reads[get.getNameAttr().getAttr()].push_back(get);
     else if (auto append = dyn_cast<KvAppendOp>(op))
-      slots[append.getSlot()].push_back(append);
+      slots[append.getSlotId()].push_back(append);
     else if (auto view = dyn_cast<KvViewOp>(op))
-      slots[view.getSlot()].push_back(view);
+      slots[view.getSlotId()].push_back(view);
+    else if (auto replacement = dyn_cast<KvReplaceOp>(op))
+      slots[replacement.getSlotId()].push_back(replacement);
   });
 }
 
@@ -169,14 +171,17 @@ void UnitAnalysis::markParam(StringAttr name, int64_t axis, ArrayRef<int32_t> un
     mark(read.getResult(), axis, unitOf);
 }
 
-void UnitAnalysis::markSlot(int64_t slot, int64_t axis, ArrayRef<int32_t> unitOf) {
+void UnitAnalysis::markSlot(SlotId slot, int64_t axis, ArrayRef<int32_t> unitOf) {
   auto [entry, isNew] = slots.try_emplace(slot);
   if (!join(entry->second, isNew, axis, unitOf))
     return;
-  for (Operation *op : shared.slots.lookup(slot))
+  for (Operation *op : shared.slots.lookup(slot)) {
+    if (isa<KvReplaceOp>(op))
+      return refuse("a state that is replaced as a whole holds them");
     for (Value value : op->getResults())
       if (isa<RankedTensorType>(value.getType()))
         mark(value, axis, unitOf);
+  }
 }
 
 void UnitAnalysis::run() {
@@ -203,7 +208,7 @@ void UnitAnalysis::visit(Operation *op) {
     return visitAppend(append);
   if (auto view = dyn_cast<KvViewOp>(op)) {
     if (const UnitAxis *units = find(view.getResult()))
-      markSlot(view.getSlot(), units->axis, SmallVector<int32_t, 0>(units->unitOf));
+      markSlot(view.getSlotId(), units->axis, SmallVector<int32_t, 0>(units->unitOf));
     return;
   }
   if (isa<RmsNormOp, LayerNormOp, RopeOp>(op))
@@ -331,7 +336,7 @@ void UnitAnalysis::visitAppend(KvAppendOp append) {
       UnitAxis units = *found;
       mark(append.getFresh(), units.axis, units.unitOf);
       mark(append.getAll(), units.axis, units.unitOf);
-      markSlot(append.getSlot(), units.axis, units.unitOf);
+      markSlot(append.getSlotId(), units.axis, units.unitOf);
     }
 }
 
