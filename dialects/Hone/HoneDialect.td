@@ -21,8 +21,8 @@ def Hone_Dialect : Dialect {
     `hone-decompose` rewrites each computing operation into those dialects, and that rewrite is its meaning.
 
     How a weight is stored is the encoding of its tensor type, which keys a query sees is the pattern attribute of
-    `hone.attention`, and what a decoder remembers is a `!hone.kv` value. A module whose program keeps state lists what the
-    state holds in the attribute `hone.slots`, an array of `#hone.slot`, whose indices the state operations name. A module whose
+    `hone.attention`, and what a decoder remembers is a `!hone.kv` value, of a state that `hone.state` declares. An argument of a function that keeps state is
+    given with each call, or, where it has the unit attribute `hone.context`, once a session. A module whose
     weights were changed keeps the fingerprint of the model that they come from in the attribute `hone.model`, a string, and
     a parameter `[N, K]` that has lost columns keeps in `hone.inputs` which K of how many it has: `{kept = array<i64: …>, of = …}`, and where its
     experts lost columns of their own, those of one expert after the other.
@@ -31,9 +31,10 @@ def Hone_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// The module attribute that lists the slots of a program's state.
-    static constexpr ::llvm::StringLiteral getSlotsAttrName() { return "hone.slots"; }
+    /// The attribute of a function's argument that is the same in all calls of a session, which is given it once.
+    static constexpr ::llvm::StringLiteral getContextAttrName() { return "hone.context"; }
     /// The module attribute with the fingerprint of the model that changed weights come from.
     static constexpr ::llvm::StringLiteral getModelAttrName() { return "hone.model"; }
 

@@ -291,7 +291,7 @@ def Hone_QuantizedKvAttr : AttrDef<Hone_Dialect, "QuantizedKv", [DeclareAttrInte
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]} {}
+    hone.state @kv [#hone.slot<"key", tensor<?x4x?x64xf32, #hone.quantized_kv<bits = 8>>, axis = 2>]
     ```
   }];
   let parameters = (ins "int64_t":$bits);

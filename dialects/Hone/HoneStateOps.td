@@ -1,9 +1,10 @@
-//===- HoneStateOps.td - reading and extending a session's state ---------------------------------*- tablegen -*-===//
+//===- HoneStateOps.td - declaring, reading and extending a session's state ----------------------*- tablegen -*-===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// kv_append, kv_view, kv_length, kv_padding. Each is one service of the runtime (include/hone/runtime/program.h).
+// state, and kv_append, kv_replace, kv_view, kv_length, kv_padding, logits_to_keep, of which each is one service of the runtime
+// (include/hone/runtime/program.h).
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -12,9 +13,37 @@
 
 include "Hone/HoneOpBase.td"
 
-class Hone_StateOp<string mnemonic, list<Trait> traits = []> : Hone_Op<mnemonic, traits # [Pure]>;
+def Hone_StateOp : Hone_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "what a session remembers between calls";
+  let description = [{
+    *Meaning.* Declares the state `sym_name`, whose values have the type `!hone.kv<@sym_name>`. It has the tensors `slots`, which
+    operations name by their numbers. Functions that keep the same state share it in a session; a module may have several
+    states, of models that run beside one another.
 
-def Hone_KvAppendOp : Hone_StateOp<"kv_append"> {
+    *Constraints.*
+
+    - C1. No two slots have the same name.
+
+    *Example.*
+    ```mlir
+    hone.state @kv [#hone.slot<"layers.0.key", tensor<?x4x?x64xf32>, axis = 2>]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Hone_SlotAttr, "array of slots">:$slots);
+  let assemblyFormat = "$sym_name $slots attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Slot number `slot`, one of them.
+    ::hone::SlotAttr getSlotAttr(uint64_t slot) { return ::llvm::cast<::hone::SlotAttr>(getSlots()[slot]); }
+    /// The state that values of this type have, for an operation of its module; null where there is none.
+    static StateOp lookup(::mlir::Operation *from, KvType type);
+  }];
+}
+
+class Hone_KvOp<string mnemonic, list<Trait> traits = []>
+    : Hone_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Hone_KvAppendOp : Hone_KvOp<"kv_append", [AllTypesMatch<["state", "next"]>]> {
   let summary = "a slot of the state extended by fresh positions";
   let description = [{
     *Meaning.* `next` is `state` with `fresh` concatenated to slot number `slot` along the slot's axis; `all` is that slot of
@@ -25,88 +54,120 @@ def Hone_KvAppendOp : Hone_StateOp<"kv_append"> {
 
     - C1. fresh and all have the same rank, are equal in all dimensions but at most one, and have the same elements, or fresh f32
       and all f16 or bf16.
-    - C2. If the module lists its slots, `slot` is one of them.
-    - C3. If the module lists its slots, all has the elements, rank and dimensions of the slot's type, and fresh differs from all
-      at the slot's axis only.
+    - C2. The type of `state` names a state of the module, and `slot` is one of its slots, which grows.
+    - C3. all has the elements, rank and dimensions of the slot's type, and fresh differs from all at the slot's axis only.
 
     *Example.*
     ```mlir
-    func.func @append(%s: !hone.kv, %k: tensor<?x4x?x64xf32>) -> (!hone.kv, tensor<?x4x?x64xf32>) {
-      %next, %all = hone.kv_append %s[0], %k : tensor<?x4x?x64xf32> -> tensor<?x4x?x64xf32>
-      return %next, %all : !hone.kv, tensor<?x4x?x64xf32>
+    func.func @append(%s: !hone.kv<@kv>, %k: tensor<?x4x?x64xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x64xf32>) {
+      %next, %all = hone.kv_append %s[0], %k : !hone.kv<@kv>, tensor<?x4x?x64xf32> -> tensor<?x4x?x64xf32>
+      return %next, %all : !hone.kv<@kv>, tensor<?x4x?x64xf32>
     }
     ```
   }];
   let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$fresh, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
   let results = (outs Hone_KvType:$next, AnyRankedTensor:$all);
-  let assemblyFormat = "$state `[` $slot `]` `,` $fresh attr-dict `:` type($fresh) `->` type($all)";
+  let assemblyFormat = "$state `[` $slot `]` `,` $fresh attr-dict `:` type($state) `,` type($fresh) `->` type($all)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
+  }];
 }
 
-def Hone_KvViewOp : Hone_StateOp<"kv_view"> {
-  let summary = "a slot of the state";
+def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>]> {
+  let summary = "a slot of the state replaced as a whole";
   let description = [{
-    *Meaning.* Slot number `slot` of `state`.
+    *Meaning.* `next` is `state` with `value` as slot number `slot`: the recurrent state of a linear attention or of a convolution.
+    Such a slot is replaced at most once on each path of a program. It has no history: a session returns to what it was by a
+    checkpoint only.
 
     *Constraints.*
 
-    - C1. If the module lists its slots, `slot` is one of them.
-    - C2. If the module lists its slots, the result has the elements, rank and dimensions of the slot's type.
+    - C1. The type of `state` names a state of the module, and `slot` is one of its slots, which does not grow.
+    - C2. value has the elements, rank and dimensions of the slot's type.
 
     *Example.*
     ```mlir
-    func.func @view(%s: !hone.kv) -> tensor<?x4x?x64xf32> {
-      %0 = hone.kv_view %s[1] : tensor<?x4x?x64xf32>
+    func.func @replace(%s: !hone.kv<@kv>, %v: tensor<?x4x64x64xf32>) -> !hone.kv<@kv> {
+      %next = hone.kv_replace %s[0], %v : !hone.kv<@kv>, tensor<?x4x64x64xf32>
+      return %next : !hone.kv<@kv>
+    }
+    ```
+  }];
+  let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
+  let results = (outs Hone_KvType:$next);
+  let assemblyFormat = "$state `[` $slot `]` `,` $value attr-dict `:` type($state) `,` type($value)";
+  let extraClassDeclaration = [{
+    ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
+  }];
+}
+
+def Hone_KvViewOp : Hone_KvOp<"kv_view"> {
+  let summary = "a slot of the state";
+  let description = [{
+    *Meaning.* Slot number `slot` of `state`. One that does not grow is zeros before the first call replaces it.
+
+    *Constraints.*
+
+    - C1. The type of `state` names a state of the module, and `slot` is one of its slots.
+    - C2. The result has the elements, rank and dimensions of the slot's type.
+
+    *Example.*
+    ```mlir
+    func.func @view(%s: !hone.kv<@kv>) -> tensor<?x4x?x64xf32> {
+      %0 = hone.kv_view %s[1] : !hone.kv<@kv> -> tensor<?x4x?x64xf32>
       return %0 : tensor<?x4x?x64xf32>
     }
     ```
   }];
   let arguments = (ins Hone_KvType:$state, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($result)";
-  let hasVerifier = 1;
+  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($state) `->` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
+  }];
 }
 
-def Hone_KvLengthOp : Hone_StateOp<"kv_length"> {
+def Hone_KvLengthOp : Hone_KvOp<"kv_length"> {
   let summary = "how many positions were held when the call began";
   let description = [{
     *Meaning.* The number of positions of `state` before any append of the running call: the position of the first new token.
 
     *Example.*
     ```mlir
-    func.func @length(%s: !hone.kv) -> index {
-      %0 = hone.kv_length %s
+    func.func @length(%s: !hone.kv<@kv>) -> index {
+      %0 = hone.kv_length %s : !hone.kv<@kv>
       return %0 : index
     }
     ```
   }];
   let arguments = (ins Hone_KvType:$state);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state attr-dict";
+  let assemblyFormat = "$state attr-dict `:` type($state)";
   let hasFolder = 1;
 }
 
-def Hone_KvPaddingOp : Hone_StateOp<"kv_padding"> {
+def Hone_KvPaddingOp : Hone_KvOp<"kv_padding"> {
   let summary = "how many of a sequence's positions are padding";
   let description = [{
     *Meaning.* How many positions of sequence number `sequence`, from the left, are padding.
 
     *Example.*
     ```mlir
-    func.func @padding(%s: !hone.kv, %b: index) -> index {
-      %0 = hone.kv_padding %s[%b]
+    func.func @padding(%s: !hone.kv<@kv>, %b: index) -> index {
+      %0 = hone.kv_padding %s[%b] : !hone.kv<@kv>
       return %0 : index
     }
     ```
   }];
   let arguments = (ins Hone_KvType:$state, Index:$sequence);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state `[` $sequence `]` attr-dict";
+  let assemblyFormat = "$state `[` $sequence `]` attr-dict `:` type($state)";
   let hasFolder = 1;
 }
 
-def Hone_LogitsToKeepOp : Hone_StateOp<"logits_to_keep"> {
+def Hone_LogitsToKeepOp : Hone_KvOp<"logits_to_keep"> {
   let summary = "how many last positions of a call the caller wants logits of";
   let description = [{
     *Meaning.* Of `fresh` new positions logits are computed for the last `result` alone, 0 … `fresh`; for all of them unless
@@ -114,15 +175,15 @@ def Hone_LogitsToKeepOp : Hone_StateOp<"logits_to_keep"> {
 
     *Example.*
     ```mlir
-    func.func @kept(%s: !hone.kv, %fresh: index) -> index {
-      %0 = hone.logits_to_keep %s of %fresh
+    func.func @kept(%s: !hone.kv<@kv>, %fresh: index) -> index {
+      %0 = hone.logits_to_keep %s of %fresh : !hone.kv<@kv>
       return %0 : index
     }
     ```
   }];
   let arguments = (ins Hone_KvType:$state, Index:$fresh);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state `of` $fresh attr-dict";
+  let assemblyFormat = "$state `of` $fresh attr-dict `:` type($state)";
   let hasFolder = 1;
 }
 

@@ -18,18 +18,20 @@ def Hone_KvType : TypeDef<Hone_Dialect, "Kv"> {
   let mnemonic = "kv";
   let summary = "what a session remembers between calls";
   let description = [{
-    A value of this type is the list of the module's `hone.slots` tensors, with the number of positions that were held when
+    A value of this type is the list of tensors of the `hone.state` that it names, with the number of positions that were held when
     the call began and how many of those, from the left, are padding in each sequence. Appending makes a new value; the
     runtime keeps the memory. A function that keeps state takes one such value and returns one.
   }];
-  let builderCall = "$_builder.getType<" # cppType # ">()";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$state);
+  let assemblyFormat = "`<` $state `>`";
 }
 
 def Hone_SlotAttr : AttrDef<Hone_Dialect, "Slot"> {
   let mnemonic = "slot";
   let summary = "one tensor of a session's state";
   let description = [{
-    *Meaning.* A slot called `name` whose tensor has the type `type` and grows along the dimension `axis`.
+    *Meaning.* A slot called `name` whose tensor has the type `type` and grows along the dimension `axis`; without an axis it is replaced as
+    a whole.
 
     *Constraints.*
 
@@ -39,14 +41,14 @@ def Hone_SlotAttr : AttrDef<Hone_Dialect, "Slot"> {
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"layers.0.key", tensor<?x4x?x64xf32>, axis = 2>]} {}
+    hone.state @kv [#hone.slot<"layers.0.key", tensor<?x4x?x64xf32>, axis = 2>]
     ```
   }];
   let parameters = (ins
     StringRefParameter<"what messages and manifests call it">:$name,
     "::mlir::RankedTensorType":$type,
-    "int64_t":$axis);
-  let assemblyFormat = "`<` $name `,` $type `,` `axis` `=` $axis `>`";
+    OptionalParameter<"::std::optional<int64_t>">:$axis);
+  let assemblyFormat = "`<` $name `,` $type (`,` `axis` `=` $axis^)? `>`";
   let genVerifyDecl = 1;
 }
 

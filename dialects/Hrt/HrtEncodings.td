@@ -105,7 +105,7 @@ def Hrt_KeyBlocksAttr : Hrt_BlocksAttr<"KeyBlocks", "key_blocks"> {
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"key", tensor<?x4x?x64xf32, #hrt.key_blocks>, axis = 2>]} {}
+    hone.state @kv [#hone.slot<"key", tensor<?x4x?x64xf32, #hrt.key_blocks>, axis = 2>]
     ```
   }];
 }
@@ -122,7 +122,7 @@ def Hrt_ValueBlocksAttr : Hrt_BlocksAttr<"ValueBlocks", "value_blocks"> {
 
     *Example.*
     ```mlir
-    module attributes {hone.slots = [#hone.slot<"value", tensor<?x4x?x64xf32, #hrt.value_blocks>, axis = 2>]} {}
+    hone.state @kv [#hone.slot<"value", tensor<?x4x?x64xf32, #hrt.value_blocks>, axis = 2>]
     ```
   }];
 }

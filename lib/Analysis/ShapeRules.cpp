@@ -124,17 +124,17 @@ OptionalShape ShapeRules::microsoft(StringRef name) {
 /// A slot is as long as the positions held; after an append, longer by what is fresh.
 OptionalShape ShapeRules::state() {
   auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
-  auto slots = op->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
   auto append = dyn_cast<KvAppendOp>(op);
+  StateOp state = StateOp::lookup(op, cast<KvType>(op->getOperand(0).getType()));
   uint64_t slot = append ? append.getSlot() : cast<KvViewOp>(op).getSlot();
-  if (!type || !slots || slot >= slots.size())
+  if (!type || !state || slot >= state.getSlots().size())
     return std::nullopt;
   Polynomial length = Polynomial::of(analysis.expressions.namedSize(kHeldLengthName));
-  int64_t axis = cast<SlotAttr>(slots[slot]).getAxis();
+  std::optional<int64_t> axis = state.getSlotAttr(slot).getAxis();
   if (append) {
     OptionalShape fresh = analysis.getShape(append.getFresh());
-    if (fresh && axis < static_cast<int64_t>(fresh->size()))
-      (*fresh)[axis] = (*fresh)[axis] + length;
+    if (fresh && axis && *axis < static_cast<int64_t>(fresh->size()))
+      (*fresh)[*axis] = (*fresh)[*axis] + length;
     return fresh;
   }
   auto names = op->getAttrOfType<ArrayAttr>(onnxir::kDimsAttr);

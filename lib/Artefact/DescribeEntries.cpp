@@ -123,43 +123,79 @@ static io::Dim nameBatch(io::EntryInfo &entry) {
   return batch;
 }
 
-static LogicalResult describeState(ModuleOp module, io::EntryInfo &entry) {
-  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots)
-    return success();
-  io::Dim batch = nameBatch(entry);
-  for (SlotAttr slot : slots.getAsRange<SlotAttr>()) {
-    auto type = cast<RankedTensorType>(slot.getType());
-    io::TensorInfo info;
-    info.name = slot.getName().str();
-    std::optional<hone_dtype> dtype = getDtype(type.getElementType());
-    if (!dtype)
-      return module.emitError() << "unsupported element type " << type.getElementType() << " of state '" << info.name
-                                << "'";
-    info.dtype = *dtype;
-    info.appendAxis = slot.getAxis();
-    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-      bool grows = static_cast<int64_t>(dim) == slot.getAxis(), isKnown = !ShapedType::isDynamic(size);
-      if (!grows && !isKnown && dim != 0)
-        return module.emitError() << "expected the sizes of state '" << info.name
-                                  << "' to be fixed but for its batch and the axis that grows, but got " << type;
-      info.shape.push_back(grows ? io::Dim::fixed(0) : isKnown ? io::Dim::fixed(size) : batch);
-    }
-    entry.state.push_back(std::move(info));
+static FailureOr<io::TensorInfo> describeSlot(StateOp state, SlotAttr slot, const io::Dim &batch) {
+  auto type = cast<RankedTensorType>(slot.getType());
+  io::TensorInfo info;
+  info.name = slot.getName().str();
+  std::optional<hone_dtype> dtype = getDtype(type.getElementType());
+  if (!dtype)
+    return state.emitError() << "unsupported element type " << type.getElementType() << " of state '" << info.name
+                             << "'";
+  info.dtype = *dtype;
+  info.appendAxis = slot.getAxis();
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    bool grows = info.appendAxis == static_cast<int64_t>(dim), isKnown = !ShapedType::isDynamic(size);
+    if (!grows && !isKnown && dim != 0)
+      return state.emitError() << "expected the sizes of state '" << info.name
+                               << "' to be fixed but for its batch and the axis that grows, but got " << type;
+    info.shape.push_back(grows ? io::Dim::fixed(0) : isKnown ? io::Dim::fixed(size) : batch);
   }
+  return info;
+}
+
+/// The state that `entry` keeps: what the entry calls the number of its sequences, slots do as well.
+static LogicalResult describeState(StateOp state, io::EntryInfo &entry, io::Manifest &manifest) {
+  entry.state = state.getSymName().str();
+  io::Dim batch = nameBatch(entry);
+  io::StateInfo info;
+  info.name = entry.state;
+  for (SlotAttr slot : state.getSlots().getAsRange<SlotAttr>()) {
+    FailureOr<io::TensorInfo> described = describeSlot(state, slot, batch);
+    if (failed(described))
+      return failure();
+    info.slots.push_back(std::move(*described));
+  }
+  const io::StateInfo *known = manifest.state(entry.state);
+  if (!known) {
+    manifest.states.push_back(std::move(info));
+    return success();
+  }
+  for (const auto &[slot, other] : llvm::zip_equal(info.slots, known->slots))
+    if (io::shapeText(slot.shape) != io::shapeText(other.shape))
+      return state.emitError() << "expected entries of one state to name the sizes of slot '" << slot.name
+                               << "' alike, but got " << io::shapeText(slot.shape) << " in '" << entry.name << "' and "
+                               << io::shapeText(other.shape);
   return success();
 }
 
-static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
+/// The state of a function that takes one and returns it; null of one that keeps none.
+static FailureOr<StateOp> findState(func::FuncOp function) {
+  StateOp state;
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes())) {
+    auto kept = dyn_cast<KvType>(type);
+    if (!kept)
+      continue;
+    StateOp found = StateOp::lookup(function, kept);
+    if (!found)
+      return function.emitError() << "expected " << kept.getState() << " to be a state of the module";
+    if (state && state != found)
+      return function.emitError() << "expected a function to keep one state, but got @" << state.getSymName() << " and "
+                                  << kept.getState();
+    state = found;
+  }
+  return state;
+}
+
+static LogicalResult describeEntry(func::FuncOp function, io::Manifest &manifest) {
   io::EntryInfo entry;
   entry.name = function.getName().str();
-  bool stateful = false;
+  FailureOr<StateOp> state = findState(function);
+  if (failed(state))
+    return failure();
   auto add = [&](Type type, DictionaryAttr attrs, std::string name,
                  std::vector<io::TensorInfo> &into) -> LogicalResult {
-    if (isa<KvType>(type)) {
-      stateful = true;
+    if (isa<KvType>(type))
       return success();
-    }
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       return function.emitError() << "unsupported type " << type << " of '" << name
@@ -174,42 +210,33 @@ static FailureOr<io::EntryInfo> describeEntry(func::FuncOp function) {
     unsigned i = argument.getArgNumber();
     if (failed(add(argument.getType(), function.getArgAttrDict(i), "input" + std::to_string(i), entry.inputs)))
       return failure();
-    if (entry.inputs.size() > count)
-      describeLookups(argument, function, entry.inputs.back());
+    if (entry.inputs.size() == count)
+      continue;
+    describeLookups(argument, function, entry.inputs.back());
+    entry.inputs.back().isContext = *state && function.getArgAttr(i, HoneDialect::getContextAttrName());
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
       return failure();
   entry.limits = describeLimits(function);
-  if (!stateful)
-    return entry;
-  // @forward(tokens, context..., state)
-  for (io::TensorInfo &context : llvm::drop_begin(entry.inputs))
-    context.isContext = true;
-  if (failed(describeState(function->getParentOfType<ModuleOp>(), entry)))
+  if (*state && failed(describeState(*state, entry, manifest)))
     return failure();
-  return entry;
+  manifest.entries.push_back(std::move(entry));
+  return success();
 }
 
-FailureOr<std::vector<io::EntryInfo>> describeEntries(ModuleOp module) {
-  std::vector<io::EntryInfo> entries;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal() || function.isPrivate())
-      continue;
-    FailureOr<io::EntryInfo> entry = describeEntry(function);
-    if (failed(entry))
+LogicalResult describeEntries(ModuleOp module, io::Manifest &manifest) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && !function.isPrivate() && failed(describeEntry(function, manifest)))
       return failure();
-    entries.push_back(std::move(*entry));
-  }
-  if (entries.empty())
+  if (manifest.entries.empty())
     return module.emitError() << "expected a function to compile, but the module has none";
-  return entries;
+  return success();
 }
 
-void describeLayouts(ModuleOp module, std::vector<io::EntryInfo> &entries) {
-  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  for (io::EntryInfo &entry : entries)
-    for (auto [attr, info] : llvm::zip(slots ? slots.getValue() : ArrayRef<Attribute>(), entry.state))
+void describeLayouts(ModuleOp module, io::Manifest &manifest) {
+  for (io::StateInfo &state : manifest.states)
+    for (auto [attr, info] : llvm::zip_equal(module.lookupSymbol<StateOp>(state.name).getSlots(), state.slots))
       if (auto layout = dyn_cast_or_null<StateLayoutInterface>(cast<SlotAttr>(attr).getType().getEncoding())) {
         info.layout = *io::layoutFromName(layout.getLayoutName().str());
         info.bits = layout.getIntegerBits();

@@ -9,8 +9,6 @@
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
-#include "hone/cli/progress.h"
-#include "hone/cpu/cpu_features.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -39,10 +37,8 @@ namespace hone {
 
 /// What the artefact's manifest says; filled on the way, since later phases forget what earlier ones know.
 static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
-  FailureOr<std::vector<io::EntryInfo>> entries = describeEntries(module);
-  if (failed(entries))
+  if (failed(describeEntries(module, manifest)))
     return failure();
-  manifest.entries = std::move(*entries);
   FailureOr<int64_t> ranks = countRanks(module);
   if (failed(ranks))
     return failure();
@@ -246,7 +242,7 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
     return writeModule(module, options.outputs.path.empty() ? "-" : StringRef(options.outputs.path));
   onnxir::dropDescriptions(module);
   if (entries)
-    describeLayouts(module, manifest.entries);
+    describeLayouts(module, manifest);
   auto begin = [&] { return beginArtefact(options, module, manifest, *artefact); };
   return entries && artefact ? steps.step("weights written", begin) : success();
 }

@@ -32,6 +32,10 @@ struct hone_session {
   std::shared_ptr<const hone::text::Tokenizer> tokenizer;
 };
 
+struct hone_checkpoint {
+  std::shared_ptr<const hone::rt::Checkpoint> point;
+};
+
 namespace hone::capi {
 
 /// Keeps the message for hone_last_error().

@@ -13,27 +13,29 @@
 namespace hone::capi {
 namespace {
 
-const std::vector<io::TensorInfo> *tensorsOf(const io::EntryInfo &entry, hone_role role) {
+std::optional<std::span<const io::TensorInfo>> tensorsOf(const io::Manifest &manifest, const io::EntryInfo &entry,
+                                                         hone_role role) {
   switch (role) {
   case HONE_INPUT:
-    return &entry.inputs;
+    return entry.inputs;
   case HONE_OUTPUT:
-    return &entry.outputs;
+    return entry.outputs;
   case HONE_STATE:
-    return &entry.state;
+    return manifest.slotsOf(entry);
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-absl::StatusOr<const std::vector<io::TensorInfo> *> findTensors(const hone_module *module, const char *name,
-                                                                hone_role role) {
-  const io::EntryInfo *entry = module->module->manifest().entry(name);
+absl::StatusOr<std::span<const io::TensorInfo>> findTensors(const hone_module *module, const char *name,
+                                                            hone_role role) {
+  const io::Manifest &manifest = module->module->manifest();
+  const io::EntryInfo *entry = manifest.entry(name);
   if (!entry)
     return io::invalid(module->module->folder(), ": has no entry '", name, "'");
-  const std::vector<io::TensorInfo> *tensors = tensorsOf(*entry, role);
+  std::optional<std::span<const io::TensorInfo>> tensors = tensorsOf(manifest, *entry, role);
   if (!tensors)
     return io::invalid("unknown role ", static_cast<int>(role));
-  return tensors;
+  return *tensors;
 }
 
 absl::StatusOr<std::shared_ptr<const rt::Module>> loadForAll(const char *folder) {
@@ -91,8 +93,8 @@ hone_status hone_module_tensor_count(const hone_module *module, const char *entr
   if (!module || !entry || !count)
     return reportNull("module, entry and count");
   return reported([=]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(const std::vector<io::TensorInfo> *tensors, findTensors(module, entry, role));
-    *count = tensors->size();
+    HONE_ASSIGN_OR_RETURN(std::span<const io::TensorInfo> tensors, findTensors(module, entry, role));
+    *count = tensors.size();
     return absl::OkStatus();
   });
 }
@@ -102,13 +104,13 @@ hone_status hone_module_tensor_info(const hone_module *module, const char *entry
   if (!module || !entry || !info)
     return reportNull("module, entry and info");
   return reported([=]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(const std::vector<io::TensorInfo> *tensors, findTensors(module, entry, role));
-    if (index >= tensors->size())
-      return io::invalid("entry '", entry, "' has ", tensors->size(), " tensors of that role, but ", index,
+    HONE_ASSIGN_OR_RETURN(std::span<const io::TensorInfo> tensors, findTensors(module, entry, role));
+    if (index >= tensors.size())
+      return io::invalid("entry '", entry, "' has ", tensors.size(), " tensors of that role, but ", index,
                          " was asked for");
     if (info->struct_size < sizeof(size_t))
       return io::invalid("expected struct_size to be the size of the struct, but got ", info->struct_size);
-    hone_tensor_info full = describe((*tensors)[index]);
+    hone_tensor_info full = describe(tensors[index]);
     full.struct_size = std::min(info->struct_size, sizeof full);
     std::memcpy(info, &full, full.struct_size);
     return absl::OkStatus();

@@ -98,6 +98,57 @@ hone_status hone_session_forward(hone_session *session, const hone_named_tensor 
   });
 }
 
+hone_status hone_session_call(hone_session *session, const char *entry, const hone_named_tensor *inputs,
+                              size_t input_count, hone_outputs **outputs) {
+  if (!session || !entry || !outputs)
+    return reportNull("session, entry and outputs");
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
+    HONE_ASSIGN_OR_RETURN(const io::EntryInfo *info, session->session->module().findEntryInfo(entry));
+    PendingOutputs pending(*info);
+    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, session->session->call(entry, tensors));
+    *outputs = pending.release(std::move(arrays));
+    return absl::OkStatus();
+  });
+}
+
+hone_status hone_session_keep(hone_session *session, const int64_t *numbers, size_t count) {
+  if (!session || (!numbers && count > 0))
+    return reportNull("session and numbers");
+  return reported([=] { return session->session->state().keep({numbers, count}); });
+}
+
+hone_status hone_session_checkpoint(hone_session *session, hone_checkpoint **checkpoint) {
+  if (!session || !checkpoint)
+    return reportNull("session and checkpoint");
+  return reported([=]() -> absl::Status {
+    auto point = std::make_unique<hone_checkpoint>();
+    point->point = session->session->state().checkpoint();
+    *checkpoint = point.release();
+    return absl::OkStatus();
+  });
+}
+
+hone_status hone_session_restore(hone_session *session, const hone_checkpoint *checkpoint) {
+  if (!session || !checkpoint)
+    return reportNull("session and checkpoint");
+  return reported([=] { return session->session->state().restore(*checkpoint->point); });
+}
+
+void hone_checkpoint_free(hone_checkpoint *checkpoint) { delete checkpoint; }
+
+hone_status hone_session_fork(const hone_session *session, hone_session **fork) {
+  if (!session || !fork)
+    return reportNull("session and fork");
+  return reported([=]() -> absl::Status {
+    auto copy = std::make_unique<hone_session>();
+    HONE_ASSIGN_OR_RETURN(copy->session, session->session->fork());
+    copy->tokenizer = session->tokenizer;
+    *fork = copy.release();
+    return absl::OkStatus();
+  });
+}
+
 int64_t hone_session_length(const hone_session *session) { return session ? session->session->state().length() : 0; }
 
 hone_status hone_session_truncate(hone_session *session, int64_t length) {

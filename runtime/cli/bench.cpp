@@ -174,9 +174,9 @@ absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, 
 }
 
 /// Bytes of the state at `positions`, without what is kept beside integers; symbolic sizes other than the batch are 1 as well.
-int64_t stateBytes(const io::EntryInfo &entry, int64_t positions) {
+int64_t stateBytes(std::span<const io::TensorInfo> slots, int64_t positions) {
   int64_t total = 0;
-  for (const io::TensorInfo &slot : entry.state) {
+  for (const io::TensorInfo &slot : slots) {
     int64_t bits = slot.bits != 0 ? slot.bits : 8 * io::dtypeBytes(slot.dtype);
     for (size_t axis = 0; axis < slot.shape.size(); ++axis)
       bits *= slot.appendAxis == static_cast<int64_t>(axis) ? positions : std::max<int64_t>(slot.shape[axis].size, 1);
@@ -212,7 +212,8 @@ Report reportOf(const rt::Module &module, const io::EntryInfo &entry, const Benc
   report.prefill = spreadOf(measured.prefillTokensPerSecond);
   report.loadSeconds = measured.loadSeconds;
   report.firstTokenSeconds = measured.firstTokenSeconds;
-  report.bytesPerToken = weightBytes(module) + stateBytes(entry, options.promptLength + options.newTokens / 2);
+  report.bytesPerToken =
+      weightBytes(module) + stateBytes(module.manifest().slotsOf(entry), options.promptLength + options.newTokens / 2);
   report.achieved = static_cast<double>(report.bytesPerToken) * report.decode.median;
   report.bandwidth = measured.bandwidth;
   report.peakBytes = measured.peakBytes;

@@ -42,7 +42,7 @@ std::string joined(const std::vector<std::string> &words) {
   return text.empty() ? "(none)" : text;
 }
 
-void printTensors(const char *title, const std::vector<io::TensorInfo> &tensors) {
+void printTensors(const char *title, std::span<const io::TensorInfo> tensors) {
   for (const io::TensorInfo &tensor : tensors) {
     std::string growth = tensor.appendAxis ? io::cat(", grows along axis ", *tensor.appendAxis) : "";
     if (std::string_view layout = io::layoutName(tensor.layout); !layout.empty())
@@ -77,7 +77,7 @@ void printManifest(const io::Manifest &manifest) {
     printLine("entry ", entry.name);
     printTensors("input", entry.inputs);
     printTensors("output", entry.outputs);
-    printTensors("state", entry.state);
+    printTensors("state", manifest.slotsOf(entry));
     printLimits(entry);
   }
   printLine("kernels: ", joined(manifest.kernels));

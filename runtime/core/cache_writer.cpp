@@ -131,6 +131,31 @@ void CacheWriter::writeQuantized(const hone_tensor &fresh, const hone_tensor &bu
   });
 }
 
+void CacheWriter::move(const hone_tensor &buffer, int64_t from, int64_t to) const {
+  if (bits != 0)
+    return moveQuantized(buffer, from, to);
+  withLayout([&](auto element, auto layout) {
+    using Bits = decltype(element);
+    forEachHead<Bits>(buffer, [&](int64_t, int64_t, Bits *memory) {
+      for (int64_t d = 0; d < size; ++d)
+        memory[layout.ofPosition(to) + layout.ofElement(d)] = memory[layout.ofPosition(from) + layout.ofElement(d)];
+    });
+  });
+}
+
+/// A byte belongs to one position, whatever the layout.
+void CacheWriter::moveQuantized(const hone_tensor &buffer, int64_t from, int64_t to) const {
+  withQuantizedLayout([&](auto layout) {
+    forEachHead<uint8_t>(buffer, [&](int64_t, int64_t, uint8_t *memory) {
+      for (const CodePlace &code : codes)
+        memory[layout.ofPosition(to) + code.byte] = memory[layout.ofPosition(from) + code.byte];
+      std::memcpy(memory + layout.ofScale(to), memory + layout.ofScale(from), sizeof(uint16_t));
+      if (layout.perByte > 1)
+        std::memcpy(memory + layout.ofBase(to), memory + layout.ofBase(from), sizeof(uint16_t));
+    });
+  });
+}
+
 void CacheWriter::clear(const hone_tensor &buffer, int64_t first, int64_t end) const {
   if (bits != 0)
     return clearQuantized(buffer, first, end);

@@ -32,6 +32,9 @@ public:
   /// Positions from `first` on become `fresh` [B, H, S, size] of f32, which may have any strides, converted to what the slot holds.
   void write(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
 
+  /// Position `to` becomes a copy of position `from`, bit for bit.
+  void move(const hone_tensor &buffer, int64_t from, int64_t to) const;
+
   /// Positions first ≤ p < end become zeros.
   void clear(const hone_tensor &buffer, int64_t first, int64_t end) const;
 
@@ -39,6 +42,7 @@ private:
   template <typename Visit> void withLayout(Visit visit) const;
   template <typename Visit> void withQuantizedLayout(Visit visit) const;
   void writeQuantized(const hone_tensor &fresh, const hone_tensor &buffer, int64_t first) const;
+  void moveQuantized(const hone_tensor &buffer, int64_t from, int64_t to) const;
   void clearQuantized(const hone_tensor &buffer, int64_t first, int64_t end) const;
 
   /// Where the code of an element is, from the first of its position on.

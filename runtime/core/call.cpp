@@ -230,9 +230,9 @@ absl::StatusOr<void *> CallContext::deviceInput(int64_t index) {
 }
 
 absl::StatusOr<Slot *> CallContext::findSlot(int64_t index) {
-  if (!state)
+  if (!state && !entry.state.empty())
     return invalid("entry '", entry.name, "' keeps state: it can only be called in a session");
-  if (index >= 0 && index < static_cast<int64_t>(state->slots().size()))
+  if (state && index >= 0 && index < static_cast<int64_t>(state->slots().size()))
     return &state->slots()[static_cast<size_t>(index)];
   return mismatch("the program uses state ", index, ", which the manifest does not have");
 }

@@ -184,8 +184,8 @@ absl::Status Module::checkDevice() const {
                    " of device services; supported: ", HONE_DEVICE_SERVICES_VERSION);
   if (!description.fileBytes.contains(info->file))
     return invalid(file(kManifest), ": expected files to list ", info->file);
-  for (const io::EntryInfo &entry : description.entries)
-    for (const io::TensorInfo &slot : entry.state)
+  for (const io::StateInfo &state : description.states)
+    for (const io::TensorInfo &slot : state.slots)
       if (slot.layout != io::StateLayout::Rows)
         return invalid(path, ": unsupported layout ", io::layoutName(slot.layout), " of state '", slot.name,
                        "' on a device; supported: rows");
@@ -248,7 +248,7 @@ absl::Status Module::loadDevice() {
   HONE_RETURN_IF_ERROR(agreeAboutThis(library.status()));
   absl::StatusOr<std::unique_ptr<Device>> opened =
       (*library)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
-                     ranks ? &ranks->processes() : nullptr});
+                        ranks ? &ranks->processes() : nullptr});
   HONE_RETURN_IF_ERROR(agreeAboutThis(opened.status()));
   device = *std::move(opened);
   return ranks ? agreeAboutThis(device->joinRanks()) : absl::OkStatus();
@@ -311,6 +311,11 @@ absl::StatusOr<Module::Entry> Module::findEntry(std::string_view name) const {
   return invalid(path, ": has no entry '", name, "'; its entries are: ", names);
 }
 
+absl::StatusOr<const io::EntryInfo *> Module::findEntryInfo(std::string_view name) const {
+  HONE_ASSIGN_OR_RETURN(Entry entry, findEntry(name));
+  return entry.info;
+}
+
 absl::StatusOr<std::vector<io::Array>> Module::call(std::string_view name, std::span<const NamedTensor> inputs,
                                                     int threads) const {
   HONE_ASSIGN_OR_RETURN(Entry entry, findEntry(name));
@@ -354,7 +359,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const M
 
 Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch)
     : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
-      memory(entry.info->state, this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory()) {}
+      memory(owner->description.slotsOf(*entry.info),
+             this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory()) {}
 
 /// The context input of that name; fails with the names that there are.
 static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &entry, std::string_view name) {
@@ -374,40 +380,63 @@ absl::Status Session::checkContextName(std::string_view name) const { return fin
 absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
   if (memory.length() > 0)
     return invalid("cannot set context after ", memory.length(), " positions; reset the session first");
-  std::map<std::string, io::Array> fresh;
+  std::map<std::string, Context> fresh;
   Symbols symbols;
   for (const NamedTensor &input : inputs) {
     HONE_ASSIGN_OR_RETURN(const io::TensorInfo *info, findContext(*target.info, input.name));
     HONE_RETURN_IF_ERROR(checkInput(*info, input.tensor, symbols));
     HONE_ASSIGN_OR_RETURN(io::Array copy, io::Array::copyOf(input.tensor));
-    fresh.insert_or_assign(info->name, std::move(copy));
+    fresh.insert_or_assign(info->name, Context{std::move(copy), ++contextVersion});
   }
   fresh.merge(context); // what was not given again
   context = std::move(fresh);
-  ++contextVersion;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
-  return run(inputs, nullptr);
+  return run(target, inputs, nullptr);
+}
+
+absl::StatusOr<std::vector<io::Array>> Session::call(std::string_view name, std::span<const NamedTensor> inputs) {
+  HONE_ASSIGN_OR_RETURN(Module::Entry other, owner->findEntry(name));
+  if (!other.info->state.empty() && other.info->state != target.info->state)
+    return invalid("cannot call '", name, "' in a session of '", target.info->name, "': it keeps the state '",
+                   other.info->state, "', and the session has ",
+                   target.info->state.empty() ? "none" : cat("'", target.info->state, "'"));
+  return run(other, inputs, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::fork() const {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> copy, create(owner, target.info->name));
+  for (const auto &[name, given] : context) {
+    HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::copyOf(given.array.view()));
+    copy->context.emplace(name, Context{std::move(array), ++copy->contextVersion});
+  }
+  HONE_RETURN_IF_ERROR(copy->memory.copyFrom(memory));
+  copy->threads = threads;
+  return copy;
 }
 
 absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uint64_t draw) {
   SampledToken sampled = {draw};
-  HONE_RETURN_IF_ERROR(run(inputs, &sampled).status());
+  HONE_RETURN_IF_ERROR(run(target, inputs, &sampled).status());
   return sampled.token;
 }
 
-absl::StatusOr<std::vector<io::Array>> Session::run(std::span<const NamedTensor> inputs, SampledToken *sampled) {
+absl::StatusOr<std::vector<io::Array>> Session::run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
+                                                    SampledToken *sampled) {
   std::vector<NamedTensor> all(inputs.begin(), inputs.end());
-  for (auto &[name, array] : context)
-    if (std::ranges::find(inputs, name, &NamedTensor::name) == inputs.end())
-      all.push_back({name, array.view(), contextVersion});
-  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*target.info, all, memory.symbols(), memory.length()));
+  for (const io::TensorInfo &input : entry.info->inputs)
+    if (auto given = context.find(input.name);
+        input.isContext && given != context.end() &&
+        std::ranges::find(inputs, input.name, &NamedTensor::name) == inputs.end())
+      all.push_back({input.name, given->second.array.view(), given->second.version});
+  HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, all, memory.symbols(), memory.length()));
   HONE_RETURN_IF_ERROR(memory.checkPadding(bound.symbols));
   ThreadCount threadCount(threads);
   CallHooks hooks = {owner->profile, observer ? &observer : nullptr, sampled};
-  return CallContext(*target.info, bound, owner->weightFile.data(), *scratch, &memory, hooks).run(target.function);
+  State *state = entry.info->state.empty() ? nullptr : &memory;
+  return CallContext(*entry.info, bound, owner->weightFile.data(), *scratch, state, hooks).run(entry.function);
 }
 
 } // namespace hone::rt

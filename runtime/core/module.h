@@ -33,6 +33,9 @@ public:
   const io::Manifest &manifest() const { return description; }
   const io::SafetensorsReader &weights() const { return weightFile; }
 
+  /// Fails with the names that there are.
+  absl::StatusOr<const io::EntryInfo *> findEntryInfo(std::string_view entry) const;
+
   /// Calls an entry that keeps no state. `threads` 0 leaves the number to OpenMP.
   absl::StatusOr<std::vector<io::Array>> call(std::string_view entry, std::span<const NamedTensor> inputs,
                                               int threads = 0) const;
@@ -86,7 +89,8 @@ private:
   mutable std::vector<std::unique_ptr<Memory>> idle; // what calls without a session left, for the next of them
 };
 
-/// A sequence of calls of one stateful entry. One thread at a time; sessions of one module are independent.
+/// A sequence of calls that share one state: of the entry that the session was made for, and of others that keep the same one. One thread
+/// at a time; sessions of one module are independent.
 class Session {
 public:
   static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Module> module,
@@ -109,7 +113,14 @@ public:
   /// same names, and stay when the state is reset. After a failure nothing has changed.
   absl::Status setContext(std::span<const NamedTensor> inputs);
 
-  /// Runs the entry on these inputs and the context. After a failure the state is as it was before.
+  /// Another session of the same entry, with a copy of this one's state and context: two that begin alike read a prompt once.
+  absl::StatusOr<std::unique_ptr<Session>> fork() const;
+
+  /// Runs an entry that keeps the session's state, or none, on these inputs and the context. After a failure the state is as it was
+  /// before.
+  absl::StatusOr<std::vector<io::Array>> call(std::string_view entry, std::span<const NamedTensor> inputs);
+
+  /// Likewise, the session's own entry.
   absl::StatusOr<std::vector<io::Array>> forward(std::span<const NamedTensor> inputs);
 
   /// Whether the entry runs on a device, which can sample tokens itself.
@@ -126,14 +137,20 @@ public:
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
-  absl::StatusOr<std::vector<io::Array>> run(std::span<const NamedTensor> inputs, SampledToken *sampled);
+  absl::StatusOr<std::vector<io::Array>> run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
+                                             SampledToken *sampled);
+
+  struct Context {
+    io::Array array;
+    uint64_t version; // no two arrays of a session have the same
+  };
 
   std::shared_ptr<const Module> owner;
   Module::Entry target;
   std::unique_ptr<Memory> scratch;
   State memory;
-  std::map<std::string, io::Array> context;
-  uint64_t contextVersion = 0; // how often it was set
+  std::map<std::string, Context> context;
+  uint64_t contextVersion = 0; // the latest
   Observer observer;
   int threads = 0;
 };

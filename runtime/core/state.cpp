@@ -6,6 +6,7 @@
 #include "core/state.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace hone::rt {
 namespace {
@@ -155,6 +156,38 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
   return replacement ? replacement->view : buffer.view;
 }
 
+absl::Status Slot::gather(int64_t first, std::span<const int64_t> kept) {
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    int64_t from = first + kept[i], to = first + static_cast<int64_t>(i);
+    if (from == to)
+      continue;
+    if (writer)
+      writer->move(buffer.view, from, to);
+    else
+      HONE_RETURN_IF_ERROR(memory->copy(sliceOf(buffer.view, axis, from, 1), sliceOf(buffer.view, axis, to, 1)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Slot::copyFrom(const Slot &other, int64_t length) {
+  if (other.sizes.empty())
+    return absl::OkStatus();
+  setSizes(other.sizes);
+  reserve(other.reserved);
+  if (!grows()) {
+    if (other.buffer.owner) {
+      HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(other.buffer.view));
+    }
+    return absl::OkStatus();
+  }
+  HONE_RETURN_IF_ERROR(makeRoom(length, 0));
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  written = writer ? wholeBlocks(length) : length;
+  lastEnd = -1; // positions that `other` has dropped may be in the last block
+  return memory->copy(sliceOf(other.buffer.view, axis, 0, written), sliceOf(buffer.view, axis, 0, written));
+}
+
 void Slot::endCall(bool keep) {
   pending = 0;
   retired.clear();
@@ -174,7 +207,13 @@ void Slot::forget() {
     buffer = {};
 }
 
-State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) : memory(&memory) {
+/// No two states of a process have the same.
+static uint64_t nextIdentity() {
+  static std::atomic<uint64_t> count;
+  return ++count;
+}
+
+State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) : identity(nextIdentity()), memory(&memory) {
   for (size_t number = 0; number < slots.size(); ++number)
     all.emplace_back(slots[number], number, memory);
 }
@@ -237,7 +276,9 @@ absl::Status State::commit(const Symbols &callSymbols) {
   }
   for (const Slot &slot : all) // first, as it takes memory; what follows does not
     fixSymbols(slot.description(), callSymbols);
+  lastBegin = positions;
   positions += grown.value_or(0);
+  hasBegun = true;
   for (Slot &slot : all)
     slot.endCall(true);
   return absl::OkStatus();
@@ -253,17 +294,35 @@ void State::fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols) {
 }
 
 void State::rollback() {
-  if (positions == 0)
+  if (!hasBegun)
     return forgetSlots();
   for (Slot &slot : all)
     slot.endCall(false);
 }
 
 void State::forgetSlots() {
+  loseCheckpoints(-1);
   for (Slot &slot : all)
     slot.forget();
   fixed.clear();
-  positions = 0;
+  positions = lastBegin = 0;
+  hasBegun = false;
+}
+
+/// A slot that cannot return to what it was before, or null.
+const Slot *State::findWithoutHistory() const {
+  auto found = std::ranges::find_if(all, [](const Slot &slot) { return !slot.grows(); });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Those of more than the first `beyond` positions, which are about to change. The beginning of a session is never lost.
+void State::loseCheckpoints(int64_t beyond) {
+  std::erase_if(checkpoints, [beyond](const std::weak_ptr<Checkpoint> &each) {
+    std::shared_ptr<Checkpoint> point = each.lock();
+    if (point && point->hasBegun && point->positions > beyond)
+      point->isLost = true;
+    return !point || point->isLost;
+  });
 }
 
 absl::Status State::truncate(int64_t length) {
@@ -275,11 +334,94 @@ absl::Status State::truncate(int64_t length) {
     forgetSlots();
     return absl::OkStatus();
   }
-  for (const Slot &slot : all)
-    if (!slot.grows())
-      return invalid("cannot truncate to ", length, " positions: state '", slot.description().name,
-                     "' has no history to return to");
+  if (const Slot *slot = findWithoutHistory())
+    return invalid("cannot truncate to ", length, " positions: state '", slot->description().name,
+                   "' has no history to return to");
+  loseCheckpoints(length);
   positions = length;
+  lastBegin = std::min(lastBegin, length);
+  return absl::OkStatus();
+}
+
+absl::Status State::checkKept(std::span<const int64_t> kept) const {
+  int64_t before = -1, count = positions - lastBegin;
+  for (int64_t number : kept) {
+    if (number <= before || number >= count)
+      return invalid("expected the positions to keep to ascend from 0 to ", count - 1, ", but got ", number, " after ",
+                     before);
+    before = number;
+  }
+  const Slot *slot = findWithoutHistory();
+  if (slot && static_cast<int64_t>(kept.size()) < count)
+    return invalid("cannot keep ", kept.size(), " of the last ", count, " positions: state '", slot->description().name,
+                   "' has no history to return to");
+  return absl::OkStatus();
+}
+
+absl::Status State::keep(std::span<const int64_t> kept) {
+  HONE_RETURN_IF_ERROR(checkKept(kept));
+  auto count = static_cast<int64_t>(kept.size());
+  if (count == positions - lastBegin)
+    return absl::OkStatus();
+  int64_t same = 0; // positions that stay where they are
+  while (same < count && kept[static_cast<size_t>(same)] == same)
+    ++same;
+  loseCheckpoints(lastBegin + same);
+  HONE_RETURN_IF_ERROR(memory->betweenCalls([&]() -> absl::Status {
+    for (Slot &slot : all)
+      HONE_RETURN_IF_ERROR(slot.gather(lastBegin, kept));
+    return absl::OkStatus();
+  }));
+  positions = lastBegin + count;
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const Checkpoint> State::checkpoint() {
+  auto point = std::make_shared<Checkpoint>();
+  point->state = identity;
+  point->positions = positions;
+  point->hasBegun = hasBegun;
+  for (const Slot &slot : all)
+    point->contents.push_back(slot.grows() ? StateBuffer() : slot.content());
+  checkpoints.push_back(point);
+  return point;
+}
+
+absl::Status State::restore(const Checkpoint &point) {
+  if (point.state != identity)
+    return invalid("cannot return to a checkpoint of another session");
+  if (point.isLost)
+    return invalid("cannot return to ", point.positions, " positions: some of them were dropped after the checkpoint");
+  loseCheckpoints(point.positions);
+  if (!point.hasBegun) {
+    forgetSlots();
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!all[i].grows())
+      all[i].setContent(point.contents[i]);
+  positions = lastBegin = point.positions;
+  return absl::OkStatus();
+}
+
+absl::Status State::copyFrom(const State &other) {
+  forgetSlots();
+  begin(other.fixed);
+  absl::Status status = memory->betweenCalls([&]() -> absl::Status {
+    for (size_t i = 0; i < all.size(); ++i)
+      HONE_RETURN_IF_ERROR(all[i].copyFrom(other.all[i], other.positions));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    forgetSlots();
+    return status;
+  }
+  fixed = other.fixed;
+  paddings = other.paddings;
+  logitRows = other.logitRows;
+  positions = other.positions;
+  lastBegin = other.lastBegin;
+  hasBegun = other.hasBegun;
   return absl::OkStatus();
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a session remembers between calls. A call appends; its appends count once commit() has seen that all slots grew
-// alike, and are gone after rollback(). Positions may be dropped from the end at any time between calls.
+// alike, and are gone after rollback(). Between calls positions may be dropped from the end, those of the last call may be
+// gathered, the state may return to a checkpoint, and another may begin as its copy.
 
 #ifndef HONE_RUNTIME_CORE_STATE_H
 #define HONE_RUNTIME_CORE_STATE_H
@@ -37,6 +38,16 @@ public:
   /// replaced as a whole begins as zeros.
   absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
 
+  /// Position first + kept[i] becomes position first + i, for each i; `kept` ascends. Of a slot that grows.
+  absl::Status gather(int64_t first, std::span<const int64_t> kept);
+
+  /// Of a slot that is replaced as a whole: what it holds, which no call changes; without an owner where it is at its beginning.
+  const StateBuffer &content() const { return buffer; }
+  void setContent(StateBuffer content) { buffer = std::move(content); }
+
+  /// The first `length` positions of `other`, a slot of the same description that was never appended to, or what it was replaced by.
+  absl::Status copyFrom(const Slot &other, int64_t length);
+
   /// Makes room for that many positions at the next append.
   void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
 
@@ -68,6 +79,20 @@ private:
   int64_t lastEnd = 0; // of what was written last: from there on its block of positions holds zeros
 };
 
+/// A moment between two calls that a state can return to. It shares what slots held that are replaced as a whole; positions of the others
+/// stay where they are, so that it is lost once they are dropped.
+class Checkpoint {
+public:
+  int64_t length() const { return positions; }
+
+private:
+  friend class State;
+  uint64_t state = 0; // whose it is
+  int64_t positions = 0;
+  bool hasBegun = false, isLost = false;
+  std::vector<StateBuffer> contents; // by slot
+};
+
 /// All slots of a session, and how far they are filled.
 class State {
 public:
@@ -85,9 +110,9 @@ public:
   int64_t padding(int64_t sequence) const;
 
   /// For how many of the last positions of a call logits are computed; 0 for all. Returns what it was.
-  int64_t setLogitsToKeep(int64_t count) { return std::exchange(keptPositions, count); }
+  int64_t setLogitsToKeep(int64_t count) { return std::exchange(logitRows, count); }
   /// The same for a call of `fresh` positions.
-  int64_t logitsToKeep(int64_t fresh) const { return keptPositions > 0 ? std::min(keptPositions, fresh) : fresh; }
+  int64_t logitsToKeep(int64_t fresh) const { return logitRows > 0 ? std::min(logitRows, fresh) : fresh; }
 
   /// Before a call with these symbols.
   void begin(const Symbols &callSymbols);
@@ -97,19 +122,36 @@ public:
 
   /// Drops all but the first `length` positions.
   absl::Status truncate(int64_t length);
+  /// Of the positions that the last call appended, keeps those of these numbers, counted from 0 and ascending, one after the other; drops
+  /// the others. The state is then, bit for bit, as if the call had appended no more. Fails where some are dropped and a slot
+  /// has no history.
+  absl::Status keep(std::span<const int64_t> kept);
+  /// Returns to a checkpoint of this state, as often as one likes. Fails where its positions were dropped since.
+  std::shared_ptr<const Checkpoint> checkpoint();
+  absl::Status restore(const Checkpoint &point);
+  /// Becomes a copy of `other`, the state of another session of the same module that holds as many slots; fails with this one as it was
+  /// at its beginning.
+  absl::Status copyFrom(const State &other);
   void reset();
   /// Slots that grow make room for so many positions at once; never for fewer than an earlier call said.
   void reserve(int64_t positions);
 
 private:
   void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
+  absl::Status checkKept(std::span<const int64_t> kept) const;
+  const Slot *findWithoutHistory() const;
+  void loseCheckpoints(int64_t beyond);
   void forgetSlots();
 
+  uint64_t identity;
   StateMemory *memory;
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;
-  int64_t positions = 0, keptPositions = 0;
+  std::vector<std::weak_ptr<Checkpoint>> checkpoints;
+  int64_t positions = 0, logitRows = 0;
+  int64_t lastBegin = 0; // how many positions there were before the last call
+  bool hasBegun = false; // by a call that was committed
 };
 
 } // namespace hone::rt

@@ -40,6 +40,8 @@ public:
     return grown;
   }
 
+  absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override { return work(); }
+
   bool keepsRoom() const override { return true; }
 
 private:

@@ -8,6 +8,8 @@
 
 #include "hone/io/array.h"
 
+#include "absl/functional/function_ref.h"
+
 #include <memory>
 
 namespace hone::rt {
@@ -48,6 +50,9 @@ public:
   /// this returned. Fails where there is not so much memory.
   virtual absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                              int64_t used) = 0;
+
+  /// Runs `work`, copies between calls, and waits for what it enqueued.
+  virtual absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) = 0;
 
   /// Whether a session keeps the room of a sequence for its next; others would have it otherwise.
   virtual bool keepsRoom() const = 0;

@@ -80,10 +80,15 @@ Queue::~Queue() {
   context().driver().cuMemFreeHost(const_cast<uint32_t *>(progress));
 }
 
+absl::Status Queue::checkUsable() const {
+  if (isUsable())
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
+}
+
 absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) {
-  if (!isUsable())
-    return absl::UnavailableError(
-        "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
+  HONE_RETURN_IF_ERROR(checkUsable());
   scope.emplace(context());
   receiver = std::move(launchReceiver);
   std::vector<int64_t> sizes;
@@ -315,6 +320,18 @@ absl::Status Queue::explain(absl::Status status) const {
                                                : "a kernel of another session";
   return absl::AbortedError(cat(kernel, " failed on the ", context().properties().name, ": ", context().faultText(),
                                 "; what sessions had on the GPU is lost, but others can be opened"));
+}
+
+absl::Status Queue::betweenCalls(absl::FunctionRef<absl::Status()> work) {
+  HONE_RETURN_IF_ERROR(checkUsable());
+  scope.emplace(context());
+  receiver = {}; // of a call that has ended
+  absl::Status status = work();
+  if (status.ok())
+    status = stream->submit(/*isWhole=*/true);
+  status = status.ok() ? waitForAll() : explain(std::move(status));
+  scope.reset();
+  return status;
 }
 
 absl::Status Queue::copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means) {

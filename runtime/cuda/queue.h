@@ -59,6 +59,9 @@ public:
   /// The number of this process among the ranks.
   int64_t rank() const { return stream->ranks()->rank(); }
 
+  /// Runs `work`, which enqueues copies between calls, and waits for them.
+  absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work);
+
   /// Enqueues a copy between two views of one dtype and shape.
   absl::Status copyElements(const hone_tensor &from, const hone_tensor &to, CopyMeans means);
 
@@ -71,6 +74,7 @@ private:
   };
 
   Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream);
+  absl::Status checkUsable() const;
   absl::Status createProgress();
   absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
   absl::StatusOr<CUfunction> functionOf(const hone::cuda::DeviceFunction &function);

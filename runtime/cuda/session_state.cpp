@@ -68,4 +68,6 @@ absl::StatusOr<StateBuffer> SessionState::extend(const GrowingTensor &needed, in
   return StateBuffer{view, std::move(range)};
 }
 
+absl::Status SessionState::betweenCalls(absl::FunctionRef<absl::Status()> work) { return queue.betweenCalls(work); }
+
 } // namespace hone::rt::cuda

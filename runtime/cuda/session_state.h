@@ -24,6 +24,7 @@ public:
   void plan(std::vector<GrowingTensor> tensors) override;
   absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                      int64_t used) override;
+  absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override;
   bool keepsRoom() const override { return false; }
 
 private:

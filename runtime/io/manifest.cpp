@@ -40,6 +40,7 @@ public:
     parseDevice();
     parseRanks();
     parseFiles();
+    parseStates();
     for (const ParsedJson &entry : list(document, "entries", "manifest"))
       manifest.entries.push_back(parseEntry(entry));
     manifest.kernels = strings(document, "kernels", "manifest");
@@ -118,6 +119,20 @@ private:
     }
   }
 
+  void parseStates() {
+    if (!member(document, "states"))
+      return;
+    for (const ParsedJson &state : list(document, "states", "manifest")) {
+      StateInfo info;
+      info.name = text(state, "name", "a state");
+      if (info.name.empty() || manifest.state(info.name))
+        complain("the name of a state", cat("that of no other, but got '", info.name, "'"));
+      for (const ParsedJson &slot : list(state, "slots", info.name))
+        info.slots.push_back(parseSlot(slot, info.name));
+      manifest.states.push_back(std::move(info));
+    }
+  }
+
   EntryInfo parseEntry(const ParsedJson &entry) {
     EntryInfo info;
     info.name = text(entry, "name", "an entry");
@@ -131,9 +146,11 @@ private:
     }
     for (const ParsedJson &output : list(entry, "outputs", info.name))
       info.outputs.push_back(parseTensor(output, info.name));
-    if (member(entry, "state"))
-      for (const ParsedJson &slot : list(entry, "state", info.name))
-        info.state.push_back(parseSlot(slot, info.name));
+    if (member(entry, "state")) {
+      info.state = text(entry, "state", info.name);
+      if (!manifest.state(info.state))
+        complain(cat(info.name, ".state"), cat("the name of a state, but got '", info.state, "'"));
+    }
     if (member(entry, "limits"))
       for (const ParsedJson &limit : list(entry, "limits", info.name))
         parseLimit(limit, info);
@@ -191,17 +208,17 @@ private:
     entry.limits.push_back(std::move(info));
   }
 
-  TensorInfo parseSlot(const ParsedJson &slot, const std::string &entry) {
-    TensorInfo info = parseTensor(slot, entry);
+  TensorInfo parseSlot(const ParsedJson &slot, const std::string &state) {
+    TensorInfo info = parseTensor(slot, state);
     const ParsedJson *axis = member(slot, "append_axis");
     if (!axis || axis->is_null())
       return info;
     info.appendAxis = asInteger(axis);
     if (!info.appendAxis || *info.appendAxis < 0 || *info.appendAxis >= static_cast<int64_t>(info.shape.size())) {
-      complain(cat(entry, ".", info.name, ".append_axis"), "an axis of its shape, or null");
+      complain(cat(state, ".", info.name, ".append_axis"), "an axis of its shape, or null");
       info.appendAxis.reset();
     }
-    parseLayout(slot, cat(entry, ".", info.name), info);
+    parseLayout(slot, cat(state, ".", info.name), info);
     return info;
   }
 
@@ -336,7 +353,7 @@ Json entryJson(const EntryInfo &entry) {
                {"inputs", tensorsJson(entry.inputs, false)},
                {"outputs", tensorsJson(entry.outputs, false)}};
   if (!entry.state.empty())
-    json["state"] = tensorsJson(entry.state, true);
+    json["state"] = entry.state;
   for (const LimitInfo &limit : entry.limits)
     json["limits"].push_back(
         {{"sizes", limit.sizes}, {"held", limit.countsHeld}, {"most", limit.most}, {"table", limit.table}});
@@ -368,6 +385,16 @@ std::string shapeText(const std::vector<Dim> &shape) {
 const EntryInfo *Manifest::entry(std::string_view name) const {
   auto found = std::ranges::find(entries, name, &EntryInfo::name);
   return found == entries.end() ? nullptr : &*found;
+}
+
+const StateInfo *Manifest::state(std::string_view name) const {
+  auto found = std::ranges::find(states, name, &StateInfo::name);
+  return found == states.end() ? nullptr : &*found;
+}
+
+std::span<const TensorInfo> Manifest::slotsOf(const EntryInfo &entry) const {
+  const StateInfo *info = state(entry.state);
+  return info ? std::span<const TensorInfo>(info->slots) : std::span<const TensorInfo>();
 }
 
 std::string weightsFile(int64_t ranks, int64_t rank) {
@@ -422,6 +449,8 @@ std::string manifestText(const Manifest &manifest) {
     document["files"][file]["bytes"] = bytes;
   for (const auto &[file, sum] : manifest.fileChecksums)
     document["files"][file]["crc32"] = sum;
+  for (const StateInfo &state : manifest.states)
+    document["states"].push_back({{"name", state.name}, {"slots", tensorsJson(state.slots, true)}});
   document["entries"] = Json::array();
   for (const EntryInfo &entry : manifest.entries)
     document["entries"].push_back(entryJson(entry));

@@ -63,6 +63,12 @@ public:
     return add("\n");
   }
 
+  void addState(const StateInfo &state) {
+    add("state ").addQuoted(state.name).add("\n");
+    for (const TensorInfo &slot : state.slots)
+      add("state ").addQuoted(state.name).addTensor(" slot", slot);
+  }
+
   void addEntry(const EntryInfo &entry) {
     auto begin = [&]() -> Lines & { return add("entry ").addQuoted(entry.name); };
     begin().add("\n");
@@ -70,8 +76,8 @@ public:
       begin().addTensor(" input", input);
     for (const TensorInfo &output : entry.outputs)
       begin().addTensor(" output", output);
-    for (const TensorInfo &slot : entry.state)
-      begin().addTensor(" state", slot);
+    if (!entry.state.empty())
+      begin().add(" state ").addQuoted(entry.state).add("\n");
     for (const LimitInfo &limit : entry.limits)
       begin()
           .add(" limit")
@@ -105,6 +111,8 @@ std::string signatureOf(const Manifest &manifest) {
     lines.add("device ").addQuoted(device->chip).add(" services ", device->services, " kernels");
     lines.addQuoted(device->kernels).add("\n");
   }
+  for (const StateInfo &state : manifest.states)
+    lines.addState(state);
   for (const EntryInfo &entry : manifest.entries)
     lines.addEntry(entry);
   return lines.add("end of entries\n").take();

@@ -17,12 +17,13 @@ configuration() {
   hash_of CMakePresets.json <(readlink .deps/venv .deps/onnx)
 }
 
+# The tools, or what is named: a target of CMake, or `all`, with tests, benchmarks and kernels of devices.
 command_build() {
-  local targets=()
+  local targets=("$@")
+  [ $# -gt 0 ] || targets=(tools)
   command_deps
   configure "$PRESET" "$(build_folder)"
-  [ $# -eq 0 ] || targets=(--target "$@")
-  logged "build-$PRESET" "building ($PRESET)" cmake --build "$(build_folder)" --parallel "$JOBS" "${targets[@]}"
+  logged "build-$PRESET" "building ($PRESET)" cmake --build "$(build_folder)" --parallel "$JOBS" --target "${targets[@]}"
 }
 
 command_clean() {
@@ -31,7 +32,7 @@ command_clean() {
 
 # The main job from end to end on the model in examples/: compile it, look at it, let it write.
 command_demo() {
-  command_build
+  command_build hone
   local model=examples/python-lm/model.onnx artefact=build/demo/python-lm.hone bin
   bin=$(build_folder)/bin
   mkdir -p build/demo
@@ -45,7 +46,7 @@ command_demo() {
 
 # Kernels by themselves, or with `peers` whole models beside other engines.
 command_bench() {
-  command_build
+  command_build tools hone-kernel-benchmarks
   if [ "${1:-}" = peers ]; then
     shift
     benchmarks/peers/run.py --build "$(build_folder)" "$@"

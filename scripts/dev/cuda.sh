@@ -12,7 +12,7 @@ command_bundle-cuda() {
   local name file=$CUDA_BUNDLE
   for name in "$@"; do file+=-$name; done
   file+=.tar.xz
-  command_build
+  command_build all
   python benchmarks/cuda/make_bundle.py --build "$(build_folder)" --output "$CUDA_BUNDLE" "$@"
   # Programs and libraries have the same kernels, and exports the same weights, some 100 MB apart.
   tar -C "$HONE_SOURCE/build" -cf - cuda-bundle | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part"

@@ -42,7 +42,7 @@ unformatted() {
 run_tidy() {
   [ $# -gt 0 ] || fail "lint --tidy expects the files to check"
   need_tool clang-tidy-22
-  command_build
+  command_build all
   clang-tidy-22 -p "$(build_folder)" --quiet "$@"
 }
 

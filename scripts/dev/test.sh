@@ -9,7 +9,7 @@
 #                        is of the same form
 
 command_test() {
-  command_build
+  command_build all
   if [ $# -gt 0 ]; then
     run_lit "${@/#test/$(build_folder)/test}"
   else

@@ -113,29 +113,39 @@ def manifest_edits(artefact, count):
         path, value = cases[number]
         edited = changed(document, path, value)
         old = functools.reduce(lambda inner, key: inner[key], path, document)
-        relied = path[0] in ("entries", "ranks", "target") and old != value
+        relied = path[0] in ("entries", "states", "ranks", "target") and old != value
         relied &= not (path[-1] == "append_axis" and value in (None, "left out") and old is None)
         name = f"manifest {'.'.join(map(str, path))} {json.dumps(value)[:24]}"
         yield Edit(name, artefact, manifest=edited, must_fail=relied or None)
 
 
+def tensor_contradictions(artefact, place, what):
+    """Of the tensors at `place` of the manifest."""
+    tensors = functools.reduce(lambda inner, key: inner[key], place, artefact.manifest)
+    for index, tensor in enumerate(tensors[:3]):
+        edits = [("dtype", "u8"), ("dtype", "f64"), ("dtype", "c128"), ("shape", []), ("shape", tensor["shape"][:-1] + [1]),
+                 ("shape", tensor["shape"][:-1] + [2**40]), ("shape", ["z"] * len(tensor["shape"])), ("name", "z")]
+        if place[-1] == "slots":
+            edits += [("append_axis", 0), ("layout", "value_blocks"), ("bits", 4), ("layout", "key_blocks"), ("bits", 8)]
+        for member, value in edits:
+            if tensor.get(member) != value:
+                yield Edit(f"{what} {index} {member} {value}", artefact, must_fail=True,
+                           manifest=changed(artefact.manifest, (*place, index, member), value))
+    if tensors:
+        yield Edit(f"no {what}", artefact, must_fail=True, manifest=changed(artefact.manifest, place, []))
+
+
 def contradictions(artefact):
     """What is well formed and not what the program was compiled for."""
+    for number, state in enumerate(artefact.manifest.get("states", [])):
+        yield from tensor_contradictions(artefact, ("states", number, "slots"), f"state {state['name']}")
     for number, entry in enumerate(artefact.manifest["entries"]):
-        for role in "inputs", "outputs", "state":
-            for index, tensor in enumerate(entry.get(role, [])[:3]):
-                path = ("entries", number, role, index)
-                edits = [("dtype", "u8"), ("dtype", "f64"), ("dtype", "c128"), ("shape", []), ("shape", tensor["shape"][:-1] + [1]),
-                         ("shape", tensor["shape"][:-1] + [2**40]), ("shape", ["z"] * len(tensor["shape"])), ("name", "z")]
-                if role == "state":
-                    edits += [("append_axis", 0), ("layout", "value_blocks"), ("bits", 4), ("layout", "key_blocks"), ("bits", 8)]
-                for member, value in edits:
-                    if tensor.get(member) != value:
-                        yield Edit(f"{role} {index} of {entry['name']} {member} {value}", artefact,
-                                   manifest=changed(artefact.manifest, (*path, member), value), must_fail=True)
-            if entry.get(role):
-                yield Edit(f"no {role} of {entry['name']}", artefact, must_fail=True,
-                           manifest=changed(artefact.manifest, ("entries", number, role), []))
+        for role in "inputs", "outputs":
+            yield from tensor_contradictions(artefact, ("entries", number, role), f"{role} of {entry['name']}")
+        if "state" in entry:
+            for value in "left out", "other":
+                yield Edit(f"state of {entry['name']} {value}", artefact, must_fail=True,
+                           manifest=changed(artefact.manifest, ("entries", number, "state"), value))
         yield Edit(f"limits of {entry['name']}", artefact, must_fail=True, manifest=changed(
             artefact.manifest, ("entries", number, "limits"), [{"sizes": [], "held": True, "most": 2**62, "table": "t"}]))
         yield Edit(f"without {entry['name']}", artefact, manifest=changed(artefact.manifest, ("entries", number), "left out"),

@@ -18,12 +18,12 @@ namespace hone {
 
 class ParamOp;
 
-/// What the manifest says of the functions of `module`: names, types and symbolic sizes of inputs, outputs and state.
+/// Adds what the manifest says of the functions of `module`: names, types and symbolic sizes of inputs, outputs and states.
 /// Read before the functions become entry points.
-llvm::FailureOr<std::vector<io::EntryInfo>> describeEntries(mlir::ModuleOp module);
+llvm::LogicalResult describeEntries(mlir::ModuleOp module, io::Manifest &manifest);
 
-/// Adds how the slots of `module` are kept to the state of its entries, once that is decided.
-void describeLayouts(mlir::ModuleOp module, std::vector<io::EntryInfo> &entries);
+/// Adds how the slots of `module` are kept, once that is decided.
+void describeLayouts(mlir::ModuleOp module, io::Manifest &manifest);
 
 /// The runtime's name of an element type; nothing for one that artefacts do not hold.
 std::optional<hone_dtype> getDtype(mlir::Type type);

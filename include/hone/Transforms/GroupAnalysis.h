@@ -28,7 +28,7 @@ struct SharedUses {
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<GetParamOp>> reads;
-  llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>> slots;
+  llvm::DenseMap<SlotId, llvm::SmallVector<mlir::Operation *>> slots;
 };
 
 /// The elements of all floats that the module's functions read.
@@ -67,14 +67,14 @@ public:
   llvm::MapVector<mlir::Value, GroupAxis> values; // but for constants
   llvm::MapVector<mlir::OpOperand *, GroupAxis> constants;
   llvm::MapVector<mlir::StringAttr, GroupAxis> params;
-  llvm::MapVector<int64_t, GroupAxis> slots;
+  llvm::MapVector<SlotId, GroupAxis> slots;
   /// Every operation with a marked operand or result.
   llvm::SetVector<mlir::Operation *> touched;
 
 private:
   bool join(GroupAxis &known, bool isNew, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
   void markParam(mlir::StringAttr name, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
-  void markSlot(int64_t slot, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
+  void markSlot(SlotId slot, int64_t axis, llvm::ArrayRef<int32_t> groupOf);
   void enqueue(mlir::Value value);
 
   void visit(mlir::Operation *op);

@@ -11,10 +11,11 @@
 
 #include <map>
 #include <set>
+#include <span>
 
 namespace hone::io {
 
-constexpr int64_t kManifestVersion = 2;
+constexpr int64_t kManifestVersion = 3;
 
 /// Most processes that run one artefact together.
 constexpr int64_t kMostRanks = 4096;
@@ -65,9 +66,16 @@ struct LimitInfo {
   std::string table;
 };
 
+/// What a session remembers between calls, which several entries may share.
+struct StateInfo {
+  std::string name;
+  std::vector<TensorInfo> slots; // in the order in which programs number them
+};
+
 struct EntryInfo {
   std::string name;
-  std::vector<TensorInfo> inputs, outputs, state;
+  std::vector<TensorInfo> inputs, outputs;
+  std::string state; // of the manifest's; empty for an entry that keeps none
   std::vector<LimitInfo> limits;
 };
 
@@ -89,6 +97,7 @@ struct Manifest {
   int64_t ranks = 1;                // processes that run it together, each with weights of its own
   std::map<std::string, uint64_t> fileBytes;
   std::map<std::string, uint32_t> fileChecksums; // CRC-32 of those that have code
+  std::vector<StateInfo> states;
   std::vector<EntryInfo> entries;
   std::vector<std::string> kernels;
   /// Tensors of the weights file that a call looks rows of its first axis up in, and reads no more of.
@@ -99,6 +108,9 @@ struct Manifest {
   std::optional<int64_t> beginToken;
 
   const EntryInfo *entry(std::string_view name) const;
+  const StateInfo *state(std::string_view name) const;
+  /// None for an entry without state.
+  std::span<const TensorInfo> slotsOf(const EntryInfo &entry) const;
 };
 
 /// The file in the folder of an artefact for `ranks` processes that has the weights of number `rank`.

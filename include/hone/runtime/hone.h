@@ -109,7 +109,7 @@ HONE_API hone_status hone_outputs_to_dlpack(const hone_outputs *outputs, const c
 // Sessions
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-/// An entry and its state. One thread at a time; sessions of one module are independent.
+/// An entry and its state, which other entries may share. One thread at a time; sessions of one module are independent.
 typedef struct hone_session hone_session;
 
 typedef struct hone_session_options {
@@ -134,10 +134,30 @@ HONE_API hone_status hone_session_set_context(hone_session *session, const hone_
 HONE_API hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
                                           hone_outputs **outputs);
 
+/// The same with another entry of the module: one that keeps the session's state, or none.
+HONE_API hone_status hone_session_call(hone_session *session, const char *entry, const hone_named_tensor *inputs,
+                                       size_t input_count, hone_outputs **outputs);
+
 /// Positions that the state holds.
 HONE_API int64_t hone_session_length(const hone_session *session);
 /// Drops all but the first `length` positions.
 HONE_API hone_status hone_session_truncate(hone_session *session, int64_t length);
+/// Of the positions that the last call appended, keeps those of these numbers, which count from 0 and ascend, and drops the others. The
+/// state is then, bit for bit, as if the call had appended no others: what verification accepted stays.
+HONE_API hone_status hone_session_keep(hone_session *session, const int64_t *numbers, size_t count);
+
+/// A moment between two calls of a session that it can return to, as often as one likes, until positions that it then held are dropped. It
+/// takes no memory but for slots that calls replace as a whole.
+typedef struct hone_checkpoint hone_checkpoint;
+
+HONE_API hone_status hone_session_checkpoint(hone_session *session, hone_checkpoint **checkpoint);
+HONE_API hone_status hone_session_restore(hone_session *session, const hone_checkpoint *checkpoint);
+/// Null is nothing. Before or after the session is closed.
+HONE_API void hone_checkpoint_free(hone_checkpoint *checkpoint);
+
+/// Another session of the same entry, with a copy of the state, the context and the options: two that begin alike read a prompt once.
+HONE_API hone_status hone_session_fork(const hone_session *session, hone_session **fork);
+
 /// Forgets everything, the batch size and the padding too.
 HONE_API hone_status hone_session_reset(hone_session *session);
 /// How many positions at the left of each sequence are padding, at most 2^40. Only before the first position; a call of fewer sequences is

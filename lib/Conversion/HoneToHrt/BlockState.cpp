@@ -38,17 +38,17 @@ struct BlockState : impl::BlockStateBase<BlockState> {
   void runOnOperation() override;
 
 private:
-  SmallVector<SlotReads> readSlots(ArrayAttr slots);
+  llvm::MapVector<SlotId, SlotReads> readSlots();
 };
 
 } // namespace
 
 /// Which slot a value is, or nothing.
-static std::optional<uint64_t> getSlotOf(Value value) {
+static std::optional<SlotId> getSlotOf(Value value) {
   if (auto append = value.getDefiningOp<KvAppendOp>())
-    return append.getSlot();
+    return append.getSlotId();
   if (auto view = value.getDefiningOp<KvViewOp>())
-    return view.getSlot();
+    return view.getSlotId();
   return std::nullopt;
 }
 
@@ -89,26 +89,27 @@ void SlotReads::check() {
     blocker = "nothing reads it";
 }
 
-SmallVector<SlotReads> BlockState::readSlots(ArrayAttr slots) {
-  SmallVector<SlotReads> reads;
-  for (SlotAttr slot : slots.getAsRange<SlotAttr>())
-    reads.push_back({slot, {}, {}, ""});
+llvm::MapVector<SlotId, SlotReads> BlockState::readSlots() {
+  llvm::MapVector<SlotId, SlotReads> reads;
+  for (auto state : getOperation().getOps<StateOp>())
+    for (auto [number, slot] : llvm::enumerate(state.getSlots().getAsRange<SlotAttr>()))
+      reads[{state.getSymNameAttr(), number}] = {slot, {}, {}, ""};
   getOperation().walk([&](Operation *op) {
     if (auto append = dyn_cast<KvAppendOp>(op))
-      reads[append.getSlot()].values.push_back(append.getAll());
+      reads[append.getSlotId()].values.push_back(append.getAll());
     else if (auto view = dyn_cast<KvViewOp>(op))
-      reads[view.getSlot()].values.push_back(view.getResult());
+      reads[view.getSlotId()].values.push_back(view.getResult());
   });
-  for (SlotReads &slot : reads)
+  for (auto &[id, slot] : reads)
     slot.check();
   return reads;
 }
 
 /// Keys and values of one attention are in blocks or neither is: a blocker of one is one of the other. Returns whether there
 /// was one that was not known.
-static bool spreadBlockers(SmallVectorImpl<SlotReads> &reads) {
+static bool spreadBlockers(llvm::MapVector<SlotId, SlotReads> &reads) {
   bool isNew = false;
-  for (SlotReads &slot : reads)
+  for (auto &[id, slot] : reads)
     for (Value value : slot.values)
       for (Operation *user : value.getUsers())
         if (auto attention = dyn_cast<AttentionOp>(user); attention && slot.blocker.empty())
@@ -126,22 +127,19 @@ static RankedTensorType withEncoding(Type type, Attribute encoding) {
 }
 
 void BlockState::runOnOperation() {
-  auto slots = getOperation()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots)
-    return;
-  SmallVector<SlotReads> reads = readSlots(slots);
+  llvm::MapVector<SlotId, SlotReads> reads = readSlots();
   while (spreadBlockers(reads)) {
   }
   auto options = remark::RemarkOpts::name("Blocked").category("hone-block-state");
   Location loc = getOperation().getLoc();
-  SmallVector<Attribute> blocked;
-  for (SlotReads &read : reads) {
+  llvm::DenseMap<StringAttr, SmallVector<Attribute>> blocked;
+  for (auto &[id, read] : reads) {
     SlotAttr slot = read.slot;
     bool isBlocked = read.blocker.empty();
     Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not quantized
     for (Value value : read.values)
       value.setType(withEncoding(value.getType(), layout));
-    blocked.push_back(
+    blocked[id.first].push_back(
         SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), layout), slot.getAxis()));
     numBlocked += isBlocked;
     if (isBlocked)
@@ -149,7 +147,8 @@ void BlockState::runOnOperation() {
     else
       remark::missed(loc, options) << ("slot '" + slot.getName() + "' stays as it is: " + read.blocker).str();
   }
-  getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), blocked));
+  for (auto state : getOperation().getOps<StateOp>())
+    state.setSlotsAttr(ArrayAttr::get(&getContext(), blocked[state.getSymNameAttr()]));
 }
 
 } // namespace hone

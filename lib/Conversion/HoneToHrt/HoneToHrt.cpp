@@ -154,6 +154,10 @@ static void replaceStateOps(func::FuncOp function, Value call) {
       Value fresh = convertToSlot(b, loc, append.getFresh(), all);
       append.getAll().replaceAllUsesWith(hrt::StateAppendOp::create(b, loc, all, call, append.getSlot(), fresh));
       append.getNext().replaceAllUsesWith(append.getState());
+    } else if (auto replacement = dyn_cast<KvReplaceOp>(op)) {
+      TypedValue<RankedTensorType> value = replacement.getValue();
+      hrt::StateAppendOp::create(b, loc, value.getType(), call, replacement.getSlot(), value);
+      replacement.getNext().replaceAllUsesWith(replacement.getState());
     } else if (auto view = dyn_cast<KvViewOp>(op)) {
       view.getResult().replaceAllUsesWith(hrt::StateViewOp::create(b, loc, view.getType(), call, view.getSlot()));
     } else if (auto length = dyn_cast<KvLengthOp>(op)) {

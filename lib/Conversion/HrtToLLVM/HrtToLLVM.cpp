@@ -278,6 +278,8 @@ struct ConvertHrtToLLVM : impl::ConvertHrtToLLVMBase<ConvertHrtToLLVM> {
     // The bytes of parameters are in the weights file; code refers to them by offset.
     for (auto param : llvm::make_early_inc_range(module.getOps<ParamOp>()))
       param.erase();
+    for (auto state : llvm::make_early_inc_range(module.getOps<StateOp>()))
+      state.erase();
     LowerToLLVMOptions options(&getContext());
     options.useGenericFunctions = true;
     LLVMTypeConverter types(&getContext(), options);

@@ -172,7 +172,7 @@ Value GroupQueryExpansion::extend(Value past, Value fresh) {
     return fresh;
   if (!thread)
     return onnx.create("Concat", {past, fresh}, type, onnx.integerAttr("axis", 2));
-  auto append = KvAppendOp::create(b, op->getLoc(), KvType::get(b.getContext()), type, thread->state, fresh,
+  auto append = KvAppendOp::create(b, op->getLoc(), thread->state.getType(), type, thread->state, fresh,
                                    past.getDefiningOp<KvViewOp>().getSlot());
   thread->state = append.getNext();
   return append.getAll();

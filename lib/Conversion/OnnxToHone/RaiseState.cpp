@@ -24,6 +24,7 @@ using namespace mlir;
 namespace hone::raising {
 
 static constexpr llvm::StringLiteral kPass = "hone-raise-state";
+static constexpr llvm::StringLiteral kStateName = "kv";
 
 namespace {
 
@@ -36,7 +37,7 @@ public:
   unsigned run();
 
 private:
-  void listSlots();
+  StateOp declareState();
   func::FuncOp createForward(OpBuilder &b);
   void buildForward();
   void buildEntry(OpBuilder &b, Value tokens, Value state, IRMapping &mapping);
@@ -57,11 +58,13 @@ private:
 // @forward
 //===----------------------------------------------------------------------===//
 
-void StateRaiser::listSlots() {
+/// First in the module, where it is found soonest.
+StateOp StateRaiser::declareState() {
   SmallVector<Attribute> slots;
   for (const Slot &slot : signature.slots)
     slots.push_back(SlotAttr::get(main.getContext(), getInputName(slot.past), slot.type, slot.axis));
-  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(main.getContext(), slots));
+  auto b = OpBuilder::atBlockBegin(module.getBody());
+  return StateOp::create(b, main.getLoc(), kStateName, b.getArrayAttr(slots));
 }
 
 /// Values for the inputs that the state answers: how many positions are padding, which keys are not, and where new tokens are.
@@ -166,8 +169,8 @@ Value StateRaiser::rewriteBody(Block &body) {
     if (!view)
       continue;
     OpBuilder b(&op);
-    auto append = KvAppendOp::create(b, op.getLoc(), KvType::get(b.getContext()), op.getResult(0).getType(),
-                                     thread.state, op.getOperand(1), view.getSlot());
+    auto append = KvAppendOp::create(b, op.getLoc(), thread.state.getType(), op.getResult(0).getType(), thread.state,
+                                     op.getOperand(1), view.getSlot());
     thread.state = append.getNext();
     replace(op.getResult(0), append.getAll());
     op.erase();
@@ -177,7 +180,7 @@ Value StateRaiser::rewriteBody(Block &body) {
 
 /// @forward(tokens, context..., state) -> (logits, state), without a body.
 func::FuncOp StateRaiser::createForward(OpBuilder &b) {
-  Type state = KvType::get(b.getContext());
+  Type state = KvType::get(b.getContext(), FlatSymbolRefAttr::get(b.getContext(), kStateName));
   Value logits = source.getBody().front().getTerminator()->getOperand(signature.logits);
   SmallVector<BlockArgument> inputs{signature.tokens};
   inputs.append(signature.context);
@@ -186,6 +189,8 @@ func::FuncOp StateRaiser::createForward(OpBuilder &b) {
   auto forward = func::FuncOp::create(b, main.getLoc(), "forward", b.getFunctionType(types, {logits.getType(), state}));
   for (auto [i, input] : llvm::enumerate(inputs))
     forward.setArgAttrs(i, source.getArgAttrDict(input.getArgNumber()));
+  for (size_t i = 1; i < inputs.size(); ++i)
+    forward.setArgAttr(i, HoneDialect::getContextAttrName(), b.getUnitAttr());
   forward.setResultAttrs(0, source.getResultAttrDict(signature.logits));
   return forward;
 }
@@ -221,10 +226,10 @@ void StateRaiser::buildForward() {
 }
 
 unsigned StateRaiser::run() {
-  listSlots();
+  StateOp state = declareState();
   buildForward();
   if (!SymbolTable::lookupSymbolIn(module, "forward")) {
-    module->removeAttr(HoneDialect::getSlotsAttrName());
+    state.erase();
     return 0;
   }
   remarkRaised(main.getLoc(), kPass, "State") << std::to_string(signature.slots.size()) << " slots";

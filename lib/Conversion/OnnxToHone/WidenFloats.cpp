@@ -201,7 +201,7 @@ void FunctionWidener::visit(Operation *op) {
     return visitReturn(ret);
   if (isa<GetParamOp>(op))
     return isolate(op);
-  bool isOwn = isa_and_nonnull<HoneDialect>(op->getDialect()) && !isa<KvViewOp>(op);
+  bool isOwn = isa_and_nonnull<HoneDialect>(op->getDialect()) && !isa<KvViewOp, KvReplaceOp>(op);
   bool isNode = onnxir::isOnnxOp(op) || isa<onnxir::YieldOp, tensor::CastOp>(op);
   bool hasOthers =
       llvm::any_of(op->getOperandTypes(), holdsTensors) || llvm::any_of(op->getResultTypes(), holdsTensors);

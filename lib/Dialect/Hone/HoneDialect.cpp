@@ -41,18 +41,6 @@ void HoneDialect::initialize() {
   addInterfaces<HoneBytecode, ScratchBytes>();
 }
 
-static LogicalResult verifySlots(Operation *op, Attribute attribute) {
-  auto slots = dyn_cast<ArrayAttr>(attribute);
-  if (!isa<ModuleOp>(op) || !slots || !llvm::all_of(slots, llvm::IsaPred<SlotAttr>))
-    return op->emitOpError() << "expected 'hone.slots' to be an array of #hone.slot on a module";
-  llvm::StringSet<> names;
-  for (auto slot : slots.getAsRange<SlotAttr>())
-    if (!names.insert(slot.getName()).second)
-      return op->emitOpError() << "expected the names of 'hone.slots' to be unique, but got '" << slot.getName()
-                               << "' twice";
-  return success();
-}
-
 static LogicalResult verifyChannelScales(Operation *op, Attribute value) {
   auto param = dyn_cast<ParamOp>(op);
   auto scales = dyn_cast<DenseF32ArrayAttr>(value);
@@ -109,9 +97,19 @@ static LogicalResult verifyInputRotation(Operation *op, Attribute attribute) {
   return success();
 }
 
+LogicalResult HoneDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() != getContextAttrName())
+    return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
+                             << "' of an argument; supported: hone.context";
+  bool isTensor = function && isa<TensorType>(function.getArgumentTypes()[index]);
+  if (isTensor && isa<UnitAttr>(attribute.getValue()))
+    return success();
+  return op->emitOpError()
+         << "expected 'hone.context' to be a unit attribute of a function's argument that is a tensor";
+}
+
 LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() == getSlotsAttrName())
-    return verifySlots(op, attribute.getValue());
   if (attribute.getName() == getModelAttrName()) {
     if (!isa<ModuleOp>(op) || !isa<StringAttr>(attribute.getValue()))
       return op->emitOpError() << "expected 'hone.model' to be a string on a module";
@@ -141,6 +139,5 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
                            << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
-                              "hone.input_rotation, hone.inputs, hone.limits, hone.model, "
-                              "hone.shards, hone.slots";
+                              "hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards";
 }

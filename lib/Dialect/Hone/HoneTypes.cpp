@@ -39,13 +39,15 @@ void HoneDialect::registerAttributes() {
 }
 
 LogicalResult SlotAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                               RankedTensorType type, int64_t axis) {
+                               RankedTensorType type, std::optional<int64_t> axis) {
   if (name.empty()) // slot C1
     return emitError() << "expected the name of a slot not to be empty";
-  if (axis < 0 || axis >= type.getRank()) // slot C2
+  if (!axis)
+    return success();
+  if (*axis < 0 || *axis >= type.getRank()) // slot C2
     return emitError() << "expected the axis of slot '" << name << "' to be a dimension of " << type << ", but got "
-                       << axis;
-  if (!type.isDynamicDim(axis)) // slot C3
-    return emitError() << "expected dimension " << axis << " of slot '" << name << "' to be dynamic, but got " << type;
+                       << *axis;
+  if (!type.isDynamicDim(*axis)) // slot C3
+    return emitError() << "expected dimension " << *axis << " of slot '" << name << "' to be dynamic, but got " << type;
   return success();
 }

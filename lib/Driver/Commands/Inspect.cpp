@@ -126,8 +126,8 @@ static json::Object describe(ModuleOp module) {
   json::Array functions, slots;
   for (auto function : module.getOps<func::FuncOp>())
     functions.push_back(describeFunction(function));
-  if (auto list = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName()))
-    for (Attribute slot : list)
+  for (auto state : module.getOps<StateOp>())
+    for (Attribute slot : state.getSlots())
       slots.push_back(getText(slot));
   return json::Object{
       {"parameters", describeParameters(module)}, {"functions", std::move(functions)}, {"state", std::move(slots)}};

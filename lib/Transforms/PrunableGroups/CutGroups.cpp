@@ -221,15 +221,14 @@ void cutGroups(const GroupAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp mo
   for (const auto &[use, groups] : analysis.constants)
     cutter.cutConstant(*use, groups);
   cutter.cutOperations();
-  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots || analysis.slots.empty())
-    return;
-  SmallVector<Attribute> cut(slots.getValue());
-  for (const auto &[number, groups] : analysis.slots) {
-    auto slot = cast<SlotAttr>(cut[number]);
-    cut[number] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), groups), slot.getAxis());
+  for (const auto &[id, groups] : analysis.slots) {
+    auto state = module.lookupSymbol<StateOp>(id.first);
+    SmallVector<Attribute> slots(state.getSlots().getValue());
+    SlotAttr slot = state.getSlotAttr(id.second);
+    slots[id.second] =
+        SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), groups), slot.getAxis());
+    state.setSlotsAttr(ArrayAttr::get(module.getContext(), slots));
   }
-  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), cut));
 }
 
 void updateFunctions(ModuleOp module) {

@@ -29,9 +29,11 @@ SharedUses::SharedUses(ModuleOp module) : module(module) {
     if (auto get = dyn_cast<GetParamOp>(op))
       reads[get.getNameAttr().getAttr()].push_back(get);
     else if (auto append = dyn_cast<KvAppendOp>(op))
-      slots[append.getSlot()].push_back(append);
+      slots[append.getSlotId()].push_back(append);
     else if (auto view = dyn_cast<KvViewOp>(op))
-      slots[view.getSlot()].push_back(view);
+      slots[view.getSlotId()].push_back(view);
+    else if (auto replacement = dyn_cast<KvReplaceOp>(op))
+      slots[replacement.getSlotId()].push_back(replacement);
   });
 }
 
@@ -169,14 +171,17 @@ void GroupAnalysis::markParam(StringAttr name, int64_t axis, ArrayRef<int32_t> g
     mark(read.getResult(), axis, groupOf);
 }
 
-void GroupAnalysis::markSlot(int64_t slot, int64_t axis, ArrayRef<int32_t> groupOf) {
+void GroupAnalysis::markSlot(SlotId slot, int64_t axis, ArrayRef<int32_t> groupOf) {
   auto [entry, isNew] = slots.try_emplace(slot);
   if (!join(entry->second, isNew, axis, groupOf))
     return;
-  for (Operation *op : shared.slots.lookup(slot))
+  for (Operation *op : shared.slots.lookup(slot)) {
+    if (isa<KvReplaceOp>(op))
+      return refuse("a state that is replaced as a whole holds them");
     for (Value value : op->getResults())
       if (isa<RankedTensorType>(value.getType()))
         mark(value, axis, groupOf);
+  }
 }
 
 void GroupAnalysis::run() {
@@ -203,7 +208,7 @@ void GroupAnalysis::visit(Operation *op) {
     return visitAppend(append);
   if (auto view = dyn_cast<KvViewOp>(op)) {
     if (const GroupAxis *groups = find(view.getResult()))
-      markSlot(view.getSlot(), groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
+      markSlot(view.getSlotId(), groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
     return;
   }
   if (isa<RmsNormOp, LayerNormOp, RopeOp>(op))
@@ -331,7 +336,7 @@ void GroupAnalysis::visitAppend(KvAppendOp append) {
       GroupAxis groups = *found;
       mark(append.getFresh(), groups.axis, groups.groupOf);
       mark(append.getAll(), groups.axis, groups.groupOf);
-      markSlot(append.getSlot(), groups.axis, groups.groupOf);
+      markSlot(append.getSlotId(), groups.axis, groups.groupOf);
     }
 }
 

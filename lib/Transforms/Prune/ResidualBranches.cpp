@@ -219,7 +219,7 @@ static std::string getBlocker(const Branch &branch, const SharedUses &shared, co
   if (!branch.blocker.empty())
     return branch.blocker;
   for (KvAppendOp append : branch.appends)
-    if (llvm::any_of(shared.slots.lookup(append.getSlot()), llvm::IsaPred<KvViewOp>))
+    if (llvm::any_of(shared.slots.lookup(append.getSlotId()), llvm::IsaPred<KvViewOp>))
       return "something else reads its slots";
   if (std::string blocker = getPastsBlocker(branch); !blocker.empty())
     return blocker;
@@ -365,24 +365,26 @@ static void erasePasts(func::FuncOp function, const Removal &removal) {
   (void)function.eraseArguments(arguments);
 }
 
-/// Numbers the slots of `module` that stay by their order.
-static void renumberSlots(ModuleOp module, const llvm::SetVector<int64_t> &gone) {
-  auto slots = module->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots || gone.empty())
-    return;
-  SmallVector<Attribute> left;
-  SmallVector<int64_t> numberOf;
-  for (auto [number, slot] : llvm::enumerate(slots)) {
-    numberOf.push_back(static_cast<int64_t>(left.size()));
-    if (!gone.contains(static_cast<int64_t>(number)))
-      left.push_back(slot);
+/// Numbers the slots of each state that stay by their order.
+static void renumberSlots(ModuleOp module, const llvm::SetVector<SlotId> &gone) {
+  llvm::DenseMap<SlotId, int64_t> numberOf;
+  for (auto state : module.getOps<StateOp>()) {
+    SmallVector<Attribute> left;
+    for (auto [number, slot] : llvm::enumerate(state.getSlots())) {
+      SlotId id(state.getSymNameAttr(), number);
+      numberOf[id] = static_cast<int64_t>(left.size());
+      if (!gone.contains(id))
+        left.push_back(slot);
+    }
+    state.setSlotsAttr(ArrayAttr::get(module.getContext(), left));
   }
-  module->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(module.getContext(), left));
   module.walk([&](Operation *op) {
     if (auto append = dyn_cast<KvAppendOp>(op))
-      append.setSlot(numberOf[append.getSlot()]);
+      append.setSlot(numberOf[append.getSlotId()]);
     else if (auto view = dyn_cast<KvViewOp>(op))
-      view.setSlot(numberOf[view.getSlot()]);
+      view.setSlot(numberOf[view.getSlotId()]);
+    else if (auto replacement = dyn_cast<KvReplaceOp>(op))
+      replacement.setSlot(numberOf[replacement.getSlotId()]);
   });
 }
 
@@ -396,11 +398,11 @@ void removeLayers(ArrayRef<const ResidualLayer *> layers, ModuleOp module) {
 
 void removeBranches(ArrayRef<const Branch *> branches, ModuleOp module) {
   llvm::MapVector<Operation *, Removal> removals;
-  llvm::SetVector<int64_t> slots;
+  llvm::SetVector<SlotId> slots;
   // The residual stream of a later layer may be the sum of an earlier one: replace from the last on.
   for (const Branch *branch : llvm::reverse(branches)) {
     for (KvAppendOp append : branch->appends)
-      slots.insert(append.getSlot());
+      slots.insert(append.getSlotId());
     removeBranch(*branch, removals[branch->add->getParentOp()]);
   }
   for (const auto &[function, removal] : removals)

@@ -63,7 +63,8 @@ struct ConvertState : impl::ConvertStateBase<ConvertState> {
   void runOnOperation() override;
 
 private:
-  void convertSlots();
+  SmallVector<SlotUsers> findUsers(StateOp state);
+  void convertSlots(StateOp state);
   void roundProducts();
   SlotAttr convert(SlotAttr slot, ArrayRef<KvAppendOp> appends);
   RankedTensorType getKept(Type type) const {
@@ -77,6 +78,8 @@ private:
 } // namespace
 
 StringRef SlotUsers::getBlocker(SlotAttr slot) const {
+  if (!slot.getAxis()) // keeps its elements beside those that are converted
+    return "";
   if (!slot.getType().getElementType().isF32())
     return "it does not hold f32";
   if (isViewed)
@@ -112,41 +115,46 @@ void ConvertState::roundProducts() {
 }
 
 void ConvertState::runOnOperation() {
-  convertSlots();
+  for (auto state : getOperation().getOps<StateOp>())
+    convertSlots(state);
   if (elements.isBF16())
     roundProducts();
 }
 
-void ConvertState::convertSlots() {
-  auto slots = getOperation()->getAttrOfType<ArrayAttr>(HoneDialect::getSlotsAttrName());
-  if (!slots)
-    return;
-  SmallVector<SlotUsers> users(slots.size());
+SmallVector<SlotUsers> ConvertState::findUsers(StateOp state) {
+  SmallVector<SlotUsers> users(state.getSlots().size());
   getOperation().walk([&](Operation *op) {
-    if (auto append = dyn_cast<KvAppendOp>(op))
+    auto append = dyn_cast<KvAppendOp>(op);
+    auto view = dyn_cast<KvViewOp>(op);
+    if (append && append.getSlotId().first == state.getSymNameAttr())
       users[append.getSlot()].appends.push_back(append);
-    else if (auto view = dyn_cast<KvViewOp>(op))
+    else if (view && view.getSlotId().first == state.getSymNameAttr())
       users[view.getSlot()].isViewed = true;
   });
+  return users;
+}
+
+/// Keys and values have the same elements: all slots that grow are converted, or none.
+void ConvertState::convertSlots(StateOp state) {
+  SmallVector<SlotUsers> users = findUsers(state);
   auto options = remark::RemarkOpts::name("Converted").category("hone-convert-state");
-  SmallVector<StringRef> blockers;
+  SmallVector<Attribute> slots(state.getSlots().getValue());
   for (auto [attr, slot] : llvm::zip_equal(slots, users))
-    blockers.push_back(slot.getBlocker(cast<SlotAttr>(attr)));
-  // Keys and values have the same elements: all slots are converted, or none.
-  SmallVector<Attribute> converted;
-  auto blocker = llvm::find_if(blockers, [](StringRef text) { return !text.empty(); });
-  if (blocker != blockers.end()) {
-    auto slot = cast<SlotAttr>(slots[blocker - blockers.begin()]);
-    remark::missed(getOperation().getLoc(), options)
-        << ("the state stays as it is, for slot '" + slot.getName() + "': " + *blocker).str();
-    return;
-  }
+    if (StringRef blocker = slot.getBlocker(cast<SlotAttr>(attr)); !blocker.empty()) {
+      StringRef name = cast<SlotAttr>(attr).getName();
+      remark::missed(getOperation().getLoc(), options)
+          << ("the state stays as it is, for slot '" + name + "': " + blocker).str();
+      return;
+    }
+  int64_t count = 0;
   for (auto [attr, slot] : llvm::zip_equal(slots, users))
-    converted.push_back(convert(cast<SlotAttr>(attr), slot.appends));
-  numConverted += converted.size();
-  getOperation()->setAttr(HoneDialect::getSlotsAttrName(), ArrayAttr::get(&getContext(), converted));
-  remark::passed(getOperation().getLoc(), options)
-      << (Twine(converted.size()) + " slots are kept as " + type.getValue()).str();
+    if (cast<SlotAttr>(attr).getAxis()) {
+      attr = convert(cast<SlotAttr>(attr), slot.appends);
+      ++count;
+    }
+  numConverted += count;
+  state.setSlotsAttr(ArrayAttr::get(&getContext(), slots));
+  remark::passed(getOperation().getLoc(), options) << (Twine(count) + " slots are kept as " + type.getValue()).str();
 }
 
 } // namespace hone

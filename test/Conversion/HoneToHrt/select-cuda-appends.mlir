@@ -1,8 +1,9 @@
 // RUN: hone-opt %s --hone-convert-hone-to-hrt=target=cuda | FileCheck %s --enable-var-scope
 // RUN: hone-opt %s --hone-convert-hone-to-hrt=target=cuda --canonicalize --hone-place-tensors --one-shot-bufferize --hone-place-buffers | FileCheck %s --check-prefix=BUFFER --enable-var-scope
 
-module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x32xf32>, axis = 2>, #hone.slot<"value", tensor<?x2x?x32xf32>, axis = 2>,
-                                 #hone.slot<"key16", tensor<?x2x?x32xbf16>, axis = 2>, #hone.slot<"value16", tensor<?x2x?x32xbf16>, axis = 2>]} {
+module {
+  hone.state @kv [#hone.slot<"key", tensor<?x2x?x32xf32>, axis = 2>, #hone.slot<"value", tensor<?x2x?x32xf32>, axis = 2>,
+                                 #hone.slot<"key16", tensor<?x2x?x32xbf16>, axis = 2>, #hone.slot<"value16", tensor<?x2x?x32xbf16>, axis = 2>]
 
 // Queries and keys rotate, and keys and values are written where the state has room for them, in one launch.
 // CHECK-LABEL: func.func @rotated
@@ -16,13 +17,13 @@ module attributes {hone.slots = [#hone.slot<"key", tensor<?x2x?x32xf32>, axis = 
 // BUFFER-LABEL: func.func @rotated
 // BUFFER: %[[ROOM:.*]] = hrt.state_extend %{{.*}}[0] (%{{.*}}, %{{.*}}) : memref<?x2x?x32xf32, strided<[?, ?, ?, ?], offset: ?>, #gpu.address_space<global>>
 // BUFFER: hrt.kernel "cuda.rope_append.f32" {{.*}} outs(%{{.*}}, %[[ROOM]], %{{.*}} :
-func.func @rotated(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv, tensor<?x4x?x32xf32>) {
+func.func @rotated(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x32xf32>) {
   %kr = hone.rope %k, %cos, %sin interleaved : (tensor<?x2x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x2x?x32xf32>
-  %s0, %keys = hone.kv_append %state[0], %kr : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
-  %s1, %values = hone.kv_append %s0[1], %v : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
+  %s0, %keys = hone.kv_append %state[0], %kr : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
+  %s1, %values = hone.kv_append %s0[1], %v : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
   %qr = hone.rope %q, %cos, %sin interleaved : (tensor<?x4x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x4x?x32xf32>
   %y = hone.attention %qr, %keys, %values pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xf32>, tensor<?x2x?x32xf32>) -> tensor<?x4x?x32xf32>
-  return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
+  return %s1, %y : !hone.kv<@kv>, tensor<?x4x?x32xf32>
 }
 
 // The kernel rounds to what the slots hold; queries that rotate by another table do so alone.
@@ -30,12 +31,12 @@ func.func @rotated(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x
 // CHECK-NOT: linalg.generic
 // CHECK: hrt.kernel "cuda.append.f32" %{{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x2x?x32xf32>, tensor<?x2x?x32xf32>) outs(%{{.*}}, %{{.*}} : memref<?x2x?x32xbf16, {{.*}}>, memref<?x2x?x32xbf16, {{.*}}>)
 // CHECK: hrt.kernel "cuda.rope.f32"
-func.func @rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv, tensor<?x4x?x32xf32>) {
-  %s0, %keys = hone.kv_append %state[2], %k : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
-  %s1, %values = hone.kv_append %s0[3], %v : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+func.func @rounded(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x32xf32>) {
+  %s0, %keys = hone.kv_append %state[2], %k : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+  %s1, %values = hone.kv_append %s0[3], %v : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
   %qr = hone.rope %q, %cos, %sin : (tensor<?x4x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x4x?x32xf32>
   %y = hone.attention %qr, %keys, %values pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x4x?x32xf32>
-  return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
+  return %s1, %y : !hone.kv<@kv>, tensor<?x4x?x32xf32>
 }
 
 // Rotated keys are rounded by the same launch; the sizes that a rounding asks for are no reader of them.
@@ -43,13 +44,13 @@ func.func @rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x
 // CHECK-NOT: linalg.generic
 // CHECK-NOT: cuda.rope.f32
 // CHECK: hrt.kernel "cuda.rope_append.f32" %{{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x4x?x32xf32>, memref<?x2x?x32xbf16, {{.*}}>, memref<?x2x?x32xbf16, {{.*}}>)
-func.func @rotated_and_rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv, tensor<?x4x?x32xf32>) {
+func.func @rotated_and_rounded(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x32xf32>) {
   %kr = hone.rope %k, %cos, %sin : (tensor<?x2x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x2x?x32xf32>
-  %s0, %keys = hone.kv_append %state[2], %kr : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
-  %s1, %values = hone.kv_append %s0[3], %v : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+  %s0, %keys = hone.kv_append %state[2], %kr : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
+  %s1, %values = hone.kv_append %s0[3], %v : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>
   %qr = hone.rope %q, %cos, %sin : (tensor<?x4x?x32xf32>, tensor<1x?x16xf32>, tensor<1x?x16xf32>) -> tensor<?x4x?x32xf32>
   %y = hone.attention %qr, %keys, %values pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x4x?x32xf32>
-  return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
+  return %s1, %y : !hone.kv<@kv>, tensor<?x4x?x32xf32>
 }
 
 // What the state held before is read between the appends: they stay apart.
@@ -58,12 +59,12 @@ func.func @rotated_and_rounded(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: t
 // CHECK: hrt.state_view
 // CHECK: hrt.state_append
 // CHECK-NOT: append.f32
-func.func @apart(%state: !hone.kv, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %w: tensor<32xf32>) -> (!hone.kv, tensor<?x4x?x32xf32>) {
-  %s0, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
-  %before = hone.kv_view %s0[1] : tensor<?x2x?x32xf32>
+func.func @apart(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %w: tensor<32xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x32xf32>) {
+  %s0, %keys = hone.kv_append %state[0], %k : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
+  %before = hone.kv_view %s0[1] : !hone.kv<@kv> -> tensor<?x2x?x32xf32>
   %v = hone.rms_norm %before, %w epsilon(1.0e-5) : (tensor<?x2x?x32xf32>, tensor<32xf32>) -> tensor<?x2x?x32xf32>
-  %s1, %values = hone.kv_append %s0[1], %v : tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
+  %s1, %values = hone.kv_append %s0[1], %v : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xf32>
   %y = hone.attention %q, %keys, %values pattern(#hone.causal) scale(0.5) : (tensor<?x4x?x32xf32>, tensor<?x2x?x32xf32>, tensor<?x2x?x32xf32>) -> tensor<?x4x?x32xf32>
-  return %s1, %y : !hone.kv, tensor<?x4x?x32xf32>
+  return %s1, %y : !hone.kv<@kv>, tensor<?x4x?x32xf32>
 }
 }

@@ -32,17 +32,18 @@ func.func @computed(%ids: tensor<?xi64>, %table: tensor<9x4xf32>) -> tensor<?x4x
 // Positions after those of the state, without padding, and with 2 rows that are for nothing.
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: hone.limits = [{most = 7 : i64, sizes = ["hone.kv_length", "sequence"], table = "table"}]
+hone.state @kv []
 hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
-func.func @forward(%tokens: tensor<?x?xi64> {onnx.dims = ["batch", "sequence"]}, %state: !hone.kv) -> (tensor<?x?x4xf32>, !hone.kv) {
+func.func @forward(%tokens: tensor<?x?xi64> {onnx.dims = ["batch", "sequence"]}, %state: !hone.kv<@kv>) -> (tensor<?x?x4xf32>, !hone.kv<@kv>) {
   %c0 = arith.constant 0 : index
   %table = hone.get_param @table : tensor<9x4xf32>
-  %length = hone.kv_length %state
+  %length = hone.kv_length %state : !hone.kv<@kv>
   %long = arith.index_cast %length : index to i64
   %held = tensor.from_elements %long : tensor<i64>
   %batch = tensor.dim %tokens, %c0 : tensor<?x?xi64>
   %padding = tensor.generate %batch {
   ^bb0(%i: index):
-    %one = hone.kv_padding %state[%i]
+    %one = hone.kv_padding %state[%i] : !hone.kv<@kv>
     %count = arith.index_cast %one : index to i64
     tensor.yield %count : i64
   } : tensor<?xi64>
@@ -59,7 +60,7 @@ func.func @forward(%tokens: tensor<?x?xi64> {onnx.dims = ["batch", "sequence"]},
   %positions = "onnx.Max"(%after, %zero) : (tensor<?x?xi64>, tensor<i64>) -> tensor<?x?xi64>
   %rows = "onnx.Add"(%positions, %two) : (tensor<?x?xi64>, tensor<i64>) -> tensor<?x?xi64>
   %x = hone.embedding %rows, %table : (tensor<?x?xi64>, tensor<9x4xf32>) -> tensor<?x?x4xf32>
-  return %x, %state : tensor<?x?x4xf32>, !hone.kv
+  return %x, %state : tensor<?x?x4xf32>, !hone.kv<@kv>
 }
 
 // -----

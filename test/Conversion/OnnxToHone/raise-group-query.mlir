@@ -3,7 +3,7 @@
 // Caches as tensors may be longer than what they hold: @main keeps the operator. In @forward they are slots, and the window
 // counts the query's own position. A cache of the window's size is a whole one there, and its head size is the operator's.
 
-// CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
 module {
   // CHECK: func.func @main
   // CHECK: onnx.com.microsoft.GroupQueryAttention
@@ -40,13 +40,13 @@ module {
 
 // Of 16 bits between casts that keep the file's f32: the caches are extended as they are, and attention is of f32.
 
-// CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.key", tensor<?x2x?x16xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x16xf32>, axis = 2>]
 module {
   // CHECK: func.func @main
   // CHECK: onnx.com.microsoft.GroupQueryAttention{{.*}}(tensor<?x?x128xf32>, none, none, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>
   // CHECK: func.func @forward
-  // CHECK: hone.kv_append %{{.*}}[0], %{{.*}} : tensor<?x2x?x16xf32>
-  // CHECK: hone.kv_append %{{.*}}[1], %{{.*}} : tensor<?x2x?x16xf32>
+  // CHECK: hone.kv_append %{{.*}}[0], %{{.*}} : !hone.kv<@kv>, tensor<?x2x?x16xf32>
+  // CHECK: hone.kv_append %{{.*}}[1], %{{.*}} : !hone.kv<@kv>, tensor<?x2x?x16xf32>
   // CHECK: hone.attention {{.*}} -> tensor<?x4x?x16xf32>
   // CHECK: "onnx.Cast"(%{{.*}}) {to = 10 : i64} : (tensor<?x?x64xf32>) -> tensor<?x?x64xf16>
   func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},

@@ -3,7 +3,7 @@
 // A past that is only extended is a slot. The mask and the positions come from the state, the shape of the past too,
 // and any part of it.
 
-// CHECK: hone.slots = [#hone.slot<"past.key", tensor<?x2x?x8xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.key", tensor<?x2x?x8xf32>, axis = 2>]
 module {
   // CHECK: func.func @main
   func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},
@@ -24,12 +24,12 @@ module {
     %logits = "onnx.ReduceSum"(%product, %axes) {keepdims = 0 : i64} : (tensor<?x2x?x?xf32>, tensor<5xi64>) -> tensor<?x?x?xf32>
     return %logits, %sizes, %all : tensor<?x?x?xf32>, tensor<4xi64>, tensor<?x2x?x8xf32>
   }
-  // CHECK: func.func @forward(%[[IDS:.*]]: tensor<?x?xi64> {{.*}}, %[[STATE:.*]]: !hone.kv)
-  // CHECK-SAME: -> (tensor<?x?x?xf32> {onnx.name = "logits"}, !hone.kv)
+  // CHECK: func.func @forward(%[[IDS:.*]]: tensor<?x?xi64> {{.*}}, %[[STATE:.*]]: !hone.kv<@kv>)
+  // CHECK-SAME: -> (tensor<?x?x?xf32> {onnx.name = "logits"}, !hone.kv<@kv>)
   // CHECK: %[[LENGTH:.*]] = hone.kv_length %[[STATE]]
   // CHECK: hone.kv_padding %[[STATE]]
   // CHECK: "onnx.GreaterOrEqual"
-  // CHECK: %[[NEXT:.*]], %[[ALL:.*]] = hone.kv_append %[[STATE]][0], %{{.*}} : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
+  // CHECK: %[[NEXT:.*]], %[[ALL:.*]] = hone.kv_append %[[STATE]][0], %{{.*}} : !hone.kv<@kv>, tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
   // CHECK-NOT: hone.kv_view
   // CHECK: return %{{.*}}, %[[NEXT]]
 }
@@ -38,7 +38,7 @@ module {
 
 // What an encoder gave is an input of every call.
 
-// CHECK: hone.slots = [#hone.slot<"past.key"
+// CHECK: hone.state @kv [#hone.slot<"past.key"
 module {
   func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},
                   %encoded: tensor<?x2x?x8xf32> {onnx.name = "past.encoder.key", onnx.dims = ["batch", "", "encoded", ""]},
@@ -54,7 +54,7 @@ module {
     return %logits, %all : tensor<?x?x?xf32>, tensor<?x2x?x8xf32>
   }
   // CHECK: func.func @forward(%{{.*}}: tensor<?x?xi64> {{{.*}}onnx.name = "input_ids"}, %[[ENCODED:.*]]: tensor<?x2x?x8xf32> {{{.*}}onnx.name = "past.encoder.key"},
-  // CHECK-SAME: %[[IMAGE:.*]]: tensor<?x3x4x4xf32> {{{.*}}onnx.name = "pixels"}, %[[STATE:.*]]: !hone.kv)
+  // CHECK-SAME: %[[IMAGE:.*]]: tensor<?x3x4x4xf32> {{{.*}}onnx.name = "pixels"}, %[[STATE:.*]]: !hone.kv<@kv>)
   // CHECK: hone.kv_append %[[STATE]][0], %[[ENCODED]]
 }
 
@@ -62,7 +62,7 @@ module {
 
 // A merged decoder: the branch that extends the past becomes @forward.
 
-// CHECK: hone.slots = [#hone.slot<"past.key"
+// CHECK: hone.state @kv [#hone.slot<"past.key"
 module {
   // CHECK: func.func @main
   // CHECK: "onnx.If"
@@ -82,7 +82,7 @@ module {
     }) {onnx.regions = ["then_branch", "else_branch"]} : (tensor<1xi1>) -> (tensor<?x?x?xf32>, tensor<?x2x?x8xf32>)
     return %r#0, %r#1 : tensor<?x?x?xf32>, tensor<?x2x?x8xf32>
   }
-  // CHECK: func.func @forward(%{{.*}}: tensor<?x?xi64> {{.*}}, %[[STATE:.*]]: !hone.kv)
+  // CHECK: func.func @forward(%{{.*}}: tensor<?x?xi64> {{.*}}, %[[STATE:.*]]: !hone.kv<@kv>)
   // CHECK-NOT: "onnx.If"
   // CHECK: hone.kv_append %[[STATE]][0]
   // CHECK-NOT: func.func private
@@ -92,7 +92,7 @@ module {
 
 // An input of which nobody knows what the state should give for it.
 
-// CHECK-NOT: hone.slots
+// CHECK-NOT: hone.state
 // CHECK-NOT: func.func @forward
 module {
   func.func @main(%ids: tensor<?x?xi64> {onnx.name = "input_ids", onnx.dims = ["batch", "sequence"]},

@@ -45,16 +45,17 @@ module @whole {
 // -----
 
 // Slots stay as they are, and attention reads them; a function with a state has results of f32. Sequences stay between casts.
-// CHECK: func.func @forward(%[[ARG:.*]]: tensor<1x2x?x16xbf16>, %{{.*}}: !hone.kv) -> (tensor<1x2x?x16xf32>, !hone.kv)
-module attributes {hone.slots = [#hone.slot<"k", tensor<1x2x?x16xbf16>, axis = 2>, #hone.slot<"v", tensor<1x2x?x16xbf16>, axis = 2>]} {
-  func.func @forward(%x: tensor<1x2x?x16xbf16>, %state: !hone.kv) -> (tensor<1x2x?x16xbf16>, !hone.kv) {
+// CHECK: func.func @forward(%[[ARG:.*]]: tensor<1x2x?x16xbf16>, %{{.*}}: !hone.kv<@kv>) -> (tensor<1x2x?x16xf32>, !hone.kv<@kv>)
+module {
+  hone.state @kv [#hone.slot<"k", tensor<1x2x?x16xbf16>, axis = 2>, #hone.slot<"v", tensor<1x2x?x16xbf16>, axis = 2>]
+  func.func @forward(%x: tensor<1x2x?x16xbf16>, %state: !hone.kv<@kv>) -> (tensor<1x2x?x16xbf16>, !hone.kv<@kv>) {
     // CHECK: %[[X:.*]] = "onnx.Cast"(%[[ARG]]) {to = 1 : i64}
     // CHECK: %[[ROUNDED:.*]] = "onnx.Cast"(%[[X]]) {to = 16 : i64} : (tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xbf16>
     // CHECK: %{{.*}}, %[[K:.*]] = hone.kv_append %{{.*}}[0], %[[ROUNDED]]
-    %s1, %k = hone.kv_append %state[0], %x : tensor<1x2x?x16xbf16> -> tensor<1x2x?x16xbf16>
+    %s1, %k = hone.kv_append %state[0], %x : !hone.kv<@kv>, tensor<1x2x?x16xbf16> -> tensor<1x2x?x16xbf16>
     // CHECK: %{{.*}}, %[[V:.*]] = hone.kv_append %{{.*}}[1]
     // CHECK: %[[WIDE:.*]] = "onnx.Cast"(%[[V]]) {to = 1 : i64}
-    %s2, %v = hone.kv_append %s1[1], %x : tensor<1x2x?x16xbf16> -> tensor<1x2x?x16xbf16>
+    %s2, %v = hone.kv_append %s1[1], %x : !hone.kv<@kv>, tensor<1x2x?x16xbf16> -> tensor<1x2x?x16xbf16>
     // CHECK: hone.attention %[[X]], %[[K]], %[[V]] {{.*}} : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>) -> tensor<1x2x?x16xf32>
     %a = hone.attention %x, %k, %v pattern(#hone.causal) scale(0.25) : (tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>) -> tensor<1x2x?x16xbf16>
     %zero = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
@@ -66,7 +67,7 @@ module attributes {hone.slots = [#hone.slot<"k", tensor<1x2x?x16xbf16>, axis = 2
     %at = "onnx.SequenceAt"(%seq, %zero) : (!onnx.sequence<tensor<1x2x?x16xbf16>>, tensor<i64>) -> tensor<1x2x?x16xbf16>
     // CHECK: "onnx.Sub"({{.*}} -> tensor<1x2x?x16xf32>
     %r = "onnx.Sub"(%a, %at) : (tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>) -> tensor<1x2x?x16xbf16>
-    return %r, %s2 : tensor<1x2x?x16xbf16>, !hone.kv
+    return %r, %s2 : tensor<1x2x?x16xbf16>, !hone.kv<@kv>
   }
 }
 

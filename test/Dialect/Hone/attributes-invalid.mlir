@@ -2,34 +2,39 @@
 
 // @slot_c1_name
 // expected-error @below {{expected the name of a slot not to be empty}}
-module attributes {hone.slots = [#hone.slot<"", tensor<?xf32>, axis = 0>]} {}
+hone.state @kv [#hone.slot<"", tensor<?xf32>, axis = 0>]
 
 // -----
 
 // @slot_c2_axis
 // expected-error @below {{expected the axis of slot 'k' to be a dimension of 'tensor<?xf32>', but got 1}}
-module attributes {hone.slots = [#hone.slot<"k", tensor<?xf32>, axis = 1>]} {}
+hone.state @kv [#hone.slot<"k", tensor<?xf32>, axis = 1>]
 
 // -----
 
 // @slot_c3_dynamic
 // expected-error @below {{expected dimension 0 of slot 'k' to be dynamic, but got 'tensor<4x?xf32>'}}
-module attributes {hone.slots = [#hone.slot<"k", tensor<4x?xf32>, axis = 0>]} {}
+hone.state @kv [#hone.slot<"k", tensor<4x?xf32>, axis = 0>]
 
 // -----
 
-// expected-error @below {{expected the names of 'hone.slots' to be unique, but got 'k' twice}}
-module attributes {hone.slots = [#hone.slot<"k", tensor<?xf32>, axis = 0>, #hone.slot<"k", tensor<?xf32>, axis = 0>]} {}
+// expected-error @below {{expected the names of its slots to be unique, but got 'k' twice}}
+hone.state @kv [#hone.slot<"k", tensor<?xf32>, axis = 0>, #hone.slot<"k", tensor<?xf32>, axis = 0>]
 
 // -----
 
-// expected-error @below {{expected 'hone.slots' to be an array of #hone.slot on a module}}
-module attributes {hone.slots = [1]} {}
+// expected-error @below {{attribute 'slots' failed to satisfy constraint: array of slots}}
+hone.state @kv [1]
 
 // -----
 
-// expected-error @below {{expected 'hone.slots' to be an array of #hone.slot on a module}}
-func.func private @f() attributes {hone.slots = []}
+// expected-error @below {{expected 'hone.context' to be a unit attribute of a function's argument that is a tensor}}
+func.func private @f(!hone.kv<@kv> {hone.context})
+
+// -----
+
+// expected-error @below {{unsupported attribute 'hone.other' of an argument; supported: hone.context}}
+func.func private @f(tensor<4xf32> {hone.other})
 
 // -----
 
@@ -88,7 +93,7 @@ func.func private @f() attributes {hone.limits = [{most = 3 : i64, table = "t"}]
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards, hone.slots}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards}}
 func.func private @f() attributes {hone.other}
 
 // -----

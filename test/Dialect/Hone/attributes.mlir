@@ -2,8 +2,9 @@
 
 // CHECK: #hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>
 // CHECK-SAME: #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>
-module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>,
-                                 #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>]} {
+module {
+  hone.state @kv [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>,
+                  #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>]
   // CHECK: tensor<4x8xf32, #hone.stored<f32>>
   func.func private @plain() -> tensor<4x8xf32, #hone.stored<f32>>
   // CHECK: tensor<2x4x8xf32, #hone.stored<bf16, transposed>>

@@ -23,19 +23,20 @@ func.func @two(%x: tensor<?x8xf32>, %w: tensor<8xf32>, %m: tensor<4x8xf32>) -> t
 // -----
 
 // Parameters and state have no parts.
+hone.state @kv [#hone.slot<"key", tensor<?x2x?x8xf32>, axis = 2>]
 hone.param @w : tensor<4x8xf32> = dense<0.0> : tensor<4x8xf32>
 // CHECK-LABEL: @stay
 // REMARK-NOT: Remark="hone.{{kv|get}}
-func.func @stay(%s: !hone.kv, %k: tensor<?x2x?x8xf32>, %b: index) -> (!hone.kv, tensor<?x2x?x8xf32>, index, index, tensor<4x8xf32>) {
+func.func @stay(%s: !hone.kv<@kv>, %k: tensor<?x2x?x8xf32>, %b: index) -> (!hone.kv<@kv>, tensor<?x2x?x8xf32>, index, index, tensor<4x8xf32>) {
   // CHECK: hone.kv_append
-  %next, %all = hone.kv_append %s[0], %k : tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
+  %next, %all = hone.kv_append %s[0], %k : !hone.kv<@kv>, tensor<?x2x?x8xf32> -> tensor<?x2x?x8xf32>
   // CHECK: hone.kv_length
-  %0 = hone.kv_length %s
+  %0 = hone.kv_length %s : !hone.kv<@kv>
   // CHECK: hone.kv_padding
-  %1 = hone.kv_padding %s[%b]
+  %1 = hone.kv_padding %s[%b] : !hone.kv<@kv>
   // CHECK: hone.get_param
   %2 = hone.get_param @w : tensor<4x8xf32>
-  return %next, %all, %0, %1, %2 : !hone.kv, tensor<?x2x?x8xf32>, index, index, tensor<4x8xf32>
+  return %next, %all, %0, %1, %2 : !hone.kv<@kv>, tensor<?x2x?x8xf32>, index, index, tensor<4x8xf32>
 }
 
 // -----

@@ -14,10 +14,11 @@
 // CHECK: remark: {{.*}}layer 0 stays: something else reads its past
 // CHECK: remark: {{.*}}layer 1 goes, with a relative influence of
 // CHECK: remark: {{.*}}layer 2 stays, with a relative influence of
-// CHECK: hone.slots = [#hone.slot<"past.0", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.2", tensor<?x1x?x4xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.0", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.2", tensor<?x1x?x4xf32>, axis = 2>]
 // NOTHING-COUNT-3: hone.kv_append
 
-module attributes {hone.slots = [#hone.slot<"past.0", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.1", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.2", tensor<?x1x?x4xf32>, axis = 2>]} {
+module {
+  hone.state @kv [#hone.slot<"past.0", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.1", tensor<?x1x?x4xf32>, axis = 2>, #hone.slot<"past.2", tensor<?x1x?x4xf32>, axis = 2>]
 hone.param @table : tensor<2x4xf32> = dense<0.1> : tensor<2x4xf32>
 hone.param @q0 : tensor<4x4xf32> = dense<1.0> : tensor<4x4xf32>
 hone.param @o0 : tensor<4x4xf32> = dense<1.0> : tensor<4x4xf32>
@@ -33,13 +34,13 @@ hone.param @up2 : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
 hone.param @down2 : tensor<4x8xf32> = dense<1.0> : tensor<4x8xf32>
 
 // CHECK-LABEL: func.func @forward(
-// CHECK-SAME: %[[IDS:[a-z0-9]+]]: tensor<?x?xi64>, %[[STATE:.*]]: !hone.kv)
+// CHECK-SAME: %[[IDS:[a-z0-9]+]]: tensor<?x?xi64>, %[[STATE:.*]]: !hone.kv<@kv>)
 // CHECK: %[[X:.*]] = hone.embedding
 // CHECK: %[[NEXT:.*]], %{{.*}} = hone.kv_append %[[STATE]][0]
 // CHECK: %[[LAST:.*]], %{{.*}} = hone.kv_append %[[NEXT]][1]
 // CHECK: %[[O:.*]] = hone.get_param @o2
 // CHECK: return %{{.*}}, %[[LAST]]
-func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv) -> (tensor<?x?x4xf32>, !hone.kv) {
+func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv<@kv>) -> (tensor<?x?x4xf32>, !hone.kv<@kv>) {
   %shape = "onnx.Constant"() {value = dense<[0, 0, 1, 4]> : tensor<4xi64>} : () -> tensor<4xi64>
   %merged = "onnx.Constant"() {value = dense<[0, 0, 4]> : tensor<3xi64>} : () -> tensor<3xi64>
   %table = hone.get_param @table : tensor<2x4xf32>
@@ -48,7 +49,7 @@ func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv) -> (tensor<?x?x4xf32>, 
   %query0 = hone.linear %x, %q0 : (tensor<?x?x4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32>
   %split0 = "onnx.Reshape"(%query0, %shape) : (tensor<?x?x4xf32>, tensor<4xi64>) -> tensor<?x?x1x4xf32>
   %heads0 = "onnx.Transpose"(%split0) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x1x4xf32>) -> tensor<?x1x?x4xf32>
-  %s1, %keys0 = hone.kv_append %s0[0], %heads0 : tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
+  %s1, %keys0 = hone.kv_append %s0[0], %heads0 : !hone.kv<@kv>, tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
   %a0 = hone.attention %heads0, %keys0, %keys0 pattern(#hone.causal) scale(1.0) : (tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x1x?x4xf32>
   %back0 = "onnx.Transpose"(%a0) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x1x?x4xf32>) -> tensor<?x?x1x4xf32>
   %flat0 = "onnx.Reshape"(%back0, %merged) : (tensor<?x?x1x4xf32>, tensor<3xi64>) -> tensor<?x?x4xf32>
@@ -63,7 +64,7 @@ func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv) -> (tensor<?x?x4xf32>, 
   %query1 = hone.linear %h0, %q1 : (tensor<?x?x4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32>
   %split1 = "onnx.Reshape"(%query1, %shape) : (tensor<?x?x4xf32>, tensor<4xi64>) -> tensor<?x?x1x4xf32>
   %heads1 = "onnx.Transpose"(%split1) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x1x4xf32>) -> tensor<?x1x?x4xf32>
-  %s2, %keys1 = hone.kv_append %s1[1], %heads1 : tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
+  %s2, %keys1 = hone.kv_append %s1[1], %heads1 : !hone.kv<@kv>, tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
   %a1 = hone.attention %heads1, %keys1, %keys1 pattern(#hone.causal) scale(1.0) : (tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x1x?x4xf32>
   %back1 = "onnx.Transpose"(%a1) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x1x?x4xf32>) -> tensor<?x?x1x4xf32>
   %flat1 = "onnx.Reshape"(%back1, %merged) : (tensor<?x?x1x4xf32>, tensor<3xi64>) -> tensor<?x?x4xf32>
@@ -78,7 +79,7 @@ func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv) -> (tensor<?x?x4xf32>, 
   %query2 = hone.linear %h1, %q2 : (tensor<?x?x4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32>
   %split2 = "onnx.Reshape"(%query2, %shape) : (tensor<?x?x4xf32>, tensor<4xi64>) -> tensor<?x?x1x4xf32>
   %heads2 = "onnx.Transpose"(%split2) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x1x4xf32>) -> tensor<?x1x?x4xf32>
-  %s3, %keys2 = hone.kv_append %s2[2], %heads2 : tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
+  %s3, %keys2 = hone.kv_append %s2[2], %heads2 : !hone.kv<@kv>, tensor<?x1x?x4xf32> -> tensor<?x1x?x4xf32>
   %a2 = hone.attention %heads2, %keys2, %keys2 pattern(#hone.causal) scale(1.0) : (tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>, tensor<?x1x?x4xf32>) -> tensor<?x1x?x4xf32>
   %back2 = "onnx.Transpose"(%a2) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x1x?x4xf32>) -> tensor<?x?x1x4xf32>
   %flat2 = "onnx.Reshape"(%back2, %merged) : (tensor<?x?x1x4xf32>, tensor<3xi64>) -> tensor<?x?x4xf32>
@@ -89,7 +90,7 @@ func.func @forward(%ids: tensor<?x?xi64>, %s0: !hone.kv) -> (tensor<?x?x4xf32>, 
   %down2 = hone.get_param @down2 : tensor<4x8xf32>
   %mlp2 = hone.mlp relu %mid2, up(%up2), down(%down2) : (tensor<?x?x4xf32>, tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<?x?x4xf32>
   %h2 = "onnx.Add"(%mlp2, %mid2) : (tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
-  return %h2, %s3 : tensor<?x?x4xf32>, !hone.kv
+  return %h2, %s3 : tensor<?x?x4xf32>, !hone.kv<@kv>
 }
 
 // CHECK-LABEL: func.func @main(

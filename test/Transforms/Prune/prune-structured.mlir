@@ -3,7 +3,7 @@
 // RUN: hone-opt %s -split-input-file -hone-prune-structured="sparsity=0.5 multiple=1" | FileCheck %s --enable-var-scope
 // RUN: hone-opt %s -split-input-file -hone-prune-structured="sparsity=0" | FileCheck %s --check-prefix=NOTHING
 // NOTHING: tensor<4x2xf32>
-// NOTHING: hone.slots = {{.*}}tensor<?x2x?x2xf32>
+// NOTHING: hone.state @kv {{.*}}tensor<?x2x?x2xf32>
 // NOTHING-NOT: hone.inputs
 
 // The norms of channels are (gate, up, down) 1 1 1, 0 9 9, 2 2 2, 3 1 1: the second and the first are the smallest.
@@ -35,15 +35,16 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
 
 // Two groups of two heads of two numbers. q, k and v are rows of one weight; the first group is the smaller.
 // CHECK-LABEL: module
-// CHECK-SAME: hone.slots = [#hone.slot<"past.key", tensor<?x1x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x1x?x2xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.key", tensor<?x1x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x1x?x2xf32>, axis = 2>]
 // CHECK-DAG: hone.param @qkv : tensor<8x1xf32> = dense_resource<[[$QKV:[a-z_]*[0-9]*]]>
 // CHECK-DAG: hone.param @o : tensor<1x4xf32> = {{.*}} {hone.inputs = {kept = array<i64: 4, 5, 6, 7>, of = 8 : i64}}
-module attributes {hone.slots = [#hone.slot<"past.key", tensor<?x2x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x2xf32>, axis = 2>]} {
+module {
+  hone.state @kv [#hone.slot<"past.key", tensor<?x2x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x2xf32>, axis = 2>]
 hone.param @qkv : tensor<16x1xf32> = dense<[[1.0], [1.0], [1.0], [1.0], [2.0], [2.0], [2.0], [2.0], [1.0], [1.0], [3.0], [3.0], [1.0], [1.0], [4.0], [4.0]]> : tensor<16x1xf32>
 hone.param @o : tensor<1x8xf32> = dense<[[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0]]> : tensor<1x8xf32>
 
 // CHECK-LABEL: func.func @forward(
-// CHECK-SAME: %{{.*}}: tensor<?x?x1xf32>, %{{.*}}: !hone.kv, %{{.*}}: tensor<?x2x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv)
+// CHECK-SAME: %{{.*}}: tensor<?x?x1xf32>, %{{.*}}: !hone.kv<@kv>, %{{.*}}: tensor<?x2x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv<@kv>)
 // CHECK: hone.linear {{.*}} -> tensor<?x?x8xf32>
 // CHECK: "onnx.Constant"() {value = dense<[4, 2, 2]> : tensor<3xi64>}
 // CHECK: "onnx.Split"{{.*}} -> (tensor<?x?x4xf32>, tensor<?x?x2xf32>, tensor<?x?x2xf32>)
@@ -51,11 +52,11 @@ hone.param @o : tensor<1x8xf32> = dense<[[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0
 // CHECK-NEXT: %[[HEADS:.*]] = "onnx.Constant"() {value = dense<2> : tensor<1xi64>}
 // CHECK-NEXT: %[[SHAPE:.*]] = "onnx.Concat"(%{{.*}}, %{{.*}}, %[[HEADS]], %{{.*}})
 // CHECK-NEXT: "onnx.Reshape"(%{{.*}}, %[[SHAPE]]){{.*}} -> tensor<?x?x2x2xf32>
-// CHECK: hone.kv_append {{.*}}[0], {{.*}} : tensor<?x1x?x2xf32> -> tensor<?x1x?x2xf32>
+// CHECK: hone.kv_append {{.*}}[0], {{.*}} : !hone.kv<@kv>, tensor<?x1x?x2xf32> -> tensor<?x1x?x2xf32>
 // CHECK: hone.attention {{.*}} bias(%{{.*}}) {{.*}} -> tensor<?x2x?x2xf32>
 // CHECK: "onnx.Constant"() {value = dense<[0, 0, 4]> : tensor<3xi64>}
 // CHECK: hone.linear {{.*}} : (tensor<?x?x4xf32>, tensor<1x4xf32>) -> tensor<?x?x1xf32>
-func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv) {
+func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv<@kv>, %bias: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv<@kv>) {
   %qkv = hone.get_param @qkv : tensor<16x1xf32>
   %0 = hone.linear %x, %qkv : (tensor<?x?x1xf32>, tensor<16x1xf32>) -> tensor<?x?x16xf32>
   %sizes = "onnx.Constant"() {value = dense<[8, 4, 4]> : tensor<3xi64>} : () -> tensor<3xi64>
@@ -71,8 +72,8 @@ func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x
   %k = "onnx.Transpose"(%3) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x2xf32>) -> tensor<?x2x?x2xf32>
   %4 = "onnx.Reshape"(%1#2, %pairs) : (tensor<?x?x4xf32>, tensor<4xi64>) -> tensor<?x?x2x2xf32>
   %v = "onnx.Transpose"(%4) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x2xf32>) -> tensor<?x2x?x2xf32>
-  %next, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
-  %last, %values = hone.kv_append %next[1], %v : tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
+  %next, %keys = hone.kv_append %state[0], %k : !hone.kv<@kv>, tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
+  %last, %values = hone.kv_append %next[1], %v : !hone.kv<@kv>, tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
   %5 = hone.attention %q, %keys, %values pattern(#hone.causal) scale(1.0) bias(%bias)
      : (tensor<?x4x?x2xf32>, tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>, tensor<?x4x?x?xf32>) -> tensor<?x4x?x2xf32>
   %6 = "onnx.Transpose"(%5) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x4x?x2xf32>) -> tensor<?x?x4x2xf32>
@@ -80,7 +81,7 @@ func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x
   %7 = "onnx.Reshape"(%6, %merged) : (tensor<?x?x4x2xf32>, tensor<3xi64>) -> tensor<?x?x8xf32>
   %o = hone.get_param @o : tensor<1x8xf32>
   %8 = hone.linear %7, %o : (tensor<?x?x8xf32>, tensor<1x8xf32>) -> tensor<?x?x1xf32>
-  return %8, %last : tensor<?x?x1xf32>, !hone.kv
+  return %8, %last : tensor<?x?x1xf32>, !hone.kv<@kv>
 }
 
 // The same weights in another function, with keys and values as arguments and results.

@@ -40,21 +40,21 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
 // Two groups of two heads of two numbers: one group for each rank, of the rows of q, k and v, and of the state. What a function
 // takes and gives is whole.
 // CHECK-LABEL: module
-// CHECK-SAME: hone.slots = [#hone.slot<"past.key", tensor<?x1x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x1x?x2xf32>, axis = 2>]
+// CHECK: hone.state @kv [#hone.slot<"past.key", tensor<?x1x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x1x?x2xf32>, axis = 2>]
 // CHECK: hone.param @qkv : tensor<8x1xf32> = dense<{{\[\[}}0.0{{[0-9e+]*}}], [1.0{{[0-9e+]*}}], [2.0{{[0-9e+]*}}], [3.0{{[0-9e+]*}}], [1.0{{0*}}e+01], [1.1{{0*}}e+01], [2.0{{0*}}e+01], [2.1{{0*}}e+01]]>
 // CHECK-SAME: {hone.shards = [dense<{{\[\[}}0.0{{[^>]*}}>{{[^>]*}}>, dense<{{\[\[}}4.0{{[0-9e+]*}}], [5.0{{[0-9e+]*}}], [6.0{{[0-9e+]*}}], [7.0{{[0-9e+]*}}], [1.2{{0*}}e+01], [1.3{{0*}}e+01], [2.2{{0*}}e+01], [2.3{{0*}}e+01]]>
 // CHECK: hone.param @o : tensor<1x4xf32> = dense<1.000000e+00> {{.*}}hone.shards = [dense<1.000000e+00> : tensor<1x4xf32>, dense<5.000000e+00> : tensor<1x4xf32>]
 // CHECK-LABEL: func.func @forward(
-// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x?x1xf32>, %{{.*}}: !hone.kv, %[[MASK:[a-z0-9]*]]: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv)
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x?x1xf32>, %{{.*}}: !hone.kv<@kv>, %[[MASK:[a-z0-9]*]]: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv<@kv>)
 // CHECK: %[[BIAS:.*]] = shard.all_slice %[[MASK]] on @ranks grid_axes = [0] slice_axis = 1 : tensor<?x4x?x?xf32> -> tensor<?x2x?x?xf32>
 // CHECK: hone.linear %[[X]], {{.*}} -> tensor<?x?x8xf32>
 // CHECK: dense<[4, 2, 2]>
-// CHECK: hone.kv_append {{.*}}[0], {{.*}} : tensor<?x1x?x2xf32> -> tensor<?x1x?x2xf32>
+// CHECK: hone.kv_append {{.*}}[0], {{.*}} : !hone.kv<@kv>, tensor<?x1x?x2xf32> -> tensor<?x1x?x2xf32>
 // CHECK: hone.attention {{.*}} bias(%[[BIAS]]) {{.*}} -> tensor<?x2x?x2xf32>
 // CHECK: %[[SUM:.*]] = hone.linear {{.*}} : (tensor<?x?x4xf32>, tensor<1x4xf32>) -> tensor<?x?x1xf32>
 // CHECK-NEXT: %[[ALL:.*]] = shard.all_reduce %[[SUM]] on @ranks
 // CHECK-NOT: shard
-// CHECK: return %[[ALL]], %{{.*}} : tensor<?x?x1xf32>, !hone.kv
+// CHECK: return %[[ALL]], %{{.*}} : tensor<?x?x1xf32>, !hone.kv<@kv>
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %{{.*}}: tensor<?x?x1xf32>, %[[KEYS:[a-z0-9]*]]: tensor<?x2x?x2xf32>, %{{.*}}: tensor<?x2x?x2xf32>,
 // CHECK: %[[PAST:.*]] = shard.all_slice %[[KEYS]] on @ranks grid_axes = [0] slice_axis = 1
@@ -63,10 +63,11 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
 // CHECK: %[[ALL:.*]] = shard.all_reduce %[[SUM]]
 // CHECK: %[[PRESENT:.*]] = shard.all_gather %[[RESULTS]]#1 on @ranks grid_axes = [0] gather_axis = 1 : tensor<?x1x?x2xf32> -> tensor<?x2x?x2xf32>
 // CHECK: return %[[ALL]], %[[PRESENT]], %{{.*}} : tensor<?x?x1xf32>, tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>
-module attributes {hone.slots = [#hone.slot<"past.key", tensor<?x2x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x2xf32>, axis = 2>]} {
+module {
+  hone.state @kv [#hone.slot<"past.key", tensor<?x2x?x2xf32>, axis = 2>, #hone.slot<"past.value", tensor<?x2x?x2xf32>, axis = 2>]
 hone.param @qkv : tensor<16x1xf32> = dense<[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [10.0], [11.0], [12.0], [13.0], [20.0], [21.0], [22.0], [23.0]]> : tensor<16x1xf32>
 hone.param @o : tensor<1x8xf32> = dense<[[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0]]> : tensor<1x8xf32>
-func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv) {
+func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv<@kv>, %bias: tensor<?x4x?x?xf32>) -> (tensor<?x?x1xf32>, !hone.kv<@kv>) {
   %qkv = hone.get_param @qkv : tensor<16x1xf32>
   %0 = hone.linear %x, %qkv : (tensor<?x?x1xf32>, tensor<16x1xf32>) -> tensor<?x?x16xf32>
   %sizes = "onnx.Constant"() {value = dense<[8, 4, 4]> : tensor<3xi64>} : () -> tensor<3xi64>
@@ -79,8 +80,8 @@ func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x
   %k = "onnx.Transpose"(%3) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x2xf32>) -> tensor<?x2x?x2xf32>
   %4 = "onnx.Reshape"(%1#2, %pairs) : (tensor<?x?x4xf32>, tensor<4xi64>) -> tensor<?x?x2x2xf32>
   %v = "onnx.Transpose"(%4) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x2xf32>) -> tensor<?x2x?x2xf32>
-  %next, %keys = hone.kv_append %state[0], %k : tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
-  %last, %values = hone.kv_append %next[1], %v : tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
+  %next, %keys = hone.kv_append %state[0], %k : !hone.kv<@kv>, tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
+  %last, %values = hone.kv_append %next[1], %v : !hone.kv<@kv>, tensor<?x2x?x2xf32> -> tensor<?x2x?x2xf32>
   %5 = hone.attention %q, %keys, %values pattern(#hone.causal) scale(1.0) bias(%bias)
      : (tensor<?x4x?x2xf32>, tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>, tensor<?x4x?x?xf32>) -> tensor<?x4x?x2xf32>
   %6 = "onnx.Transpose"(%5) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x4x?x2xf32>) -> tensor<?x?x4x2xf32>
@@ -88,7 +89,7 @@ func.func @forward(%x: tensor<?x?x1xf32>, %state: !hone.kv, %bias: tensor<?x4x?x
   %7 = "onnx.Reshape"(%6, %merged) : (tensor<?x?x4x2xf32>, tensor<3xi64>) -> tensor<?x?x8xf32>
   %o = hone.get_param @o : tensor<1x8xf32>
   %8 = hone.linear %7, %o : (tensor<?x?x8xf32>, tensor<1x8xf32>) -> tensor<?x?x1xf32>
-  return %8, %last : tensor<?x?x1xf32>, !hone.kv
+  return %8, %last : tensor<?x?x1xf32>, !hone.kv<@kv>
 }
 
 func.func @main(%x: tensor<?x?x1xf32>, %keys: tensor<?x2x?x2xf32>, %values: tensor<?x2x?x2xf32>, %ends: tensor<?xi32>, %total: tensor<i32>) -> (tensor<?x?x1xf32>, tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>) {

@@ -28,13 +28,14 @@ func.func @main(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x1xf32>) {
 // -----
 
 // Who keeps a state takes a token at a time.
-module attributes {hone.slots = [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>]} {
+module {
+  hone.state @kv [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>]
   hone.param @stepped : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, -0.0, 0.0, 0.0]]> : tensor<2x4xf32>
 
-  func.func @main(%x: tensor<?x4xf32>, %s: !hone.kv, %k: tensor<1x4x3x8xf32>) -> (tensor<?x2xf32>, !hone.kv) {
+  func.func @main(%x: tensor<?x4xf32>, %s: !hone.kv<@kv>, %k: tensor<1x4x3x8xf32>) -> (tensor<?x2xf32>, !hone.kv<@kv>) {
     %stepped = hone.get_param @stepped : tensor<2x4xf32>
-    %next, %all = hone.kv_append %s[0], %k : tensor<1x4x3x8xf32> -> tensor<1x4x?x8xf32>
+    %next, %all = hone.kv_append %s[0], %k : !hone.kv<@kv>, tensor<1x4x3x8xf32> -> tensor<1x4x?x8xf32>
     %0 = hone.linear %x, %stepped : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
-    return %0, %next : tensor<?x2xf32>, !hone.kv
+    return %0, %next : tensor<?x2xf32>, !hone.kv<@kv>
   }
 }

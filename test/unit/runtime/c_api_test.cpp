@@ -209,6 +209,38 @@ TEST_F(CApi, SessionsRemember) {
   EXPECT_EQ(hone_session_length(session), 0);
 }
 
+TEST_F(CApi, SessionsGoBackAndFork) {
+  auto feed = [](hone_session *target, std::vector<int64_t> tokens) {
+    Array array = makeArray<int64_t>(HONE_I64, {1, static_cast<int64_t>(tokens.size())}, tokens);
+    hone_named_tensor input = {"tokens", array.view()};
+    hone_outputs *outputs = nullptr;
+    EXPECT_EQ(hone_session_call(target, "forward", &input, 1, &outputs), HONE_OK) << hone_last_error();
+    hone_tensor logits;
+    EXPECT_EQ(hone_outputs_get(outputs, "logits", &logits), HONE_OK);
+    const float *last = static_cast<float *>(logits.data) + (tokens.size() - 1) * 8;
+    auto best = std::max_element(last, last + 8) - last;
+    hone_outputs_free(outputs);
+    return best;
+  };
+  EXPECT_EQ(feed(session, {1, 2, 3}), 6);
+  const int64_t kept[] = {0, 2}, wrong[] = {2, 0};
+  EXPECT_EQ(hone_session_keep(session, wrong, 2), HONE_INVALID);
+  ASSERT_EQ(hone_session_keep(session, kept, 2), HONE_OK) << hone_last_error();
+  hone_checkpoint *checkpoint = nullptr;
+  ASSERT_EQ(hone_session_checkpoint(session, &checkpoint), HONE_OK);
+  EXPECT_EQ(feed(session, {1}), 5);
+  hone_session *fork = nullptr;
+  ASSERT_EQ(hone_session_fork(session, &fork), HONE_OK) << hone_last_error();
+  ASSERT_EQ(hone_session_restore(session, checkpoint), HONE_OK) << hone_last_error();
+  EXPECT_EQ(feed(session, {2}), 6);
+  EXPECT_EQ(feed(fork, {2}), 7);
+  EXPECT_EQ(hone_session_restore(fork, checkpoint), HONE_INVALID);
+  hone_session_close(fork);
+  ASSERT_EQ(hone_session_reset(session), HONE_OK);
+  EXPECT_EQ(hone_session_restore(session, checkpoint), HONE_INVALID);
+  hone_checkpoint_free(checkpoint);
+}
+
 TEST_F(CApi, NumbersBeyondReasonAreRefused) {
   hone_session *other = nullptr;
   hone_session_options options = {sizeof options, nullptr, 100000, 0};
@@ -331,6 +363,12 @@ TEST_F(CApi, NullIsNeverACrash) {
   EXPECT_EQ(hone_session_length(nullptr), 0);
   EXPECT_EQ(hone_session_truncate(nullptr, 0), HONE_INVALID);
   EXPECT_EQ(hone_session_reset(nullptr), HONE_INVALID);
+  EXPECT_EQ(hone_session_call(session, nullptr, nullptr, 0, &outputs), HONE_INVALID);
+  EXPECT_EQ(hone_session_keep(session, nullptr, 1), HONE_INVALID);
+  EXPECT_EQ(hone_session_checkpoint(session, nullptr), HONE_INVALID);
+  EXPECT_EQ(hone_session_restore(session, nullptr), HONE_INVALID);
+  EXPECT_EQ(hone_session_fork(nullptr, nullptr), HONE_INVALID);
+  hone_checkpoint_free(nullptr);
   EXPECT_EQ(hone_session_set_padding(session, nullptr, 1), HONE_INVALID);
   EXPECT_EQ(hone_session_set_logits_to_keep(nullptr, 1), HONE_INVALID);
   EXPECT_EQ(hone_session_set_logits_to_keep(session, -1), HONE_INVALID);

@@ -222,7 +222,7 @@ TEST_F(Devices, ManifestsThatDoNotFitAreRefused) {
               HasSubstr("the program launches kernel 1, but the manifest lists 1"));
   writeToy(folder, "cuda");
   EXPECT_THAT(
-      loadMessage([](io::Manifest &manifest) { manifest.entries[1].state[0].layout = io::StateLayout::KeyBlocks; }),
+      loadMessage([](io::Manifest &manifest) { manifest.states[0].slots[0].layout = io::StateLayout::KeyBlocks; }),
       HasSubstr("unsupported layout key_blocks of state 'history' on a device; supported: rows"));
   writeToy(folder, "cuda");
   EXPECT_THAT(loadMessage([](io::Manifest &manifest) { manifest.device.reset(); }),

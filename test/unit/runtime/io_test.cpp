@@ -284,9 +284,9 @@ TEST(Manifests, RoundTrip) {
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(io::manifestText(*back), text);
   EXPECT_EQ(back->gatheredWeights, manifest.gatheredWeights);
-  EXPECT_EQ(back->entry("forward")->state[0].appendAxis, 2);
+  EXPECT_EQ(back->states[0].slots[0].appendAxis, 2);
   EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
-  EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::Rows);
+  EXPECT_EQ(back->states[0].slots[0].layout, io::StateLayout::Rows);
   EXPECT_EQ(back->entry("nothing"), nullptr);
   back = io::parseManifest(io::manifestText(toyManifestWithContext()), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
@@ -298,7 +298,7 @@ TEST(Manifests, RoundTrip) {
   manifest.entries[1].inputs[0].rowOffset = 2;
   manifest.entries[1].limits = {{{"sequence"}, true, 9, "table"}};
   manifest.fileChecksums = {{"program.so", 0xdeadbeef}};
-  manifest.entries[1].state[0].layout = io::StateLayout::ValueBlocks;
+  manifest.states[0].slots[0].layout = io::StateLayout::ValueBlocks;
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(back->entry("forward")->inputs[0].rows, 7);
@@ -307,12 +307,12 @@ TEST(Manifests, RoundTrip) {
   ASSERT_EQ(back->entry("forward")->limits.size(), 1u);
   EXPECT_EQ(back->entry("main")->limits.size(), 0u);
   EXPECT_EQ(io::manifestText(*back), io::manifestText(manifest));
-  EXPECT_EQ(back->entry("forward")->state[0].layout, io::StateLayout::ValueBlocks);
-  EXPECT_EQ(back->entry("forward")->state[0].bits, 0);
-  manifest.entries[1].state[0].bits = 8;
+  EXPECT_EQ(back->states[0].slots[0].layout, io::StateLayout::ValueBlocks);
+  EXPECT_EQ(back->states[0].slots[0].bits, 0);
+  manifest.states[0].slots[0].bits = 8;
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
-  EXPECT_EQ(back->entry("forward")->state[0].bits, 8);
+  EXPECT_EQ(back->states[0].slots[0].bits, 8);
 }
 
 TEST(Manifests, KeepTheDevice) {
@@ -342,8 +342,8 @@ TEST(Manifests, NameWhatIsWrong) {
     std::string from, to, complaint;
   } cases[] = {
       {"\"hone-artefact\"", "\"onnx\"", "expected schema"},
-      {"\"version\": 2", "\"version\": 1", "unsupported artefact version 1; supported: 2"},
-      {"\"version\": 2", "\"version\": 1.5", "unsupported artefact version"},
+      {"\"version\": 3", "\"version\": 2", "unsupported artefact version 2; supported: 3"},
+      {"\"version\": 3", "\"version\": 1.5", "unsupported artefact version"},
       {"\"target\": \"cpu\"", "\"target\": 3", "manifest.target to be a string"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f31\"", "main.x.dtype to be an element type"},
       {"\"dtype\": \"f32\"", "\"dtype\": \"f32\", \"rows\": 7",

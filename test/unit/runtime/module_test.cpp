@@ -183,11 +183,11 @@ TEST_F(Modules, ManifestsThatSayWhatTheProgramWasNotCompiledForAreRefused) {
   expect([](Manifest &it) { it.entries[0].inputs[0].name = "x\": f32 []\n"; }, x,
          R"(entry "main" input "x\22: f32 []\0a": f32 ["batch", 3])");
   expect([](Manifest &it) { it.entries[0].inputs[0].isContext = true; }, x, x + " context");
-  expect([](Manifest &it) { it.entries[1].state[0].shape[1] = io::Dim::fixed(2); }, history,
+  expect([](Manifest &it) { it.states[0].slots[0].shape[1] = io::Dim::fixed(2); }, history,
          R"(entry "forward" state "history": f32 ["batch", 2, 0, 2] grows 2)");
-  expect([](Manifest &it) { it.entries[1].state[0].appendAxis.reset(); }, history,
+  expect([](Manifest &it) { it.states[0].slots[0].appendAxis.reset(); }, history,
          R"(entry "forward" state "history": f32 ["batch", 1, 0, 2])");
-  expect([](Manifest &it) { it.entries[1].state[0].layout = io::StateLayout::KeyBlocks; }, history,
+  expect([](Manifest &it) { it.states[0].slots[0].layout = io::StateLayout::KeyBlocks; }, history,
          history + " layout key_blocks bits 0");
   expect([](Manifest &it) { it.entries[1].inputs[0].rows = 9; },
          R"(entry "forward" input "tokens": i64 ["batch", "sequence"])",

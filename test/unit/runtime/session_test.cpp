@@ -137,6 +137,79 @@ TEST_P(Sessions, ReplacedStateHasNoHistory) {
   EXPECT_THAT(elementsOf<int64_t>((*counting->forward({}))[0]), ElementsAre(1));
 }
 
+TEST_P(Sessions, ReplacedStateReturnsToACheckpoint) {
+  auto counting = open("count");
+  auto count = [](Session &target) { return elementsOf<int64_t>((*target.forward({}))[0])[0]; };
+  auto beginning = counting->state().checkpoint();
+  EXPECT_EQ(count(*counting), 1);
+  auto once = counting->state().checkpoint();
+  EXPECT_EQ(count(*counting), 2);
+  auto copy = counting->fork();
+  ASSERT_TRUE(copy.ok()) << messageOf(copy);
+  EXPECT_EQ(count(*counting), 3);
+  EXPECT_EQ(count(**copy), 3);
+  ASSERT_EQ(messageOf(counting->state().restore(*once)), "OK");
+  EXPECT_EQ(count(*counting), 2);
+  ASSERT_EQ(messageOf(counting->state().restore(*beginning)), "OK");
+  EXPECT_EQ(count(*counting), 1);
+}
+
+TEST_P(Sessions, KeepWhatVerificationAccepts) {
+  next(*session, {1});
+  next(*session, {2, 7, 3, 7});
+  ASSERT_EQ(messageOf(session->state().keep(std::vector<int64_t>{0, 2})), "OK");
+  EXPECT_EQ(session->state().length(), 3);
+  EXPECT_THAT(next(*session, {4}), ElementsAre((1 + 2 + 3 + 4) % 8));
+  next(*session, {5, 6});
+  ASSERT_EQ(messageOf(session->state().keep({})), "OK");
+  EXPECT_THAT(next(*session, {1}), ElementsAre((10 + 1) % 8));
+}
+
+TEST_P(Sessions, ReturnToACheckpoint) {
+  next(*session, {1, 2});
+  auto point = session->state().checkpoint();
+  for (int64_t token : {3, 4, 5}) {
+    EXPECT_THAT(next(*session, {token, 1}), ElementsAre((3 + token) % 8, (4 + token) % 8));
+    ASSERT_EQ(messageOf(session->state().restore(*point)), "OK");
+  }
+  ASSERT_EQ(messageOf(session->state().truncate(1)), "OK");
+  EXPECT_THAT(messageOf(session->state().restore(*point)), HasSubstr("cannot return to 2 positions"));
+}
+
+TEST_P(Sessions, BeginAsCopies) {
+  ASSERT_EQ(messageOf(session->state().setPadding({1, 0})), "OK");
+  next(*session, {5, 1, 2, 3}, 2);
+  auto copy = session->fork();
+  ASSERT_TRUE(copy.ok()) << messageOf(copy);
+  EXPECT_EQ((*copy)->state().length(), 2);
+  EXPECT_THAT(next(**copy, {4, 4}, 2), ElementsAre(5, 1));
+  EXPECT_THAT(next(*session, {6, 7}, 2), ElementsAre(7, 4)) << "the copy changed nothing";
+  EXPECT_THAT(messageOf(forward(**copy, 1, {1})), HasSubstr("batch is 2 in the session's state"));
+  auto empty = open()->fork();
+  ASSERT_TRUE(empty.ok()) << messageOf(empty);
+  EXPECT_THAT(next(**empty, {4}), ElementsAre(4));
+}
+
+TEST_P(Sessions, ShareTheirStateAmongEntries) {
+  std::string shared = temporary.file("shared.hone");
+  writeToy(shared, GetParam(), toyManifestWithVerification());
+  module = *Module::load(shared);
+  session = open();
+  next(*session, {1, 2});
+  Array tokens = makeArray<int64_t>(HONE_I64, {1, 3}, {3, 3, 4});
+  NamedTensor inputs[] = {{"tokens", tokens.view()}};
+  auto outputs = session->call("verify", inputs);
+  ASSERT_TRUE(outputs.ok()) << messageOf(outputs);
+  EXPECT_EQ(session->state().length(), 5);
+  ASSERT_EQ(messageOf(session->state().keep(std::vector<int64_t>{1, 2})), "OK");
+  EXPECT_THAT(next(*session, {5}), ElementsAre((1 + 2 + 3 + 4 + 5) % 8));
+  EXPECT_THAT(messageOf(session->call("count", {})),
+              HasSubstr("cannot call 'count' in a session of 'forward': it keeps the state 'counter', and the session "
+                        "has 'history'"));
+  EXPECT_THAT(messageOf(session->call("nothing", {})), HasSubstr("no entry 'nothing'"));
+  EXPECT_EQ(session->state().length(), 5);
+}
+
 TEST_P(Sessions, ShowTheirObserverWhatTheProgramShows) {
   std::vector<float> seen;
   session->setObserver([&](int64_t site, const hone_tensor &values) {

@@ -82,11 +82,22 @@ inline io::Manifest toyManifest() {
   forward.name = "forward";
   forward.inputs = {{"tokens", HONE_I64, {batch, sequence}, {}}};
   forward.outputs = {{"logits", HONE_F32, {batch, Dim::symbolic("wanted"), Dim::fixed(8)}, {}}};
-  forward.state = {{"history", HONE_F32, {batch, Dim::fixed(1), Dim::fixed(0), Dim::fixed(2)}, 2}};
+  forward.state = "history";
   count.name = "count";
   count.outputs = {{"calls", HONE_I64, {}, {}}};
-  count.state = {{"counter", HONE_I64, {Dim::fixed(1)}, {}}};
+  count.state = "counter";
+  manifest.states = {{"history", {{"history", HONE_F32, {batch, Dim::fixed(1), Dim::fixed(0), Dim::fixed(2)}, 2}}},
+                     {"counter", {{"counter", HONE_I64, {Dim::fixed(1)}, {}}}}};
   manifest.entries = {main, forward, count};
+  return manifest;
+}
+
+/// The toy with `verify`, which does what `forward` does, over the same state.
+inline io::Manifest toyManifestWithVerification() {
+  io::Manifest manifest = toyManifest();
+  io::EntryInfo verify = *manifest.entry("forward");
+  verify.name = "verify";
+  manifest.entries.push_back(verify);
   return manifest;
 }
 

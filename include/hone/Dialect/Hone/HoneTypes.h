@@ -25,6 +25,11 @@ struct SparseWeight;
 #define GET_TYPEDEF_CLASSES
 #include "hone/Dialect/Hone/HoneTypes.h.inc"
 
+namespace hone {
+/// A slot of one of the module's states: the state's name, and the slot's number.
+using SlotId = std::pair<mlir::StringAttr, uint64_t>;
+} // namespace hone
+
 #define GET_ATTRDEF_CLASSES
 #include "hone/Dialect/Hone/HoneAttributes.h.inc"
 

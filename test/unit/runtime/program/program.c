@@ -8,6 +8,7 @@
 //            padding does not count; fails where a token is negative. It shows tokens and their positions at site 4
 //            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.softmax.f32
 //   count    how often it was called in this session
+//   verify   forward by another name, over the same state
 
 #include "hone/runtime/program.h"
 
@@ -128,7 +129,7 @@ static const hone_import imports[] = {
 #endif
 };
 
-static const hone_entry entries[] = {{"main", runMain}, {"forward", runForward}, {"count", runCount}};
+static const hone_entry entries[] = {{"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}};
 
 extern const hone_program hone_program_description __asm__("hone_program");
 const hone_program hone_program_description = {
