@@ -3,6 +3,8 @@
 //
 // LLVM dialect to a shared object: translation, optimisation for the CPU, object code in memory, linked by lld in process.
 
+#include "EntryParts.h"
+
 #include "hone/Import/Limits.h"
 #include "hone/Target/CPU.h"
 #include "hone/Target/Optimise.h"
@@ -13,12 +15,15 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Parallel.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -116,15 +121,39 @@ static void setFeatures(llvm::Module &module, const llvm::TargetMachine &machine
   }
 }
 
-static LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, StringRef path, Location loc) {
-  // In memory first: the object writer seeks, and does not report what a full disk refuses.
+/// The object code of a part of a program, or why there is none.
+struct CompiledPart {
   llvm::SmallString<0> object;
-  llvm::raw_svector_ostream stream(object);
+  std::string error;
+};
+
+/// In a context of its own, as one thread of several.
+static CompiledPart compilePart(StringRef bitcode, const CpuTarget &target, Sanitizer sanitizer) {
+  CompiledPart part;
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target, part.error);
+  if (!machine)
+    return part;
+  llvm::LLVMContext context;
+  auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "program"), context);
+  if (!module) {
+    part.error = llvm::toString(module.takeError());
+    return part;
+  }
+  optimise(**module, *machine, sanitizer);
+  // In memory first: the object writer seeks, and does not report what a full disk refuses.
+  llvm::raw_svector_ostream stream(part.object);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return emitError(loc) << "cannot emit machine code for " << machine.getTargetCPU();
-  passes.run(module);
-  return writeFile(path, object, loc);
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    part.error = "cannot emit machine code for " + machine->getTargetCPU().str();
+  else
+    passes.run(**module);
+  return part;
+}
+
+/// Merging the many stores of descriptors takes as long as all other selection of instructions, and gains nothing.
+static void disableStoreMerging() {
+  if (llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup("combiner-store-merging"))
+    option->addOccurrence(0, option->ArgStr, "false");
 }
 
 /// Whether the disk has room for the program. The linker maps what it writes: without room, that ends in SIGBUS.
@@ -138,14 +167,14 @@ static std::error_code checkSpace(const std::string &path, uint64_t bytes) {
   return std::error_code(error, std::generic_category());
 }
 
-static LogicalResult link(StringRef object, StringRef path, Location loc) {
-  std::string objectText = object.str(), pathText = path.str(), output, errors;
-  uint64_t objectBytes = 0;
-  (void)llvm::sys::fs::file_size(object, objectBytes);
+static LogicalResult link(ArrayRef<std::string> objects, uint64_t objectBytes, StringRef path, Location loc) {
+  std::string pathText = path.str(), output, errors;
   if (std::error_code error = checkSpace(pathText, objectBytes + kProgramOverhead))
     return emitError(loc) << "cannot write '" << path << "': " << error.message();
-  SmallVector<const char *> arguments = {"ld.lld",           "-shared",     "--gc-sections",    "-z", "now",
-                                         "--hash-style=gnu", "--strip-all", objectText.c_str(), "-o", pathText.c_str()};
+  SmallVector<const char *> arguments = {"ld.lld",      "-shared", "--gc-sections", "-z", "now", "--hash-style=gnu",
+                                         "--strip-all", "-o",      pathText.c_str()};
+  for (const std::string &object : objects)
+    arguments.push_back(object.c_str());
   for (StringRef library : kMathLibraries)
     if (llvm::sys::fs::exists(library)) {
       arguments.push_back(library.data());
@@ -157,6 +186,23 @@ static LogicalResult link(StringRef object, StringRef path, Location loc) {
   if (!linked)
     return emitError(loc) << "cannot link '" << path << "': " << StringRef(errors).trim();
   return success();
+}
+
+/// Writes the objects beside `path`, and links them.
+static LogicalResult writeProgram(ArrayRef<CompiledPart> parts, StringRef path, Location loc) {
+  std::vector<std::string> objects;
+  uint64_t bytes = 0;
+  for (auto [number, part] : llvm::enumerate(parts)) {
+    objects.push_back((path + "." + Twine(number) + ".o").str());
+    bytes += part.object.size();
+  }
+  std::vector<std::unique_ptr<llvm::FileRemover>> removers;
+  for (auto [object, part] : llvm::zip_equal(objects, parts)) {
+    removers.push_back(std::make_unique<llvm::FileRemover>(object));
+    if (failed(writeFile(object, part.object, loc)))
+      return failure();
+  }
+  return link(objects, bytes, path, loc);
 }
 
 /// The bytes of a constant of `type`, which are more than any memory where they do not fit 64 bits.
@@ -196,12 +242,15 @@ LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, Sanitizer sa
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setDataLayout(machine->createDataLayout());
   setFeatures(*translated, *machine);
-  optimise(*translated, *machine, sanitizer);
-  std::string object = (path + ".o").str();
-  llvm::FileRemover remover(object);
-  if (failed(emitObject(*translated, *machine, object, loc)))
-    return failure();
-  return link(object, path, loc);
+  disableStoreMerging();
+  std::vector<llvm::SmallString<0>> bitcode = splitByEntry(*translated, "hone_entries");
+  translated.reset();
+  std::vector<CompiledPart> parts(bitcode.size());
+  llvm::parallelFor(0, parts.size(), [&](size_t i) { parts[i] = compilePart(bitcode[i], target, sanitizer); });
+  for (const CompiledPart &part : parts)
+    if (!part.error.empty())
+      return emitError(loc) << part.error;
+  return writeProgram(parts, path, loc);
 }
 
 } // namespace hone

@@ -46,17 +46,34 @@ void packCodes(const BitLayout &layout, const uint8_t *codes, int64_t stride, in
     }
 }
 
-template <size_t BYTES> void copyElements(const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
-  for (int64_t j = 0; j < count; ++j)
-    std::memcpy(to + j * static_cast<int64_t>(BYTES), from + j * strideBytes, BYTES);
+/// Inputs of floats that are transposed at a time, so that what a panel gets of them stays in L1.
+constexpr int64_t kBlockInputs = 32;
+
+/// Transposes one panel, whose padding is 0: PAIR neighbouring inputs of an output lie together.
+template <typename Element, int64_t PAIR>
+void packFloatPanel(const Element *from, int64_t outputs, int64_t inputs, const WeightView &strides, Element *to) {
+  for (int64_t first = 0; first < inputs; first += kBlockInputs) {
+    int64_t end = std::min(first + kBlockInputs, inputs);
+    for (int64_t o = 0; o < outputs; ++o) {
+      const Element *row = from + o * strides.outputStride;
+      for (int64_t k = first; k < end; ++k)
+        to[(k / PAIR * kPanelOutputs + o) * PAIR + k % PAIR] = row[k * strides.inputStride];
+    }
+  }
 }
 
-void packStep(PackedFormat format, const uint8_t *from, int64_t strideBytes, int64_t count, uint8_t *to) {
-  if (const BitLayout *codes = bitLayoutOf(format))
-    return packCodes(*codes, from, strideBytes, count, to);
-  if (format == PackedFormat::F32)
-    return copyElements<4>(from, strideBytes, count, to);
-  copyElements<2>(from, strideBytes, count, to);
+template <typename Element, int64_t PAIR>
+void packFloats(PackedFormat format, const LinearShape &shape, const WeightView &weight, std::span<uint8_t> packed) {
+  auto [panels, lines, outputs, elements] = packedLinearShape(format, shape);
+  int64_t panelElements = lines * outputs * elements;
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    int64_t first = panel * outputs, count = std::min(outputs, shape.outputs - first);
+    auto *to = reinterpret_cast<Element *>(packed.data()) + panel * panelElements;
+    if (count < outputs || lines * elements > shape.inputs)
+      std::fill(to, to + panelElements, Element(0));
+    packFloatPanel<Element, PAIR>(static_cast<const Element *>(weight.data) + first * weight.outputStride, count,
+                                  shape.inputs, weight, to);
+  }
 }
 
 } // namespace
@@ -97,7 +114,14 @@ int64_t linearGroups(const LinearShape &shape) {
 
 void packLinearWeight(PackedFormat format, const LinearShape &shape, const WeightView &weight,
                       std::span<uint8_t> packed) {
+  if (format == PackedFormat::F32)
+    return packFloats<uint32_t, 1>(format, shape, weight, packed);
+  if (format == PackedFormat::F16)
+    return packFloats<uint16_t, 1>(format, shape, weight, packed);
+  if (format == PackedFormat::Bf16)
+    return packFloats<uint16_t, 2>(format, shape, weight, packed);
   FormatInfo info = infoOf(format);
+  const BitLayout &codes = *bitLayoutOf(format);
   std::ranges::fill(packed, 0);
   const auto *data = static_cast<const uint8_t *>(weight.data);
   int64_t steps = paddedInputs(format, shape) / info.stepInputs;
@@ -105,8 +129,8 @@ void packLinearWeight(PackedFormat format, const LinearShape &shape, const Weigh
   for (int64_t n = 0; n < shape.outputs; ++n)
     for (int64_t k = 0; k < shape.inputs; k += info.stepInputs) {
       int64_t step = n / kPanelOutputs * steps + k / info.stepInputs;
-      packStep(format, data + n * outputBytes + k * inputBytes, inputBytes, std::min(info.stepInputs, shape.inputs - k),
-               packed.data() + (step * info.lines * kPanelOutputs + n % kPanelOutputs) * info.lineBytes);
+      packCodes(codes, data + n * outputBytes + k * inputBytes, inputBytes, std::min(info.stepInputs, shape.inputs - k),
+                packed.data() + (step * info.lines * kPanelOutputs + n % kPanelOutputs) * info.lineBytes);
     }
 }
 
