@@ -40,11 +40,12 @@ def manifest():
     tensor = {"name": "x", "dtype": "f32", "shape": ["batch", 4]}
     state = {"name": "k", "dtype": "f16", "shape": ["batch", 2, 0, 8], "append_axis": 2}
     return json.dumps({
-        "schema": "hone-artefact", "version": 2, "hone": "0.1.0", "target": "cpu",
+        "schema": "hone-artefact", "version": 3, "hone": "0.1.0", "target": "cpu",
         "cpu": {"name": "x86-64-v3", "features": ["avx2"]},
         "files": {"program.so": {"bytes": 10}},
+        "states": [{"name": "kv", "slots": [state]}],
         "entries": [{"name": "main", "inputs": [tensor], "outputs": [tensor]},
-                    {"name": "forward", "inputs": [tensor], "outputs": [tensor], "state": [state]}],
+                    {"name": "forward", "inputs": [tensor], "outputs": [tensor], "state": "kv"}],
         "kernels": ["linear_f32_dense_avx2"], "source": {"name": "m.onnx"}, "tokenizer": "tokenizer.json",
         "generation": {"eos": [0, 2], "bos": None},
     }).encode()
@@ -56,7 +57,7 @@ def artefacts():
         return {"name": name, "dtype": "f32", "shape": ["batch", size]}
 
     document = {
-        "schema": "hone-artefact", "version": 2, "hone": "0.1.0", "target": "cpu", "cpu": {"name": "x86-64", "features": ["sse2"]},
+        "schema": "hone-artefact", "version": 3, "hone": "0.1.0", "target": "cpu", "cpu": {"name": "x86-64", "features": ["sse2"]},
         "files": {"program.so": {"bytes": 1, "crc32": 1}, "weights.safetensors": {"bytes": 1}},
         "entries": [{"name": "main", "inputs": [tensor("x", 8)], "outputs": [tensor("y", 32)]}], "kernels": [],
     }
