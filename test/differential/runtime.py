@@ -75,23 +75,52 @@ class Module:
         self.library.hone_module_close(self.module)
 
 
+class SessionOptions(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("entry", ctypes.c_char_p), ("threads", ctypes.c_int32), ("reserve", ctypes.c_int64)]
+
+
 class Session:
-    def __init__(self, module):
+    def __init__(self, module, entry="forward"):
         self.module, self.session = module, ctypes.c_void_p()
-        module.call("session_open", module.module, None, ctypes.byref(self.session))
+        options = SessionOptions(ctypes.sizeof(SessionOptions), entry.encode())
+        module.call("session_open", module.module, ctypes.byref(options), ctypes.byref(self.session))
 
     def set_context(self, arrays):
         self.module.call("session_set_context", self.session, named(arrays), ctypes.c_size_t(len(arrays)))
 
     def forward(self, arrays, output):
         """Calls @forward; a copy of the named output."""
+        return self.call("forward", arrays, output)
+
+    def call(self, entry, arrays, output):
         outputs, tensor = ctypes.c_void_p(), Tensor()
-        self.module.call("session_forward", self.session, named(arrays), ctypes.c_size_t(len(arrays)), ctypes.byref(outputs))
+        self.module.call("session_call", self.session, entry.encode(), named(arrays), ctypes.c_size_t(len(arrays)),
+                         ctypes.byref(outputs))
         try:
             self.module.call("outputs_get", outputs, output.encode(), ctypes.byref(tensor))
             return copy_of(tensor)
         finally:
             self.module.library.hone_outputs_free(outputs)
+
+    def truncate(self, length):
+        self.module.call("session_truncate", self.session, ctypes.c_int64(length))
+
+    def keep(self, numbers):
+        self.module.call("session_keep", self.session, (ctypes.c_int64 * len(numbers))(*numbers), ctypes.c_size_t(len(numbers)))
+
+    def checkpoint(self):
+        checkpoint = ctypes.c_void_p()
+        self.module.call("session_checkpoint", self.session, ctypes.byref(checkpoint))
+        return checkpoint
+
+    def restore(self, checkpoint):
+        self.module.call("session_restore", self.session, checkpoint)
+
+    def fork(self):
+        other = object.__new__(Session)
+        other.module, other.session = self.module, ctypes.c_void_p()
+        self.module.call("session_fork", self.session, ctypes.byref(other.session))
+        return other
 
     def close(self):
         self.module.library.hone_session_close(self.session)
