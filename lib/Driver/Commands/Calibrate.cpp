@@ -9,6 +9,7 @@
 #include "Compiler.h"
 #include "Options/Progress.h"
 #include "cli/commands.h"
+#include "cli/divergence.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
