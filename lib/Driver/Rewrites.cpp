@@ -156,7 +156,7 @@ LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, 
     quantize.method = "rtn"; // of the scaled weights
   if (quantize.method == "gptq" || quantize.method == "squeezellm-gptq") {
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
-    quantize.refinements = asked.refinements.value_or(kRefinements);
+    quantize.refinements = kRefinements;
   }
   if (asked.targetBits)
     addChoice(options, pm, /*hasFeedback=*/quantize.method == "gptq");

@@ -47,10 +47,9 @@ struct QuantizationOptions {
   std::string type,
       outputType;     // integers to store weight matrices as, and the last layer's; empty: none, and as the others
   std::string method; // empty: as there are statistics for
-  std::optional<int64_t> group;       // inputs that share a scale; 0: all of a row
-  std::optional<double> targetBits;   // for each element of a weight that the model may take, in place of `type`
-  std::string outlierMethod;          // empty: as there is data for
-  std::optional<int64_t> refinements; // passes over the codes after those of gptq
+  std::optional<int64_t> group;     // inputs that share a scale; 0: all of a row
+  std::optional<double> targetBits; // for each element of a weight that the model may take, in place of `type`
+  std::string outlierMethod;        // empty: as there is data for
   QuantizeWeightsOptions pass;
 
   bool isAsked() const { return !type.empty() || targetBits.has_value(); }
@@ -73,9 +72,6 @@ struct QuantizationOptions {
             "Integers for the layers that make the model's results (default: as --quantize)")
         .oneOf(types)
         .needs("--quantize", [this] { return !type.empty(); });
-    set.add("quantize-refinements", refinements, "N", "Passes over the codes after those of gptq (default: 3)")
-        .upTo()
-        .needs("--quantize", [this] { return isAsked(); });
     set.add("group", group, "N", "Inputs that share a scale with --quantize; 0: all (default: 0 for int8, else 64)")
         .oneOf({"0", "32", "64", "128"});
   }
