@@ -9,6 +9,7 @@
 #include "FlagChecks.h"
 #include "hone/InitAll.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;

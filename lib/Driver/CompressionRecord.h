@@ -13,6 +13,10 @@
 #include <map>
 #include <memory>
 
+namespace mlir {
+class OpPassManager;
+}
+
 namespace hone {
 
 /// What one pass did with a weight, or why it left it.

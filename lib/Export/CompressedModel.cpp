@@ -14,6 +14,7 @@
 #include "hone/Transforms/LayerRemoval.h"
 #include "hone/Transforms/GroupRemoval.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringSet.h"

@@ -7,6 +7,7 @@
 #include "Command.h"
 #include "Compiler.h"
 #include "Options/Progress.h"
+#include "hone/cli/divergence.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
