@@ -105,7 +105,8 @@ TEST_F(CliBench, ProfileTracesEveryCall) {
   EXPECT_EQ(entries[0]["name"], "forward");
   EXPECT_EQ(entries[0]["args"]["inputs"], "[1, 4]");
   EXPECT_EQ(kernels[0]["name"], "hone.rms_norm.f32");
-  EXPECT_THAT(kernels[0]["args"]["operands"].get<std::vector<std::string>>(), ElementsAre("f32 [1, 8]", "f32 []", "f32 [1, 8]"));
+  EXPECT_THAT(kernels[0]["args"]["operands"].get<std::vector<std::string>>(),
+              ElementsAre("f32 [1, 8]", "f32 []", "f32 [1, 8]"));
   EXPECT_EQ(entries[1]["args"]["inputs"], "[1, 1]");
   for (size_t i = 0; i < entries.size(); ++i) {
     double begin = entries[i]["ts"], end = begin + entries[i]["dur"].get<double>();
