@@ -8,6 +8,8 @@
 #include "core/call.h"
 #include "cpu/kernel_table.h"
 
+#include "hone/kernels/arguments.h"
+
 #include <algorithm>
 
 namespace hone::rt {
@@ -15,8 +17,8 @@ namespace {
 
 /// One function for each kernel, so that it knows which one it is: program and kernel only pass operands.
 enum KernelNumber {
-#define HONE_KERNEL(name, function, operands) function,
-#include "cpu/kernels/kernels.def"
+#define HONE_KERNEL(name, function, ...) function,
+#include "hone/kernels/cpu.def"
 #undef HONE_KERNEL
 };
 
@@ -48,10 +50,10 @@ template <KernelNumber number> struct TimedKernel {
 } // namespace
 
 hone_kernel_fn findProfiledKernel(std::string_view wanted) {
-#define HONE_KERNEL(name, function, operands)                                                                          \
+#define HONE_KERNEL(name, function, Signature, Format, ...)                                                            \
   if (wanted == (name))                                                                                                \
-    return TimedKernel<function>::of(name, operands);
-#include "cpu/kernels/kernels.def"
+    return TimedKernel<function>::of(name, kernels::kOperandCount<kernels::Signature, kernels::Format>);
+#include "hone/kernels/cpu.def"
 #undef HONE_KERNEL
   return nullptr;
 }

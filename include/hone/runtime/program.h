@@ -82,7 +82,7 @@ typedef struct hone_entry {
 } hone_entry;
 
 /// A kernel: `operands` are inputs then outputs, `ints` and `floats` its attributes, all in the order that
-/// runtime/cpu/kernels/kernels.h documents. An absent operand is a tensor without elements.
+/// include/hone/kernels documents. An absent operand is a tensor without elements.
 typedef void (*hone_kernel_fn)(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats);
 
 /// The body of a loop over positions begin ≤ i < end, which are independent of all others.

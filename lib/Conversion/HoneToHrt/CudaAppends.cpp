@@ -27,10 +27,18 @@ struct Appends {
   Value freshKey, freshValue; // in the elements that they were computed in
   RopeOp queryRope, keyRope;  // both or neither
 
-  SmallVector<Value> inputs() {
+  /// The inputs of the launch.
+  KernelCall call() {
     if (!keyRope)
-      return {freshKey, freshValue};
-    return {queryRope.getX(), keyRope.getX(), freshValue, keyRope.getCos(), keyRope.getSin()};
+      return {"cuda.append.f32", {{"key", freshKey}, {"value", freshValue}}, {}, {}};
+    return {"cuda.rope_append.f32",
+            {{"query", queryRope.getX()},
+             {"key", keyRope.getX()},
+             {"value", freshValue},
+             {"cos", keyRope.getCos()},
+             {"sin", keyRope.getSin()}},
+            {{"interleaved", keyRope.getInterleaved()}},
+            {}};
   }
 };
 
@@ -81,7 +89,7 @@ static std::optional<Appends> findAppends(AttentionOp attention) {
     found.queryRope = query;
     found.keyRope = key;
   }
-  bool areRead = llvm::all_of(found.inputs(), [](Value value) { return isRow(value); });
+  bool areRead = llvm::all_of(found.call().operands, [](const auto &operand) { return isRow(operand.second); });
   return areRead ? std::optional(found) : std::nullopt;
 }
 
@@ -89,7 +97,7 @@ static std::optional<Appends> findAppends(AttentionOp attention) {
 static Operation *findLastInput(Appends &appends) {
   Block *block = appends.attention->getBlock();
   Operation *last = nullptr;
-  for (Value input : appends.inputs())
+  for (const auto &[name, input] : appends.call().operands)
     if (Operation *maker = input.getDefiningOp())
       if (maker->getBlock() == block && (!last || last->isBeforeInBlock(maker)))
         last = maker;
@@ -168,24 +176,19 @@ static void launch(Appends &appends, Operation *last) {
   b.setInsertionPointAfter(last);
   Location loc = appends.attention.getLoc();
   Value call = appends.key.getCall();
-  SmallVector<Value> inputs = appends.inputs(), outputs;
-  SmallVector<Type> results;
-  SmallVector<int64_t> ints;
+  KernelCall launched = appends.call();
   if (appends.queryRope) {
     Value query = appends.queryRope.getX();
     auto type = cast<RankedTensorType>(query.getType());
-    outputs.push_back(
-        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, query), type.getElementType()).getResult());
-    if (outputs[0].getType() != appends.queryRope.getType())
-      outputs[0] = tensor::CastOp::create(b, loc, appends.queryRope.getType(), outputs[0]);
-    results.push_back(outputs[0].getType());
-    ints.push_back(appends.keyRope.getInterleaved());
+    Value rotated = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, query), type.getElementType());
+    if (rotated.getType() != appends.queryRope.getType())
+      rotated = tensor::CastOp::create(b, loc, appends.queryRope.getType(), rotated);
+    launched.operands.push_back({"rotated", rotated});
   }
-  outputs.push_back(createRoom(b, appends.key, appends.keyRope ? appends.keyRope.getX() : appends.freshKey));
-  outputs.push_back(createRoom(b, appends.value, appends.freshValue));
-  StringRef name = appends.queryRope ? "cuda.rope_append.f32" : "cuda.append.f32";
-  auto kernel = hrt::KernelOp::create(b, loc, results, call, b.getStringAttr(name), inputs, outputs,
-                                      b.getDenseI64ArrayAttr(ints), b.getDenseF64ArrayAttr({}));
+  launched.operands.push_back(
+      {"keyRoom", createRoom(b, appends.key, appends.keyRope ? appends.keyRope.getX() : appends.freshKey)});
+  launched.operands.push_back({"valueRoom", createRoom(b, appends.value, appends.freshValue)});
+  hrt::KernelOp kernel = createKernel(b, loc, call, launched);
   Value keys = createView(b, appends.key), values = createView(b, appends.value);
   replace(appends.key, keys); // behind which nothing is built: where `b` builds may be gone
   replace(appends.value, values);

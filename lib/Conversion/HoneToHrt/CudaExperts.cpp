@@ -18,22 +18,6 @@ namespace hone {
 /// Experts that cuda.expert_groups takes at most.
 static constexpr int64_t kMostExperts = 8192;
 
-/// The weight's planes, or absent ones like `like`, and its bias.
-static void addLayer(Choice &choice, Value weight, Value like, Value bias) {
-  AffineAttr levels = getLevels(like);
-  choice.inputs.push_back(weight);
-  if (levels && (!weight || !levels.getHasZeros()))
-    choice.inputs.append(weight ? 1 : 2, Value());
-  choice.inputs.push_back(bias);
-}
-
-static Choice makeChoice(StringRef kernel, Value weight, ArrayRef<Value> inputs, ArrayRef<int64_t> ints) {
-  Choice choice{(kernel + getFormat(weight)).str(), SmallVector<Value>(inputs), SmallVector<int64_t>(ints), {}};
-  if (AffineAttr levels = getLevels(weight))
-    choice.ints.append({levels.getGroup(), levels.getIsSigned()});
-  return choice;
-}
-
 /// Whether kernels of experts read a weight: numbers, or levels without outliers.
 static bool isRead(Value weight) {
   return !getFormat(weight).empty() && !roundsActivations(weight) &&
@@ -74,17 +58,31 @@ Value createExperts(OpBuilder &b, MoeOp op, Value call) {
   Location loc = op.getLoc();
   int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
   Value ids = op.getExpertIds();
-  Value groups =
-      createKernel(b, loc, call, {"cuda.expert_groups", {ids}, {experts}, {}}, createGroups(b, loc, ids, experts));
-  Choice first = makeChoice("cuda.expert_hidden.", op.getUp(), {op.getX(), groups},
-                            {getNumber(op.getActivation()), fused, experts});
-  addLayer(first, op.getUp(), op.getUp(), op.getUpBias());
-  addLayer(first, op.getGate(), op.getUp(), op.getGateBias());
+  Value groups = createKernel(b, loc, call, {"cuda.expert_groups", {{"ids", ids}}, {{"experts", experts}}, {}},
+                              createGroups(b, loc, ids, experts));
+  KernelCall first{"cuda.expert_hidden." + getFormat(op.getUp()),
+                   {{"x", op.getX()},
+                    {"groups", groups},
+                    {"up", op.getUp()},
+                    {"upBias", op.getUpBias()},
+                    {"gate", op.getGate()},
+                    {"gateBias", op.getGateBias()}},
+                   {{"activation", getNumber(op.getActivation())}, {"fused", fused}, {"experts", experts}},
+                   {}};
+  addFormatIntegers(first, getLevels(op.getUp()));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, ids);
   sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
   Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
-  Choice second = makeChoice("cuda.expert_sum.", op.getDown(), {hidden, ids, op.getExpertWeights(), groups}, experts);
-  addLayer(second, op.getDown(), op.getDown(), op.getDownBias());
+  KernelCall second{"cuda.expert_sum." + getFormat(op.getDown()),
+                    {{"hidden", hidden},
+                     {"ids", ids},
+                     {"expertWeights", op.getExpertWeights()},
+                     {"groups", groups},
+                     {"down", op.getDown()},
+                     {"downBias", op.getDownBias()}},
+                    {{"experts", experts}},
+                    {}};
+  addFormatIntegers(second, getLevels(op.getDown()));
   Value result = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()),
                                          op.getResult().getType().getElementType());
   return createKernel(b, loc, call, second, result);

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of CUDA: operands and attributes in the order of runtime/cuda/kernels/kernels.h. They read f32, f16 and bf16 alike.
+// The kernels of CUDA. They read f32, f16 and bf16 alike.
 
 #include "CudaSelection.h"
 
@@ -102,25 +102,26 @@ static std::string getProduct(Value weight) {
   return format.empty() ? "" : "cuda.linear." + format;
 }
 
+void addFormatIntegers(KernelCall &kernel, AffineAttr affine) {
+  if (affine)
+    kernel.ints.append({{"group", affine.getGroup()}, {"isSigned", affine.getIsSigned()}});
+}
+
 /// act(x · weightᵀ + bias) · factor
-static Choice chooseProduct(OpBuilder &b, Location loc, Value x, Value weight, Value bias, Value factor = {},
-                            int64_t activation = 0) {
-  std::string kernel = getProduct(weight);
-  if (kernel.empty() || !arePlainFloats({x, bias, factor}))
+static KernelCall selectProduct(OpBuilder &b, Location loc, Value x, Value weight, Value bias, Value factor = {},
+                                int64_t activation = 0) {
+  std::string name = getProduct(weight);
+  if (name.empty() || !arePlainFloats({x, bias, factor}))
     return {};
   if (roundsActivations(weight)) {
     ImplicitLocOpBuilder builder(loc, b);
     x = roundActivations(builder, x, weight);
   }
-  Choice choice{kernel, {x, weight}, {activation}, {}};
+  KernelCall kernel{
+      name, {{"x", x}, {"weight", weight}, {"bias", bias}, {"factor", factor}}, {{"activation", activation}}, {}};
   Attribute kept = getKept(weight);
-  if (AffineAttr affine = kept ? dyn_cast<AffineAttr>(kept) : getLevels(weight)) {
-    if (!affine.getHasZeros())
-      choice.inputs.push_back(/*zeros=*/Value());
-    choice.ints.append({affine.getGroup(), affine.getIsSigned()});
-  }
-  choice.inputs.append({bias, factor, /*residual=*/Value()});
-  return choice;
+  addFormatIntegers(kernel, kept ? dyn_cast<AffineAttr>(kept) : getLevels(weight));
+  return kernel;
 }
 
 /// What lies behind zeros in front of the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.
@@ -134,7 +135,7 @@ static Value getBiasOfLastKeys(Value bias) {
   return isInFront ? pad.getSource() : Value();
 }
 
-static Choice choose(AttentionOp op) {
+static KernelCall select(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   RankedTensorType values = op.getValue().getType();
   if (!pattern || !readsSequences(op) || values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
@@ -142,53 +143,46 @@ static Choice choose(AttentionOp op) {
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   Value tail = getBiasOfLastKeys(op.getBias());
-  pattern->push_back(tail ? 1 : 0);
+  pattern->push_back({"tail", tail ? 1 : 0});
   return {"cuda.attention.f32",
-          {op.getQuery(), op.getKey(), op.getValue(), tail ? tail : op.getBias(), op.getAlibi(), op.getSinks(),
-           op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()},
+          {{"query", op.getQuery()},
+           {"key", op.getKey()},
+           {"value", op.getValue()},
+           {"bias", tail ? tail : op.getBias()},
+           {"alibi", op.getAlibi()},
+           {"sinks", op.getSinks()},
+           {"keyBegin", op.getKeyBegin()},
+           {"keyEnd", op.getKeyEnd()},
+           {"prefix", op.getPrefix()}},
           *pattern,
-          {op.getScale().convertToFloat(), softcap}};
+          {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
 }
 
 /// Rows of a table that is kept as plain rows, or as levels.
-static Choice choose(EmbeddingOp op) {
+static KernelCall select(EmbeddingOp op) {
   auto type = op.getTable().getType();
+  KernelCall kernel{"cuda.embedding.f32", {{"ids", op.getIds()}, {"table", op.getTable()}}, {}, {}};
   if (auto affine = dyn_cast_or_null<AffineAttr>(type.getEncoding()); affine && !affine.getTransposed()) {
-    Choice choice{"cuda.embedding.affine",
-                  {op.getIds(), op.getTable()},
-                  {affine.getBits(), affine.getGroup(), affine.getIsSigned()},
-                  {}};
-    if (!affine.getHasZeros())
-      choice.inputs.push_back(/*zeros=*/Value());
-    return choice;
+    kernel.name = "cuda.embedding.affine";
+    kernel.ints.push_back({"bits", affine.getBits()});
+    addFormatIntegers(kernel, affine);
+    return kernel;
   }
   auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
   Type element = stored ? stored.getType() : type.getElementType();
   bool isRows = (!type.getEncoding() || (stored && !stored.getTransposed())) && !getFloatName(element).empty();
-  return isRows ? Choice{"cuda.embedding.f32", {op.getIds(), op.getTable()}, {}, {}} : Choice();
+  return isRows ? kernel : KernelCall();
 }
 
-static Choice choose(OpBuilder &b, Operation *op) {
+static KernelCall select(OpBuilder &b, Operation *op) {
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
-    return choose(embedding);
+    return select(embedding);
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return choose(attention);
+    return select(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
-    return chooseProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
-  if (!isa<RmsNormOp, LayerNormOp, RopeOp>(op) || !arePlainFloats(op->getOperands()))
-    return {};
-  if (auto norm = dyn_cast<RmsNormOp>(op))
-    return {"cuda.rms_norm.f32",
-            {norm.getX(), norm.getWeight()},
-            {norm.getUnitOffset()},
-            {norm.getEpsilon().convertToFloat()}};
-  if (auto norm = dyn_cast<LayerNormOp>(op))
-    return {"cuda.layer_norm.f32",
-            {norm.getX(), norm.getWeight(), norm.getBias()},
-            {},
-            {norm.getEpsilon().convertToFloat()}};
-  auto rope = cast<RopeOp>(op);
-  return {"cuda.rope.f32", {rope.getX(), rope.getCos(), rope.getSin()}, {rope.getInterleaved()}, {}};
+    return selectProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
+  KernelCall namesake = selectNamesake(op, "cuda.");
+  return !namesake.name.empty() && arePlainFloats(op->getOperands()) ? namesake : KernelCall();
 }
 
 static bool areRead(ArrayRef<Value> weights) {
@@ -198,21 +192,21 @@ static bool areRead(ArrayRef<Value> weights) {
 /// A feed-forward block as calls of products, each with what follows it, or null.
 static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
-  auto create = [&](const Choice &choice) { return createProduct(b, loc, call, choice); };
+  auto create = [&](const KernelCall &kernel) { return createProduct(b, loc, call, kernel); };
   if (auto mlp = dyn_cast<MlpOp>(op); mlp && areRead({mlp.getUp(), mlp.getDown()}) &&
                                       arePlainFloats({mlp.getX(), mlp.getUpBias(), mlp.getDownBias()})) {
     Value hidden =
-        create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
-    return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
+        create(selectProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), {}, getNumber(mlp.getActivation())));
+    return create(selectProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
   }
   auto mlp = dyn_cast<GatedMlpOp>(op);
   if (!mlp || !areRead({mlp.getGate(), mlp.getUp(), mlp.getDown()}) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
   Value gate =
-      create(chooseProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
-  Value hidden = create(chooseProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
-  return create(chooseProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
+      create(selectProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
+  Value hidden = create(selectProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  return create(selectProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
@@ -221,7 +215,7 @@ int64_t selectCudaKernels(func::FuncOp entry) {
            if (auto moe = dyn_cast<MoeOp>(op))
              return createExperts(b, moe, call);
            Value mlp = createMlp(b, op, call);
-           return mlp ? mlp : createCall(b, op, call, choose(b, op));
+           return mlp ? mlp : createCall(b, op, call, select(b, op));
          });
 }
 

@@ -22,6 +22,9 @@ AffineAttr getLevels(mlir::Value weight);
 /// Whether a product with such a weight rounds activations by what it means. Kernels leave them as they are.
 bool roundsActivations(mlir::Value weight);
 
+/// The integers that kernels of quantized weights have beside their own; none without an encoding.
+void addFormatIntegers(KernelCall &kernel, AffineAttr affine);
+
 /// A block of experts as calls of kernels, or null where they do not take it.
 mlir::Value createExperts(mlir::OpBuilder &b, MoeOp op, mlir::Value call);
 

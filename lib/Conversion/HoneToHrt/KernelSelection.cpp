@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One small function an operation: its kernel's name, operands and attributes in the order of the kernel's row.
+// Which kernel an operation runs on: its namesake, or what a small function says, by the names of the kernel's row.
 
 #include "KernelSelection.h"
 
@@ -11,7 +11,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -26,59 +25,55 @@ static bool arePlainF32(ValueRange values) {
   return llvm::all_of(values, [](Value value) { return !value || isPlainF32(value); });
 }
 
-static Choice choose(MatmulOp op) { return {"hone.matmul.f32", {op.getA(), op.getB()}, {}, {}}; }
-
 /// The encoding of a weight in panels, or null.
 static hrt::PanelsAttr getPanels(Value weight) {
   return dyn_cast_or_null<hrt::PanelsAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
 }
 
+/// The integers that kernels of quantized weights in panels have beside their own.
+static void addFormatIntegers(KernelCall &kernel, AffineAttr affine) {
+  if (!affine)
+    return;
+  // The kernel multiplies integers alone; those of 16 bits err by a 65534th of the largest activation of their group.
+  int64_t bits = affine.getActivations() ? affine.getActivations() : 16;
+  kernel.ints.append({{"group", affine.getGroup()}, {"bits", bits}, {"atLeast", affine.getAtLeast()}});
+}
+
 /// `activation(x · weightᵀ + bias) · factor`; `activation` as the kernel numbers them.
-static Choice choosePackedLinear(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
+static KernelCall selectPackedLinear(Value x, Value weight, Value bias, Value factor = {}, int64_t activation = 0) {
   hrt::PanelsAttr panels = getPanels(weight);
   if (!panels || !arePlainF32({x, bias, factor}))
     return {};
-  Value absent;
-  StringRef kernel = panels.getNm() ? "hone.sparse_linear." : "hone.packed_linear.";
-  Choice choice{(kernel + panels.getKernelSuffix()).str(), {x, weight}, {activation}, {}};
-  if (AffineAttr affine = panels.getAffine()) {
-    // The kernel multiplies integers alone; those of 16 bits err by a 65534th of the largest activation of their group.
-    int64_t bits = affine.getActivations() ? affine.getActivations() : 16;
-    choice.ints.append({affine.getGroup(), bits, affine.getAtLeast()});
-    if (!affine.getHasZeros())
-      choice.inputs.push_back(absent);
-  }
-  choice.inputs.append({bias, factor, /*residual=*/absent});
-  return choice;
+  StringRef name = panels.getNm() ? "hone.sparse_linear." : "hone.packed_linear.";
+  KernelCall kernel{(name + panels.getKernelSuffix()).str(),
+                    {{"x", x}, {"weight", weight}, {"bias", bias}, {"factor", factor}},
+                    {{"activation", activation}},
+                    {}};
+  addFormatIntegers(kernel, panels.getAffine());
+  return kernel;
 }
 
-static Choice choose(LinearOp op) {
+static KernelCall select(LinearOp op) {
   if (getPanels(op.getWeight()))
-    return choosePackedLinear(op.getX(), op.getWeight(), op.getBias());
+    return selectPackedLinear(op.getX(), op.getWeight(), op.getBias());
   if (!isPlainF32(op.getWeight()))
     return {};
-  return {"hone.linear.f32", {op.getX(), op.getWeight(), op.getBias()}, {/*transposed=*/1}, {}};
+  return {"hone.linear.f32",
+          {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
+          {{"transposed", 1}},
+          {}};
 }
 
-static Choice choose(RmsNormOp op) {
-  return {"hone.rms_norm.f32", {op.getX(), op.getWeight()}, {op.getUnitOffset()}, {op.getEpsilon().convertToFloat()}};
-}
-
-static Choice choose(LayerNormOp op) {
-  return {"hone.layer_norm.f32", {op.getX(), op.getWeight(), op.getBias()}, {}, {op.getEpsilon().convertToFloat()}};
-}
-
-static Choice choose(RopeOp op) {
-  return {"hone.rope.f32", {op.getX(), op.getCos(), op.getSin()}, {op.getInterleaved()}, {}};
-}
-
-std::optional<SmallVector<int64_t>> getPatternIntegers(Attribute pattern) {
+std::optional<SmallVector<std::pair<StringRef, int64_t>>> getPatternIntegers(Attribute pattern) {
+  auto integers = [](bool causal, int64_t window) {
+    return SmallVector<std::pair<StringRef, int64_t>>{{"causal", causal}, {"window", window}};
+  };
   if (isa<FullAttr>(pattern))
-    return SmallVector<int64_t>{0, -1};
+    return integers(false, -1);
   if (isa<CausalAttr, PrefixCausalAttr>(pattern))
-    return SmallVector<int64_t>{1, -1};
+    return integers(true, -1);
   if (auto sliding = dyn_cast<SlidingAttr>(pattern))
-    return SmallVector<int64_t>{1, sliding.getWindow()};
+    return integers(true, sliding.getWindow());
   return std::nullopt;
 }
 
@@ -90,7 +85,7 @@ bool readsSequences(AttentionOp op) {
 
 StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
-static Choice choose(AttentionOp op) {
+static KernelCall select(AttentionOp op) {
   auto pattern = getPatternIntegers(op.getPattern());
   StringRef cache = getFloatName(op.getKey().getType().getElementType());
   if (!pattern || !readsSequences(op) || !isPlainF32(op.getQuery()) || cache.empty())
@@ -101,45 +96,29 @@ static Choice choose(AttentionOp op) {
     cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
   StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
   return {("hone.attention." + form + cache).str(),
-          {op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getAlibi(), op.getSinks(), op.getKeyBegin(),
-           op.getKeyEnd(), op.getPrefix()},
+          {{"query", op.getQuery()},
+           {"key", op.getKey()},
+           {"value", op.getValue()},
+           {"bias", op.getBias()},
+           {"alibi", op.getAlibi()},
+           {"sinks", op.getSinks()},
+           {"keyBegin", op.getKeyBegin()},
+           {"keyEnd", op.getKeyEnd()},
+           {"prefix", op.getPrefix()}},
           *pattern,
-          {op.getScale().convertToFloat(), softcap}};
+          {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
 }
 
-bool hasKernel(AttentionOp op) { return !choose(op).name.empty(); }
+bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }
 
-static Choice choose(Operation *op) {
+static KernelCall select(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return choose(attention);
+    return select(attention);
   if (auto linear = dyn_cast<LinearOp>(op); linear && arePlainF32({linear.getX(), linear.getBias()}))
-    return choose(linear);
+    return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))
     return {};
-  return llvm::TypeSwitch<Operation *, Choice>(op)
-      .Case<LayerNormOp, MatmulOp, RmsNormOp, RopeOp>([](auto typed) { return choose(typed); })
-      .Default([](Operation *) { return Choice(); });
-}
-
-/// What a kernel takes for an operand that is not given: a scalar, which it does not read.
-static Value createAbsent(OpBuilder &b, Location loc) {
-  return tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>(), b.getF32Type());
-}
-
-Value createKernel(OpBuilder &b, Location loc, Value call, const Choice &choice, Value destination) {
-  SmallVector<Value> inputs;
-  for (Value input : choice.inputs) {
-    if (!input)
-      inputs.push_back(createAbsent(b, loc));
-    else if (isa_and_nonnull<EncodingInterface>(cast<RankedTensorType>(input.getType()).getEncoding()))
-      llvm::append_range(inputs, PlanesOp::create(b, loc, input).getPlanes());
-    else
-      inputs.push_back(input);
-  }
-  auto kernel =
-      hrt::KernelOp::create(b, loc, destination.getType(), call, b.getStringAttr(choice.name), inputs, destination,
-                            b.getDenseI64ArrayAttr(choice.ints), b.getDenseF64ArrayAttr(choice.floats));
-  return kernel.getResult(0);
+  return selectNamesake(op, "hone.");
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,35 +137,6 @@ int64_t getNumber(Activation activation) {
     return 4;
   }
   llvm_unreachable("an activation that the enum does not have");
-}
-
-/// Memory for a product of x and a weight.
-static Value createRows(OpBuilder &b, Location loc, Value x, Value weight) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, x);
-  sizes.back() = b.getIndexAttr(cast<RankedTensorType>(weight.getType()).getDimSize(0));
-  return tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
-}
-
-Value createProduct(OpBuilder &b, Location loc, Value call, const Choice &choice) {
-  return createKernel(b, loc, call, choice, createRows(b, loc, choice.inputs[0], choice.inputs[1]));
-}
-
-/// How many operands a weight in `panels` is, absent ones included.
-static int64_t countPlanes(hrt::PanelsAttr panels) {
-  int64_t ofElements = panels.getAffine() ? 3 : panels.getCodebook() ? 2 : 1;
-  return ofElements + (panels.getSparse() ? DenseSparseAttr::kSparsePlanes : 0) + (panels.getNm() ? 1 : 0);
-}
-
-/// Adds a weight in `panels`, or the absence of one, and its bias.
-static void addWeight(Choice &choice, hrt::PanelsAttr panels, Value weight, Value bias) {
-  AffineAttr affine = panels.getAffine();
-  if (!weight)
-    choice.inputs.append(countPlanes(panels), Value());
-  else
-    choice.inputs.push_back(weight);
-  if (weight && affine && !affine.getHasZeros())
-    choice.inputs.push_back(/*zeros=*/Value());
-  choice.inputs.push_back(bias);
 }
 
 namespace {
@@ -209,7 +159,7 @@ static bool haveSameKernel(hrt::PanelsAttr a, hrt::PanelsAttr b) {
 }
 
 /// All products at once, where one kernel reads all weights, and those are no integers that are to be multiplied as such.
-static Choice choosePackedMlp(const Block &block) {
+static KernelCall selectPackedMlp(const Block &block) {
   hrt::PanelsAttr panels = getPanels(block.up.weight);
   AffineAttr affine = panels.getAffine();
   bool isAlike = haveSameKernel(panels, getPanels(block.down.weight)) &&
@@ -218,14 +168,19 @@ static Choice choosePackedMlp(const Block &block) {
       !arePlainF32({block.x, block.gate.bias, block.up.bias, block.down.bias}))
     return {};
   int64_t width = cast<RankedTensorType>(block.up.weight.getType()).getDimSize(0);
-  StringRef kernel = panels.getNm() ? "hone.sparse_mlp." : "hone.packed_mlp.";
-  Choice choice{(kernel + panels.getKernelSuffix()).str(), {block.x}, {block.activation, width}, {}};
-  for (const Block::Layer &layer : {block.gate, block.up, block.down})
-    addWeight(choice, panels, layer.weight, layer.bias);
-  choice.inputs.push_back(/*residual=*/Value());
-  if (affine)
-    choice.ints.append({affine.getGroup(), affine.getActivations(), /*at_least=*/1});
-  return choice;
+  StringRef name = panels.getNm() ? "hone.sparse_mlp." : "hone.packed_mlp.";
+  KernelCall kernel{(name + panels.getKernelSuffix()).str(),
+                    {{"x", block.x},
+                     {"gate", block.gate.weight},
+                     {"gateBias", block.gate.bias},
+                     {"up", block.up.weight},
+                     {"upBias", block.up.bias},
+                     {"down", block.down.weight},
+                     {"downBias", block.down.bias}},
+                    {{"activation", block.activation}, {"width", width}},
+                    {}};
+  addFormatIntegers(kernel, affine);
+  return kernel;
 }
 
 /// The block, if its weights are in panels, else null.
@@ -249,10 +204,10 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   bool isGated = static_cast<bool>(block.gate.weight);
   if ((isGated && !getPanels(block.gate.weight)) || !getPanels(block.up.weight) || !getPanels(block.down.weight))
     return {};
-  if (Choice whole = choosePackedMlp(block); !whole.name.empty())
+  if (KernelCall whole = selectPackedMlp(block); !whole.name.empty())
     return createKernel(b, loc, call, whole, createRows(b, loc, block.x, block.down.weight));
   auto create = [&](Value x, const Block::Layer &layer, Value factor, int64_t activation) {
-    return createProduct(b, loc, call, choosePackedLinear(x, layer.weight, layer.bias, factor, activation));
+    return createProduct(b, loc, call, selectPackedLinear(x, layer.weight, layer.bias, factor, activation));
   };
   Value gate = isGated ? create(block.x, block.gate, {}, block.activation) : Value();
   Value hidden = create(block.x, block.up, gate, isGated ? 0 : block.activation);
@@ -263,18 +218,9 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 // Experts: two calls
 //===----------------------------------------------------------------------===//
 
-/// A call of the kernel `layer` of experts for weights in `panels`, with the kernel's own attributes.
-static Choice makeExpertChoice(StringRef layer, hrt::PanelsAttr panels, ArrayRef<Value> inputs,
-                               ArrayRef<int64_t> ints) {
-  StringRef kernel = panels.getNm() ? "hone.sparse_" : "hone.";
-  Choice choice{(kernel + layer + "." + panels.getKernelSuffix()).str(),
-                SmallVector<Value>(inputs),
-                SmallVector<int64_t>(ints),
-                {}};
-  if (AffineAttr affine = panels.getAffine())
-    choice.ints.append(
-        {affine.getGroup(), affine.getActivations() ? affine.getActivations() : 16, affine.getAtLeast()});
-  return choice;
+/// The name of the kernel `layer` of experts for weights in `panels`.
+static std::string getExpertKernel(StringRef layer, hrt::PanelsAttr panels) {
+  return ((panels.getNm() ? "hone.sparse_" : "hone.") + layer + "." + panels.getKernelSuffix()).str();
 }
 
 /// The block, if its weights are in panels, else null.
@@ -285,15 +231,28 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
     return {};
   Location loc = op.getLoc();
   int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
-  Choice first = makeExpertChoice("expert_hidden", up, {op.getX(), op.getExpertIds()},
-                                  {getNumber(op.getActivation()), fused, experts});
-  addWeight(first, up, op.getUp(), op.getUpBias());
-  addWeight(first, up, op.getGate(), op.getGateBias());
+  KernelCall first{getExpertKernel("expert_hidden", up),
+                   {{"x", op.getX()},
+                    {"ids", op.getExpertIds()},
+                    {"up", op.getUp()},
+                    {"upBias", op.getUpBias()},
+                    {"gate", op.getGate()},
+                    {"gateBias", op.getGateBias()}},
+                   {{"activation", getNumber(op.getActivation())}, {"fused", fused}, {"experts", experts}},
+                   {}};
+  addFormatIntegers(first, up.getAffine());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getExpertIds());
   sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
   Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
-  Choice second = makeExpertChoice("expert_sum", down, {hidden, op.getExpertIds(), op.getExpertWeights()}, experts);
-  addWeight(second, down, op.getDown(), op.getDownBias());
+  KernelCall second{getExpertKernel("expert_sum", down),
+                    {{"hidden", hidden},
+                     {"ids", op.getExpertIds()},
+                     {"expertWeights", op.getExpertWeights()},
+                     {"down", op.getDown()},
+                     {"downBias", op.getDownBias()}},
+                    {{"experts", experts}},
+                    {}};
+  addFormatIntegers(second, down.getAffine());
   return createKernel(b, loc, call, second,
                       tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getX()), b.getF32Type()));
 }
@@ -302,53 +261,15 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
 // Selection
 //===----------------------------------------------------------------------===//
 
-static FailureOr<Value> createDestination(OpBuilder &b, Operation *op) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  auto reify = dyn_cast<ReifyRankedShapedTypeOpInterface>(op);
-  ReifiedRankedShapedTypeDims shapes;
-  if (!reify || failed(reify.reifyResultShapes(b, shapes)))
-    return failure();
-  Value init = tensor::EmptyOp::create(b, op->getLoc(), shapes[0], type.getElementType());
-  if (init.getType() != type)
-    init = tensor::CastOp::create(b, op->getLoc(), type, init);
-  return init;
-}
-
 /// What `op` is as calls of kernels, or null if it has none.
 static Value createCalls(OpBuilder &b, Operation *op, Value call) {
   if (auto moe = dyn_cast<MoeOp>(op))
     return createMoe(b, moe, call);
   if (Value mlp = createMlp(b, op, call))
     return mlp;
-  return createCall(b, op, call, choose(op));
+  return createCall(b, op, call, select(op));
 }
 
 int64_t selectKernels(func::FuncOp entry) { return replaceByKernels(entry, createCalls); }
-
-Value createCall(OpBuilder &b, Operation *op, Value call, const Choice &choice) {
-  if (choice.name.empty())
-    return {};
-  FailureOr<Value> destination = createDestination(b, op);
-  return succeeded(destination) ? createKernel(b, op->getLoc(), call, choice, *destination) : Value();
-}
-
-int64_t replaceByKernels(func::FuncOp entry, CallBuilder build) {
-  int64_t count = 0;
-  Value call = entry.getArgument(0);
-  entry.walk([&](Operation *op) {
-    if (op->getNumResults() != 1)
-      return;
-    OpBuilder b(op);
-    Value result = build(b, op, call);
-    if (!result)
-      return;
-    if (result.getType() != op->getResult(0).getType())
-      result = tensor::CastOp::create(b, op->getLoc(), op->getResult(0).getType(), result);
-    op->getResult(0).replaceAllUsesWith(result);
-    op->erase();
-    ++count;
-  });
-  return count;
-}
 
 } // namespace hone

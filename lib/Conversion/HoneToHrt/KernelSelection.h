@@ -7,6 +7,7 @@
 #define HONE_LIB_CONVERSION_HONETOHRT_KERNELSELECTION_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -15,7 +16,7 @@ namespace hone {
 /// Turns every operation of `entry` that has a kernel of the CPU into hrt.kernel; returns how many.
 int64_t selectKernels(mlir::func::FuncOp entry);
 
-/// The same with the kernels of CUDA (runtime/cuda/kernels/kernels.h).
+/// The same with the kernels of CUDA.
 int64_t selectCudaKernels(mlir::func::FuncOp entry);
 
 /// Turns the appends to the state of each attention's keys and values, and rotations before them, into one hrt.kernel of CUDA;
@@ -29,13 +30,13 @@ bool hasKernel(AttentionOp op);
 // What selections share
 //===----------------------------------------------------------------------===//
 
-/// A kernel and what it is called with; an empty name says that there is none. A null input is an absent operand, an encoded
-/// one is its planes.
-struct Choice {
+/// A kernel of include/hone/kernels and what it is called with, by the names that its row has; an empty name says that there is none.
+/// Optional operands that are not given, or null, are absent. An encoded one is its planes.
+struct KernelCall {
   std::string name;
-  llvm::SmallVector<mlir::Value> inputs;
-  llvm::SmallVector<int64_t> ints;
-  llvm::SmallVector<double> floats;
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> operands;
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t>> ints;
+  llvm::SmallVector<std::pair<llvm::StringRef, double>> floats;
 };
 
 /// Makes of an operation the calls of kernels that compute it: a builder in front of it, and the call of the entry. Null: it has
@@ -45,18 +46,28 @@ using CallBuilder = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Oper
 /// Replaces every operation of `entry` with one result by what `build` makes of it; returns how many were.
 int64_t replaceByKernels(mlir::func::FuncOp entry, CallBuilder build);
 
-/// A call of the kernel, which writes `destination`.
-mlir::Value createKernel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const Choice &choice,
+/// A call of the kernel, whose operands are all given, outputs too; those that are tensors have results.
+hrt::KernelOp createKernel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const KernelCall &kernel);
+
+/// A call of a kernel with one output, `destination`.
+mlir::Value createKernel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const KernelCall &kernel,
                          mlir::Value destination);
 
-/// A call of a kernel that multiplies rows with a weight: its first two inputs.
-mlir::Value createProduct(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const Choice &choice);
+/// Memory for a product of the rows of x with a weight.
+mlir::Value createRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value weight);
 
-/// A call of the kernel for the result of `op`; null where no kernel is chosen, or the size of the result is not known.
-mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call, const Choice &choice);
+/// A call of a kernel that multiplies rows, `x`, with a `weight`.
+mlir::Value createProduct(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const KernelCall &kernel);
 
-/// {causal, window} of the patterns that kernels of attention know; the prefix is an operand.
-std::optional<llvm::SmallVector<int64_t>> getPatternIntegers(mlir::Attribute pattern);
+/// A call of the kernel for the result of `op`; null where there is no kernel, or the size of the result is not known.
+mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call, const KernelCall &kernel);
+
+/// The kernel that is called as the operation is, after `target`: it takes the same operands in the same order, and attributes of the
+/// same names. No call where there is none.
+KernelCall selectNamesake(mlir::Operation *op, llvm::StringRef target);
+
+/// `causal` and `window` of the patterns that kernels of attention know; the prefix is an operand.
+std::optional<llvm::SmallVector<std::pair<llvm::StringRef, int64_t>>> getPatternIntegers(mlir::Attribute pattern);
 
 /// Kernels of attention read what is given for each sequence as i64.
 bool readsSequences(AttentionOp op);

@@ -6,12 +6,12 @@
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/kernels/descriptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace hone {
 #define GEN_PASS_DEF_FOLDRESIDUALS
@@ -36,14 +36,18 @@ static int64_t getColumns(Value tensor) { return cast<RankedTensorType>(tensor.g
 /// A layer whose result, in another shape of the same rows, is read by nothing else.
 struct Layer {
   hrt::KernelOp kernel;
+  unsigned residual = 0;             // the number of this input
   SmallVector<Operation *> reshapes; // from the kernel on
 };
 
-/// Whether the last input of a kernel is what it adds to its result.
-static bool hasResidual(StringRef kernel) {
-  constexpr StringRef families[] = {"hone.packed_linear.", "hone.packed_mlp.", "hone.sparse_linear.",
-                                    "hone.sparse_mlp.", "cuda.linear."};
-  return llvm::any_of(families, [&](StringRef family) { return kernel.starts_with(family); });
+/// The number of the input that a kernel adds to its result, if it has one that is absent.
+static std::optional<unsigned> findAbsentResidual(hrt::KernelOp kernel) {
+  const kernels::KernelInfo *info = kernels::findKernelInfo(kernel.getName().str());
+  int64_t index = info ? kernels::indexOf(*info, "residual") : -1;
+  if (index < 0 || index >= static_cast<int64_t>(kernel.getInputs().size()) ||
+      cast<ShapedType>(kernel.getInputs()[index].getType()).getRank() != 0)
+    return std::nullopt;
+  return index;
 }
 
 /// The layer that makes `value` and can add a residual of its shape, or one without a kernel.
@@ -59,18 +63,20 @@ static Layer findLayer(Value value) {
     value = value.getDefiningOp()->getOperand(0);
   }
   auto kernel = value.getDefiningOp<hrt::KernelOp>();
-  bool adds = kernel && value.hasOneUse() && hasResidual(kernel.getName()) &&
-              cast<ShapedType>(kernel.getInputs().back().getType()).getRank() == 0; // the residual is the last input
-  if (adds && !ShapedType::isDynamic(columns) && getColumns(value) == columns)
+  std::optional<unsigned> residual =
+      kernel && value.hasOneUse() ? findAbsentResidual(kernel) : std::optional<unsigned>();
+  if (residual && !ShapedType::isDynamic(columns) && getColumns(value) == columns) {
     layer.kernel = kernel;
+    layer.residual = *residual;
+  }
   return layer;
 }
 
-/// `op`'s value from `layer` with `residual` as its last input.
+/// `op`'s value from `layer` with `residual`.
 static void fold(linalg::GenericOp op, const Layer &layer, Value residual) {
   hrt::KernelOp kernel = layer.kernel;
   kernel->moveBefore(op); // where the residual is known
-  kernel.getInputsMutable()[kernel.getInputs().size() - 1].set(residual);
+  kernel.getInputsMutable()[layer.residual].set(residual);
   for (Operation *reshape : layer.reshapes)
     reshape->moveBefore(op);
   Value value = layer.reshapes.empty() ? kernel.getResult(0) : layer.reshapes.back()->getResult(0);
@@ -82,12 +88,11 @@ static void fold(linalg::GenericOp op, const Layer &layer, Value residual) {
   op.erase();
 }
 
-/// What a norm's kernel is called where it also adds up what it norms; empty for other kernels.
-static StringRef getAddingNorm(hrt::KernelOp kernel) {
-  return llvm::StringSwitch<StringRef>(kernel.getName())
-      .Case("cuda.layer_norm.f32", "cuda.add_layer_norm.f32")
-      .Case("cuda.rms_norm.f32", "cuda.add_rms_norm.f32")
-      .Default("");
+/// The kernel that adds up two tensors, writes their sum and norms it as this kernel does, or null.
+static const kernels::KernelInfo *findAddingNorm(hrt::KernelOp norm) {
+  auto [target, name] = norm.getName().split('.');
+  const kernels::KernelInfo *adding = kernels::findKernelInfo((target + ".add_" + name).str());
+  return adding && kernels::indexOf(*adding, "sum") >= 0 ? adding : nullptr;
 }
 
 /// The norm of `sum` before which nothing reads it, or null.
@@ -98,7 +103,7 @@ static hrt::KernelOp findNorm(linalg::GenericOp sum) {
   hrt::KernelOp norm;
   for (Operation *user : sum->getUsers()) {
     auto kernel = dyn_cast<hrt::KernelOp>(user);
-    bool isNorm = kernel && kernel->getBlock() == sum->getBlock() && !getAddingNorm(kernel).empty() &&
+    bool isNorm = kernel && kernel->getBlock() == sum->getBlock() && findAddingNorm(kernel) &&
                   kernel.getInputs()[0] == sum.getResult(0);
     if (isNorm && (!norm || kernel->isBeforeInBlock(norm)))
       norm = kernel;
@@ -112,12 +117,21 @@ static hrt::KernelOp findNorm(linalg::GenericOp sum) {
 
 /// Makes one kernel of `sum` and its norm.
 static void fold(linalg::GenericOp sum, hrt::KernelOp norm) {
+  const kernels::KernelInfo &adding = *findAddingNorm(norm), &own = *kernels::findKernelInfo(norm.getName().str());
+  SmallVector<Value> tensors = llvm::to_vector(norm.getInputs());
+  llvm::append_range(tensors, norm.getOutputs());
+  SmallVector<Value> inputs, outputs;
+  for (const kernels::Operand &operand : kernels::operandsOf(adding)) {
+    Value value = operand.name == "x"     ? sum.getInputs()[0]
+                  : operand.name == "r"   ? sum.getInputs()[1]
+                  : operand.name == "sum" ? sum.getOutputs()[0]
+                                          : tensors[kernels::indexOf(own, operand.name)];
+    (operand.isOutput ? outputs : inputs).push_back(value);
+  }
   OpBuilder b(norm);
-  SmallVector<Value> inputs = llvm::to_vector(sum.getInputs()), outputs = {sum.getOutputs()[0], norm.getOutputs()[0]};
-  llvm::append_range(inputs, norm.getInputs().drop_front());
   SmallVector<Type> types = {sum.getResult(0).getType(), norm.getResult(0).getType()};
-  auto both = hrt::KernelOp::create(b, norm.getLoc(), types, norm.getCall(), b.getStringAttr(getAddingNorm(norm)),
-                                    inputs, outputs, norm.getIntsAttr(), norm.getFloatsAttr());
+  auto both = hrt::KernelOp::create(b, norm.getLoc(), types, norm.getCall(), b.getStringAttr(adding.name), inputs,
+                                    outputs, norm.getIntsAttr(), norm.getFloatsAttr());
   norm.getResult(0).replaceAllUsesWith(both.getResult(1));
   norm.erase();
   sum.getResult(0).replaceAllUsesWith(both.getResult(0));

@@ -4,7 +4,7 @@
 // Products of matrices. Products of a few rows (GEMV), as in decode, are memory-bound: they read the second operand
 // once and have loops of their own; the rest goes to a dense product after copying what is strided along both axes.
 
-#include "kernels.h"
+#include "entry.h"
 
 #include "../scratch_memory.h"
 #include "../sgemm.h"
@@ -189,21 +189,26 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
   threads.finish();
 }
 
+void run(const kernels::Call<kernels::Matmul, kernels::NoWeight> &call) {
+  multiplyBatches(call.operands.a, call.operands.b, call.operands.c, {nullptr, 0});
+}
+
+void run(const kernels::Call<kernels::PlainLinear, kernels::NoWeight> &call) {
+  const auto &o = call.operands;
+  hone_tensor weight = o.weight;
+  if (call.ints.transposed) {
+    weight.sizes[0] = o.weight.sizes[1];
+    weight.sizes[1] = o.weight.sizes[0];
+    weight.strides[0] = o.weight.strides[1];
+    weight.strides[1] = o.weight.strides[0];
+  }
+  multiplyBatches(withRowAxis(o.x), weight, withRowAxis(o.y), vectorOf(o.bias));
+}
+
 } // namespace
 
-void matmulF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *) {
-  multiplyBatches(operands[0], operands[1], operands[2], {nullptr, 0});
-}
-
-void linearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  hone_tensor weight = operands[1];
-  if (ints[0]) {
-    weight.sizes[0] = operands[1].sizes[1];
-    weight.sizes[1] = operands[1].sizes[0];
-    weight.strides[0] = operands[1].strides[1];
-    weight.strides[1] = operands[1].strides[0];
-  }
-  multiplyBatches(withRowAxis(operands[0]), weight, withRowAxis(operands[3]), vectorOf(operands[2]));
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/matmul.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels that normalise rows: RMSNorm, LayerNorm, softmax.
+// Kernels that normalise rows: RMSNorm, LayerNorm.
 
-#include "kernels.h"
+#include "entry.h"
 
 #include "rows.h"
 
@@ -42,59 +42,32 @@ float squaresOf(Row x, int64_t size, float center) {
   return sum;
 }
 
-/// A maximum does not depend on the order, but the compiler may not know that of NaN: lanes say it.
-float maximumOf(Row x, int64_t size) {
-  constexpr int64_t width = 16;
-  float lanes[width];
-  for (float &lane : lanes)
-    lane = -__builtin_inff();
-  int64_t i = 0;
-  for (; i + width <= size; i += width)
-    for (int64_t lane = 0; lane < width; ++lane)
-      lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-  for (; i < size; ++i)
-    lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-  for (float lane : lanes)
-    lanes[0] = lane > lanes[0] ? lane : lanes[0];
-  return lanes[0];
-}
-
-} // namespace
-
-void rmsNormF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *attributes) {
-  float offset = ints[0] ? 1.0f : 0.0f;
-  float epsilon = static_cast<float>(attributes[0]);
+void run(const kernels::Call<kernels::RmsNorm, kernels::NoWeight> &call) {
+  float offset = call.ints.unitOffset ? 1.0f : 0.0f;
+  float epsilon = static_cast<float>(call.floats.epsilon);
   auto normalize = [=](int64_t size, Row x, Row y, Row weight) {
     float factor = 1.0f / sqrtf(squaresOf(x, size, 0) / static_cast<float>(size) + epsilon);
     for (int64_t i = 0; i < size; ++i)
       y[i] = x[i] * factor * scaleAt(weight, i, offset);
   };
-  forRows(operands[0], operands[2], normalize, vectorOf(operands[1]));
+  forRows(call.operands.x, call.operands.y, normalize, vectorOf(call.operands.weight));
 }
 
-void layerNormF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *attributes) {
-  float epsilon = static_cast<float>(attributes[0]);
+void run(const kernels::Call<kernels::LayerNorm, kernels::NoWeight> &call) {
+  float epsilon = static_cast<float>(call.floats.epsilon);
   auto normalize = [=](int64_t size, Row x, Row y, Row weight, Row bias) {
     float mean = sumOf(x, size) / static_cast<float>(size);
     float factor = 1.0f / sqrtf(squaresOf(x, size, mean) / static_cast<float>(size) + epsilon);
     for (int64_t i = 0; i < size; ++i)
       y[i] = (x[i] - mean) * factor * scaleAt(weight, i) + shiftAt(bias, i);
   };
-  forRows(operands[0], operands[3], normalize, vectorOf(operands[1]), vectorOf(operands[2]));
+  forRows(call.operands.x, call.operands.y, normalize, vectorOf(call.operands.weight), vectorOf(call.operands.bias));
 }
 
-void softmaxF32(hone_call *, const hone_tensor *operands, const int64_t *, const double *) {
-  forRows(operands[0], operands[1], [](int64_t size, Row x, Row y) {
-    float largest = maximumOf(x, size), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < size; ++i) {
-      y[i] = vectorExp(x[i] - largest);
-      sum += y[i];
-    }
-    float factor = 1.0f / sum;
-    for (int64_t i = 0; i < size; ++i)
-      y[i] *= factor;
-  });
-}
+} // namespace
+
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/norms.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -3,7 +3,7 @@
 //
 // Rotary position embedding.
 
-#include "kernels.h"
+#include "entry.h"
 
 #include "rows.h"
 
@@ -27,14 +27,13 @@ inline void rotate(Row x, Row y, Row cos, Row sin, int64_t pairs, int64_t step, 
   }
 }
 
-} // namespace
-
-void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  const hone_tensor &x = operands[0], &cos = operands[1], &sin = operands[2], &y = operands[3];
+void run(const kernels::Call<kernels::Rope, kernels::NoWeight> &call) {
+  const auto &o = call.operands;
+  const hone_tensor &x = o.x, &cos = o.cos, &sin = o.sin, &y = o.y;
   if (isAbsent(x))
     return;
   int64_t heads = x.sizes[1], positions = x.sizes[2], size = x.sizes[3], pairs = cos.sizes[2];
-  int64_t step = ints[0] ? 2 : 1, pairStride = ints[0] ? 1 : pairs, rows = countRows(x);
+  int64_t step = call.ints.interleaved ? 2 : 1, pairStride = call.ints.interleaved ? 1 : pairs, rows = countRows(x);
 #pragma omp parallel for schedule(static) if (rows * size > 4096)
   for (int64_t row = 0; row < rows; ++row) {
     int64_t b = row / (heads * positions), s = row % positions;
@@ -52,5 +51,11 @@ void ropeF32(hone_call *, const hone_tensor *operands, const int64_t *ints, cons
       to[i] = from[i];
   }
 }
+
+} // namespace
+
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/rope.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

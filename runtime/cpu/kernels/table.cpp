@@ -3,20 +3,21 @@
 //
 // The kernels of one ISA by name.
 
-#include "codebook_kernels.h"
-#include "expert_kernels.h"
-#include "kernels.h"
-
 #include "kernel_row.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
+
+#define HONE_KERNEL(name, function, ...)                                                                               \
+  void function(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+#include "hone/kernels/cpu.def"
+#undef HONE_KERNEL
 
 extern const KernelRow kKernels[];
 extern const int kKernelCount;
 
 const KernelRow kKernels[] = {
-#define HONE_KERNEL(name, function, operands) {name, &function},
-#include "kernels.def"
+#define HONE_KERNEL(name, function, ...) {name, &function},
+#include "hone/kernels/cpu.def"
 #undef HONE_KERNEL
 };
 

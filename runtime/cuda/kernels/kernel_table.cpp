@@ -6,7 +6,6 @@
 #include "kernel_table.h"
 #include "fatbin_index.h"
 #include "kernel_device.h"
-#include "kernels.h"
 
 #include <algorithm>
 
@@ -26,18 +25,22 @@ std::span<const Fatbin> fatbins() {
   return all;
 }
 
+#define HONE_KERNEL(name, function, ...)                                                                               \
+  void function(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
+#include "hone/kernels/cuda.def"
+#undef HONE_KERNEL
+
 static constexpr KernelRow kRows[] = {
-#define HONE_CUDA_KERNEL(name, function, operands) {name, &function, operands},
-#include "kernels.def"
-#undef HONE_CUDA_KERNEL
+#define HONE_KERNEL(name, function, ...) {name, &function},
+#include "hone/kernels/cuda.def"
+#undef HONE_KERNEL
 };
-static_assert(std::ranges::is_sorted(kRows, {}, &KernelRow::name));
 
 std::span<const KernelRow> kernelRows() { return kRows; }
 
 hone_kernel_fn findKernel(std::string_view name) {
-  const KernelRow *row = std::ranges::lower_bound(kRows, name, {}, &KernelRow::name);
-  return row != std::end(kRows) && row->name == name ? row->function : nullptr;
+  const KernelRow *row = std::ranges::find(kRows, name, &KernelRow::name);
+  return row != std::end(kRows) ? row->function : nullptr;
 }
 
 } // namespace hone::cuda

@@ -13,14 +13,13 @@
 
 namespace hone::cuda {
 
-/// A row of kernels.def.
+/// A row of include/hone/kernels/cuda.def.
 struct KernelRow {
   std::string_view name;
   hone_kernel_fn function;
-  int32_t operands;
 };
 
-/// The whole table, sorted by name.
+/// The whole table.
 std::span<const KernelRow> kernelRows();
 
 /// The function of a kernel, or null for a name that is not in the table.

@@ -19,7 +19,7 @@ struct MatrixProduct {
   int64_t xStride, weightStride, addendStride, yStride;
   int32_t type;       // of x and weight: HONE_F16 or HONE_BF16
   int32_t yType;      // of y, addend and bias: HONE_F32, or as `type`
-  int32_t activation; // 0, 1 relu or 4 gelu by tanh, as kernels.h numbers them
+  int32_t activation; // 0, 1 relu or 4 gelu by tanh, as signatures.def numbers them
 
   bool operator==(const MatrixProduct &) const = default;
 };

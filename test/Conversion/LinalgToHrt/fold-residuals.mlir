@@ -87,6 +87,27 @@ func.func @after_sparse(%call: !hrt.call, %x: tensor<?x64xf32>, %w: tensor<2x32x
   return %s : tensor<?x32xf32>
 }
 
+// By 2:4 weights on a GPU.
+// CHECK-LABEL: func.func @after_sparse_on_gpu(
+// CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x32xf32>
+// CHECK: %[[Y:.*]] = hrt.kernel "cuda.sparse_linear.bf16" %{{.*}} ins({{.*}}, %[[R]] :
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[Y]]
+func.func @after_sparse_on_gpu(%call: !hrt.call, %x: tensor<?x64xf32>, %w: tensor<32x32xbf16>, %i: tensor<32x8xi8>,
+                               %r: tensor<?x32xf32>, %init: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = hrt.kernel "cuda.sparse_linear.bf16" %call ints [0]
+      ins(%x, %w, %i, %none, %none, %none : tensor<?x64xf32>, tensor<32x32xbf16>, tensor<32x8xi8>, tensor<f32>, tensor<f32>,
+      tensor<f32>) outs(%init : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %s = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%r, %y : tensor<?x32xf32>, tensor<?x32xf32>) outs(%init : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %b, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<?x32xf32>
+  return %s : tensor<?x32xf32>
+}
+
 // Rows in two dimensions are the same rows.
 // CHECK-LABEL: func.func @reshaped(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<?x?x32xf32>

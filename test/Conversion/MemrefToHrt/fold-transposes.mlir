@@ -107,6 +107,6 @@ func.func @other_reader(%call: !hrt.call, %x: !plain, %y: !transposed) {
 func.func @last(%call: !hrt.call, %x: memref<4x8xf32>, %y: memref<8x4xf32>) {
   %a = memref.alloc() : memref<8x4xf32>
   linalg.transpose ins(%x : memref<4x8xf32>) outs(%a : memref<8x4xf32>) permutation = [1, 0]
-  hrt.kernel "hone.softmax.f32" %call ins(%a : memref<8x4xf32>) outs(%y : memref<8x4xf32>)
+  hrt.kernel "hone.layer_norm.f32" %call ins(%a : memref<8x4xf32>) outs(%y : memref<8x4xf32>)
   return
 }

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms and softmax on the device against plain loops in double precision.
+// Norms on the device against plain loops in double precision.
 
 #include "parity.h"
 
@@ -111,39 +111,6 @@ TEST_P(AddNormParity, FollowsItsFormula) {
 INSTANTIATE_TEST_SUITE_P(AddNorm, AddNormParity, testing::Values("cuda.add_rms_norm.f32", "cuda.add_layer_norm.f32"));
 
 INSTANTIATE_TEST_SUITE_P(Norm, NormParity, testing::Values("cuda.rms_norm.f32", "cuda.layer_norm.f32"));
-
-class SoftmaxParity : public RowsParity {};
-
-TEST_P(SoftmaxParity, FollowsItsFormula) {
-  forEachCase([&](const std::vector<int64_t> &shape, int32_t type, Layout layout) {
-    Tensor x(shape, type, layout), y(shape, type, layout);
-    x.randomize(random, 3);
-    run({&x, &y}, 1, {});
-    compare(x, y, [](Row row) {
-      double largest = *std::max_element(row.begin(), row.end()), sum = 0;
-      for (double &v : row)
-        sum += v = std::exp(v - largest);
-      for (double &v : row)
-        v /= sum;
-      return row;
-    });
-  });
-}
-
-TEST_P(SoftmaxParity, Infinities) {
-  Tensor x({3, 40}), y({3, 40});
-  x.forEach([&](const std::vector<int64_t> &index) {
-    x.set(index, index[0] == 0 || index[1] % 2 ? -INFINITY : index[0] == 1 ? 1 : index[1] == 4 ? NAN : 1);
-  });
-  run({&x, &y}, 1, {});
-  for (int64_t i = 0; i < 40; ++i) {
-    EXPECT_TRUE(std::isnan(y.at({0, i})));
-    EXPECT_NEAR(y.at({1, i}), i % 2 ? 0 : 0.05, 1e-7);
-    EXPECT_TRUE(std::isnan(y.at({2, i})));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Softmax, SoftmaxParity, testing::Values("cuda.softmax.f32"));
 
 } // namespace
 } // namespace hone::test

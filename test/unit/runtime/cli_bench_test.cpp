@@ -104,8 +104,9 @@ TEST_F(CliBench, ProfileTracesEveryCall) {
   ASSERT_EQ(kernels.size(), entries.size());
   EXPECT_EQ(entries[0]["name"], "forward");
   EXPECT_EQ(entries[0]["args"]["inputs"], "[1, 4]");
-  EXPECT_EQ(kernels[0]["name"], "hone.softmax.f32");
-  EXPECT_THAT(kernels[0]["args"]["operands"].get<std::vector<std::string>>(), ElementsAre("f32 [1, 8]", "f32 [1, 8]"));
+  EXPECT_EQ(kernels[0]["name"], "hone.rms_norm.f32");
+  EXPECT_THAT(kernels[0]["args"]["operands"].get<std::vector<std::string>>(),
+              ElementsAre("f32 [1, 8]", "f32 []", "f32 [1, 8]"));
   EXPECT_EQ(entries[1]["args"]["inputs"], "[1, 1]");
   for (size_t i = 0; i < entries.size(); ++i) {
     double begin = entries[i]["ts"], end = begin + entries[i]["dur"].get<double>();
@@ -121,7 +122,7 @@ TEST_F(CliBench, ProfilePrintsSums) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("forward [1, 1]: 2 calls, "), HasSubstr("forward [1, 2]: 1 calls, "),
-                    HasSubstr("  hone.softmax.f32\n"), HasSubstr("  (generated code before hone.softmax.f32)\n"),
+                    HasSubstr("  hone.rms_norm.f32\n"), HasSubstr("  (generated code before hone.rms_norm.f32)\n"),
                     HasSubstr("  (generated code at the end)\n")));
 }
 

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms, softmax and rotary embedding against their formulas; the table itself.
+// Norms and rotary embedding against their formulas; names of kernels.
 
 #include "kernel_tensor.h"
 
@@ -81,37 +81,6 @@ TEST_P(RowKernel, LayerNorm) {
       }
 }
 
-TEST_P(RowKernel, Softmax) {
-  for (const auto &shape : kShapes)
-    for (Layout layout : kLayouts) {
-      Tensor x = Tensor(shape, layout).randomize(random, 20), y(shape, layout), expected(shape);
-      run("hone.softmax.f32", {x.view(), y.view()});
-      forRows(x, [&](auto at, int64_t size, const Index &index) {
-        double largest = at(0), total = 0;
-        for (int64_t i = 0; i < size; ++i)
-          largest = std::max(largest, at(i));
-        for (int64_t i = 0; i < size; ++i)
-          total += std::exp(at(i) - largest);
-        for (int64_t i = 0; i < size; ++i)
-          expected(replaceLast(index, i)) = static_cast<float>(std::exp(at(i) - largest) / total);
-      });
-      expectClose(y, expected, kTolerance, "softmax");
-    }
-}
-
-TEST_P(RowKernel, SoftmaxOfInfinities) {
-  constexpr float inf = std::numeric_limits<float>::infinity();
-  Tensor x({2, 3}), y({2, 3});
-  for (int64_t i = 0; i < 3; ++i) {
-    x({0, i}) = i == 1 ? -inf : 1;
-    x({1, i}) = -inf;
-  }
-  run("hone.softmax.f32", {x.view(), y.view()});
-  EXPECT_EQ(y.at({0, 0}), 0.5f);
-  EXPECT_EQ(y.at({0, 1}), 0.0f);
-  EXPECT_TRUE(std::isnan(y.at({1, 0})));
-}
-
 TEST_P(RowKernel, WorksInPlace) {
   Tensor x = Tensor({3, 20}).randomize(random), y({3, 20}), w = Tensor({20}).randomize(random);
   run("hone.rms_norm.f32", {x.view(), w.view(), y.view()}, {0}, {1e-6});
@@ -146,7 +115,7 @@ TEST_P(RowKernel, Rope) {
 
 HONE_INSTANTIATE_LEVELS(RowKernel);
 
-TEST(KernelTable, FindsByName) {
+TEST(KernelNames, AreFound) {
   EXPECT_EQ(cpu::findKernel("hone.nothing.f32"), nullptr);
   for (std::string_view name : cpu::kernelNames())
     EXPECT_NE(cpu::findKernel(name), nullptr) << name;

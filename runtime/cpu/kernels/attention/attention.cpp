@@ -3,7 +3,7 @@
 //
 // The attention kernels over floats, in rows and in blocks.
 
-#include "../kernels.h"
+#include "../entry.h"
 
 #include "kv_blocked_keys.h"
 #include "paired_keys.h"
@@ -11,32 +11,8 @@
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 
-void attentionF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<RowKeys<F32Cache>>(operands, ints, floats);
-}
-
-void attentionPairsF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<PairedKeys>(operands, ints, floats);
-}
-
-void attentionF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<RowKeys<F16Cache>>(operands, ints, floats);
-}
-
-void attentionBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<RowKeys<Bf16Cache>>(operands, ints, floats);
-}
-
-void attentionBlocksF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<BlockedKeys<F32Cache>>(operands, ints, floats);
-}
-
-void attentionBlocksF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<BlockedKeys<F16Cache>>(operands, ints, floats);
-}
-
-void attentionBlocksBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<BlockedKeys<Bf16Cache>>(operands, ints, floats);
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/attention.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

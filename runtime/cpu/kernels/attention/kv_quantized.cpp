@@ -3,7 +3,7 @@
 //
 // The attention kernels over integers in blocks.
 
-#include "../kernels.h"
+#include "../entry.h"
 
 #include "kv_blocked_keys.h"
 #include "kv_quantized_tiles.h"
@@ -11,12 +11,8 @@
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 
-void attentionBlocksI8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<BlockedKeys<I8Cache>>(operands, ints, floats);
-}
-
-void attentionBlocksU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  runAttention<BlockedKeys<U4Cache>>(operands, ints, floats);
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/kv_quantized.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

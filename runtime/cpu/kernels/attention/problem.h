@@ -1,10 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Operands and attributes of attention, as kernels.h lists them, and which keys a query sees.
+// The arguments of attention, and which keys a query sees.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_PROBLEM_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_PROBLEM_H
+
+#include "hone/kernels/arguments.h"
 
 #include "../rows.h"
 
@@ -37,11 +39,13 @@ struct Attention {
   int64_t window;
   float scale, softcap;
 
-  Attention(const hone_tensor *o, const int64_t *ints, const double *floats)
-      : query(o[0]), key(o[1]), value(o[2]), bias(o[3]), alibi(vectorOf(o[4])), sinks(vectorOf(o[5])),
-        keyBegin(perSequence(o[6])), keyEnd(perSequence(o[7])), prefix(perSequence(o[8])), out(o[9]),
-        causal(ints[0] != 0), window(ints[1]), scale(static_cast<float>(floats[0])),
-        softcap(static_cast<float>(floats[1])) {}
+  explicit Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call)
+      : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
+        alibi(vectorOf(call.operands.alibi)), sinks(vectorOf(call.operands.sinks)),
+        keyBegin(perSequence(call.operands.keyBegin)), keyEnd(perSequence(call.operands.keyEnd)),
+        prefix(perSequence(call.operands.prefix)), out(call.operands.out), causal(call.ints.causal != 0),
+        window(call.ints.window), scale(static_cast<float>(call.floats.scale)),
+        softcap(static_cast<float>(call.floats.softcap)) {}
 
   int64_t batch() const { return query.sizes[0]; }
   int64_t heads() const { return query.sizes[1]; }

@@ -121,8 +121,8 @@ private:
   PartialRows partial;
 };
 
-template <typename Keys> void runAttention(const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  AttentionRun<Keys>({operands, ints, floats}).run();
+template <typename Keys> void run(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call) {
+  AttentionRun<Keys>(Attention(call)).run();
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 //
 // Fresh keys and values on their way into blocks (hone/cpu/packing/cache_blocks.h), rounded to the elements of the cache.
 
-#include "../kernels.h"
+#include "../entry.h"
 
 #include "../rows.h"
 #include "../transpose.h"
@@ -65,7 +65,8 @@ template <typename Elements> struct Head {
   Vector at(int64_t s, int64_t d) const { return loadSome({data + s * positionStride, elementStride}, d, size); }
 };
 
-template <typename Elements> struct KeyWriter {
+template <typename ELEMENTS> struct KeyWriter {
+  using Elements = ELEMENTS;
   using Layout = BlockedKeyLayout;
   static constexpr int64_t positions = kCacheLanes; // that a whole block has
 
@@ -103,7 +104,8 @@ private:
   }
 };
 
-template <typename Elements> struct ValueWriter {
+template <typename ELEMENTS> struct ValueWriter {
+  using Elements = ELEMENTS;
   using Layout = BlockedValueLayout;
   static constexpr int64_t positions = kCacheLanes * Elements::word;
 
@@ -149,13 +151,12 @@ template <typename Elements> Head<Elements> headOf(const hone_tensor &fresh, con
           static_cast<typename Elements::Bits *>(cache.data) + sequence * cache.strides[0] + number * cache.strides[1]};
 }
 
-template <typename Elements, template <typename> typename Writer>
-void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
-  using Blocks = Writer<Elements>;
-  const hone_tensor &fresh = operands[0], &cache = operands[1];
+template <typename Blocks> void run(const kernels::Call<kernels::WriteBlocks, kernels::NoWeight> &call) {
+  using Elements = typename Blocks::Elements;
+  const hone_tensor &fresh = call.operands.fresh, &cache = call.operands.cache;
   if (isAbsent(fresh))
     return;
-  int64_t first = ints[0], count = fresh.sizes[2], size = fresh.sizes[3];
+  int64_t first = call.ints.first, count = fresh.sizes[2], size = fresh.sizes[3];
   typename Blocks::Layout layout(Elements::word, size);
   // A task is what goes into one run of positions of a head. Heads follow each other, as their rows mostly do in
   // memory: so the hardware prefetches what comes next, and stays in the same pages.
@@ -180,23 +181,8 @@ void writeBlocks(const hone_tensor *operands, const int64_t *ints) {
 
 } // namespace
 
-void writeKeysF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<F32Elements, KeyWriter>(operands, ints);
-}
-void writeKeysF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<F16Elements, KeyWriter>(operands, ints);
-}
-void writeKeysBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<Bf16Elements, KeyWriter>(operands, ints);
-}
-void writeValuesF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<F32Elements, ValueWriter>(operands, ints);
-}
-void writeValuesF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<F16Elements, ValueWriter>(operands, ints);
-}
-void writeValuesBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  writeBlocks<Bf16Elements, ValueWriter>(operands, ints);
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cpu/write_blocks.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The numbers are attributes of kernels; kernels.h has the formulas.
+/// The numbers are attributes of kernels; signatures.def has the formulas.
 enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4 };
 
 /// 1 / x for x in [1, 2], to 1 unit in the last place: an estimate of 14 bits and a step of Newton's where the

@@ -99,11 +99,10 @@ template <typename Indices> struct CodebookWeight {
   int64_t panels, steps;
   Outliers outliers;
 
-  /// `planes`: indices and tables.
-  explicit CodebookWeight(const hone_tensor *planes, const Outliers &outliers = {})
-      : indices(static_cast<const uint8_t *>(planes[0].data)), tables(static_cast<const uint8_t *>(planes[1].data)),
-        indexBytes(panelBytesOf(planes[0])), tableBytes(panelBytesOf(planes[1])), panels(planes[0].sizes[0]),
-        steps(planes[0].sizes[1] * kLineBytes / kStepBytes), outliers(outliers) {}
+  CodebookWeight(const hone_tensor &indices, const hone_tensor &tables, const Outliers &outliers)
+      : indices(static_cast<const uint8_t *>(indices.data)), tables(static_cast<const uint8_t *>(tables.data)),
+        indexBytes(panelBytesOf(indices)), tableBytes(panelBytesOf(tables)), panels(indices.sizes[0]),
+        steps(indices.sizes[1] * kLineBytes / kStepBytes), outliers(outliers) {}
 
   const uint8_t *at(int64_t panel, int64_t step) const { return indices + panel * indexBytes + step * kStepBytes; }
   const uint8_t *tablesOf(int64_t panel) const { return tables + panel * tableBytes; }

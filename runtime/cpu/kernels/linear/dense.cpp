@@ -3,13 +3,9 @@
 //
 // Linear layers with packed f32, f16 and bf16 weights, and feed-forward blocks of them.
 
-#include "../expert_kernels.h"
-#include "../kernels.h"
-
 #include "dense_activations.h"
 #include "dense_block.h"
-#include "experts.h"
-#include "gemm_mlp.h"
+#include "entries.h"
 #include "gemm_split.h"
 #include "gemm_tiles.h"
 #include "gemm_vectors.h"
@@ -88,99 +84,31 @@ void runPacked(const hone_tensor &x, const hone_tensor &weight, const hone_tenso
   PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
-template <typename Format>
-void runLayer(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
-  auto runGemm = [&](auto make) {
-    auto engine = make(weight);
-    GemmLayer<decltype(engine)>(x, engine, y, epilogue).run();
-  };
-  if (withEngine<Format>(countRows(y), runGemm))
-    return;
+template <typename Elements, typename FORMAT> struct Layer {
+  using Format = FORMAT;
+
+  static const hone_tensor &weightOf(const hone_tensor *planes, const typename Format::Ints &) {
+    return kernels::planesOf<Format>(planes).elements;
+  }
+
+  template <typename Body> static bool withEngine(const hone_tensor &, int64_t rows, const Body &body) {
+    return hone::cpu::HONE_ISA_NAMESPACE::withEngine<Elements>(rows, body);
+  }
+
+  static void runGemv(const hone_tensor &x, const hone_tensor &weight, const hone_tensor &y, const Epilogue &epilogue) {
 #ifdef __AMX_TILE__
-  if constexpr (__is_same(Format, Bf16Format))
-    if (countRows(y) >= TileRowsKernel::kFewestRows)
-      return runPacked<TileRowsKernel>(x, weight, y, epilogue);
+    if constexpr (__is_same(Elements, Bf16Format))
+      if (countRows(y) >= TileRowsKernel::kFewestRows)
+        return runPacked<TileRowsKernel>(x, weight, y, epilogue);
 #endif
-  runPacked<DenseKernel<Format>>(x, weight, y, epilogue);
-}
-
-/// Operands and attributes as kernels.h lists them.
-template <typename Format> void runDense(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[5]);
-  hone_tensor factor = withRowAxis(operands[3]), residual = withRowAxis(operands[4]);
-  if (!isAbsent(y))
-    runLayer<Format>(x, operands[1], y, {vectorOf(operands[2]), factor, residual, ints[0]});
-}
-
-/// Operands and attributes as kernels.h lists them.
-template <typename Format> void runMlp(const hone_tensor *operands, const int64_t *ints) {
-  MlpCall call(operands, ints, /*planes=*/1);
-  auto withEngines = [&](const auto &body) {
-    withEngine<Format>(countRows(call.y),
-                       [&](auto make) { body([&](const hone_tensor *weight) { return make(*weight); }); });
-  };
-  runMlpCall(call, withEngines,
-             [&](const hone_tensor &from, const hone_tensor *weight, const hone_tensor &to, const Epilogue &epilogue) {
-               runLayer<Format>(from, *weight, to, epilogue);
-             });
-}
-
-/// Floats for layers of experts.
-template <typename Elements> struct DenseExperts : PanelPlanes<1> {
-  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *, const hone_tensor &y,
-                       const Epilogue &epilogue) {
-    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Elements>(x, *planes, y, epilogue);
+    runPacked<DenseKernel<Elements>>(x, weight, y, epilogue);
   }
 };
 
 } // namespace
 
-void expertHiddenF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<DenseExperts<F32Format>>(operands, ints);
-}
-
-void expertSumF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<DenseExperts<F32Format>>(operands, ints);
-}
-
-void expertHiddenF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<DenseExperts<F16Format>>(operands, ints);
-}
-
-void expertSumF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<DenseExperts<F16Format>>(operands, ints);
-}
-
-void expertHiddenBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<DenseExperts<Bf16Format>>(operands, ints);
-}
-
-void expertSumBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<DenseExperts<Bf16Format>>(operands, ints);
-}
-
-void packedLinearF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runDense<F32Format>(operands, ints);
-}
-
-void packedLinearF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runDense<F16Format>(operands, ints);
-}
-
-void packedLinearBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runDense<Bf16Format>(operands, ints);
-}
-
-void packedMlpF32(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runMlp<F32Format>(operands, ints);
-}
-
-void packedMlpF16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runMlp<F16Format>(operands, ints);
-}
-
-void packedMlpBf16(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runMlp<Bf16Format>(operands, ints);
-}
+#define HONE_KERNEL HONE_DEFINE_LAYER
+#include "hone/kernels/cpu/dense.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

@@ -7,6 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 
+#include "hone/kernels/arguments.h"
 #include "outliers.h"
 
 namespace {
@@ -20,28 +21,20 @@ inline hone_tensor panelsOf(hone_tensor plane, int64_t panel, int64_t panels) {
   return plane;
 }
 
-/// The planes of a weight, each with panels of its own.
-template <int64_t PLANES> struct PanelPlanes {
-  static constexpr int64_t kPlanes = PLANES;
-
-  static void select(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
-    for (int64_t i = 0; i < PLANES; ++i)
-      some[i] = panelsOf(planes[i], panel, panels);
-  }
-};
-
-/// The same after starts, columns and values of outliers: starts count the slots of the whole weight.
-template <int64_t PLANES> struct OutlierPlanes {
-  static constexpr int64_t kPlanes = kOutlierPlanes + PLANES;
-
-  static void select(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
-    for (int64_t i = 0; i < kOutlierPlanes; ++i)
-      some[i] = planes[i];
+/// Some panels of a weight. Each plane has panels of its own but those of outliers, which come first: their starts count
+/// the slots of the whole weight.
+template <typename Format>
+void selectPanels(const hone_tensor *planes, int64_t panel, int64_t panels, hone_tensor *some) {
+  size_t plane = 0;
+  if constexpr (hone::kernels::kHasOutliers<Format>) {
+    for (; plane < kOutlierPlanes; ++plane)
+      some[plane] = planes[plane];
     some[0].data = static_cast<int32_t *>(planes[0].data) + panel;
     some[0].sizes[0] = panels + 1;
-    PanelPlanes<PLANES>::select(planes + kOutlierPlanes, panel, panels, some + kOutlierPlanes);
   }
-};
+  for (; plane < Format::kPlanes; ++plane)
+    some[plane] = panelsOf(planes[plane], panel, panels);
+}
 
 /// Sixteen columns of a row from column `first` on, of which `left` are there.
 inline void writeColumns(Row to, int64_t first, Vector values, int64_t left) {

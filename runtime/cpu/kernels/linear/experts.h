@@ -4,8 +4,7 @@
 // Layers of experts, each of which some rows chose. Rows are sorted by expert, so that the weights of an expert are
 // read once, and those of others never. Experts with a few rows are multiplied in one region of threads.
 //
-// A `Format` has the products: how many operands a weight has (`kPlanes`), those of some of its panels (`select`), and
-// `runLayer(x, planes, ints, y, epilogue)`, ints from the group on.
+// A `Layer` (entries.h) has the products.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERTS_H
@@ -18,8 +17,11 @@ namespace {
 /// Products of rows that are sorted by expert with a layer of all experts, whose matrices lie one below the other:
 /// expert e has `rows` rows from e · rows on, which may begin within a panel. Products have all columns of the panels
 /// that an expert touches.
-template <typename Format> class ExpertProducts {
+template <typename Layer> class ExpertProducts {
 public:
+  using Format = typename Layer::Format;
+  using FormatInts = typename Format::Ints;
+
   ExpertProducts(const Routing &routing, const hone_tensor *planes, int64_t rows)
       : routing(routing), planes(planes), rows(rows), isThere(!isAbsent(*planes)),
         stride(rows % kPanelOutputs == 0 ? rows : roundUpTo(rows, kPanelOutputs) + kPanelOutputs),
@@ -28,18 +30,18 @@ public:
   explicit operator bool() const { return isThere; }
 
   /// Multiplies rows of `size` inputs, one for each place.
-  void multiply(float *from, int64_t size, const int64_t *groupInts) const {
+  void multiply(float *from, int64_t size, const FormatInts &formatInts) const {
     if (!isThere)
       return;
     Scratch<int64_t> few(routing.expertCount());
     int64_t fewCount = 0;
     for (int64_t expert = 0; expert < routing.expertCount(); ++expert)
       if (int64_t count = routing.rowsOf(expert); count > kMostGemvRows)
-        multiplyPanels({from, size, groupInts}, expert, firstPanel(expert), endPanel(expert));
+        multiplyPanels({from, size, formatInts}, expert, firstPanel(expert), endPanel(expert));
       else if (count > 0)
         few.data()[fewCount++] = expert;
     if (fewCount > 0)
-      gemv({from, size, groupInts}, few.data(), fewCount);
+      gemv({from, size, formatInts}, few.data(), fewCount);
   }
 
   /// The products of a place, with the bias `[experts, rows]` or absent of its expert.
@@ -57,7 +59,7 @@ private:
   struct Inputs {
     float *from;
     int64_t size;
-    const int64_t *groupInts;
+    const FormatInts &formatInts;
   };
 
   int64_t firstPanel(int64_t expert) const { return expert * rows / kPanelOutputs; }
@@ -67,13 +69,13 @@ private:
     if (panel == end)
       return;
     hone_tensor none = {}, some[Format::kPlanes];
-    Format::select(planes, panel, end - panel, some);
+    selectPanels<Format>(planes, panel, end - panel, some);
     int64_t first = routing.first(expert), count = routing.rowsOf(expert);
     hone_tensor x = matrixOf(inputs.from + first * inputs.size, count, inputs.size);
     float *to = sums.data() + first * stride + (panel - firstPanel(expert)) * kPanelOutputs;
     hone_tensor y = matrixOf(to, count, (end - panel) * kPanelOutputs);
     y.strides[0] = stride;
-    Format::runLayer(x, some, inputs.groupInts, y, {{nullptr, 0}, none, none, kIdentity});
+    runLayer<Layer>(x, Layer::weightOf(some, inputs.formatInts), y, {{nullptr, 0}, none, none, kIdentity});
   }
 
   /// Layers that a thread runs within a region have one thread.
@@ -102,21 +104,20 @@ private:
 };
 
 /// hone.expert_hidden.
-template <typename Format> class ExpertHidden {
+template <typename Layer> class ExpertHidden {
 public:
-  ExpertHidden(const hone_tensor *operands, const int64_t *ints)
-      : x(withRowAxis(operands[0])), upBias(operands[2 + Format::kPlanes]), gateBias(operands[3 + 2 * Format::kPlanes]),
-        hidden(operands[4 + 2 * Format::kPlanes]), activation(ints[0]), fused(ints[1]), groupInts(ints + 3),
-        width(hidden.sizes[hidden.rank - 1]), routing(operands[1], ints[2]),
-        up(routing, operands + 2, width * (fused ? 2 : 1)), gate(routing, operands + 3 + Format::kPlanes, width) {}
+  explicit ExpertHidden(const hone::kernels::Call<hone::kernels::ExpertHidden, typename Layer::Format> &call)
+      : call(call), x(withRowAxis(call.operands.x)), hidden(call.operands.hidden), fused(call.ints.fused),
+        width(hidden.sizes[hidden.rank - 1]), routing(call.operands.ids, call.ints.experts),
+        up(routing, call.operands.up, width * (fused ? 2 : 1)), gate(routing, call.operands.gate, width) {}
 
   void run() const {
     int64_t inputs = x.sizes[x.rank - 1];
     Scratch<float> rows(routing.count() * inputs);
     routing.gather(x, routing.choices(), rows.data());
-    up.multiply(rows.data(), inputs, groupInts);
-    gate.multiply(rows.data(), inputs, groupInts);
-    withActivation(activation, [&](auto known) {
+    up.multiply(rows.data(), inputs, call.formatInts);
+    gate.multiply(rows.data(), inputs, call.formatInts);
+    withActivation(call.ints.activation, [&](auto known) {
 #pragma omp parallel for schedule(static) if (routing.count() * width > 1 << 15)
       for (int64_t choice = 0; choice < countRows(hidden); ++choice)
         writeRow<known.kNumber>(choice);
@@ -135,7 +136,7 @@ private:
       return;
     }
     int64_t step = fused == kAlternate ? 2 : 1;
-    ExpertRow ups = up.at(place, upBias), gates = gate ? gate.at(place, gateBias) : ups;
+    ExpertRow ups = up.at(place, call.operands.upBias), gates = gate ? gate.at(place, call.operands.gateBias) : ups;
     if (fused)
       ups = ups.from(fused == kHalves ? width : 1);
     for (int64_t i = 0; i < width; i += kLanes) {
@@ -146,28 +147,27 @@ private:
     }
   }
 
+  const hone::kernels::Call<hone::kernels::ExpertHidden, typename Layer::Format> &call;
   hone_tensor x;
-  const hone_tensor &upBias, &gateBias, &hidden;
-  int64_t activation, fused;
-  const int64_t *groupInts;
-  int64_t width;
+  const hone_tensor &hidden;
+  int64_t fused, width;
   Routing routing;
-  ExpertProducts<Format> up, gate;
+  ExpertProducts<Layer> up, gate;
 };
 
 /// hone.expert_sum.
-template <typename Format> class ExpertSum {
+template <typename Layer> class ExpertSum {
 public:
-  ExpertSum(const hone_tensor *operands, const int64_t *ints)
-      : hidden(operands[0]), weights(withRowAxis(operands[2])), bias(operands[3 + Format::kPlanes]),
-        y(withRowAxis(operands[4 + Format::kPlanes])), groupInts(ints + 1), outputs(y.sizes[y.rank - 1]),
-        routing(operands[1], ints[0]), down(routing, operands + 3, outputs) {}
+  explicit ExpertSum(const hone::kernels::Call<hone::kernels::ExpertSum, typename Layer::Format> &call)
+      : call(call), hidden(call.operands.hidden), weights(withRowAxis(call.operands.expertWeights)),
+        y(withRowAxis(call.operands.y)), outputs(y.sizes[y.rank - 1]), routing(call.operands.ids, call.ints.experts),
+        down(routing, call.operands.down, outputs) {}
 
   void run() const {
     int64_t inputs = hidden.sizes[hidden.rank - 1];
     Scratch<float> rows(routing.count() * inputs);
     routing.gather(hidden, 1, rows.data());
-    down.multiply(rows.data(), inputs, groupInts);
+    down.multiply(rows.data(), inputs, call.formatInts);
 #pragma omp parallel for schedule(static) if (routing.count() * outputs > 1 << 15)
     for (int64_t row = 0; row < countRows(y); ++row)
       writeRow(row, rowOf(weights, row), rowOf(y, row));
@@ -179,30 +179,18 @@ private:
       Vector sum = 0;
       for (int64_t i = 0; i < routing.choices(); ++i)
         if (int64_t place = routing.place(row * routing.choices() + i); place >= 0)
-          sum += factors[i] * down.at(place, bias).read(n, 1, outputs - n);
+          sum += factors[i] * down.at(place, call.operands.downBias).read(n, 1, outputs - n);
       writeColumns(to, n, sum, outputs - n);
     }
   }
 
+  const hone::kernels::Call<hone::kernels::ExpertSum, typename Layer::Format> &call;
   const hone_tensor &hidden;
-  hone_tensor weights;
-  const hone_tensor &bias;
-  hone_tensor y;
-  const int64_t *groupInts;
+  hone_tensor weights, y;
   int64_t outputs;
   Routing routing;
-  ExpertProducts<Format> down;
+  ExpertProducts<Layer> down;
 };
-
-template <typename Format> void runExpertHidden(const hone_tensor *operands, const int64_t *ints) {
-  if (!isAbsent(operands[4 + 2 * Format::kPlanes]))
-    ExpertHidden<Format>(operands, ints).run();
-}
-
-template <typename Format> void runExpertSum(const hone_tensor *operands, const int64_t *ints) {
-  if (!isAbsent(operands[4 + Format::kPlanes]))
-    ExpertSum<Format>(operands, ints).run();
-}
 
 } // namespace
 

@@ -248,6 +248,17 @@ private:
   GemmOutputs outputs;
 };
 
+/// Runs a layer as GEMM where `Layer` (entries.h) has an engine for so many rows, else as GEMV.
+template <typename Layer, typename Weight>
+void runLayer(const hone_tensor &x, const Weight &weight, const hone_tensor &y, const Epilogue &epilogue) {
+  auto runGemm = [&](auto make) {
+    auto engine = make(weight);
+    GemmLayer<decltype(engine)>(x, engine, y, epilogue).run();
+  };
+  if (!Layer::withEngine(weight, countRows(y), runGemm))
+    Layer::runGemv(x, weight, y, epilogue);
+}
+
 } // namespace
 
 #endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_LAYER_H

@@ -9,6 +9,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_MLP_H
 
 #include "gemm_layer.h"
+#include "hone/kernels/arguments.h"
 
 namespace {
 
@@ -192,8 +193,7 @@ inline hone_tensor matrixOf(float *data, int64_t rows, int64_t columns) {
   return tensor;
 }
 
-/// A call's operands and attributes, as kernels.h lists them: x, gate, gate_bias, up, up_bias, down, down_bias,
-/// residual, y, with `planes` operands for a weight; ints begin {activation, I}.
+/// The arguments of a call, and what follows from them.
 struct MlpCall {
   hone_tensor x, residual, y, none = {};
   const hone_tensor *gate, *up, *down; // first planes; of the gate null where it is absent
@@ -201,13 +201,14 @@ struct MlpCall {
   Row upBias;
   MlpEpilogues epilogues;
 
-  MlpCall(const hone_tensor *operands, const int64_t *ints, int64_t planes)
-      : x(withRowAxis(operands[0])), residual(withRowAxis(operands[4 + 3 * planes])),
-        y(withRowAxis(operands[5 + 3 * planes])), gate(isAbsent(operands[1]) ? nullptr : operands + 1),
-        up(operands + planes + 2), down(up + planes + 1), width(ints[1]), upBias(vectorOf(up[planes])),
-        epilogues{{vectorOf(operands[1 + planes]), none, none, ints[0]},
-                  {upBias, none, none, gate ? int64_t{kIdentity} : ints[0]},
-                  {vectorOf(down[planes]), none, residual, kIdentity}} {}
+  template <typename Format>
+  explicit MlpCall(const hone::kernels::Call<hone::kernels::Mlp, Format> &call)
+      : x(withRowAxis(call.operands.x)), residual(withRowAxis(call.operands.residual)), y(withRowAxis(call.operands.y)),
+        gate(isAbsent(*call.operands.gate) ? nullptr : call.operands.gate), up(call.operands.up),
+        down(call.operands.down), width(call.ints.width), upBias(vectorOf(call.operands.upBias)),
+        epilogues{{vectorOf(call.operands.gateBias), none, none, call.ints.activation},
+                  {upBias, none, none, gate ? int64_t{kIdentity} : call.ints.activation},
+                  {vectorOf(call.operands.downBias), none, residual, kIdentity}} {}
   MlpCall(const MlpCall &) = delete; // epilogues refer to what is here
   MlpCall &operator=(const MlpCall &) = delete;
 };

@@ -7,6 +7,8 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_OUTLIERS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_OUTLIERS_H
 
+#include "hone/kernels/arguments.h"
+
 #include "../matrix.h"
 #include "../scratch.h"
 #include "../transpose.h"
@@ -14,10 +16,10 @@
 
 namespace {
 
-/// Operands of outliers.
-constexpr int64_t kOutlierPlanes = 3;
+/// Planes of outliers, the first of a weight that has any.
+constexpr size_t kOutlierPlanes = 3;
 
-/// Outliers by panels, as kernels.h says. Without any, `count` is 0.
+/// Outliers by panels (include/hone/kernels/cpu/quantized.def). Without any, `count` is 0.
 struct Outliers {
   const int32_t *starts = nullptr; // [panels + 1]
   const uint16_t *columns = nullptr;
@@ -25,10 +27,9 @@ struct Outliers {
   int64_t count = 0; // slots
 
   Outliers() = default;
-  /// `planes`: starts, columns and values.
-  explicit Outliers(const hone_tensor *planes)
-      : starts(static_cast<const int32_t *>(planes[0].data)), columns(static_cast<const uint16_t *>(planes[1].data)),
-        values(static_cast<const _Float16 *>(planes[2].data)), count(planes[1].sizes[0]) {}
+  Outliers(const hone_tensor &starts, const hone_tensor &columns, const hone_tensor &outliers)
+      : starts(static_cast<const int32_t *>(starts.data)), columns(static_cast<const uint16_t *>(columns.data)),
+        values(static_cast<const _Float16 *>(outliers.data)), count(columns.sizes[0]) {}
 
   const uint16_t *columnsOf(int64_t slot) const { return columns + slot * kPanelOutputs; }
   const _Float16 *valuesOf(int64_t slot) const { return values + slot * kPanelOutputs; }
@@ -58,6 +59,16 @@ struct Outliers {
     }
   }
 };
+
+/// Those of a weight of this format.
+template <typename Format> Outliers outliersOf(const hone_tensor *weight) {
+  if constexpr (hone::kernels::kHasOutliers<Format>) {
+    const auto &planes = hone::kernels::planesOf<Format>(weight);
+    return {planes.starts, planes.columns, planes.outliers};
+  } else {
+    return {};
+  }
+}
 
 /// The products of outliers with rows of x.
 class OutlierProducts {

@@ -4,11 +4,7 @@
 // Linear layers with packed 2:4 weights of 8 and 4 bits. GEMV gathers the activations that it multiplies,
 // on ISAs with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
 
-#include "../expert_kernels.h"
-#include "../kernels.h"
-
-#include "experts.h"
-#include "gemm_mlp.h"
+#include "entries.h"
 #include "quantized_kernel.h"
 #include "sparse_quantized_block.h"
 #include "sparse_quantized_tiles.h"
@@ -18,108 +14,59 @@
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-template <typename Kernel, typename Weight>
-void runPacked(const hone_tensor &x, const Weight &weight, int64_t bits, const hone_tensor &y,
+/// A weight, and how x is rounded.
+template <typename Codes> struct SparseOperand {
+  SparseQuantizedWeight<Codes> weight;
+  int64_t bits;
+  bool isLeast; // of the bits: more of x may be kept
+};
+
+template <typename Kernel, typename Codes>
+void runPacked(const hone_tensor &x, const SparseOperand<Codes> &operand, const hone_tensor &y,
                const Epilogue &epilogue) {
-  Kernel kernel(x, weight, countRows(y), bits);
+  Kernel kernel(x, operand.weight, countRows(y), operand.bits);
   PackedLayer<Kernel>(kernel, y, epilogue).run();
 }
 
-#ifdef __AMX_TILE__
-template <typename Codes> using SparseQuantizedEngine = TileEngine<SparseQuantizedTiles<Codes>>;
-#endif
+template <typename Codes, typename FORMAT> struct Layer {
+  using Format = FORMAT;
+  using Operand = SparseOperand<Codes>;
 
-/// `isLeast`: more of x may be kept than `bits`.
-template <typename Codes>
-void runLayer(const hone_tensor &x, const SparseQuantizedWeight<Codes> &weight, int64_t bits, bool isLeast,
-              const hone_tensor &y, const Epilogue &epilogue) {
-#ifdef __AVX512VNNI__
-  if (countRows(y) <= SparseQuantizedKernel<Codes>::mostRows(bits))
-    return runPacked<SparseQuantizedKernel<Codes>>(x, weight, bits, y, epilogue);
-#endif
-#ifdef __AMX_TILE__
-  if (bits == 8 && isLeast) {
-    SparseQuantizedEngine<Codes> engine(SparseQuantizedTiles<Codes>(weight), countRows(y));
-    return GemmLayer<SparseQuantizedEngine<Codes>>(x, engine, y, epilogue).run();
+  static Operand weightOf(const hone_tensor *weight, const typename Format::Ints &ints) {
+    return {{kernels::planesOf<Format>(weight), ints.group}, ints.bits, ints.atLeast != 0};
   }
-  runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, SparseQuantizedWeight<Codes>>>(x, weight, bits, y, epilogue);
-#else
-  (void)isLeast;
-  runPacked<QuantizedKernel<UnpackedCodes<Codes>, SparseQuantizedWeight<Codes>>>(x, weight, bits, y, epilogue);
-#endif
-}
 
-/// Operands and attributes as kernels.h lists them.
-template <typename Codes> void runSparse(const hone_tensor *operands, const int64_t *ints) {
-  hone_tensor x = withRowAxis(operands[0]), y = withRowAxis(operands[8]);
-  hone_tensor factor = withRowAxis(operands[6]), residual = withRowAxis(operands[7]);
-  if (!isAbsent(y))
-    runLayer<Codes>(x, {operands + 1, ints[1]}, ints[2], ints[3] != 0, y,
-                    {vectorOf(operands[5]), factor, residual, ints[0]});
-}
-
-/// Operands and attributes as kernels.h lists them.
-template <typename Codes> void runSparseMlp(const hone_tensor *operands, const int64_t *ints) {
-  MlpCall call(operands, ints, /*planes=*/4);
-  int64_t group = ints[2], bits = ints[3];
-  bool isLeast = ints[4] != 0;
-  auto withEngines = [&](const auto &body) {
+  template <typename Body> static bool withEngine(const Operand &operand, int64_t rows, const Body &body) {
 #ifdef __AMX_TILE__
-    int64_t rows = countRows(call.y);
-    if (rows > SparseQuantizedKernel<Codes>::mostRows(bits) && bits == 8 && isLeast)
-      body([&](const hone_tensor *planes) {
-        return SparseQuantizedEngine<Codes>(SparseQuantizedTiles<Codes>({planes, group}), rows);
-      });
+    if (rows <= SparseQuantizedKernel<Codes>::mostRows(operand.bits) || operand.bits != 8 || !operand.isLeast)
+      return false;
+    using Tiles = SparseQuantizedTiles<Codes>;
+    body([rows](const Operand &each) { return TileEngine<Tiles>(Tiles(each.weight), rows); });
+    return true;
 #else
-    (void)body;
+    (void)operand, (void)rows, (void)body;
+    return false;
 #endif
-  };
-  runMlpCall(call, withEngines,
-             [&](const hone_tensor &from, const hone_tensor *planes, const hone_tensor &to, const Epilogue &epilogue) {
-               runLayer<Codes>(from, {planes, group}, bits, isLeast, to, epilogue);
-             });
-}
+  }
 
-/// Kept codes for layers of experts; ints are {group, bits, at_least}.
-template <typename Codes> struct SparseQuantizedExperts : PanelPlanes<4> {
-  static void runLayer(const hone_tensor &x, const hone_tensor *planes, const int64_t *ints, const hone_tensor &y,
-                       const Epilogue &epilogue) {
-    hone::cpu::HONE_ISA_NAMESPACE::runLayer<Codes>(x, {planes, ints[0]}, ints[1], ints[2] != 0, y, epilogue);
+  static void runGemv(const hone_tensor &x, const Operand &operand, const hone_tensor &y, const Epilogue &epilogue) {
+    using Weight = SparseQuantizedWeight<Codes>;
+#ifdef __AVX512VNNI__
+    if (countRows(y) <= SparseQuantizedKernel<Codes>::mostRows(operand.bits))
+      return runPacked<SparseQuantizedKernel<Codes>>(x, operand, y, epilogue);
+#endif
+#ifdef __AMX_TILE__
+    runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+#else
+    runPacked<QuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+#endif
   }
 };
 
 } // namespace
 
-void sparseLinearU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparse<SparseU8>(operands, ints);
-}
-
-void sparseLinearU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparse<SparseU4>(operands, ints);
-}
-
-void sparseMlpU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparseMlp<SparseU8>(operands, ints);
-}
-
-void sparseMlpU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runSparseMlp<SparseU4>(operands, ints);
-}
-
-void sparseExpertHiddenU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<SparseQuantizedExperts<SparseU8>>(operands, ints);
-}
-
-void sparseExpertSumU8(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<SparseQuantizedExperts<SparseU8>>(operands, ints);
-}
-
-void sparseExpertHiddenU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertHidden<SparseQuantizedExperts<SparseU4>>(operands, ints);
-}
-
-void sparseExpertSumU4(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *) {
-  runExpertSum<SparseQuantizedExperts<SparseU4>>(operands, ints);
-}
+#define HONE_KERNEL HONE_DEFINE_LAYER
+#include "hone/kernels/cpu/sparse_quantized.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cpu::HONE_ISA_NAMESPACE

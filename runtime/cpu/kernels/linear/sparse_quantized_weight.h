@@ -83,12 +83,12 @@ template <typename Codes> struct SparseQuantizedWeight {
   WeightScales scales;
   Outliers outliers; // none
 
-  /// `operands` are values, indices, scales and zeros.
-  SparseQuantizedWeight(const hone_tensor *operands, int64_t group)
-      : values(static_cast<const uint8_t *>(operands[0].data)), indices(static_cast<const uint8_t *>(operands[1].data)),
-        valueBytes(panelBytesOf(operands[0])), indexBytes(panelBytesOf(operands[1])), panels(operands[1].sizes[0]),
-        indexLines(operands[1].sizes[1]), lines(indexLines * kIndexSteps), group(group),
-        scales(QuantizedWeight(operands[0], operands[2], operands[3], group).scales) {}
+  SparseQuantizedWeight(const hone::kernels::SparseQuantized::Planes &planes, int64_t group)
+      : values(static_cast<const uint8_t *>(planes.values.data)),
+        indices(static_cast<const uint8_t *>(planes.indices.data)), valueBytes(panelBytesOf(planes.values)),
+        indexBytes(panelBytesOf(planes.indices)), panels(planes.indices.sizes[0]), indexLines(planes.indices.sizes[1]),
+        lines(indexLines * kIndexSteps), group(group),
+        scales(QuantizedWeight(planes.values, planes.scales, planes.zeros, group).scales) {}
 
   const uint8_t *valuesAt(int64_t panel, int64_t line) const {
     return values + panel * valueBytes + line * kLines * kLineBytes;

@@ -3,9 +3,9 @@
 //
 // The host side of attention: operands to arguments, and which kernel runs a problem.
 
+#include "../entry.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
-#include "../kernels.h"
 #include "../row_view.h"
 #include "attention_fma.h"
 #include "flash.h"
@@ -32,34 +32,36 @@ template <typename Element> ListView<Element> listOf(const hone_tensor &tensor) 
   return {static_cast<const Element *>(tensor.data), tensor.strides[0]};
 }
 
-AttentionArguments argumentsOf(const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  const hone_tensor &query = operands[0], &key = operands[1], &value = operands[2];
+using Call = kernels::Call<kernels::TailAttention, kernels::NoWeight>;
+
+AttentionArguments argumentsOf(const Call &call) {
+  const auto &o = call.operands;
   AttentionArguments args = {};
-  args.query = viewOf(query);
-  args.key = viewOf(key);
-  args.value = viewOf(value);
-  args.bias = viewOf(operands[3]);
-  args.alibi = listOf<float>(operands[4]);
-  args.sinks = listOf<float>(operands[5]);
-  args.keyBegin = listOf<int64_t>(operands[6]);
-  args.keyEnd = listOf<int64_t>(operands[7]);
-  args.prefix = listOf<int64_t>(operands[8]);
-  args.out = viewOf(operands[9]);
-  args.sequences = query.sizes[0];
-  args.queryHeads = query.sizes[1];
-  args.queries = query.sizes[2];
-  args.size = static_cast<int32_t>(query.sizes[3]);
-  args.kvHeads = key.sizes[1];
-  args.keys = key.sizes[2];
-  args.valueSize = static_cast<int32_t>(value.sizes[3]);
-  args.causal = static_cast<int32_t>(ints[0]);
-  args.window = ints[1];
-  if (args.bias.data && ints[2] != 0) {
-    args.firstWithBias = args.keys - operands[3].sizes[3];
+  args.query = viewOf(o.query);
+  args.key = viewOf(o.key);
+  args.value = viewOf(o.value);
+  args.bias = viewOf(o.bias);
+  args.alibi = listOf<float>(o.alibi);
+  args.sinks = listOf<float>(o.sinks);
+  args.keyBegin = listOf<int64_t>(o.keyBegin);
+  args.keyEnd = listOf<int64_t>(o.keyEnd);
+  args.prefix = listOf<int64_t>(o.prefix);
+  args.out = viewOf(o.out);
+  args.sequences = o.query.sizes[0];
+  args.queryHeads = o.query.sizes[1];
+  args.queries = o.query.sizes[2];
+  args.size = static_cast<int32_t>(o.query.sizes[3]);
+  args.kvHeads = o.key.sizes[1];
+  args.keys = o.key.sizes[2];
+  args.valueSize = static_cast<int32_t>(o.value.sizes[3]);
+  args.causal = static_cast<int32_t>(call.ints.causal);
+  args.window = call.ints.window;
+  if (args.bias.data && call.ints.tail != 0) {
+    args.firstWithBias = args.keys - o.bias.sizes[3];
     args.bias.data -= args.firstWithBias * args.bias.strides[3] * bytesOf(args.bias.dtype);
   }
-  args.scale = static_cast<float>(floats[0]);
-  args.softcap = static_cast<float>(floats[1]);
+  args.scale = static_cast<float>(call.floats.scale);
+  args.softcap = static_cast<float>(call.floats.softcap);
   return args;
 }
 
@@ -144,17 +146,21 @@ bool fitsFlash(const AttentionArguments &args) {
   return flashSize(args.size, args.valueSize) != 0 && args.keys > 0 && args.sequences * args.kvHeads <= kMaxGridY;
 }
 
-} // namespace
-
-void attentionF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  if (isAbsent(operands[9]))
+void run(hone_call *call, const Call &attention) {
+  if (isAbsent(attention.operands.out))
     return;
-  AttentionArguments args = argumentsOf(operands, ints, floats);
+  AttentionArguments args = argumentsOf(attention);
   KernelDevice &device = kernelDevice(call);
   if (fitsHopperFlash(device.limits(), args))
     runHopperFlash(device, args);
   else
     (fitsFlash(args) ? runFlash : runAttentionFma)(device, args);
 }
+
+} // namespace
+
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cuda/attention.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cuda

@@ -75,7 +75,7 @@ __device__ inline uint2 loadNoAllocate8(const void *address) {
   return v;
 }
 
-/// Activations of linear layers, with the codes of kernels.h.
+/// Activations of linear layers, with the codes of signatures.def.
 __device__ inline float activate(float v, int32_t activation) {
   switch (activation) {
   case 1:

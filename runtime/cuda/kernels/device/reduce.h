@@ -28,23 +28,14 @@ __device__ inline float warpMaximum(float value) {
 }
 
 /// `shared` holds an element for each warp. Threads may reuse it after the call.
-template <typename Reduce> __device__ inline float blockReduce(float value, float neutral, float *shared,
-                                                               Reduce reduce) {
-  value = reduce(value);
+__device__ inline float blockSum(float value, float *shared) {
+  value = warpSum(value);
   if (threadIdx.x % 32 == 0)
     shared[threadIdx.x / 32] = value;
   __syncthreads();
-  value = reduce(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : neutral);
+  value = warpSum(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : 0);
   __syncthreads();
   return value;
-}
-
-__device__ inline float blockSum(float value, float *shared) {
-  return blockReduce(value, 0, shared, [](float v) { return warpSum(v); });
-}
-
-__device__ inline float blockMaximum(float value, float *shared) {
-  return blockReduce(value, -infinity(), shared, [](float v) { return warpMaximum(v); });
 }
 
 } // namespace hone::cuda

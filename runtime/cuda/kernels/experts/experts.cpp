@@ -4,9 +4,9 @@
 // Kernels of mixtures of experts: operands to products.
 
 #include "experts.h"
+#include "../entry.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
-#include "../kernels.h"
 #include "expert_products.h"
 
 #include <algorithm>
@@ -14,22 +14,21 @@
 namespace hone::cuda {
 namespace {
 
-/// Operands of a weight of experts: one of floats, three of quantized values; the bias follows.
-int32_t planesOf(Format format) { return isQuantized(format) ? 3 : 1; }
-
-/// `ints`: group size, and whether quantized values are signed.
-ExpertWeight readWeight(Format format, const hone_tensor *planes, int64_t experts, int64_t inputs,
-                        const int64_t *ints) {
+/// The weight of all experts, and its bias.
+template <typename Layout>
+ExpertWeight readWeight(const hone_tensor *planes, const hone_tensor &bias, int64_t experts, int64_t inputs,
+                        const typename Layout::Ints &ints) {
   ExpertWeight weight = {};
   weight.rows = planes[0].sizes[0] / experts;
   weight.layer.inputs = inputs;
-  weight.bias = rowsOf(planes[planesOf(format)]);
-  if (isQuantized(format)) {
-    setQuantizedWeight(weight.layer, planes[0], planes + 1, ints);
-    return weight;
+  weight.bias = rowsOf(bias);
+  if constexpr (__is_same(Layout, kernels::Affine)) {
+    const auto &[codes, scales, zeros] = kernels::planesOf<Layout>(planes);
+    setQuantizedWeight(weight.layer, codes, scales, zeros, ints.group, ints.isSigned != 0);
+  } else {
+    weight.layer.weight = static_cast<const char *>(planes->data);
+    weight.layer.weightStride = planes->strides[0] * bytesOf(planes->dtype);
   }
-  weight.layer.weight = static_cast<const char *>(planes[0].data);
-  weight.layer.weightStride = planes[0].strides[0] * bytesOf(planes[0].dtype);
   return weight;
 }
 
@@ -49,21 +48,22 @@ RowView acquireRows(KernelDevice &device, int64_t pairs, int64_t outputs) {
   return denseRows(device.acquire(static_cast<uint64_t>(4 * pairs * outputs)), pairs, outputs);
 }
 
-/// x, groups, up, up_bias, gate, gate_bias, hidden.
-void runHidden(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  int32_t activation = static_cast<int32_t>(ints[0]), planes = planesOf(format);
-  int64_t fused = ints[1], experts = ints[2];
-  const hone_tensor &x = operands[0], *up = operands + 2, *gate = up + planes + 1, &hidden = gate[planes + 1];
+template <typename Layout>
+void run(hone_call *call, const kernels::Call<kernels::GroupedHidden, Layout> &given, Format format) {
+  int32_t activation = static_cast<int32_t>(given.ints.activation);
+  int64_t fused = given.ints.fused, experts = given.ints.experts;
+  const auto &o = given.operands;
+  const hone_tensor &x = o.x, &hidden = o.hidden;
   int64_t inputs = x.sizes[x.rank - 1], width = hidden.sizes[hidden.rank - 1];
-  ExpertChoices choices = {static_cast<const int32_t *>(operands[1].data), countRows(x), experts,
+  ExpertChoices choices = {static_cast<const int32_t *>(o.groups.data), countRows(x), experts,
                            static_cast<int32_t>(hidden.sizes[hidden.rank - 2])};
   if (choices.pairs() == 0)
     return;
   KernelDevice &device = kernelDevice(call);
-  ExpertWeight upWeight = readWeight(format, up, experts, inputs, ints + 3);
+  ExpertWeight upWeight = readWeight<Layout>(o.up, o.upBias, experts, inputs, given.formatInts);
   RowView y = rowsOf(hidden), gates = {};
   ExpertInputs rows(device, format, x, choices);
-  bool isGated = fused != 0 || !isAbsent(gate[0]);
+  bool isGated = fused != 0 || !isAbsent(o.gate[0]);
   if (isGated)
     gates = acquireRows(device, choices.pairs(), width);
   int64_t step = fused == 2 ? 2 : 1;
@@ -74,7 +74,7 @@ void runHidden(hone_call *call, Format format, const hone_tensor *operands, cons
     rows.multiply(upWeight, both);
   } else {
     if (isGated)
-      rows.multiply(readWeight(format, gate, experts, inputs, ints + 3), {&gateProduct, 1});
+      rows.multiply(readWeight<Layout>(o.gate, o.gateBias, experts, inputs, given.formatInts), {&gateProduct, 1});
     rows.multiply(upWeight, {&upProduct, 1});
   }
   if (isGated)
@@ -82,18 +82,19 @@ void runHidden(hone_call *call, Format format, const hone_tensor *operands, cons
   rows.release();
 }
 
-/// hidden, ids, weights, groups, down, down_bias, y.
-void runSum(hone_call *call, Format format, const hone_tensor *operands, const int64_t *ints) {
-  const hone_tensor &hidden = operands[0], *down = operands + 4, &y = down[planesOf(format) + 1];
-  int64_t experts = ints[0], outputs = y.sizes[y.rank - 1];
-  ExpertChoices choices = {static_cast<const int32_t *>(operands[3].data), countRows(y), experts,
+template <typename Layout>
+void run(hone_call *call, const kernels::Call<kernels::GroupedSum, Layout> &given, Format format) {
+  const auto &o = given.operands;
+  const hone_tensor &hidden = o.hidden, &y = o.y;
+  int64_t experts = given.ints.experts, outputs = y.sizes[y.rank - 1];
+  ExpertChoices choices = {static_cast<const int32_t *>(o.groups.data), countRows(y), experts,
                            static_cast<int32_t>(hidden.sizes[hidden.rank - 2])};
   if (choices.rows == 0 || outputs == 0)
     return;
   KernelDevice &device = kernelDevice(call);
   ExpertSumArguments sum = {};
-  sum.ids = rowsOf(operands[1]);
-  sum.weights = rowsOf(operands[2]);
+  sum.ids = rowsOf(o.ids);
+  sum.weights = rowsOf(o.expertWeights);
   sum.y = rowsOf(y);
   sum.rows = choices.rows;
   sum.experts = static_cast<int32_t>(experts);
@@ -103,7 +104,8 @@ void runSum(hone_call *call, Format format, const hone_tensor *operands, const i
     parts = acquireRows(device, choices.pairs(), outputs);
     ExpertInputs rows(device, format, hidden, choices);
     ExpertProduct product = {0, 1, outputs, 0, {}, parts};
-    rows.multiply(readWeight(format, down, experts, hidden.sizes[hidden.rank - 1], ints + 1), {&product, 1});
+    int64_t inputs = hidden.sizes[hidden.rank - 1];
+    rows.multiply(readWeight<Layout>(o.down, o.downBias, experts, inputs, given.formatInts), {&product, 1});
     rows.release();
   }
   sum.parts = reinterpret_cast<const float *>(parts.data);
@@ -118,15 +120,13 @@ void runSum(hone_call *call, Format format, const hone_tensor *operands, const i
     device.release(parts.data);
 }
 
-} // namespace
-
-void expertGroups(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  const hone_tensor &ids = operands[0];
+void run(hone_call *call, const kernels::Call<kernels::ExpertGroups, kernels::NoWeight> &given) {
+  const hone_tensor &ids = given.operands.ids;
   GroupsArguments args = {};
   args.ids = rowsOf(ids);
   args.pairs = countRows(ids) * ids.sizes[ids.rank - 1];
-  args.experts = static_cast<int32_t>(ints[0]);
-  args.groups = static_cast<int32_t *>(operands[1].data);
+  args.experts = static_cast<int32_t>(given.ints.experts);
+  args.groups = static_cast<int32_t *>(given.operands.groups.data);
   void *pointers[] = {&args};
   kernelDevice(call).launch(
       {kExpertGroupsFatbin, "expert_groups"},
@@ -134,20 +134,10 @@ void expertGroups(hone_call *call, const hone_tensor *operands, const int64_t *i
       pointers);
 }
 
-#define HONE_EXPERT_KERNELS(format)                                                                                    \
-  void expertHidden##format(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {       \
-    runHidden(call, Format::format, operands, ints);                                                                   \
-  }                                                                                                                    \
-  void expertSum##format(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {          \
-    runSum(call, Format::format, operands, ints);                                                                      \
-  }
-HONE_EXPERT_KERNELS(F32)
-HONE_EXPERT_KERNELS(F16)
-HONE_EXPERT_KERNELS(Bf16)
-HONE_EXPERT_KERNELS(Affine8)
-HONE_EXPERT_KERNELS(Affine4)
-HONE_EXPERT_KERNELS(Affine3)
-HONE_EXPERT_KERNELS(Affine2)
-#undef HONE_EXPERT_KERNELS
+} // namespace
+
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cuda/experts.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cuda

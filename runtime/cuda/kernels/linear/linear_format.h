@@ -20,10 +20,9 @@ class KernelDevice;
 /// Layers of up to this many rows run as GEMV, which reads weights once for every 16 rows; larger ones as GEMM.
 constexpr int64_t kMaxGemvRows = 32;
 
-/// Sets the weight of a layer: `rest` are scales, and zeros or absent; `ints` the group size and whether quantized
-/// values are signed.
-void setQuantizedWeight(LinearArguments &layer, const hone_tensor &weight, const hone_tensor *rest,
-                        const int64_t *ints);
+/// Sets the weight of a layer; zeros may be absent.
+void setQuantizedWeight(LinearArguments &layer, const hone_tensor &codes, const hone_tensor &scales,
+                        const hone_tensor &zeros, int64_t group, bool isSigned);
 
 /// The type in which GEMV reads x: f32 where it is split or multiplied by FMA, else the type that tensor cores take.
 int32_t inputTypeOf(Format format, int32_t dtype);

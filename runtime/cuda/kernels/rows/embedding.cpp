@@ -5,9 +5,9 @@
 
 #include "embedding.h"
 
+#include "../entry.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
-#include "../kernels.h"
 
 namespace hone::cuda {
 namespace {
@@ -42,29 +42,34 @@ const uint8_t *bytesIn(const hone_tensor &tensor) {
   return isAbsent(tensor) ? nullptr : static_cast<const uint8_t *>(tensor.data);
 }
 
-} // namespace
-
-void embeddingF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
-  EmbeddingArguments args = argumentsOf(operands[0], operands[2], operands[1]);
-  args.table = rowsOf(operands[1]);
+void run(hone_call *call, const kernels::Call<kernels::Embedding, kernels::Dense> &embedding) {
+  const auto &o = embedding.operands;
+  EmbeddingArguments args = argumentsOf(o.ids, o.y, *o.table);
+  args.table = rowsOf(*o.table);
   int32_t vectorSize = vectorSizeOf(args);
   launchEmbedding(call, vectorSize == 4 ? "embedding_4" : "embedding_1", args, vectorSize);
 }
 
-void embeddingAffine(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  const hone_tensor &codes = operands[1], &scales = operands[2], &zeros = operands[3];
-  EmbeddingArguments args = argumentsOf(operands[0], operands[4], codes);
+void run(hone_call *call, const kernels::Call<kernels::QuantizedEmbedding, kernels::Affine> &embedding) {
+  const auto &[codes, scales, zeros] = kernels::planesOf<kernels::Affine>(embedding.operands.table);
+  EmbeddingArguments args = argumentsOf(embedding.operands.ids, embedding.operands.y, codes);
   args.codes = {bytesIn(codes),
                 bytesIn(scales),
                 bytesIn(zeros),
                 codes.sizes[1],
                 isAbsent(zeros) ? 0 : zeros.sizes[1],
                 scales.sizes[1],
-                static_cast<int32_t>(ints[0]),
-                static_cast<int32_t>(ints[1]),
-                static_cast<int32_t>(ints[2]),
+                static_cast<int32_t>(embedding.ints.bits),
+                static_cast<int32_t>(embedding.formatInts.group),
+                static_cast<int32_t>(embedding.formatInts.isSigned),
                 scales.dtype};
   launchEmbedding(call, "embedding_quantized", args, kCodesPerThread);
 }
+
+} // namespace
+
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cuda/embedding.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cuda

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms and softmax: a block for each row. It reads the row again in each pass, which then hits L1, so that rows may
+// Norms: a block for each row. It reads the row again in each pass, which then hits L1, so that rows may
 // be of any length.
 
 #include "../device/elements.h"
@@ -74,16 +74,4 @@ extern "C" __global__ void __launch_bounds__(512)
     float bias = args.bias.data ? elementAt(args.bias, 0, i) : 0;
     return (v - mean) * factor * weightAt(args, i) + bias;
   });
-}
-
-extern "C" __global__ void __launch_bounds__(512) softmax(const __grid_constant__ hone::cuda::RowKernelArguments args) {
-  using namespace hone::cuda;
-  __shared__ float shared[16];
-  int64_t from = args.x.offset(blockIdx.x), to = args.y.offset(blockIdx.x);
-  float maximum = -infinity();
-  for (int64_t i = threadIdx.x; i < args.x.count; i += blockDim.x)
-    maximum = maxNan(maximum, elementAt(args.x, from, i));
-  maximum = blockMaximum(maximum, shared);
-  float sum = sumOf(args.x, from, shared, [&](float v) { return expf(v - maximum); });
-  writeRow(args, from, to, [&](float v, int64_t) { return expf(v - maximum) / sum; });
 }

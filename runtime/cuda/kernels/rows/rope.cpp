@@ -5,9 +5,9 @@
 
 #include "rope.h"
 
+#include "../entry.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
-#include "../kernels.h"
 
 namespace hone::cuda {
 namespace {
@@ -37,32 +37,41 @@ void launchRope(hone_call *call, RopeArguments &args) {
                             {{blocks, sides, 1}, {kRopeThreads, 1, 1}, 0}, pointers);
 }
 
+template <typename Signature> using Call = kernels::Call<Signature, kernels::NoWeight>;
+
+void run(hone_call *call, const Call<kernels::Rope> &rope) {
+  const auto &o = rope.operands;
+  RopeArguments args = {};
+  args.positions = o.x.sizes[2];
+  args.query = sideOf(o.x, o.y);
+  setTables(args, o.cos, o.sin, rope.ints.interleaved);
+  launchRope(call, args);
+}
+
+void run(hone_call *call, const Call<kernels::Append> &append) {
+  const auto &o = append.operands;
+  RopeArguments args = {};
+  args.positions = o.key.sizes[2];
+  args.key = sideOf(o.key, o.keyRoom);
+  args.value = sideOf(o.value, o.valueRoom);
+  launchRope(call, args);
+}
+
+void run(hone_call *call, const Call<kernels::RopeAppend> &append) {
+  const auto &o = append.operands;
+  RopeArguments args = {};
+  args.positions = o.query.sizes[2];
+  args.query = sideOf(o.query, o.rotated);
+  args.key = sideOf(o.key, o.keyRoom);
+  args.value = sideOf(o.value, o.valueRoom);
+  setTables(args, o.cos, o.sin, append.ints.interleaved);
+  launchRope(call, args);
+}
+
 } // namespace
 
-void ropeF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  RopeArguments args = {};
-  args.positions = operands[0].sizes[2];
-  args.query = sideOf(operands[0], operands[3]);
-  setTables(args, operands[1], operands[2], ints[0]);
-  launchRope(call, args);
-}
-
-void appendF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
-  RopeArguments args = {};
-  args.positions = operands[0].sizes[2];
-  args.key = sideOf(operands[0], operands[2]);
-  args.value = sideOf(operands[1], operands[3]);
-  launchRope(call, args);
-}
-
-void ropeAppendF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *) {
-  RopeArguments args = {};
-  args.positions = operands[0].sizes[2];
-  args.query = sideOf(operands[0], operands[5]);
-  args.key = sideOf(operands[1], operands[6]);
-  args.value = sideOf(operands[2], operands[7]);
-  setTables(args, operands[3], operands[4], ints[0]);
-  launchRope(call, args);
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cuda/rope.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cuda

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels that work on one row at a time: norms and softmax.
+// Kernels that work on one row at a time: norms.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_ROWS_ROW_KERNELS_H
 #define HONE_RUNTIME_CUDA_KERNELS_ROWS_ROW_KERNELS_H

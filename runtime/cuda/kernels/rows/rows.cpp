@@ -3,9 +3,9 @@
 //
 // The host side of kernels that work on one row at a time.
 
+#include "../entry.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
-#include "../kernels.h"
 #include "row_kernels.h"
 
 namespace hone::cuda {
@@ -39,42 +39,48 @@ RowKernelArguments argumentsOf(const hone_tensor &first, const hone_tensor &seco
   return args;
 }
 
+template <typename Signature> using Call = kernels::Call<Signature, kernels::NoWeight>;
+
+void runRmsNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, double epsilon,
+                int64_t unitOffset) {
+  args.weight = rowsOf(weight);
+  args.epsilon = static_cast<float>(epsilon);
+  args.unitOffset = static_cast<int32_t>(unitOffset);
+  launchRows(call, "rms_norm", args);
+}
+
+void runLayerNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, const hone_tensor &bias,
+                  double epsilon) {
+  args.weight = rowsOf(weight);
+  args.bias = rowsOf(bias);
+  args.epsilon = static_cast<float>(epsilon);
+  launchRows(call, "layer_norm", args);
+}
+
+void run(hone_call *call, const Call<kernels::RmsNorm> &norm) {
+  const auto &o = norm.operands;
+  runRmsNorm(call, argumentsOf(o.x, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
+}
+
+void run(hone_call *call, const Call<kernels::LayerNorm> &norm) {
+  const auto &o = norm.operands;
+  runLayerNorm(call, argumentsOf(o.x, o.y), o.weight, o.bias, norm.floats.epsilon);
+}
+
+void run(hone_call *call, const Call<kernels::AddRmsNorm> &norm) {
+  const auto &o = norm.operands;
+  runRmsNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
+}
+
+void run(hone_call *call, const Call<kernels::AddLayerNorm> &norm) {
+  const auto &o = norm.operands;
+  runLayerNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, o.bias, norm.floats.epsilon);
+}
+
 } // namespace
 
-void addRmsNormF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  RowKernelArguments args = argumentsOf(operands[0], operands[1], operands[3], operands[4]);
-  args.weight = rowsOf(operands[2]);
-  args.epsilon = static_cast<float>(floats[0]);
-  args.unitOffset = static_cast<int32_t>(ints[0]);
-  launchRows(call, "rms_norm", args);
-}
-
-void addLayerNormF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *floats) {
-  RowKernelArguments args = argumentsOf(operands[0], operands[1], operands[4], operands[5]);
-  args.weight = rowsOf(operands[2]);
-  args.bias = rowsOf(operands[3]);
-  args.epsilon = static_cast<float>(floats[0]);
-  launchRows(call, "layer_norm", args);
-}
-
-void rmsNormF32(hone_call *call, const hone_tensor *operands, const int64_t *ints, const double *floats) {
-  RowKernelArguments args = argumentsOf(operands[0], operands[2]);
-  args.weight = rowsOf(operands[1]);
-  args.epsilon = static_cast<float>(floats[0]);
-  args.unitOffset = static_cast<int32_t>(ints[0]);
-  launchRows(call, "rms_norm", args);
-}
-
-void layerNormF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *floats) {
-  RowKernelArguments args = argumentsOf(operands[0], operands[3]);
-  args.weight = rowsOf(operands[1]);
-  args.bias = rowsOf(operands[2]);
-  args.epsilon = static_cast<float>(floats[0]);
-  launchRows(call, "layer_norm", args);
-}
-
-void softmaxF32(hone_call *call, const hone_tensor *operands, const int64_t *, const double *) {
-  launchRows(call, "softmax", argumentsOf(operands[0], operands[1]));
-}
+#define HONE_KERNEL HONE_DEFINE_KERNEL
+#include "hone/kernels/cuda/rows.def"
+#undef HONE_KERNEL
 
 } // namespace hone::cuda

@@ -6,7 +6,7 @@
 //   main     sum = x + y + offset (a weight); fails with numbers where x[0][0] is negative; rows = batch
 //   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
 //            padding does not count; fails where a token is negative. It shows tokens and their positions at site 4
-//            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.softmax.f32
+//            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.rms_norm.f32
 //   count    how often it was called in this session
 //   verify   forward by another name, over the same state
 
@@ -37,7 +37,7 @@ static int64_t (*logitsToKeep)(hone_call *, int64_t);
 static void (*observe)(hone_call *, int64_t, const hone_tensor *);
 static void (*extra)(void);
 #ifdef CALLS_KERNEL
-static hone_kernel_fn softmax;
+static hone_kernel_fn rmsNorm;
 #endif
 
 static void runMain(hone_call *call) {
@@ -98,8 +98,10 @@ static void runForward(hone_call *call) {
     }
 #ifdef CALLS_KERNEL
   hone_tensor view = {logits, HONE_F32, 2, {batch * rows, VOCABULARY}, {VOCABULARY, 1}};
-  hone_tensor operands[2] = {view, view};
-  softmax(call, operands, NULL, NULL);
+  hone_tensor absent = {NULL, HONE_F32, 0, {0}, {0}}, operands[3] = {view, absent, view};
+  int64_t unitOffset = 0;
+  double epsilon = 1e-6;
+  rmsNorm(call, operands, &unitOffset, &epsilon);
 #endif
 }
 
@@ -125,7 +127,7 @@ static const hone_import imports[] = {
     {"hone_rt_observe", (void **)&observe},
     {EXTRA_IMPORT, (void **)&extra},
 #ifdef CALLS_KERNEL
-    {"hone.softmax.f32", (void **)&softmax},
+    {"hone.rms_norm.f32", (void **)&rmsNorm},
 #endif
 };
 
