@@ -248,7 +248,7 @@ absl::Status Module::loadDevice() {
   HONE_RETURN_IF_ERROR(agreeAboutThis(library.status()));
   absl::StatusOr<std::unique_ptr<Device>> opened =
       (*library)->open({file(description.device->file), &*description.device, weightFile.allBytes(),
-                     ranks ? &ranks->processes() : nullptr});
+                        ranks ? &ranks->processes() : nullptr});
   HONE_RETURN_IF_ERROR(agreeAboutThis(opened.status()));
   device = *std::move(opened);
   return ranks ? agreeAboutThis(device->joinRanks()) : absl::OkStatus();
