@@ -153,7 +153,7 @@ TEST_F(StatisticsFile, HoldsMeansMaximaAndCounts) {
 
 TEST_F(StatisticsFile, TakesHalfPrecision) {
   Statistics statistics = create({{2, {"w"}}});
-  Array half = makeArray<uint16_t>(HONE_F16, {2}, {0x4000, 0xb800});   // 2, -0.5
+  Array half = makeArray<uint16_t>(HONE_F16, {2}, {0x4000, 0xb800});    // 2, -0.5
   Array bfloat = makeArray<uint16_t>(HONE_BF16, {2}, {0xc080, 0x3f80}); // -4, 1
   ASSERT_EQ(messageOf(statistics.add(0, half.view())), "OK");
   ASSERT_EQ(messageOf(statistics.add(0, bfloat.view())), "OK");

@@ -63,7 +63,8 @@ private:
 /// Codes of 8 or 4 bits in blocks, with room for more positions, which hold zeros, and what they stand for as f32 in rows.
 template <typename Layout> class QuantizedTensor {
 public:
-  QuantizedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random) : rows(shape), layout(bits, shape[3]) {
+  QuantizedTensor(std::vector<int64_t> shape, int64_t bits, std::mt19937 &random)
+      : rows(shape), layout(bits, shape[3]) {
     int64_t room = (shape[2] + layout.kBlock - 1) / layout.kBlock * layout.positionBytes() * layout.kBlock;
     strides = {shape[1] * room, room, layout.positionBytes(), 1};
     memory.resize(static_cast<size_t>(shape[0] * strides[0]) + 1);
