@@ -9,6 +9,7 @@
 #include "FlagChecks.h"
 #include "ProcessLimits.h"
 #include "hone/InitAll.h"
+#include "hone/cli/main.h"
 #include "hone/io/temporary.h"
 
 #include "llvm/Support/FormatVariadic.h"
