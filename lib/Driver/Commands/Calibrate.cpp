@@ -7,7 +7,6 @@
 #include "Command.h"
 #include "Compiler.h"
 #include "Options/Progress.h"
-#include "hone/cli/divergence.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
@@ -16,6 +15,8 @@
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
 #include "hone/cli/calibrate.h"
+#include "hone/cli/divergence.h"
+#include "hone/cli/main.h"
 #include "hone/io/file.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
