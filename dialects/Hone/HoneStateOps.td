@@ -59,6 +59,7 @@ def Hone_KvAppendOp : Hone_KvOp<"kv_append", [AllTypesMatch<["state", "next"]>]>
 
     *Example.*
     ```mlir
+    hone.state @kv [#hone.slot<"0.key", tensor<?x4x?x64xf32>, axis = 2>]
     func.func @append(%s: !hone.kv<@kv>, %k: tensor<?x4x?x64xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x64xf32>) {
       %next, %all = hone.kv_append %s[0], %k : !hone.kv<@kv>, tensor<?x4x?x64xf32> -> tensor<?x4x?x64xf32>
       return %next, %all : !hone.kv<@kv>, tensor<?x4x?x64xf32>
@@ -67,7 +68,7 @@ def Hone_KvAppendOp : Hone_KvOp<"kv_append", [AllTypesMatch<["state", "next"]>]>
   }];
   let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$fresh, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
   let results = (outs Hone_KvType:$next, AnyRankedTensor:$all);
-  let assemblyFormat = "$state `[` $slot `]` `,` $fresh attr-dict `:` type($state) `,` type($fresh) `->` type($all)";
+  let assemblyFormat = "$state `[` $slot `]` `,` $fresh attr-dict `:` qualified(type($state)) `,` type($fresh) `->` type($all)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
@@ -88,6 +89,7 @@ def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>
 
     *Example.*
     ```mlir
+    hone.state @kv [#hone.slot<"0.conv", tensor<?x4x64x64xf32>>]
     func.func @replace(%s: !hone.kv<@kv>, %v: tensor<?x4x64x64xf32>) -> !hone.kv<@kv> {
       %next = hone.kv_replace %s[0], %v : !hone.kv<@kv>, tensor<?x4x64x64xf32>
       return %next : !hone.kv<@kv>
@@ -96,7 +98,7 @@ def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>
   }];
   let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
   let results = (outs Hone_KvType:$next);
-  let assemblyFormat = "$state `[` $slot `]` `,` $value attr-dict `:` type($state) `,` type($value)";
+  let assemblyFormat = "$state `[` $slot `]` `,` $value attr-dict `:` qualified(type($state)) `,` type($value)";
   let extraClassDeclaration = [{
     ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
   }];
@@ -114,6 +116,7 @@ def Hone_KvViewOp : Hone_KvOp<"kv_view"> {
 
     *Example.*
     ```mlir
+    hone.state @kv [#hone.slot<"0.key", tensor<?x4x?x64xf32>, axis = 2>, #hone.slot<"0.value", tensor<?x4x?x64xf32>, axis = 2>]
     func.func @view(%s: !hone.kv<@kv>) -> tensor<?x4x?x64xf32> {
       %0 = hone.kv_view %s[1] : !hone.kv<@kv> -> tensor<?x4x?x64xf32>
       return %0 : tensor<?x4x?x64xf32>
@@ -122,7 +125,7 @@ def Hone_KvViewOp : Hone_KvOp<"kv_view"> {
   }];
   let arguments = (ins Hone_KvType:$state, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` type($state) `->` type($result)";
+  let assemblyFormat = "$state `[` $slot `]` attr-dict `:` qualified(type($state)) `->` type($result)";
   let hasFolder = 1;
   let extraClassDeclaration = [{
     ::hone::SlotId getSlotId() { return {getState().getType().getState().getAttr(), getSlot()}; }
@@ -136,6 +139,7 @@ def Hone_KvLengthOp : Hone_KvOp<"kv_length"> {
 
     *Example.*
     ```mlir
+    hone.state @kv []
     func.func @length(%s: !hone.kv<@kv>) -> index {
       %0 = hone.kv_length %s : !hone.kv<@kv>
       return %0 : index
@@ -144,7 +148,7 @@ def Hone_KvLengthOp : Hone_KvOp<"kv_length"> {
   }];
   let arguments = (ins Hone_KvType:$state);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state attr-dict `:` type($state)";
+  let assemblyFormat = "$state attr-dict `:` qualified(type($state))";
   let hasFolder = 1;
 }
 
@@ -155,6 +159,7 @@ def Hone_KvPaddingOp : Hone_KvOp<"kv_padding"> {
 
     *Example.*
     ```mlir
+    hone.state @kv []
     func.func @padding(%s: !hone.kv<@kv>, %b: index) -> index {
       %0 = hone.kv_padding %s[%b] : !hone.kv<@kv>
       return %0 : index
@@ -163,7 +168,7 @@ def Hone_KvPaddingOp : Hone_KvOp<"kv_padding"> {
   }];
   let arguments = (ins Hone_KvType:$state, Index:$sequence);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state `[` $sequence `]` attr-dict `:` type($state)";
+  let assemblyFormat = "$state `[` $sequence `]` attr-dict `:` qualified(type($state))";
   let hasFolder = 1;
 }
 
@@ -175,6 +180,7 @@ def Hone_LogitsToKeepOp : Hone_KvOp<"logits_to_keep"> {
 
     *Example.*
     ```mlir
+    hone.state @kv []
     func.func @kept(%s: !hone.kv<@kv>, %fresh: index) -> index {
       %0 = hone.logits_to_keep %s of %fresh : !hone.kv<@kv>
       return %0 : index
@@ -183,7 +189,7 @@ def Hone_LogitsToKeepOp : Hone_KvOp<"logits_to_keep"> {
   }];
   let arguments = (ins Hone_KvType:$state, Index:$fresh);
   let results = (outs Index:$result);
-  let assemblyFormat = "$state `of` $fresh attr-dict `:` type($state)";
+  let assemblyFormat = "$state `of` $fresh attr-dict `:` qualified(type($state))";
   let hasFolder = 1;
 }
 

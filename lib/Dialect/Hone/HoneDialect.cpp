@@ -99,9 +99,11 @@ static LogicalResult verifyInputRotation(Operation *op, Attribute attribute) {
 
 LogicalResult HoneDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() == kLookupRowsAttrName)
+    return success();
   if (attribute.getName() != getContextAttrName())
     return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
-                             << "' of an argument; supported: hone.context";
+                             << "' of an argument; supported: hone.context, hone.rows";
   bool isTensor = function && isa<TensorType>(function.getArgumentTypes()[index]);
   if (isTensor && isa<UnitAttr>(attribute.getValue()))
     return success();

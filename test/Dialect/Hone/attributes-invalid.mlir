@@ -33,7 +33,7 @@ func.func private @f(!hone.kv<@kv> {hone.context})
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of an argument; supported: hone.context}}
+// expected-error @below {{unsupported attribute 'hone.other' of an argument; supported: hone.context, hone.rows}}
 func.func private @f(tensor<4xf32> {hone.other})
 
 // -----
