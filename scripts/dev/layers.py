@@ -6,7 +6,8 @@ import posixpath
 import re
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
-# What a room of runtime/ may use besides itself and the binary interface, include/hone/runtime.
+# What a room of runtime/ may use besides itself, the binary interface, include/hone/runtime, and the table of kernels,
+# include/hone/kernels.
 USES = {
     "c_api": {"core", "generate", "io", "sampling", "text"},
     "calibration": {"cpu", "io"},
@@ -20,7 +21,8 @@ USES = {
     "sampling": {"io"},
     "text": {"io"},
 }
-PUBLIC = set(USES) | {"runtime"}  # folders of include/hone that belong to the runtime
+INTERFACE = {"kernels", "runtime"}
+PUBLIC = set(USES) | INTERFACE  # folders of include/hone that belong to the runtime
 COMPILER_FOLDERS = {"dialects", "lib", "tools"}
 COMPILER_LIBRARIES = {"llvm", "llvm-c", "lld", "mlir", "mlir-c", "onnx", "google"}
 
@@ -56,9 +58,9 @@ def fault_of_runtime(room, target):
     if first in COMPILER_FOLDERS or first == "hone" and rest[0] not in PUBLIC:
         return "the runtime includes nothing of the compiler"
     used = rest[0] if first == "hone" else first if rest and first in USES else room
-    allowed = USES.get(room, {"io"}) | {room, "runtime"}
+    allowed = USES.get(room, {"io"}) | {room} | INTERFACE
     if used not in allowed:
-        return f"{room} uses {', '.join(sorted(allowed - {room, 'runtime'})) or 'nothing'} of the runtime"
+        return f"{room} uses {', '.join(sorted(allowed - {room} - INTERFACE)) or 'nothing'} of the runtime"
     return None
 
 
