@@ -5,9 +5,6 @@
 
 #include "hone/Calibrate/MeasureCosts.h"
 
-#include "hone/calibration/statistics.h"
-#include "hone/cli/divergence.h"
-#include "hone/cli/progress.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Compress/Difference.h"
 #include "hone/Compress/Rounding.h"
@@ -16,6 +13,8 @@
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/MeasuredInputs.h"
+#include "hone/calibration/statistics.h"
+#include "hone/cli/divergence.h"
 #include "hone/cli/progress.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -101,7 +100,7 @@ FailureOr<double> CostMeter::round(ParamOp param, const compress::Weight &weight
     if (measured && failed(openSite(param, *measured)))
       return failure();
     auto codes = measured ? compress::roundWithCompensation(after, format, *factor, /*hasStaticScales=*/true,
-                                                        /*searchesScales=*/true)
+                                                            /*searchesScales=*/true)
                           : compress::roundToNearest(before, format, std::vector<float>(weight.columns, 1));
     if (failed(report(param.getLoc(), codes.status())))
       return failure();

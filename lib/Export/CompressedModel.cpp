@@ -11,8 +11,8 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
-#include "hone/Transforms/LayerRemoval.h"
 #include "hone/Transforms/GroupRemoval.h"
+#include "hone/Transforms/LayerRemoval.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"

@@ -4,6 +4,7 @@
 // `hone calibrate`: statistics of the inputs of a language model's linear layers (docs/calibration.md). Compiles a copy of the model
 // that shows what its layers read, beside the output, and runs it.
 
+#include "hone/cli/calibrate.h"
 #include "Command.h"
 #include "Compiler.h"
 #include "Options/Progress.h"
@@ -14,7 +15,6 @@
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
-#include "hone/cli/calibrate.h"
 #include "hone/cli/divergence.h"
 #include "hone/cli/main.h"
 #include "hone/io/file.h"

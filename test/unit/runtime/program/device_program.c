@@ -148,7 +148,8 @@ static const hone_import imports[] = {
 };
 
 static const hone_entry entries[] = {
-    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}, {"hog", runHog}, {"echo", runEcho},
+    {"main", runMain},      {"forward", runForward}, {"count", runCount},
+    {"verify", runForward}, {"hog", runHog},         {"echo", runEcho},
 };
 
 extern const hone_program hone_program_description __asm__("hone_program");

@@ -131,7 +131,8 @@ static const hone_import imports[] = {
 #endif
 };
 
-static const hone_entry entries[] = {{"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}};
+static const hone_entry entries[] = {
+    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}};
 
 extern const hone_program hone_program_description __asm__("hone_program");
 const hone_program hone_program_description = {
