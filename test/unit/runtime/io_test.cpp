@@ -285,7 +285,8 @@ TEST(Manifests, RoundTrip) {
   EXPECT_EQ(io::manifestText(*back), text);
   EXPECT_EQ(back->gatheredWeights, manifest.gatheredWeights);
   EXPECT_EQ(back->states[0].slots[0].appendAxis, 2);
-  EXPECT_EQ(back->entry("count")->state[0].appendAxis, std::nullopt);
+  EXPECT_EQ(back->entry("count")->state, "counter");
+  EXPECT_EQ(back->slotsOf(*back->entry("count"))[0].appendAxis, std::nullopt);
   EXPECT_EQ(back->states[0].slots[0].layout, io::StateLayout::Rows);
   EXPECT_EQ(back->entry("nothing"), nullptr);
   back = io::parseManifest(io::manifestText(toyManifestWithContext()), "manifest.json");
