@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's parser reads the values; what they have to be among each other is checked here.
+// LLVM's parser reads the values; what they have to be among each other is checked here. Fields are not the storage of the parser: the
+// linker, which is a library with a command line of its own, resets all options of the process.
 
 #include "OptionSet.h"
 
@@ -71,19 +72,21 @@ OptionRow &OptionSet::addRow(std::unique_ptr<cl::Option> option, std::function<s
 }
 
 OptionRow &OptionSet::add(StringRef name, bool &field, StringRef help) {
-  return addRow(std::make_unique<cl::opt<bool, true>>(name, cl::location(field), cl::desc(help), cl::sub(command)),
+  return addRow(std::make_unique<cl::opt<bool>>(name, cl::desc(help), cl::sub(command),
+                                                cl::callback([&field](const bool &given) { field = given; })),
                 [&field] { return std::string(field ? "true" : ""); });
 }
 
 OptionRow &OptionSet::add(StringRef name, std::string &field, StringRef value, StringRef help) {
-  return addRow(std::make_unique<cl::opt<std::string, true>>(name, cl::location(field), cl::desc(help),
-                                                             cl::value_desc(value), cl::sub(command)),
-                [&field] { return field; });
+  return addRow(
+      std::make_unique<cl::opt<std::string>>(name, cl::desc(help), cl::value_desc(value), cl::sub(command),
+                                             cl::callback([&field](const std::string &given) { field = given; })),
+      [&field] { return field; });
 }
 
 OptionRow &OptionSet::add(StringRef name, int64_t &field, StringRef value, StringRef help) {
-  return addRow(std::make_unique<cl::opt<int64_t, true>>(name, cl::location(field), cl::desc(help),
-                                                         cl::value_desc(value), cl::sub(command)),
+  return addRow(std::make_unique<cl::opt<int64_t>>(name, cl::desc(help), cl::value_desc(value), cl::sub(command),
+                                                   cl::callback([&field](const int64_t &given) { field = given; })),
                 [&field] { return std::to_string(field); });
 }
 
@@ -100,20 +103,22 @@ OptionRow &OptionSet::add(StringRef name, std::optional<double> &field, StringRe
 }
 
 OptionRow &OptionSet::add(StringRef name, std::vector<std::string> &field, StringRef value, StringRef help) {
-  return addRow(std::make_unique<cl::list<std::string, std::vector<std::string>>>(
-                    name, cl::location(field), cl::desc(help), cl::value_desc(value), cl::sub(command)),
+  return addRow(std::make_unique<cl::list<std::string>>(
+                    name, cl::desc(help), cl::value_desc(value), cl::sub(command),
+                    cl::callback([&field](const std::string &given) { field.push_back(given); })),
                 [&field] { return llvm::join(field, ","); });
 }
 
 void OptionSet::addInput(std::string &field, StringRef help) {
-  addRow(std::make_unique<cl::opt<std::string, true>>(cl::Positional, cl::location(field), cl::desc(help),
-                                                      cl::sub(command)),
+  addRow(std::make_unique<cl::opt<std::string>>(cl::Positional, cl::desc(help), cl::sub(command),
+                                                cl::callback([&field](const std::string &given) { field = given; })),
          [&field] { return field; });
 }
 
 void OptionSet::addInputs(std::vector<std::string> &field, StringRef help) {
-  addRow(std::make_unique<cl::list<std::string, std::vector<std::string>>>(cl::Positional, cl::location(field),
-                                                                           cl::desc(help), cl::sub(command)),
+  addRow(std::make_unique<cl::list<std::string>>(
+             cl::Positional, cl::desc(help), cl::sub(command),
+             cl::callback([&field](const std::string &given) { field.push_back(given); })),
          [&field] { return llvm::join(field, ","); });
 }
 

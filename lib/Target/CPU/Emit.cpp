@@ -153,7 +153,7 @@ static CompiledPart compilePart(StringRef bitcode, const CpuTarget &target, Sani
 /// Merging the many stores of descriptors takes as long as all other selection of instructions, and gains nothing.
 static void disableStoreMerging() {
   if (llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup("combiner-store-merging"))
-    option->addOccurrence(0, option->ArgStr, "false");
+    static_cast<llvm::cl::opt<bool> *>(option)->setValue(false);
 }
 
 /// Whether the disk has room for the program. The linker maps what it writes: without room, that ends in SIGBUS.

@@ -170,7 +170,7 @@ TEST_F(Modules, ManifestsThatSayWhatTheProgramWasNotCompiledForAreRefused) {
                                                    "', for which program.so was compiled, but got '" + got + "'"));
   };
   std::string sum = R"(entry "main" output "sum": f32 ["batch", 3])", x = R"(entry "main" input "x": f32 ["batch", 3])",
-              history = R"(entry "forward" state "history": f32 ["batch", 1, 0, 2] grows 2)";
+              history = R"(state "history" slot "history": f32 ["batch", 1, 0, 2] grows 2)";
   using io::Manifest;
   expect([](Manifest &it) { it.entries[0].outputs[0].dtype = HONE_U8; }, sum,
          R"(entry "main" output "sum": u8 ["batch", 3])");
@@ -184,9 +184,9 @@ TEST_F(Modules, ManifestsThatSayWhatTheProgramWasNotCompiledForAreRefused) {
          R"(entry "main" input "x\22: f32 []\0a": f32 ["batch", 3])");
   expect([](Manifest &it) { it.entries[0].inputs[0].isContext = true; }, x, x + " context");
   expect([](Manifest &it) { it.states[0].slots[0].shape[1] = io::Dim::fixed(2); }, history,
-         R"(entry "forward" state "history": f32 ["batch", 2, 0, 2] grows 2)");
+         R"(state "history" slot "history": f32 ["batch", 2, 0, 2] grows 2)");
   expect([](Manifest &it) { it.states[0].slots[0].appendAxis.reset(); }, history,
-         R"(entry "forward" state "history": f32 ["batch", 1, 0, 2])");
+         R"(state "history" slot "history": f32 ["batch", 1, 0, 2])");
   expect([](Manifest &it) { it.states[0].slots[0].layout = io::StateLayout::KeyBlocks; }, history,
          history + " layout key_blocks bits 0");
   expect([](Manifest &it) { it.entries[1].inputs[0].rows = 9; },
