@@ -28,6 +28,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include "llvm/Transforms/IPO/MergeFunctions.h"
 
 #include <fcntl.h>
 #include <set>
@@ -139,6 +140,8 @@ static CompiledPart compilePart(StringRef bitcode, const CpuTarget &target, Sani
     part.error = llvm::toString(module.takeError());
     return part;
   }
+  // Layers have the same loops: equal functions are merged before time is spent on each. Kernels of a GPU could not call each other.
+  llvm::MergeFunctionsPass::runOnModule(**module);
   optimise(**module, *machine, sanitizer);
   // In memory first: the object writer seeks, and does not report what a full disk refuses.
   llvm::raw_svector_ostream stream(part.object);
