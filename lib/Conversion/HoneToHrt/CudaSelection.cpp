@@ -136,29 +136,18 @@ static Value getBiasOfLastKeys(Value bias) {
 }
 
 static KernelCall select(AttentionOp op) {
-  auto pattern = getPatternIntegers(op.getPattern());
   RankedTensorType values = op.getValue().getType();
-  if (!pattern || !readsSequences(op) || values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
+  if (values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
       !arePlainFloats({op.getQuery(), op.getKey(), op.getValue()})) // the others are f32, which the kernel reads
     return {};
-  double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   Value tail = getBiasOfLastKeys(op.getBias());
-  pattern->push_back({"tail", tail ? 1 : 0});
-  return {"cuda.attention.f32",
-          {{"query", op.getQuery()},
-           {"key", op.getKey()},
-           {"value", op.getValue()},
-           {"bias", tail ? tail : op.getBias()},
-           {"alibi", op.getAlibi()},
-           {"sinks", op.getSinks()},
-           {"keyBegin", op.getKeyBegin()},
-           {"keyEnd", op.getKeyEnd()},
-           {"prefix", op.getPrefix()}},
-          *pattern,
-          {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
+  KernelCall kernel = callAttention(op, "cuda.attention.f32", tail ? tail : op.getBias());
+  if (!kernel.name.empty())
+    kernel.ints.push_back({"tail", tail ? 1 : 0});
+  return kernel;
 }
 
-/// Rows of a table that is kept as plain rows, or as levels.
+/// Rows of a table that is kept as plain rows, or as codes.
 static KernelCall select(EmbeddingOp op) {
   auto type = op.getTable().getType();
   KernelCall kernel{"cuda.embedding.f32", {{"ids", op.getIds()}, {"table", op.getTable()}}, {}, {}};

@@ -64,7 +64,8 @@ static KernelCall select(LinearOp op) {
           {}};
 }
 
-std::optional<SmallVector<std::pair<StringRef, int64_t>>> getPatternIntegers(Attribute pattern) {
+/// `causal` and `window` of the patterns that kernels of attention know; the prefix is an operand.
+static std::optional<SmallVector<std::pair<StringRef, int64_t>>> getPatternIntegers(Attribute pattern) {
   auto integers = [](bool causal, int64_t window) {
     return SmallVector<std::pair<StringRef, int64_t>>{{"causal", causal}, {"window", window}};
   };
@@ -77,7 +78,8 @@ std::optional<SmallVector<std::pair<StringRef, int64_t>>> getPatternIntegers(Att
   return std::nullopt;
 }
 
-bool readsSequences(AttentionOp op) {
+/// Kernels of attention read what is given for each sequence as i64.
+static bool readsSequences(AttentionOp op) {
   return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()}, [](Value value) {
     return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
   });
@@ -85,21 +87,16 @@ bool readsSequences(AttentionOp op) {
 
 StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
-static KernelCall select(AttentionOp op) {
+KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
   auto pattern = getPatternIntegers(op.getPattern());
-  StringRef cache = getFloatName(op.getKey().getType().getElementType());
-  if (!pattern || !readsSequences(op) || !isPlainF32(op.getQuery()) || cache.empty())
+  if (!pattern || !readsSequences(op))
     return {};
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
-  auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
-  if (layout && layout.getIntegerBits() != 0)
-    cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
-  StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
-  return {("hone.attention." + form + cache).str(),
+  return {kernel.str(),
           {{"query", op.getQuery()},
            {"key", op.getKey()},
            {"value", op.getValue()},
-           {"bias", op.getBias()},
+           {"bias", bias},
            {"alibi", op.getAlibi()},
            {"sinks", op.getSinks()},
            {"keyBegin", op.getKeyBegin()},
@@ -107,6 +104,17 @@ static KernelCall select(AttentionOp op) {
            {"prefix", op.getPrefix()}},
           *pattern,
           {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
+}
+
+static KernelCall select(AttentionOp op) {
+  StringRef cache = getFloatName(op.getKey().getType().getElementType());
+  if (!isPlainF32(op.getQuery()) || cache.empty())
+    return {};
+  auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
+  if (layout && layout.getIntegerBits() != 0)
+    cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
+  StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
+  return callAttention(op, ("hone.attention." + form + cache).str(), op.getBias());
 }
 
 bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }

@@ -66,11 +66,8 @@ mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call
 /// same names. No call where there is none.
 KernelCall selectNamesake(mlir::Operation *op, llvm::StringRef target);
 
-/// `causal` and `window` of the patterns that kernels of attention know; the prefix is an operand.
-std::optional<llvm::SmallVector<std::pair<llvm::StringRef, int64_t>>> getPatternIntegers(mlir::Attribute pattern);
-
-/// Kernels of attention read what is given for each sequence as i64.
-bool readsSequences(AttentionOp op);
+/// A call of a kernel of attention, with `bias` in place of the operation's; none where no such kernel knows the pattern.
+KernelCall callAttention(AttentionOp op, llvm::StringRef kernel, mlir::Value bias);
 
 /// An activation as kernels number them.
 int64_t getNumber(Activation activation);
