@@ -56,6 +56,16 @@ absl::StatusOr<std::unique_ptr<rt::Session>> openSession(const hone_module &modu
   return session;
 }
 
+/// What can fail comes before the call, which changes the state.
+absl::Status call(rt::Session &session, const io::EntryInfo &entry, const hone_named_tensor *inputs, size_t count,
+                  hone_outputs **outputs) {
+  HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, count));
+  PendingOutputs pending(entry);
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, session.call(entry.name, tensors));
+  *outputs = pending.release(std::move(arrays));
+  return absl::OkStatus();
+}
+
 } // namespace
 } // namespace hone::capi
 
@@ -89,13 +99,7 @@ hone_status hone_session_forward(hone_session *session, const hone_named_tensor 
                                  hone_outputs **outputs) {
   if (!session || !outputs)
     return reportNull("session and outputs");
-  return reported([=]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
-    PendingOutputs pending(session->session->entry());
-    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, session->session->forward(tensors));
-    *outputs = pending.release(std::move(arrays));
-    return absl::OkStatus();
-  });
+  return reported([=] { return call(*session->session, session->session->entry(), inputs, input_count, outputs); });
 }
 
 hone_status hone_session_call(hone_session *session, const char *entry, const hone_named_tensor *inputs,
@@ -103,12 +107,8 @@ hone_status hone_session_call(hone_session *session, const char *entry, const ho
   if (!session || !entry || !outputs)
     return reportNull("session, entry and outputs");
   return reported([=]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
     HONE_ASSIGN_OR_RETURN(const io::EntryInfo *info, session->session->module().findEntryInfo(entry));
-    PendingOutputs pending(*info);
-    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> arrays, session->session->call(entry, tensors));
-    *outputs = pending.release(std::move(arrays));
-    return absl::OkStatus();
+    return call(*session->session, *info, inputs, input_count, outputs);
   });
 }
 
