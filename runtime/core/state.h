@@ -82,10 +82,6 @@ private:
 /// A moment between two calls that a state can return to. It shares what slots held that are replaced as a whole; positions of the others
 /// stay where they are, so that it is lost once they are dropped.
 class Checkpoint {
-public:
-  int64_t length() const { return positions; }
-
-private:
   friend class State;
   uint64_t state = 0; // whose it is
   int64_t positions = 0;
