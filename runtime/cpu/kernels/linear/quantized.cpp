@@ -40,7 +40,7 @@ template <typename Codes, typename FORMAT> struct Layer {
             ints.atLeast != 0};
   }
 
-  /// False also where rows have to be rounded as few rows are, or dot products of bytes are faster. `operand` stands for
+  /// False also where rows have to be rounded as GEMV does, or dot products of bytes are faster. `operand` stands for
   /// all weights of a block.
   template <typename Body>
   static bool withEngine(const QuantizedOperand &operand, int64_t rows, const Body &body) {
@@ -70,7 +70,7 @@ template <typename Codes, typename FORMAT> struct Layer {
   static void runGemv(const hone_tensor &x, const QuantizedOperand &operand, const hone_tensor &y,
                       const Epilogue &epilogue) {
 #ifdef __AMX_TILE__
-    // Tiles add up the same integers in the same chunks, and pay as soon as they hold a few rows.
+    // Tiles add up the same integers in the same chunks, and pay from a small M on.
     if (countRows(y) >= kFewestTileRows<Codes>)
       return runPacked<TileQuantizedKernel<Codes, QuantizedWeight>>(x, operand, y, epilogue);
 #endif
