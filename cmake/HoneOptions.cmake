@@ -3,11 +3,16 @@
 # Overridden methods and matchers leave arguments unused by design, in our code and in what TableGen writes.
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 
-# Precompiled headers are compared by content, so that ccache can keep what was compiled with them.
+# What one clone compiled serves all: ccache sees paths inside the sources as relative ones, and knows a precompiled header, which
+# holds absolute paths, by a sum of what it is made from (lib/Pch). CMake would also name the header's source, as an absolute path.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
-if(CMAKE_CXX_COMPILER_LAUNCHER STREQUAL "ccache")
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ccache)
-endif()
+set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+foreach(language C CXX)
+  if(CMAKE_${language}_COMPILER_LAUNCHER STREQUAL "ccache")
+    set(CMAKE_${language}_COMPILER_LAUNCHER
+      env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros ccache)
+  endif()
+endforeach()
 
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers for all of Hone, as -fsanitize= takes them")
 option(HONE_FUZZ "Build the fuzz targets with libFuzzer" OFF)
