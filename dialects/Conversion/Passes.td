@@ -289,7 +289,7 @@ def LimitLogits : RaisingPass<"hone-limit-logits"> {
   let summary = "Make logits only for the positions that the caller asks for";
   let description = [{
     Where the first result of `@forward` is a product of the rows of all positions, perhaps scaled, capped or cast, the product
-    is made of the last `hone.logits_to_keep` rows alone, and the size of the result gets the name "wanted".
+    is made of the last `hone.logits_to_keep` rows alone, and the size of the result gets the name "logits_to_keep".
   }];
   let statistics = [Statistic<"numLimited", "num-logits-limited", "Number of products limited">];
 }

@@ -32,13 +32,13 @@ namespace hone {
 //===----------------------------------------------------------------------===//
 
 /// MLIR's reader believes what it reads: of damaged bytecode it may take any time and memory, or crash. What we write has the
-/// CRC-32 of everything behind the header in the header's name of the producer.
+/// CRC-32 of everything after the header in the header's name of the producer.
 static constexpr llvm::StringLiteral kProducer = "hone " HONE_VERSION, kSumName = " crc32 ";
 static constexpr size_t kSumDigits = 8, kMagicBytes = 4;
 
 /// Where the producer of bytecode is; nothing for what is none, or has another header.
 static std::optional<StringRef> findProducer(StringRef bytes) {
-  constexpr size_t begin = kMagicBytes + 1; // behind a version of one byte
+  constexpr size_t begin = kMagicBytes + 1; // after a version of one byte
   constexpr size_t most = 256;
   size_t end = bytes.take_front(most).find('\0', begin);
   return bytes.starts_with("ML\xEFR") && end != StringRef::npos ? std::optional(bytes.slice(begin, end)) : std::nullopt;
@@ -157,13 +157,13 @@ OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context, const Read
 
 namespace {
 
-/// Of a module: knows the CRC-32 of everything behind bytecode's header.
+/// Of a module: knows the CRC-32 of everything after bytecode's header.
 class ModuleStream : public FileStream {
 public:
   using FileStream::FileStream;
   ~ModuleStream() override { flush(); }
 
-  /// After bytecode whose producer has room for it: puts the sum of everything behind the header there.
+  /// After bytecode whose producer has room for it: puts the sum of everything after the header there.
   void writeSum() {
     flush();
     if (status.ok())

@@ -33,7 +33,7 @@ BANNED = [(re.compile(pattern, re.IGNORECASE), word) for pattern, word in (
     ("\\bUnit(Analysis|Axis|Removal|Rules)\\b|\\bInputUnits\\b|\\b(eliminate|remove|cut|mark)Units\\b",
      "prunable group"),
     ("\\b(kept|keeps?|stored|rounded) apart\\b|\\b(is|mayKeep)Apart\\b", "outliers, stored separately"),
-    ("\\b(columns|products|weights|layers|passes|rows|those|keys) behind\\b", "after, following"),
+    ("(?<!left )(?<!leaves that )(?<!thing )(?<!'} )\\bbehind (?!a C)", "after, following"),
     ("(?-i:\\b(SecondMoment|OwnedMoment|DampedMoment)\\b)", "Hessian"),
     ("\\b\\w*WithFeedback\\b|\\bhasFeedback\\b|\\b(made|makes?|making) up for\\b|\\bsettle[sd]?\\b",
      "error compensation"),

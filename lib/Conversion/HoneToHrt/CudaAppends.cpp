@@ -93,7 +93,7 @@ static std::optional<Appends> findAppends(AttentionOp attention) {
   return areRead ? std::optional(found) : std::nullopt;
 }
 
-/// The operation of the attention's block behind which all that the launch reads is there, or null.
+/// The operation of the attention's block after which all that the launch reads is there, or null.
 static Operation *findLastInput(Appends &appends) {
   Block *block = appends.attention->getBlock();
   Operation *last = nullptr;
@@ -111,7 +111,7 @@ static bool usesSlot(Operation *op, int64_t slot) {
          (view && view.getSlot() == static_cast<uint64_t>(slot));
 }
 
-/// Whether the launch can be behind `last`: what reads its results comes later, and what reads the slots before does not come between.
+/// Whether the launch can follow `last`: what reads its results comes later, and what reads the slots before does not come between.
 static bool canFollow(Appends &appends, Operation *last) {
   Block *block = last->getBlock();
   SmallVector<Value> results = {appends.key.getAll(), appends.value.getAll()};
@@ -190,7 +190,7 @@ static void launch(Appends &appends, Operation *last) {
   launched.operands.push_back({"valueRoom", createRoom(b, appends.value, appends.freshValue)});
   hrt::KernelOp kernel = createKernel(b, loc, call, launched);
   Value keys = createView(b, appends.key), values = createView(b, appends.value);
-  replace(appends.key, keys); // behind which nothing is built: where `b` builds may be gone
+  replace(appends.key, keys); // after which nothing is built: where `b` builds may be gone
   replace(appends.value, values);
   if (!appends.queryRope)
     return;

@@ -124,7 +124,7 @@ static KernelCall selectProduct(OpBuilder &b, Location loc, Value x, Value weigh
   return kernel;
 }
 
-/// What lies behind zeros in front of the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.
+/// What follows zeros along the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.
 static Value getBiasOfLastKeys(Value bias) {
   auto pad = bias ? bias.getDefiningOp<tensor::PadOp>() : tensor::PadOp();
   if (!pad || !matchPattern(pad.getConstantPaddingValue(), m_AnyZeroFloat()))

@@ -21,7 +21,7 @@ namespace hone::raising {
 
 static constexpr llvm::StringLiteral kPass = "hone-limit-logits";
 /// The name of the size of the results in place of that of the tokens.
-static constexpr llvm::StringLiteral kKept = "wanted";
+static constexpr llvm::StringLiteral kKept = "logits_to_keep";
 
 /// Whether the value has the shape `[batch, positions, size]` with positions left open.
 static bool hasPositions(Value value) {

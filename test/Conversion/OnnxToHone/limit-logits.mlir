@@ -2,7 +2,7 @@
 
 // The product of each position, capped: only of the last positions that logits_to_keep says.
 // CHECK-LABEL: @forward
-// CHECK-SAME: -> (tensor<?x?x9xf32> {onnx.dims = ["batch", "wanted", ""]}, !hone.kv<@kv>)
+// CHECK-SAME: -> (tensor<?x?x9xf32> {onnx.dims = ["batch", "logits_to_keep", ""]}, !hone.kv<@kv>)
 // CHECK: %[[COUNT:.*]] = tensor.dim %[[X:.*]], %{{.*}} : tensor<?x?x4xf32>
 // CHECK: %[[KEPT:.*]] = hone.logits_to_keep %arg1 of %[[COUNT]]
 // CHECK: %[[BEGIN:.*]] = arith.subi %[[COUNT]], %[[KEPT]]

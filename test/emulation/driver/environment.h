@@ -17,7 +17,7 @@ struct Environment {
   int devices = 1;                          // HONE_EMULATED_DEVICES=0
   int firstDevice = 0;                      // HONE_EMULATED_FIRST_DEVICE=1, of those of the machine
   uint64_t faultAt = 0;      // HONE_EMULATED_FAULT_AT=n: the n-th launch of a kernel, from 1, faults; 0: none
-  uint64_t instructions = 0; // HONE_EMULATED_INSTRUCTIONS=n: a launch behind more of them than so many faults; 0: none
+  uint64_t instructions = 0; // HONE_EMULATED_INSTRUCTIONS=n: a launch after more of them than so many faults; 0: none
   std::string report;        // HONE_EMULATED_REPORT=file: where counters are written
 
   /// Reads the variables; ends the process with a sentence where one has no such value.

@@ -63,7 +63,7 @@ struct Stream {
 struct Event {
   Context *context = nullptr;
   Stream *stream = nullptr; // where it was recorded last, or null
-  uint64_t position = 0;    // of the stream behind the recording
+  uint64_t position = 0;    // of the stream after the recording
   bool timed = true;
   std::shared_ptr<std::chrono::steady_clock::time_point> time; // when it was reached
   std::shared_ptr<Capture> capture;

@@ -212,7 +212,7 @@ int takeRelation(Statement &statement) {
   return static_cast<int>(Relation::Lt) + order;
 }
 
-/// The operands behind the result, and the predicate that a comparison is combined with.
+/// The operands after the result, and the predicate that a comparison is combined with.
 void decodeSources(Decoder &decoder, Statement &statement, Inst &inst, Type type) {
   int combination = statement.takeOneOf({"and", "or", "xor"});
   statement.expectOperands(combination < 0 ? 3 : 4);

@@ -20,7 +20,7 @@ void branchByTable(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t *index = warp.at<uint32_t>(inst.op[0]);
   eachLane(mask, [&](uint32_t lane) {
     if (index[lane] >= inst.count)
-      throw Fault(Fault::Kind::IllegalInstruction, "an index behind the end of a branch table");
+      throw Fault(Fault::Kind::IllegalInstruction, "an index past the end of a branch table");
     targets[lane] = inst.list[index[lane]];
   });
   warp.branchTo(mask, targets.data());

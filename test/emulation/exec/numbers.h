@@ -81,7 +81,7 @@ template <class T> inline T rectified(T value) {
   return narrow<T>(wide < 0 ? decltype(wide){0} : wide);
 }
 
-/// A small float with `mantissa` bits behind the point and `exponent` bits before them, as bits: the nearest number, or the largest finite
+/// A small float with `mantissa` bits after the point and `exponent` bits before them, as bits: the nearest number, or the largest finite
 /// one. `special` is the code of NaN, `largest` that of the largest finite number.
 inline uint8_t encodeSmall(float value, int exponent, int mantissa, uint8_t largest, uint8_t special) {
   if (std::isnan(value))

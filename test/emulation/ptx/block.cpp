@@ -215,7 +215,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<Block>> blocks;
-  uint32_t looks = 0; // turns, one behind the other, in which no warp did anything else
+  uint32_t looks = 0; // turns, one after the other, in which no warp did anything else
 };
 
 /// One thread of the host: it takes clusters from a counter until none are left.

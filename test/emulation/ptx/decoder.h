@@ -4,7 +4,7 @@
 // From the text of a function to instructions of a kernel.
 //
 // Functions that a kernel calls are decoded again at each call, with registers and local memory of their own, so that a call
-// is a jump and lanes meet again behind it as behind any other.
+// is a jump and lanes meet again after it as after any other.
 
 #pragma once
 

@@ -42,7 +42,7 @@ public:
   std::string_view word();
   /// Takes an integer, with its sign; throws PtxError where none stands.
   int64_t integer();
-  /// Skips to behind the sign that closes what `open` has opened; `open` itself has been taken.
+  /// Skips past the sign that closes what `open` has opened; `open` itself has been taken.
   void skipBalanced(std::string_view open, std::string_view close);
   /// Where the next token begins, in characters.
   size_t position() const { return begin; }

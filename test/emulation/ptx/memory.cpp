@@ -32,7 +32,7 @@ uint64_t reserve(uint64_t bytes, int protection) {
 
 uint64_t roundUp(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-/// Room for an allocation, with a gap behind it that nothing may touch.
+/// Room for an allocation, with a gap after it that nothing may touch.
 uint64_t roomFor(uint64_t bytes) { return roundUp(bytes, kAlignment) + kAlignment; }
 
 } // namespace

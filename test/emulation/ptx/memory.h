@@ -90,12 +90,12 @@ private:
 
   uint64_t total;
   uint64_t used = 0;
-  uint64_t plain;     // bytes of the range that allocations are from; behind them lie addresses that are reserved
+  uint64_t plain;     // bytes of the range that allocations are from; after them lie addresses that are reserved
   uint64_t reserved;  // bytes of the range
   uint64_t range = 0; // that the system gave; the base is the first page in it
   uint64_t base = 0;
   uint64_t distance = 0;
-  uint64_t fresh = 0;                        // what lies behind this offset was never given out
+  uint64_t fresh = 0;                        // what follows this offset was never given out
   uint16_t *valid = nullptr;                 // bytes of each granule that are allocated, from its beginning
   std::map<uint64_t, uint64_t> allocations;  // offset, bytes
   std::map<uint64_t, uint64_t> reservations; // offset, bytes

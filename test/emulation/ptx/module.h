@@ -82,7 +82,7 @@ private:
   std::map<std::string_view, Kernel> kernels;
 };
 
-/// Reads a declaration behind its space (".align 8 .b8 name[24]"), and what follows an array's name. Reads no initial value.
+/// Reads a declaration after its space (".align 8 .b8 name[24]"), and what follows an array's name. Reads no initial value.
 PtxVariable parseVariable(std::string_view space, Lexer &lexer);
 
 } // namespace hone::emulation

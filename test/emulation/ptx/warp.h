@@ -88,7 +88,7 @@ public:
   void exit(uint32_t mask);
   /// True when all members that live have come to this instruction: `mask` is then all of them. Until then they block.
   bool gather(uint32_t members, uint32_t &mask);
-  /// The lanes of the mask wait behind this instruction for a barrier of the block; the other active ones go on.
+  /// The lanes of the mask wait after this instruction for a barrier of the block; the other active ones go on.
   void waitAtBarrier(uint32_t mask, uint32_t barrier);
   /// Whether all lanes that live wait at the barrier.
   bool isAt(uint32_t barrier) const { return atBarrier[barrier] != 0 && (alive & ~atBarrier[barrier]) == 0; }

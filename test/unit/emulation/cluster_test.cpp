@@ -21,7 +21,7 @@ struct alignas(64) Map {
 };
 
 /// A kernel in clusters of two. %t is the thread, %b the block, %r its rank, %x the other's, %s 1 KiB of shared memory, %n where the
-/// same place of the other block is; %v is what the thread stores behind `body`.
+/// same place of the other block is; %v is what the thread stores after `body`.
 std::string kernelOf(const std::string &body) {
   return ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 1024 .b8 s[1024];\n"
          ".visible .entry f(.param .align 64 .b8 map[128], .param .u64 out)\n"

@@ -18,7 +18,7 @@ namespace hone::test {
 
 constexpr int kThreads = 128, kRows = 64, kInputs = 16, kSteps = 2; // matrices hold the inputs of two products
 constexpr int kWordsOfA = 5;                                        // of a thread: A, and metadata
-constexpr int kBaseOfB = 8192;                                      // behind A
+constexpr int kBaseOfB = 8192;                                      // after A
 
 inline uint16_t bf16Bits(int value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);

@@ -178,7 +178,7 @@ const Case kWarps[] = {
     {"{ .reg .pred %p, %q; setp.lt.u32 %p, %laneid, 7; bar.red.popc.u32 %d, 0, %p; }", 0, 0, 0, 7},
 };
 
-/// A module with one kernel for each case; they share a parameter, where the operands lie and behind them the result.
+/// A module with one kernel for each case; they share a parameter, where the operands lie and after them the result.
 template <size_t N> void check(const Case (&cases)[N]) {
   std::string text = ".version 8.6\n.target sm_90a\n.address_size 64\n";
   for (size_t i = 0; i < N; ++i)

@@ -75,7 +75,7 @@ TEST_F(Kernels, LanesPartAndMeet) {
   DevicePointer turns = device.allocate(kCount * sizeof(unsigned));
   ASSERT_EQ(device.launch("collatz", {{1, 1, 1}, {kCount, 1, 1}}, device.upload(x), steps, turns, kCount), 0);
   EXPECT_THAT(device.download<unsigned>(steps, kCount), ElementsAreArray(expected));
-  EXPECT_THAT(device.download<unsigned>(turns, kCount), Each(32u)); // all are together again behind the loop
+  EXPECT_THAT(device.download<unsigned>(turns, kCount), Each(32u)); // all are together again after the loop
 }
 
 TEST_F(Kernels, MultipliesThroughSharedMemory) {

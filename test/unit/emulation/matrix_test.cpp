@@ -140,7 +140,7 @@ struct Element {
 uint32_t halfBits(int value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 uint32_t floatBits(int value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }
 int small(int index) { return index * 7 % 11 - 5; }
-/// e5m2 is the upper half of f16, e4m3 has one bit more behind the point and a bias that is 8 less.
+/// e5m2 is the upper half of f16, e4m3 has one bit more after the point and a bias that is 8 less.
 uint32_t e5m2Bits(int value) { return halfBits(value) >> 8; }
 uint32_t e4m3Bits(int value) {
   uint32_t half = halfBits(value);

@@ -118,7 +118,7 @@ TEST_F(VirtualMemory, IsMappedAndGivenBackAsAWhole) {
   unsigned long long piece = 0;
   ASSERT_EQ(reserve(range, 2), kSuccess);
   ASSERT_EQ(reserve(other, 1), kSuccess);
-  EXPECT_GE(other, range + 3 * kPage) << "nothing is behind a range";
+  EXPECT_GE(other, range + 3 * kPage) << "nothing follows a range";
   ASSERT_EQ(create(piece, 2 * kPage), kSuccess);
   EXPECT_EQ(map(other, piece, 2 * kPage), kInvalidValue) << "longer than the range";
   ASSERT_EQ(map(range, piece, 2 * kPage), kSuccess);

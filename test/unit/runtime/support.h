@@ -81,7 +81,7 @@ inline io::Manifest toyManifest() {
   main.outputs = {{"sum", HONE_F32, {batch, Dim::fixed(3)}, {}}, {"rows", HONE_I64, {}, {}}};
   forward.name = "forward";
   forward.inputs = {{"tokens", HONE_I64, {batch, sequence}, {}}};
-  forward.outputs = {{"logits", HONE_F32, {batch, Dim::symbolic("wanted"), Dim::fixed(8)}, {}}};
+  forward.outputs = {{"logits", HONE_F32, {batch, Dim::symbolic("logits_to_keep"), Dim::fixed(8)}, {}}};
   forward.state = "history";
   count.name = "count";
   count.outputs = {{"calls", HONE_I64, {}, {}}};
