@@ -9,7 +9,6 @@
 #include "hone/Conversion/ProgramSignature.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
-#include "hone/io/safetensors.h"
 #include "hone/io/signature.h"
 #include "hone/text/tokenizer.h"
 
@@ -80,11 +79,15 @@ LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
   return report(loc, io::writeFile(getFile("tokenizer.json"), *json));
 }
 
-LogicalResult ArtefactWriter::writeWeights(ModuleOp module, int64_t ranks) {
+LogicalResult ArtefactWriter::startWeights(ModuleOp module, int64_t ranks) {
   addresses = listAddresses(module);
+  std::vector<std::string> paths;
   for (int64_t rank = 0; rank < ranks; ++rank)
-    if (failed(hone::writeWeights(module, getFile(io::weightsFile(ranks, rank)), rank)))
-      return failure();
+    paths.push_back(getFile(io::weightsFile(ranks, rank)));
+  FailureOr<WeightsWriter> started = WeightsWriter::start(module, paths);
+  if (failed(started))
+    return failure();
+  weights.emplace(std::move(*started));
   return success();
 }
 
@@ -93,10 +96,10 @@ LogicalResult ArtefactWriter::signProgram(ModuleOp module, const io::Manifest &m
   auto described = io::parseManifest(io::manifestText(manifest), getFile("manifest.json"));
   if (!described.ok())
     return report(loc, described.status());
-  auto weights = io::SafetensorsReader::open(getFile(io::weightsFile(manifest.ranks, 0)));
-  if (!weights.ok())
-    return report(loc, weights.status());
-  addProgramSignature(module, io::signatureOf(*described) + io::signatureOf(weights->tensors()), addresses);
+  auto tensors = weights->getTensors();
+  if (!tensors.ok())
+    return report(loc, tensors.status());
+  addProgramSignature(module, io::signatureOf(*described) + io::signatureOf(*tensors), addresses);
   return success();
 }
 

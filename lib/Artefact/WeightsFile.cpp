@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes weights.safetensors. What keeps its form is streamed in pieces, what is converted goes through memory one parameter
-// at a time, so that memory holds neither the model nor the file.
+// Writes weights.safetensors while the rest of the compiler goes on. What keeps its form is streamed in pieces, what is converted goes
+// through memory one parameter at a time, so that memory holds neither the model nor the file.
 
 #include "hone/Artefact/Artefact.h"
 
@@ -19,6 +19,9 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <atomic>
+#include <future>
 
 using namespace mlir;
 
@@ -142,10 +145,26 @@ static std::map<std::string, std::string> describeTypes(ArrayRef<PlacedPlane> pl
   return types;
 }
 
-LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t rank) {
-  SmallVector<PlacedPlane> planes = listPlanes(module);
-  for (PlacedPlane &plane : planes)
-    selectRank(plane.param, rank);
+namespace {
+/// Clones of the placed parameters of a module, as one rank has them, and the file that their planes go to.
+struct RankFile {
+  OwningOpRef<ModuleOp> params;
+  SmallVector<PlacedPlane> planes;
+  io::SafetensorsWriter writer;
+};
+} // namespace
+
+static OwningOpRef<ModuleOp> cloneParams(ModuleOp module, int64_t rank) {
+  OwningOpRef<ModuleOp> params(ModuleOp::create(module.getLoc()));
+  OpBuilder builder(params->getBodyRegion());
+  for (auto param : module.getOps<ParamOp>())
+    selectRank(cast<ParamOp>(builder.clone(*param)), rank);
+  return params;
+}
+
+static FailureOr<RankFile> createRankFile(ModuleOp module, const std::string &path, int64_t rank) {
+  OwningOpRef<ModuleOp> params = cloneParams(module, rank);
+  SmallVector<PlacedPlane> planes = listPlanes(*params);
   std::vector<io::StoredTensor> tensors;
   for (PlacedPlane &placed : planes) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
@@ -158,14 +177,64 @@ LogicalResult writeWeights(ModuleOp module, const std::string &path, int64_t ran
   auto writer = io::SafetensorsWriter::create(path, std::move(tensors), describeTypes(planes));
   if (!writer.ok())
     return report(module.getLoc(), writer.status());
-  Converter converter;
-  cli::Progress progress("writing weights", static_cast<int64_t>(planes.size()));
-  for (auto [number, plane] : llvm::enumerate(planes)) {
-    progress.update(static_cast<int64_t>(number), ParamOp(plane.param).getSymName());
-    if (failed(writePlane(*writer, plane, converter)))
+  return RankFile{std::move(params), std::move(planes), std::move(*writer)};
+}
+
+struct WeightsWriter::State {
+  std::vector<RankFile> files;
+  size_t planes = 0;                  // of all files
+  std::atomic<size_t> written = 0;     // of them
+  std::atomic<bool> isStopped = false; // nobody wants the rest
+  std::future<LogicalResult> result;
+
+  ~State() { isStopped = true; } // and the result waits for the thread
+
+  LogicalResult write();
+};
+
+/// Streams the planes of all files out, in their order.
+LogicalResult WeightsWriter::State::write() {
+  for (RankFile &file : files) {
+    Converter converter;
+    for (const PlacedPlane &plane : file.planes) {
+      if (isStopped || failed(writePlane(file.writer, plane, converter)))
+        return failure();
+      ++written;
+    }
+    if (failed(report(file.params->getLoc(), file.writer.commit())))
       return failure();
   }
-  return report(module.getLoc(), writer->commit());
+  return success();
+}
+
+WeightsWriter::WeightsWriter(std::unique_ptr<State> state) : state(std::move(state)) {}
+WeightsWriter::WeightsWriter(WeightsWriter &&) = default;
+WeightsWriter &WeightsWriter::operator=(WeightsWriter &&) = default;
+WeightsWriter::~WeightsWriter() = default;
+
+FailureOr<WeightsWriter> WeightsWriter::start(ModuleOp module, ArrayRef<std::string> paths) {
+  auto state = std::make_unique<State>();
+  for (auto [rank, path] : llvm::enumerate(paths)) {
+    FailureOr<RankFile> file = createRankFile(module, path, static_cast<int64_t>(rank));
+    if (failed(file))
+      return failure();
+    state->planes += file->planes.size();
+    state->files.push_back(std::move(*file));
+  }
+  state->result = std::async(std::launch::async, [state = state.get()] { return state->write(); });
+  return WeightsWriter(std::move(state));
+}
+
+absl::StatusOr<std::vector<io::StoredTensor>> WeightsWriter::getTensors() const {
+  return state->files.front().writer.tensorsAsRead();
+}
+
+LogicalResult WeightsWriter::finish() {
+  cli::Progress progress("writing weights", static_cast<int64_t>(state->planes));
+  constexpr std::chrono::milliseconds kInterval{100};
+  while (state->result.wait_for(kInterval) != std::future_status::ready)
+    progress.update(static_cast<int64_t>(state->written));
+  return state->result.get();
 }
 
 /// Whether so many bytes could hold a tensor of `type`, so that sizes of its planes can be computed, and its elements unpacked: no

@@ -114,13 +114,13 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
     manifest.tokenizer = "tokenizer.json";
 }
 
-/// Streams the weights out as soon as their places are known, so that later phases need not hold them.
+/// Starts to write the weights as soon as their places are known: that takes as long as what is left to compile.
 static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
                                    ArtefactWriter &artefact) {
   manifest.kernels = listKernels(module);
   if (!options.outputs.tokenizer.empty() && failed(artefact.copyTokenizer(options.outputs.tokenizer)))
     return failure();
-  return artefact.writeWeights(module, manifest.ranks);
+  return artefact.startWeights(module, manifest.ranks);
 }
 
 LogicalResult runPhases(ModuleOp module, StringRef last) {
@@ -243,8 +243,7 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
   onnxir::dropDescriptions(module);
   if (entries)
     describeLayouts(module, manifest);
-  auto begin = [&] { return beginArtefact(options, module, manifest, *artefact); };
-  return entries && artefact ? steps.step("weights written", begin) : success();
+  return entries && artefact ? beginArtefact(options, module, manifest, *artefact) : success();
 }
 
 LogicalResult Compilation::runPhases() {
@@ -267,7 +266,8 @@ LogicalResult Compilation::finish() {
     return failure(failed(artefact->signProgram(module, manifest)) ||
                    failed(emitProgram(module, target, options.target.getSanitizer(), artefact->getFile("program.so"))));
   };
-  if (failed(steps.step("machine code", emit)))
+  if (failed(steps.step("machine code", emit)) ||
+      failed(steps.step("weights written", [&] { return artefact->finishWeights(); })))
     return failure();
   return artefact->commit(std::move(manifest));
 }

@@ -91,6 +91,31 @@ absl::StatusOr<StoredTensor> parseTensor(const std::string &name, const ParsedJs
   return tensor;
 }
 
+/// Adds what a header says to `tensors`, in the order of their bytes and with padding, and to `metadata`.
+absl::Status parseHeader(std::string_view header, const std::string &path, std::vector<StoredTensor> &tensors,
+                         std::map<std::string, std::string> &metadata) {
+  HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(header, path));
+  if (!document->is_object())
+    return invalid(path, ": expected the header to be a JSON object");
+  for (const auto &[name, entry] : document->items()) {
+    if (name == kMetadata) {
+      for (const auto &[key, value] : entry.items())
+        if (std::optional<std::string> text = asString(&value))
+          metadata[key] = *text;
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(StoredTensor tensor, parseTensor(name, entry, path));
+    tensors.push_back(std::move(tensor));
+  }
+  std::ranges::sort(tensors, {},
+                    [](const StoredTensor &tensor) { return std::tie(tensor.offset, tensor.bytes, tensor.name); });
+  return absl::OkStatus();
+}
+
+void dropPadding(std::vector<StoredTensor> &tensors) {
+  std::erase_if(tensors, [](const StoredTensor &tensor) { return tensor.name.starts_with(kPaddingPrefix); });
+}
+
 } // namespace
 
 std::string_view storedTypeName(hone_dtype dtype) {
@@ -110,31 +135,13 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &pat
     return invalid(path, ": not a safetensors file, or cut short: the header takes ", length, " bytes of a file of ",
                    reader.file.size());
   reader.dataBegin = kLengthBytes + length;
-  HONE_RETURN_IF_ERROR(reader.parseHeader(reader.file.text().substr(kLengthBytes, length), path));
+  HONE_RETURN_IF_ERROR(
+      parseHeader(reader.file.text().substr(kLengthBytes, length), path, reader.stored, reader.strings));
   HONE_RETURN_IF_ERROR(reader.checkLayout(path));
   return reader;
 }
 
-absl::Status SafetensorsReader::parseHeader(std::string_view header, const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(header, path));
-  if (!document->is_object())
-    return invalid(path, ": expected the header to be a JSON object");
-  for (const auto &[name, entry] : document->items()) {
-    if (name == kMetadata) {
-      for (const auto &[key, value] : entry.items())
-        if (std::optional<std::string> text = asString(&value))
-          strings[key] = *text;
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(StoredTensor tensor, parseTensor(name, entry, path));
-    stored.push_back(std::move(tensor));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status SafetensorsReader::checkLayout(const std::string &path) {
-  std::ranges::sort(stored, {},
-                    [](const StoredTensor &tensor) { return std::tie(tensor.offset, tensor.bytes, tensor.name); });
   uint64_t available = file.size() - dataBegin, end = 0;
   for (const StoredTensor &tensor : stored) {
     if (tensor.offset > available || tensor.bytes > available - tensor.offset)
@@ -148,7 +155,7 @@ absl::Status SafetensorsReader::checkLayout(const std::string &path) {
   }
   if (end != available)
     return invalid(path, ": expected ", end, " bytes of tensor data, but got ", available);
-  std::erase_if(stored, [](const StoredTensor &tensor) { return tensor.name.starts_with(kPaddingPrefix); });
+  dropPadding(stored);
   for (size_t i = 0; i < stored.size(); ++i)
     byName[stored[i].name] = i;
   return absl::OkStatus();
@@ -176,7 +183,7 @@ absl::Status SafetensorsWriter::layOut() {
   return absl::OkStatus();
 }
 
-std::string SafetensorsWriter::header(const std::map<std::string, std::string> &metadata) const {
+std::string SafetensorsWriter::makeHeader(const std::map<std::string, std::string> &metadata) const {
   Json document = Json::object();
   if (!metadata.empty())
     document[kMetadata] = metadata;
@@ -206,14 +213,22 @@ absl::StatusOr<SafetensorsWriter> SafetensorsWriter::create(const std::string &p
   writer.path = path;
   writer.stored = std::move(tensors);
   HONE_RETURN_IF_ERROR(writer.layOut());
-  std::string header = writer.header(metadata);
-  if (header.size() > kLongestHeader)
-    return invalid("cannot write ", path, ": a header of ", header.size(), " bytes exceeds the format's limit");
+  writer.header = writer.makeHeader(metadata);
+  uint64_t length = writer.header.size();
+  if (length > kLongestHeader)
+    return invalid("cannot write ", path, ": a header of ", length, " bytes exceeds the format's limit");
   HONE_ASSIGN_OR_RETURN(writer.file, FileWriter::create(path));
-  uint64_t length = header.size();
   HONE_RETURN_IF_ERROR(writer.file.write({reinterpret_cast<const char *>(&length), kLengthBytes}));
-  HONE_RETURN_IF_ERROR(writer.file.write(header));
+  HONE_RETURN_IF_ERROR(writer.file.write(writer.header));
   return writer;
+}
+
+absl::StatusOr<std::vector<StoredTensor>> SafetensorsWriter::tensorsAsRead() const {
+  std::vector<StoredTensor> tensors;
+  std::map<std::string, std::string> metadata;
+  HONE_RETURN_IF_ERROR(parseHeader(header, path, tensors, metadata));
+  dropPadding(tensors);
+  return tensors;
 }
 
 absl::Status SafetensorsWriter::append(std::string_view bytes) {

@@ -9,10 +9,14 @@
 #include "hone/Target/CPU.h"
 #include "hone/io/manifest.h"
 #include "hone/io/output.h"
+#include "hone/io/safetensors.h"
 #include "hone/runtime/signature.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+#include <optional>
 
 namespace hone {
 
@@ -28,8 +32,26 @@ void describeLayouts(mlir::ModuleOp module, io::Manifest &manifest);
 /// The runtime's name of an element type; nothing for one that artefacts do not hold.
 std::optional<hone_dtype> getDtype(mlir::Type type);
 
-/// Streams the bytes of every placed parameter of `module`, as rank number `rank` has them, into the file `path` (safetensors).
-llvm::LogicalResult writeWeights(mlir::ModuleOp module, const std::string &path, int64_t rank = 0);
+/// Streams the bytes of every placed parameter of a module into files (safetensors), on a thread of its own. Gone before `finish`,
+/// it stops.
+class WeightsWriter {
+public:
+  /// For the parameters of `module` as they are now, which may change at once; `paths` has a file for each rank. Fails after an error.
+  static llvm::FailureOr<WeightsWriter> start(mlir::ModuleOp module, llvm::ArrayRef<std::string> paths);
+  WeightsWriter(WeightsWriter &&);
+  WeightsWriter &operator=(WeightsWriter &&);
+  ~WeightsWriter();
+
+  /// What each file will hold, as a reader finds it.
+  absl::StatusOr<std::vector<io::StoredTensor>> getTensors() const;
+  /// Waits, once, until the files are whole. Fails after an error.
+  llvm::LogicalResult finish();
+
+private:
+  struct State;
+  explicit WeightsWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
 
 /// The planes of placed parameters of `module` whose elements are addresses.
 std::vector<hone_addresses> listAddresses(mlir::ModuleOp module);
@@ -57,11 +79,13 @@ public:
   /// For the folder `path`, or the one that a symbolic link there names. Only an artefact may be there (FormerArtefact.h), now and when
   /// the new one is put into place.
   static llvm::FailureOr<ArtefactWriter> create(llvm::StringRef path, const io::InputFiles &inputs, mlir::Location loc);
-  /// Streams the bytes of every placed parameter of `module` into the weights file of each rank.
-  llvm::LogicalResult writeWeights(mlir::ModuleOp module, int64_t ranks);
+  /// Begins to write every placed parameter of `module` into the weights file of each rank, and goes on while others work.
+  llvm::LogicalResult startWeights(mlir::ModuleOp module, int64_t ranks);
+  /// Waits until the weights are written.
+  llvm::LogicalResult finishWeights() { return weights->finish(); }
   llvm::LogicalResult copyTokenizer(llvm::StringRef file);
   std::string getFile(llvm::StringRef name) const;
-  /// Gives the program in `module` its signature: what it relies on of `manifest`, and of the weights, which are written.
+  /// Gives the program in `module` its signature: what it relies on of `manifest`, and of the weights, which are started.
   llvm::LogicalResult signProgram(mlir::ModuleOp module, const io::Manifest &manifest) const;
   /// Writes the manifest with the sizes of the files, and puts the folder into place.
   llvm::LogicalResult commit(io::Manifest manifest);
@@ -74,7 +98,8 @@ private:
   io::InputFiles inputs;
   io::TemporaryPath folder;
   mlir::Location loc;
-  std::vector<hone_addresses> addresses; // among the weights that were written
+  std::optional<WeightsWriter> weights;  // which are in the folder
+  std::vector<hone_addresses> addresses; // among them
 };
 
 } // namespace hone

@@ -44,7 +44,6 @@ public:
   uint64_t dataOffset() const { return dataBegin; }
 
 private:
-  absl::Status parseHeader(std::string_view header, const std::string &path);
   absl::Status checkLayout(const std::string &path);
 
   MappedFile file;
@@ -62,6 +61,8 @@ public:
                                                   const std::map<std::string, std::string> &metadata = {});
 
   const std::vector<StoredTensor> &tensors() const { return stored; }
+  /// The same as a reader of the whole file will have them: in the order of their bytes, with names as JSON has them.
+  absl::StatusOr<std::vector<StoredTensor>> tensorsAsRead() const;
 
   /// The next bytes of the tensors, in order; a piece may end anywhere, also in a later tensor.
   absl::Status append(std::string_view bytes);
@@ -71,10 +72,10 @@ public:
 
 private:
   absl::Status layOut();
-  std::string header(const std::map<std::string, std::string> &metadata) const;
+  std::string makeHeader(const std::map<std::string, std::string> &metadata) const;
 
   FileWriter file;
-  std::string path;
+  std::string path, header;
   std::vector<StoredTensor> stored;
   size_t current = 0;        // tensor that the next byte belongs to
   uint64_t currentBytes = 0; // bytes of it that were appended
