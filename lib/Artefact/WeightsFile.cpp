@@ -182,7 +182,7 @@ static FailureOr<RankFile> createRankFile(ModuleOp module, const std::string &pa
 
 struct WeightsWriter::State {
   std::vector<RankFile> files;
-  size_t planes = 0;                  // of all files
+  size_t planes = 0;                   // of all files
   std::atomic<size_t> written = 0;     // of them
   std::atomic<bool> isStopped = false; // nobody wants the rest
   std::future<LogicalResult> result;
