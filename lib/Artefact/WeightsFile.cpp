@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
 using namespace mlir;
 
@@ -180,7 +181,41 @@ static FailureOr<RankFile> createRankFile(ModuleOp module, const std::string &pa
   return RankFile{std::move(params), std::move(planes), std::move(*writer)};
 }
 
+namespace {
+/// Holds back what one thread says, until somebody asks for it.
+class HeldDiagnostics {
+public:
+  explicit HeldDiagnostics(MLIRContext *context) : engine(context->getDiagEngine()) {
+    handler = engine.registerHandler([this](Diagnostic &diagnostic) {
+      if (std::this_thread::get_id() != thread)
+        return failure();
+      held.push_back(std::move(diagnostic));
+      return success();
+    });
+  }
+  ~HeldDiagnostics() { engine.eraseHandler(handler); }
+  HeldDiagnostics(const HeldDiagnostics &) = delete;
+  HeldDiagnostics &operator=(const HeldDiagnostics &) = delete;
+
+  /// From here on, what this thread says.
+  void hold() { thread = std::this_thread::get_id(); }
+  void emit() {
+    for (Diagnostic &diagnostic : held)
+      engine.emit(std::move(diagnostic));
+  }
+
+private:
+  DiagnosticEngine &engine;
+  DiagnosticEngine::HandlerID handler;
+  std::atomic<std::thread::id> thread;
+  std::vector<Diagnostic> held;
+};
+} // namespace
+
 struct WeightsWriter::State {
+  explicit State(MLIRContext *context) : diagnostics(context) {}
+
+  HeldDiagnostics diagnostics; // of the thread: who stops it has an error of its own
   std::vector<RankFile> files;
   size_t planes = 0;                   // of all files
   std::atomic<size_t> written = 0;     // of them
@@ -194,6 +229,7 @@ struct WeightsWriter::State {
 
 /// Streams the planes of all files out, in their order.
 LogicalResult WeightsWriter::State::write() {
+  diagnostics.hold();
   for (RankFile &file : files) {
     Converter converter;
     for (const PlacedPlane &plane : file.planes) {
@@ -213,7 +249,7 @@ WeightsWriter &WeightsWriter::operator=(WeightsWriter &&) = default;
 WeightsWriter::~WeightsWriter() = default;
 
 FailureOr<WeightsWriter> WeightsWriter::start(ModuleOp module, ArrayRef<std::string> paths) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique<State>(module.getContext());
   for (auto [rank, path] : llvm::enumerate(paths)) {
     FailureOr<RankFile> file = createRankFile(module, path, static_cast<int64_t>(rank));
     if (failed(file))
@@ -232,9 +268,12 @@ absl::StatusOr<std::vector<io::StoredTensor>> WeightsWriter::getTensors() const 
 LogicalResult WeightsWriter::finish() {
   cli::Progress progress("writing weights", static_cast<int64_t>(state->planes));
   constexpr std::chrono::milliseconds kInterval{100};
-  while (state->result.wait_for(kInterval) != std::future_status::ready)
+  do
     progress.update(static_cast<int64_t>(state->written));
-  return state->result.get();
+  while (state->result.wait_for(kInterval) != std::future_status::ready);
+  LogicalResult result = state->result.get();
+  state->diagnostics.emit();
+  return result;
 }
 
 /// Whether so many bytes could hold a tensor of `type`, so that sizes of its planes can be computed, and its elements unpacked: no
