@@ -16,15 +16,43 @@ namespace hone::hrt {
 
 static cpu::LinearShape getShape(ArrayRef<int64_t> shape) { return {shape[0], shape[1]}; }
 
-SmallVector<EncodingPlane> getCodebookPlanes(CodebookAttr codebook, ArrayRef<int64_t> shape) {
+namespace {
+class CodebookPanels : public PanelLayout {
+public:
+  explicit CodebookPanels(CodebookAttr codebook) : codebook(codebook) {}
+
+  SmallVector<EncodingPlane> getArrays(ArrayRef<int64_t> shape) const override;
+  bool repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
+              ArrayRef<MutableArrayRef<char>> arrays) const override;
+  void unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> arrays,
+              MutableArrayRef<char> dense) const override;
+  Value buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange arrays,
+                     ValueRange indices) const override;
+  std::string getKernelSuffix() const override { return "codebook.u" + std::to_string(codebook.getBits()); }
+
+private:
+  CodebookAttr codebook;
+};
+} // namespace
+
+std::unique_ptr<PanelLayout> makeCodebookPanels(Attribute elements) {
+  auto codebook = dyn_cast<CodebookAttr>(elements);
+  if (!codebook || !codebook.getValues().isBF16()) // which products multiply in pairs
+    return nullptr;
+  return std::make_unique<CodebookPanels>(codebook);
+}
+
+SmallVector<EncodingPlane> CodebookPanels::getArrays(ArrayRef<int64_t> shape) const {
   Type byte = IntegerType::get(codebook.getContext(), 8);
   int64_t bits = codebook.getBits();
   return {{"indices", RankedTensorType::get(cpu::packedIndexPlane(bits, getShape(shape)), byte)},
           {"tables", RankedTensorType::get(cpu::packedTablePlane(bits, getShape(shape)), byte)}};
 }
 
-void repackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
-                    ArrayRef<MutableArrayRef<char>> planes) {
+bool CodebookPanels::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
+                            ArrayRef<MutableArrayRef<char>> arrays) const {
+  if (source != codebook)
+    return false;
   int64_t rows = shape[0], columns = shape[1], panels = llvm::divideCeil(rows, cpu::kPanelOutputs);
   llvm::parallelFor(0, panels, [&](int64_t panel) {
     int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, rows - first);
@@ -39,13 +67,14 @@ void repackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, ArrayRef<Arr
       return asSpan(plane.slice(panel * bytes, bytes));
     };
     cpu::LinearShape some{count, columns};
-    cpu::packCodebookIndices(codebook.getBits(), some, indices.data(), part(planes[0]));
-    cpu::packCodebookTables(codebook.getBits(), some, centroids.data(), part(planes[1]));
+    cpu::packCodebookIndices(codebook.getBits(), some, indices.data(), part(arrays[0]));
+    cpu::packCodebookTables(codebook.getBits(), some, centroids.data(), part(arrays[1]));
   });
+  return true;
 }
 
-void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
-                    MutableArrayRef<char> dense) {
+void CodebookPanels::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> arrays,
+                            MutableArrayRef<char> dense) const {
   PlainElements centroids(codebook.getValues()), to(elementType);
   auto bytes = [](ArrayRef<char> plane) {
     return std::span(reinterpret_cast<const uint8_t *>(plane.data()), plane.size());
@@ -53,15 +82,15 @@ void unpackCodebook(CodebookAttr codebook, ArrayRef<int64_t> shape, Type element
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t k = 0; k < shape[1]; ++k) {
       uint16_t centroid =
-          cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(planes[0]), bytes(planes[1]), n, k);
+          cpu::loadCodebookNumber(codebook.getBits(), getShape(shape), bytes(arrays[0]), bytes(arrays[1]), n, k);
       ArrayRef<char> view(reinterpret_cast<const char *>(&centroid), sizeof(centroid));
       to.store(dense, n * shape[1] + k, centroids.load(view, 0));
     }
 }
 
 /// What cpu::loadCodebookNumber says, in IR.
-Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebook, Type elementType, ValueRange planes,
-                           ValueRange indices) {
+Value CodebookPanels::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange arrays,
+                                   ValueRange indices) const {
   IndexBuilder b(builder, loc);
   const cpu::BitLayout &layout = cpu::indexLayoutOf(codebook.getBits());
   Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
@@ -71,14 +100,14 @@ Value buildCodebookElement(OpBuilder &builder, Location loc, CodebookAttr codebo
   Value first = b.add(b.multiply(b.divide(indices[1], cpu::kCodebookInputs), cpu::indexLinesOf(layout)),
                       b.multiply(b.divide(sixteen, layout.quads), layout.lines));
   Value index = b.code(layout, b.remainder(sixteen, layout.quads),
-                       [&](Value line) { return b.extract(planes[0], {panel, b.add(first, line), lane, byte}); });
+                       [&](Value line) { return b.extract(arrays[0], {panel, b.add(first, line), lane, byte}); });
   index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), index);
   int64_t registers = cpu::tableRegistersOf(layout);
   Value table = b.multiply(quarter, registers), high = index;
-  Value low = b.extract(planes[1], {panel, table, lane, index});
+  Value low = b.extract(arrays[1], {panel, table, lane, index});
   if (registers == 1)
     high = b.add(index, b.constant(codebook.getEntries()));
-  high = b.extract(planes[1], {panel, b.add(table, b.constant(registers - 1)), lane, high});
+  high = b.extract(arrays[1], {panel, b.add(table, b.constant(registers - 1)), lane, high});
   Type word = builder.getI16Type();
   Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));
   high = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, word, high), eight);

@@ -7,11 +7,6 @@
 #include "Panels.h"
 
 #include "hone/Dialect/Hone/HoneStorage.h"
-#include "hone/Dialect/Hone/PlainElements.h"
-#include "hone/cpu/packing/layout.h"
-
-#include "mlir/IR/Matchers.h"
-#include "llvm/Support/Parallel.h"
 
 using namespace mlir;
 
@@ -21,69 +16,31 @@ namespace hone::hrt {
 // What is packed
 //===----------------------------------------------------------------------===//
 
-FloatType getFloat(PanelsAttr panels) {
-  Attribute elements = panels.getNm() ? panels.getNm().getOf() : panels.getElements();
-  return cast<FloatType>(cast<TypeAttr>(elements).getValue());
+std::unique_ptr<PanelLayout> getLayout(Attribute elements) {
+#define HONE_PANELS(make, what)                                                                                        \
+  if (std::unique_ptr<PanelLayout> layout = make(elements))                                                            \
+    return layout;
+#include "PanelLayouts.def"
+#undef HONE_PANELS
+  return nullptr;
 }
 
-static cpu::PackedFormat getFormat(AffineAttr affine) {
-  switch (affine.getBits()) {
-  case 2:
-    return cpu::PackedFormat::U2;
-  case 3:
-    return cpu::PackedFormat::U3;
-  case 4:
-    return cpu::PackedFormat::U4;
-  default:
-    return cpu::PackedFormat::U8;
-  }
-}
-
-cpu::PackedFormat getFormat(PanelsAttr panels) {
-  if (AffineAttr affine = panels.getAffine())
-    return getFormat(affine);
-  FloatType type = getFloat(panels);
-  if (type.isF32())
-    return cpu::PackedFormat::F32;
-  return type.isF16() ? cpu::PackedFormat::F16 : cpu::PackedFormat::Bf16;
-}
-
-cpu::LinearShape getLinearShape(PanelsAttr panels, ArrayRef<int64_t> shape) {
-  AffineAttr affine = panels.getAffine();
-  return {shape[0], shape[1], affine ? affine.getGroup() : 0};
-}
-
-/// Kernels that pick inputs multiply signed bytes, code - zero: of 8 bits with zero points, that is 9.
-static bool hasSparseKernel(AffineAttr affine) {
-  return !affine || affine.getBits() == 4 || (affine.getBits() == 8 && !affine.getHasZeros());
-}
+static constexpr llvm::StringLiteral kPackable =
+#define HONE_PANELS(make, what) what ", "
+#include "PanelLayouts.def"
+#undef HONE_PANELS
+    "#hone.dense_sparse of #hone.affine and of #hone.codebook";
 
 static bool isPackable(Attribute elements) {
-  if (auto nm = dyn_cast<NmAttr>(elements))
-    return nm.getN() == 2 && nm.getM() == 4 && isPackable(nm.getOf()) && hasSparseKernel(nm.getAffine());
-  if (auto sparse = dyn_cast<DenseSparseAttr>(elements))
-    return isPackable(sparse.getBase());
-  if (auto codebook = dyn_cast<CodebookAttr>(elements))
-    return codebook.getValues().isBF16(); // which products multiply in pairs
-  if (auto affine = dyn_cast<AffineAttr>(elements)) {
-    static constexpr int64_t groups[] = {0, 32, 64, 128};
-    return llvm::is_contained(groups, affine.getGroup());
-  }
-  auto type = dyn_cast<TypeAttr>(elements);
-  return type && isa<Float32Type, Float16Type, BFloat16Type>(type.getValue());
+  auto sparse = dyn_cast<DenseSparseAttr>(elements);
+  return sparse ? isPackable(sparse.getBase()) : getLayout(elements) != nullptr;
 }
 
-bool PanelsAttr::canPack(Attribute encoding) {
-  return !encoding || isa<StoredAttr>(encoding) ||
-         (isa<AffineAttr, CodebookAttr, NmAttr, DenseSparseAttr>(encoding) && isPackable(encoding));
-}
+bool PanelsAttr::canPack(Attribute encoding) { return !encoding || isa<StoredAttr>(encoding) || isPackable(encoding); }
 
 LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Attribute elements) {
   if (!isPackable(elements)) // panels C1
-    return emitError() << "unsupported packed elements " << elements
-                       << "; supported: f32, f16, bf16, #hone.affine in groups of 0, 32, 64 or 128, "
-                          "2:4 #hone.nm of these floats and of #hone.affine of 4 bits or of 8 without zero points, "
-                          "#hone.codebook of bf16, #hone.dense_sparse of #hone.affine and of #hone.codebook";
+    return emitError() << "unsupported packed elements " << elements << "; supported: " << kPackable;
   return success();
 }
 
@@ -91,11 +48,12 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (getSparse() && failed(getSparse().verifyEncoding(shape, elementType, emitError)))
     return failure();
-  bool isFloat = !getAffine() && !getCodebook(), isSame = isFloat && elementType == getFloat(*this);
+  auto type = dyn_cast<TypeAttr>(getNm() ? getNm().getOf() : getElements());
+  bool isSame = type && elementType == type.getValue();
   if (shape.size() != 2 || (!isSame && !elementType.isF32())) // panels C2
     return emitError() << "expected a tensor in panels of " << getElements()
                        << " to have 2 dimensions and elements of f32"
-                       << (!isFloat || getFloat(*this).isF32() ? "" : " or the same") << ", but got " << shape.size()
+                       << (!type || type.getValue().isF32() ? "" : " or the same") << ", but got " << shape.size()
                        << " and " << elementType;
   return success();
 }
@@ -148,68 +106,6 @@ LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 // Packing
 //===----------------------------------------------------------------------===//
 
-/// Codes of 16 outputs at a time, one byte each, and then in their panel.
-static void packCodes(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<char> from, MutableArrayRef<char> to) {
-  AffineAttr affine = panels.getAffine();
-  cpu::PackedFormat format = getFormat(panels);
-  int64_t rows = shape[0], columns = shape[1];
-  llvm::parallelFor(0, llvm::divideCeil(rows, cpu::kPanelOutputs), [&](int64_t panel) {
-    int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, rows - first);
-    SmallVector<uint8_t> codes(count * columns);
-    for (int64_t row = 0; row < count; ++row)
-      affine.loadCodes(from, rows, first + row, MutableArrayRef(codes).slice(row * columns, columns));
-    cpu::LinearShape part{count, columns, affine.getGroup()};
-    int64_t bytes = cpu::packedLinearBytes(format, part);
-    cpu::packLinearWeight(format, part, {codes.data(), columns, 1}, asSpan(to.slice(panel * bytes, bytes)));
-  });
-}
-
-void packGroups(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> from,
-                ArrayRef<MutableArrayRef<char>> to) {
-  AffineAttr affine = panels.getAffine();
-  cpu::PackedFormat format = getFormat(panels);
-  cpu::LinearShape linear = getLinearShape(panels, shape);
-  int64_t rows = shape[0], groups = affine.getGroups(shape), bytes = affine.getScales().getIntOrFloatBitWidth() / 8;
-  SmallVector<char> scales(rows * groups * bytes);
-  SmallVector<uint8_t> zeros(affine.getHasZeros() ? rows * groups : 0);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t group = 0; group < groups; ++group) {
-      int64_t place = row * groups + group, source = affine.getTransposed() ? group * rows + row : place;
-      std::memcpy(scales.data() + place * bytes, from[1].data() + source * bytes, bytes);
-    }
-  for (int64_t row = 0; affine.getHasZeros() && row < rows; ++row)
-    affine.loadCodes(from[2], rows, row, MutableArrayRef(zeros).slice(row * groups, groups));
-  cpu::packLinearScales(format, linear, bytes, scales.data(), asSpan(to[1]));
-  if (affine.getHasZeros())
-    cpu::packLinearScales(format, linear, 1, zeros.data(), asSpan(to[2]));
-}
-
-/// PanelsAttr::repack without outliers, to the arrays.
-static bool repackArrays(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
-                         ArrayRef<MutableArrayRef<char>> arrays) {
-  if (panels.getNm())
-    return repackSparse(panels, shape, source, from, arrays);
-  if (CodebookAttr codebook = panels.getCodebook()) {
-    if (source != codebook)
-      return false;
-    repackCodebook(codebook, shape, from, arrays);
-    return true;
-  }
-  if (AffineAttr affine = panels.getAffine()) {
-    if (source != affine)
-      return false;
-    packCodes(panels, shape, from[0], arrays[0]);
-    packGroups(panels, shape, from, arrays);
-    return true;
-  }
-  auto stored = dyn_cast_or_null<StoredAttr>(source);
-  if (!stored || stored.getType() != getFloat(panels))
-    return false;
-  cpu::WeightView view{from[0].data(), stored.getTransposed() ? 1 : shape[1], stored.getTransposed() ? shape[0] : 1};
-  cpu::packLinearWeight(getFormat(panels), getLinearShape(panels, shape), view, asSpan(arrays[0]));
-  return true;
-}
-
 bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
                         ArrayRef<MutableArrayRef<char>> planes) const {
   if (DenseSparseAttr sparse = getSparse()) {
@@ -220,11 +116,12 @@ bool PanelsAttr::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<Arra
       llvm::copy(bytes, plane.begin());
     return getBase(*this).repack(shape, sparse.getBase(), from.drop_front(count), planes.drop_front(count));
   }
-  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  std::unique_ptr<PanelLayout> layout = getLayout(getElements());
+  SmallVector<EncodingPlane> arrays = layout->getArrays(shape);
   if (arrays.size() == 1)
-    return repackArrays(*this, shape, source, from, planes);
+    return layout->repack(shape, source, from, planes);
   PanelBlocks blocks(arrays);
-  if (!repackArrays(*this, shape, source, from, blocks.allocate()))
+  if (!layout->repack(shape, source, from, blocks.allocate()))
     return false;
   blocks.join(planes[0]);
   return true;
@@ -234,12 +131,14 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
                                ArrayRef<MutableArrayRef<char>> planes,
                                llvm::function_ref<InFlightDiagnostic()> emitError) const {
   EncodingInterface source = dyn_cast<EncodingInterface>(getElements());
-  if (!source && elementType == getFloat(*this)) {
-    repack(shape, StoredAttr::get(getFloat(*this)), dense, planes);
-    return success();
+  if (!source) {
+    auto type = cast<FloatType>(cast<TypeAttr>(getElements()).getValue());
+    source = StoredAttr::get(type);
+    if (elementType == type) {
+      repack(shape, source, dense, planes);
+      return success();
+    }
   }
-  if (!source)
-    source = StoredAttr::get(getFloat(*this));
   SmallVector<SmallVector<char, 0>> rounded;
   SmallVector<MutableArrayRef<char>> buffers;
   for (const EncodingPlane &plane : source.getPlanes(shape, elementType))
@@ -256,166 +155,28 @@ LogicalResult PanelsAttr::pack(ArrayRef<int64_t> shape, Type elementType, ArrayR
 // Reading
 //===----------------------------------------------------------------------===//
 
-PackedScales::PackedScales(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<ArrayRef<char>> groups)
-    : affine(panels.getAffine()), groups(groups), middle(cpu::bitLayoutOf(getFormat(panels))->middle()),
-      groupsOfPanel(cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape))[1]) {}
-
-float PackedScales::apply(int64_t code, int64_t row, int64_t column) const {
-  int64_t group = affine.getGroup() ? column / affine.getGroup() : 0;
-  int64_t at = (row / cpu::kPanelOutputs * groupsOfPanel + group) * cpu::kPanelOutputs + row % cpu::kPanelOutputs;
-  int64_t zero = affine.getHasZeros() ? static_cast<uint8_t>(groups[1][at]) : middle;
-  return static_cast<float>(code - zero) * PlainElements(affine.getScales()).load(groups[0], at);
-}
-
-namespace {
-/// The numbers in the bytes of planes.
-class PanelReader {
-public:
-  PanelReader(PanelsAttr panels, ArrayRef<int64_t> shape, ArrayRef<EncodingPlane> types,
-              ArrayRef<ArrayRef<char>> planes)
-      : planes(planes), affine(panels.getAffine()), codes(cpu::bitLayoutOf(getFormat(panels))),
-        lines(types[0].type.getDimSize(1)), elements(types[0].type.getDimSize(3)),
-        floats(affine ? affine.getScales() : getFloat(panels)) {
-    if (affine)
-      scales.emplace(panels, shape, planes.drop_front());
-  }
-
-  float load(int64_t n, int64_t k) const {
-    int64_t panel = n / cpu::kPanelOutputs, output = n % cpu::kPanelOutputs;
-    if (!affine)
-      return floats.load(planes[0], placeOf(panel, k / elements, output) + k % elements);
-    return scales->apply(loadCode(panel, k, output), n, k);
-  }
-
-private:
-  int64_t placeOf(int64_t panel, int64_t line, int64_t output) const {
-    return ((panel * lines + line) * cpu::kPanelOutputs + output) * elements;
-  }
-  int64_t loadCode(int64_t panel, int64_t k, int64_t output) const {
-    int64_t first = k / codes->inputs() * codes->lines, code = 0;
-    for (const cpu::BitField &part : codes->parts[k % codes->inputs() / 4]) {
-      auto byte = static_cast<uint8_t>(planes[0][placeOf(panel, first + part.line, output) + k % 4]);
-      code |= (byte >> part.shift & ((1 << part.bits) - 1)) << part.to;
-    }
-    return code;
-  }
-
-  ArrayRef<ArrayRef<char>> planes;
-  AffineAttr affine;
-  const cpu::BitLayout *codes;
-  int64_t lines, elements;
-  PlainElements floats;
-  std::optional<PackedScales> scales;
-};
-} // namespace
-
 void PanelsAttr::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
                         MutableArrayRef<char> dense) const {
   if (DenseSparseAttr sparse = getSparse()) {
     getBase(*this).unpack(shape, elementType, planes.drop_front(DenseSparseAttr::kSparsePlanes), dense);
     return sparse.placeOutliers(shape, elementType, planes, dense);
   }
-  SmallVector<EncodingPlane> types = getArrays(*this, shape);
+  std::unique_ptr<PanelLayout> layout = getLayout(getElements());
+  SmallVector<EncodingPlane> types = layout->getArrays(shape);
+  if (types.size() == 1)
+    return layout->unpack(shape, elementType, planes, dense);
   PanelBlocks blocks(types);
-  SmallVector<ArrayRef<char>> arrays(planes);
-  if (types.size() > 1)
-    arrays = blocks.divide(planes[0]);
-  if (getNm())
-    return unpackSparse(*this, shape, elementType, arrays, dense);
-  if (getCodebook())
-    return unpackCodebook(getCodebook(), shape, elementType, arrays, dense);
-  PanelReader from(*this, shape, types, arrays);
-  PlainElements to(elementType);
-  for (int64_t n = 0; n < shape[0]; ++n)
-    for (int64_t k = 0; k < shape[1]; ++k)
-      to.store(dense, n * shape[1] + k, from.load(n, k));
-}
-
-Value IndexBuilder::half(Value byte, Value isHigh) {
-  Value shift = arith::IndexCastOp::create(builder, loc, byte.getType(), multiply(isHigh, 4));
-  Value mask = arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(0xf));
-  return arith::AndIOp::create(builder, loc, arith::ShRUIOp::create(builder, loc, byte, shift), mask);
-}
-
-Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
-  auto number = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, static_cast<int8_t>(value)));
-  };
-  Value picked = number(numbers.front());
-  if (llvm::all_equal(numbers))
-    return picked;
-  for (auto [i, value] : llvm::enumerate(numbers.drop_front())) {
-    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, quad, constant(i + 1));
-    picked = arith::SelectOp::create(builder, loc, isThis, number(value), picked);
-  }
-  return picked;
-}
-
-Value IndexBuilder::code(const cpu::BitLayout &codes, Value quad, function_ref<Value(Value)> read) {
-  Value code;
-  for (int part = 0; part < 2; ++part) {
-    auto pickOf = [&](Type type, function_ref<int32_t(const cpu::BitField &)> getNumber) {
-      SmallVector<int32_t> numbers;
-      for (const auto &parts : ArrayRef(codes.parts).take_front(codes.quads))
-        numbers.push_back(getNumber(parts[part]));
-      return pick(quad, numbers, type);
-    };
-    Type byte = builder.getI8Type();
-    Value mask = pickOf(byte, [](const cpu::BitField &of) { return ((1 << of.bits) - 1) << of.to; });
-    if (part > 0 && matchPattern(mask, m_Zero()))
-      break;
-    Value bits = read(pickOf(builder.getIndexType(), [](const cpu::BitField &of) { return of.line; }));
-    bits = builder.createOrFold<arith::ShRUIOp>(loc, bits,
-                                                pickOf(byte, [](const cpu::BitField &of) { return of.shift - of.to; }));
-    bits = builder.createOrFold<arith::AndIOp>(loc, bits, mask);
-    code = code ? arith::OrIOp::create(builder, loc, code, bits) : bits;
-  }
-  return code;
-}
-
-Value IndexBuilder::code(const cpu::BitLayout &codes, Value plane, Value panel, Value input, Value output) {
-  Value quad = divide(remainder(input, codes.inputs()), 4), column = remainder(input, 4);
-  Value first = multiply(divide(input, codes.inputs()), codes.lines);
-  return code(codes, quad, [&](Value line) { return extract(plane, {panel, add(first, line), output, column}); });
-}
-
-Value buildScaled(OpBuilder &builder, Location loc, PanelsAttr panels, Value code, ValueRange groups,
-                  ValueRange indices) {
-  IndexBuilder b(builder, loc);
-  AffineAttr affine = panels.getAffine();
-  SmallVector<Value> at{b.divide(indices[0], cpu::kPanelOutputs),
-                        affine.getGroup() ? b.divide(indices[1], affine.getGroup()) : b.constant(0),
-                        b.remainder(indices[0], cpu::kPanelOutputs)};
-  Value zero = affine.getHasZeros() ? b.number(b.extract(groups[1], at))
-                                    : b.number(cpu::bitLayoutOf(getFormat(panels))->middle());
-  Value scale = b.extract(groups[0], at);
-  if (!affine.getScales().isF32())
-    scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(), scale);
-  Value number = arith::SubFOp::create(builder, loc, b.number(code), zero);
-  return arith::MulFOp::create(builder, loc, number, scale);
+  layout->unpack(shape, elementType, blocks.divide(planes[0]), dense);
 }
 
 Value PanelsAttr::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange planes,
                                ValueRange indices) const {
-  if (getNm())
-    return buildSparseElement(builder, loc, *this, elementType, planes, indices);
   if (DenseSparseAttr sparse = getSparse()) {
     Value element = getBase(*this).buildElement(builder, loc, builder.getF32Type(),
                                                 planes.drop_front(DenseSparseAttr::kSparsePlanes), indices);
     return sparse.buildChoice(builder, loc, elementType, planes, indices, element);
   }
-  if (getCodebook())
-    return buildCodebookElement(builder, loc, getCodebook(), elementType, planes, indices);
-  IndexBuilder b(builder, loc);
-  Value panel = b.divide(indices[0], cpu::kPanelOutputs), output = b.remainder(indices[0], cpu::kPanelOutputs);
-  if (getAffine()) {
-    Value code = b.code(*cpu::bitLayoutOf(getFormat(*this)), planes[0], panel, indices[1], output);
-    return buildScaled(builder, loc, *this, code, planes.drop_front(), indices);
-  }
-  int64_t elements = cast<RankedTensorType>(planes[0].getType()).getDimSize(3);
-  Value line = b.divide(indices[1], elements), place = b.remainder(indices[1], elements);
-  Value element = b.extract(planes[0], {panel, line, output, place});
-  return element.getType() == elementType ? element : arith::ExtFOp::create(builder, loc, elementType, element);
+  return getLayout(getElements())->buildElement(builder, loc, elementType, planes, indices);
 }
 
 ActivationRounding PanelsAttr::getActivationRounding() const {
@@ -426,25 +187,7 @@ ActivationRounding PanelsAttr::getActivationRounding() const {
 std::string PanelsAttr::getKernelSuffix() const {
   if (getSparse())
     return "outliers." + getBase(*this).getKernelSuffix();
-  if (getCodebook())
-    return "codebook.u" + std::to_string(getCodebook().getBits());
-  switch (getFormat(*this)) {
-  case cpu::PackedFormat::F32:
-    return "f32";
-  case cpu::PackedFormat::F16:
-    return "f16";
-  case cpu::PackedFormat::Bf16:
-    return "bf16";
-  case cpu::PackedFormat::U8:
-    return "u8";
-  case cpu::PackedFormat::U4:
-    return "u4";
-  case cpu::PackedFormat::U3:
-    return "u3";
-  case cpu::PackedFormat::U2:
-    return "u2";
-  }
-  llvm_unreachable("a format that the enum does not have");
+  return getLayout(getElements())->getKernelSuffix();
 }
 
 } // namespace hone::hrt

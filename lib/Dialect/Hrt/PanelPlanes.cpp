@@ -70,30 +70,7 @@ SmallVector<ArrayRef<char>> PanelBlocks::divide(ArrayRef<char> plane) {
 // Planes
 //===----------------------------------------------------------------------===//
 
-SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
-  AffineAttr affine = panels.getAffine();
-  if (!affine)
-    return {};
-  std::array<int64_t, 3> groups = cpu::packedScaleShape(getFormat(panels), getLinearShape(panels, shape));
-  SmallVector<EncodingPlane> planes{{"scales", RankedTensorType::get(groups, affine.getScales())}};
-  if (affine.getHasZeros())
-    planes.push_back({"zeros", RankedTensorType::get(groups, IntegerType::get(panels.getContext(), 8))});
-  return planes;
-}
-
 PanelsAttr getBase(PanelsAttr panels) { return PanelsAttr::get(Attribute(panels.getSparse().getBase())); }
-
-SmallVector<EncodingPlane> getArrays(PanelsAttr panels, ArrayRef<int64_t> shape) {
-  if (panels.getNm())
-    return getSparsePlanes(panels, shape);
-  if (panels.getCodebook())
-    return getCodebookPlanes(panels.getCodebook(), shape);
-  Type element = panels.getAffine() ? Type(IntegerType::get(panels.getContext(), 8)) : Type(getFloat(panels));
-  std::array<int64_t, 4> values = cpu::packedLinearShape(getFormat(panels), getLinearShape(panels, shape));
-  SmallVector<EncodingPlane> arrays{{"values", RankedTensorType::get(values, element)}};
-  llvm::append_range(arrays, getGroupPlanes(panels, shape));
-  return arrays;
-}
 
 SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   if (DenseSparseAttr sparse = getSparse()) {
@@ -102,7 +79,7 @@ SmallVector<EncodingPlane> PanelsAttr::getPlanes(ArrayRef<int64_t> shape, Type e
     llvm::append_range(planes, getBase(*this).getPlanes(shape, elementType));
     return planes;
   }
-  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  SmallVector<EncodingPlane> arrays = getLayout(getElements())->getArrays(shape);
   if (arrays.size() == 1)
     return arrays;
   return {{"panels", PanelBlocks(arrays).getPlane()}};
@@ -118,7 +95,7 @@ SmallVector<PlaneView> PanelsAttr::getViews(ArrayRef<int64_t> shape, Type elemen
     }
     return views;
   }
-  SmallVector<EncodingPlane> arrays = getArrays(*this, shape);
+  SmallVector<EncodingPlane> arrays = getLayout(getElements())->getArrays(shape);
   return arrays.size() == 1 ? viewWhole(arrays) : PanelBlocks(arrays).getViews();
 }
 

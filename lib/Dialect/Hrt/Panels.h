@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What panels of all inputs (HrtEncodings.cpp) and of kept ones (SparsePanels.cpp) have in common.
+// How elements lie in panels: a PanelLayout for each kind of them, and what these have in common.
 
 #ifndef HONE_LIB_DIALECT_HRT_PANELS_H
 #define HONE_LIB_DIALECT_HRT_PANELS_H
@@ -14,25 +14,42 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <memory>
 #include <span>
 
 namespace hone::hrt {
-
-/// The type of packed floats.
-mlir::FloatType getFloat(PanelsAttr panels);
-
-cpu::PackedFormat getFormat(PanelsAttr panels);
-cpu::LinearShape getLinearShape(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
 inline std::span<uint8_t> asSpan(llvm::MutableArrayRef<char> plane) {
   return {reinterpret_cast<uint8_t *>(plane.data()), plane.size()};
 }
 
+/// How elements of one kind lie in panels of 16 outputs. `shape` is that of the weight, [outputs, inputs]; `arrays` are what it is
+/// without outliers, each with a panel's part in one piece.
+class PanelLayout {
+public:
+  virtual ~PanelLayout() = default;
+
+  virtual llvm::SmallVector<EncodingPlane> getArrays(llvm::ArrayRef<int64_t> shape) const = 0;
+  /// As EncodingInterface::repack: false, having written nothing, where `source` does not store the same elements.
+  virtual bool repack(llvm::ArrayRef<int64_t> shape, mlir::Attribute source, llvm::ArrayRef<llvm::ArrayRef<char>> from,
+                      llvm::ArrayRef<llvm::MutableArrayRef<char>> arrays) const = 0;
+  virtual void unpack(llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
+                      llvm::ArrayRef<llvm::ArrayRef<char>> arrays, llvm::MutableArrayRef<char> dense) const = 0;
+  /// As EncodingInterface::buildElement, from values of the arrays.
+  virtual mlir::Value buildElement(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type elementType,
+                                   mlir::ValueRange arrays, mlir::ValueRange indices) const = 0;
+  virtual std::string getKernelSuffix() const = 0;
+};
+
+/// The layout of `elements`, which `#hrt.panels` has; null where there is none.
+std::unique_ptr<PanelLayout> getLayout(mlir::Attribute elements);
+
+#define HONE_PANELS(make, what) std::unique_ptr<PanelLayout> make(mlir::Attribute elements);
+#include "PanelLayouts.def"
+#undef HONE_PANELS
+
 /// The panels of the base of a weight with outliers, whose planes follow those of the outliers.
 PanelsAttr getBase(PanelsAttr panels);
-
-/// The arrays of a weight in panels without outliers.
-llvm::SmallVector<EncodingPlane> getArrays(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
 
 /// Several arrays as one plane, a panel block for each panel.
 class PanelBlocks {
@@ -59,17 +76,25 @@ private:
   llvm::SmallVector<llvm::SmallVector<char, 0>> memory;
 };
 
-/// Arrays of scales and zero points; none where elements are floats.
-llvm::SmallVector<EncodingPlane> getGroupPlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
+//===----------------------------------------------------------------------===//
+// Floats and `#hone.affine`, which are also what `#hone.nm` keeps
+//===----------------------------------------------------------------------===//
+
+/// How elements of this type, an attribute of floats or a `#hone.affine`, are packed.
+cpu::PackedFormat getFormat(mlir::Attribute elements);
+cpu::LinearShape getLinearShape(AffineAttr affine, llvm::ArrayRef<int64_t> shape);
+
+/// Arrays of scales and zero points; none where `affine` is null.
+llvm::SmallVector<EncodingPlane> getGroupPlanes(AffineAttr affine, llvm::ArrayRef<int64_t> shape);
 
 /// Packs the planes of scales and zero points of a `#hone.affine`, the second and third of `from`, into the second and third of `to`.
-void packGroups(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
+void packGroups(AffineAttr affine, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
                 llvm::ArrayRef<llvm::MutableArrayRef<char>> to);
 
-/// The numbers that codes of a packed `#hone.affine` mean, by its packed planes of scales and zero points.
+/// The numbers that codes of a packed `#hone.affine` mean, by its packed arrays of scales and zero points.
 class PackedScales {
 public:
-  PackedScales(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> groups);
+  PackedScales(AffineAttr affine, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> groups);
 
   float apply(int64_t code, int64_t row, int64_t column) const;
 
@@ -80,7 +105,7 @@ private:
 };
 
 /// The same in IR.
-mlir::Value buildScaled(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Value code,
+mlir::Value buildScaled(mlir::OpBuilder &builder, mlir::Location loc, AffineAttr affine, mlir::Value code,
                         mlir::ValueRange groups, mlir::ValueRange indices);
 
 /// Builds IR on indices.
@@ -124,30 +149,6 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };
-
-//===----------------------------------------------------------------------===//
-// Two of four inputs: the methods of the encoding for panels that have `getNm()`
-//===----------------------------------------------------------------------===//
-
-llvm::SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, llvm::ArrayRef<int64_t> shape);
-bool repackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Attribute source,
-                  llvm::ArrayRef<llvm::ArrayRef<char>> from, llvm::ArrayRef<llvm::MutableArrayRef<char>> planes);
-void unpackSparse(PanelsAttr panels, llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
-                  llvm::ArrayRef<llvm::ArrayRef<char>> planes, llvm::MutableArrayRef<char> dense);
-mlir::Value buildSparseElement(mlir::OpBuilder &builder, mlir::Location loc, PanelsAttr panels, mlir::Type elementType,
-                               mlir::ValueRange planes, mlir::ValueRange indices);
-
-//===----------------------------------------------------------------------===//
-// Codebooks: the methods of the encoding for panels of a `#hone.codebook`, without outliers
-//===----------------------------------------------------------------------===//
-
-llvm::SmallVector<EncodingPlane> getCodebookPlanes(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape);
-void repackCodebook(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<llvm::ArrayRef<char>> from,
-                    llvm::ArrayRef<llvm::MutableArrayRef<char>> planes);
-void unpackCodebook(CodebookAttr codebook, llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
-                    llvm::ArrayRef<llvm::ArrayRef<char>> planes, llvm::MutableArrayRef<char> dense);
-mlir::Value buildCodebookElement(mlir::OpBuilder &builder, mlir::Location loc, CodebookAttr codebook,
-                                 mlir::Type elementType, mlir::ValueRange planes, mlir::ValueRange indices);
 
 } // namespace hone::hrt
 

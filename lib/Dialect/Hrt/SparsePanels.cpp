@@ -18,13 +18,50 @@ namespace hone::hrt {
 
 static constexpr int64_t kGroupInputs = 4, kGroupKept = 2;
 
-SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, ArrayRef<int64_t> shape) {
-  cpu::PackedFormat format = getFormat(panels);
-  cpu::LinearShape linear = getLinearShape(panels, shape);
-  Type byte = IntegerType::get(panels.getContext(), 8), element = panels.getAffine() ? byte : Type(getFloat(panels));
+namespace {
+class SparsePanels : public PanelLayout {
+public:
+  explicit SparsePanels(NmAttr nm) : nm(nm), affine(nm.getAffine()), format(getFormat(nm.getOf())) {}
+
+  SmallVector<EncodingPlane> getArrays(ArrayRef<int64_t> shape) const override;
+  bool repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
+              ArrayRef<MutableArrayRef<char>> arrays) const override;
+  void unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> arrays,
+              MutableArrayRef<char> dense) const override;
+  Value buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange arrays,
+                     ValueRange indices) const override;
+  /// Of what is kept: the kernels' names say that inputs are picked.
+  std::string getKernelSuffix() const override { return getLayout(nm.getOf())->getKernelSuffix(); }
+
+private:
+  void packPanel(ArrayRef<int64_t> shape, int64_t panel, ArrayRef<ArrayRef<char>> from,
+                 ArrayRef<MutableArrayRef<char>> to) const;
+
+  NmAttr nm;
+  AffineAttr affine; // of what is kept, or null
+  cpu::PackedFormat format;
+};
+} // namespace
+
+/// Kernels that pick inputs multiply signed bytes, code - zero: of 8 bits with zero points, that is 9.
+static bool hasSparseKernel(AffineAttr affine) {
+  return !affine || affine.getBits() == 4 || (affine.getBits() == 8 && !affine.getHasZeros());
+}
+
+std::unique_ptr<PanelLayout> makeSparsePanels(Attribute elements) {
+  auto nm = dyn_cast<NmAttr>(elements);
+  if (!nm || nm.getN() != kGroupKept || nm.getM() != kGroupInputs || !hasSparseKernel(nm.getAffine()) ||
+      !getLayout(nm.getOf()))
+    return nullptr;
+  return std::make_unique<SparsePanels>(nm);
+}
+
+SmallVector<EncodingPlane> SparsePanels::getArrays(ArrayRef<int64_t> shape) const {
+  cpu::LinearShape linear = getLinearShape(affine, shape);
+  Type byte = IntegerType::get(nm.getContext(), 8), element = affine ? byte : cast<TypeAttr>(nm.getOf()).getValue();
   SmallVector<EncodingPlane> planes{{"values", RankedTensorType::get(cpu::packedSparseShape(format, linear), element)},
                                     {"indices", RankedTensorType::get(cpu::packedIndexShape(format, linear), byte)}};
-  llvm::append_range(planes, getGroupPlanes(panels, shape));
+  llvm::append_range(planes, getGroupPlanes(affine, shape));
   return planes;
 }
 
@@ -33,16 +70,15 @@ SmallVector<EncodingPlane> getSparsePlanes(PanelsAttr panels, ArrayRef<int64_t> 
 //===----------------------------------------------------------------------===//
 
 /// A panel from the planes `from` of `#hone.nm`.
-static void packPanel(PanelsAttr panels, ArrayRef<int64_t> shape, int64_t panel, ArrayRef<ArrayRef<char>> from,
-                      ArrayRef<MutableArrayRef<char>> to) {
-  NmAttr nm = panels.getNm();
+void SparsePanels::packPanel(ArrayRef<int64_t> shape, int64_t panel, ArrayRef<ArrayRef<char>> from,
+                             ArrayRef<MutableArrayRef<char>> to) const {
   int64_t first = panel * cpu::kPanelOutputs, count = std::min(cpu::kPanelOutputs, shape[0] - first);
   int64_t kept = shape[1] / kGroupInputs * kGroupKept;
   SmallVector<uint8_t> indices(count * kept), codes;
   for (int64_t row = 0; row < count; ++row)
     nm.loadIndices(from[1], shape[0], first + row, MutableArrayRef(indices).slice(row * kept, kept));
   const void *values = from[0].data() + first * (from[0].size() / shape[0]);
-  if (AffineAttr affine = nm.getAffine()) {
+  if (affine) {
     codes.resize(count * kept);
     for (int64_t row = 0; row < count; ++row)
       affine.loadCodes(from[0], shape[0], first + row, MutableArrayRef(codes).slice(row * kept, kept));
@@ -53,25 +89,24 @@ static void packPanel(PanelsAttr panels, ArrayRef<int64_t> shape, int64_t panel,
     int64_t bytes = plane.size() / panelCount;
     return asSpan(plane.slice(panel * bytes, bytes));
   };
-  cpu::packSparseLinear(getFormat(panels), getLinearShape(panels, {count, shape[1]}), values, indices.data(),
-                        part(to[0]), part(to[1]));
+  cpu::packSparseLinear(format, getLinearShape(affine, {count, shape[1]}), values, indices.data(), part(to[0]),
+                        part(to[1]));
 }
 
-bool repackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
-                  ArrayRef<MutableArrayRef<char>> planes) {
-  NmAttr nm = panels.getNm();
+bool SparsePanels::repack(ArrayRef<int64_t> shape, Attribute source, ArrayRef<ArrayRef<char>> from,
+                          ArrayRef<MutableArrayRef<char>> arrays) const {
   if (source != nm) {
     SmallVector<SmallVector<char, 0>> kept;
-    for (const EncodingPlane &plane : nm.getPlanes(shape, Float32Type::get(panels.getContext())))
+    for (const EncodingPlane &plane : nm.getPlanes(shape, Float32Type::get(nm.getContext())))
       kept.emplace_back().resize(getDenseBytes(plane.type).value_or(0));
     return nm.repack(shape, source, from, SmallVector<MutableArrayRef<char>>(kept.begin(), kept.end())) &&
-           repackSparse(panels, shape, nm, SmallVector<ArrayRef<char>>(kept.begin(), kept.end()), planes);
+           repack(shape, nm, SmallVector<ArrayRef<char>>(kept.begin(), kept.end()), arrays);
   }
   llvm::parallelFor(0, llvm::divideCeil(shape[0], cpu::kPanelOutputs),
-                    [&](int64_t panel) { packPanel(panels, shape, panel, from, planes); });
-  if (panels.getAffine()) {
+                    [&](int64_t panel) { packPanel(shape, panel, from, arrays); });
+  if (affine) {
     // Scales and zero points follow the values where all inputs are kept.
-    packGroups(panels, shape, from.drop_front(), planes.drop_front());
+    packGroups(affine, shape, from.drop_front(), arrays.drop_front());
   }
   return true;
 }
@@ -80,25 +115,24 @@ bool repackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Attribute source, 
 // Reading
 //===----------------------------------------------------------------------===//
 
-void unpackSparse(PanelsAttr panels, ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> planes,
-                  MutableArrayRef<char> dense) {
-  cpu::PackedFormat format = getFormat(panels);
-  cpu::LinearShape linear = getLinearShape(panels, shape);
+void SparsePanels::unpack(ArrayRef<int64_t> shape, Type elementType, ArrayRef<ArrayRef<char>> arrays,
+                          MutableArrayRef<char> dense) const {
+  cpu::LinearShape linear = getLinearShape(affine, shape);
   PlainElements to(elementType);
   for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
     to.store(dense, i, 0);
   std::optional<PackedScales> scales;
-  if (panels.getAffine())
-    scales.emplace(panels, shape, planes.drop_front(2));
+  if (affine)
+    scales.emplace(affine, shape, arrays.drop_front(2));
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t e = 0; e < shape[1] / kGroupInputs * kGroupKept; ++e) {
       cpu::KeptPlace place = cpu::placeOfKept(format, linear, n, e / kGroupKept, e % kGroupKept);
-      int64_t index = static_cast<uint8_t>(planes[1][place.index]) >> place.indexShift & 3;
+      int64_t index = static_cast<uint8_t>(arrays[1][place.index]) >> place.indexShift & 3;
       int64_t column = e / kGroupKept * kGroupInputs + index;
-      auto byte = static_cast<uint8_t>(planes[0][place.value]);
+      auto byte = static_cast<uint8_t>(arrays[0][place.value]);
       float element = 0;
       if (!scales)
-        element = PlainElements(getFloat(panels)).load(planes[0].drop_front(place.value), 0);
+        element = PlainElements(cast<TypeAttr>(nm.getOf()).getValue()).load(arrays[0].drop_front(place.value), 0);
       else
         element = scales->apply(format == cpu::PackedFormat::U4 ? byte >> place.valueShift & 0xf : byte, n, column);
       to.store(dense, n * shape[1] + column, element);
@@ -139,20 +173,20 @@ struct KeptPlaces {
 };
 } // namespace
 
-Value buildSparseElement(OpBuilder &builder, Location loc, PanelsAttr panels, Type elementType, ValueRange planes,
-                         ValueRange indices) {
+Value SparsePanels::buildElement(OpBuilder &builder, Location loc, Type elementType, ValueRange arrays,
+                                 ValueRange indices) const {
   IndexBuilder b(builder, loc);
-  KeptPlaces places{b, getFormat(panels), indices[0], indices[1]};
+  KeptPlaces places{b, format, indices[0], indices[1]};
   Value wanted = b.remainder(indices[1], kGroupInputs);
   Value element = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(elementType, 0.0));
   for (int64_t kept = 0; kept < kGroupKept; ++kept) {
-    auto [byte, shift] = places.index(planes[1], kept);
+    auto [byte, shift] = places.index(arrays[1], kept);
     Value index = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), byte);
     index = b.remainder(arith::ShRUIOp::create(builder, loc, index, shift), 4);
     Value isIt = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, index, wanted);
-    Value value = places.value(planes[0], kept);
-    if (panels.getAffine())
-      value = buildScaled(builder, loc, panels, value, planes.drop_front(2), indices);
+    Value value = places.value(arrays[0], kept);
+    if (affine)
+      value = buildScaled(builder, loc, affine, value, arrays.drop_front(2), indices);
     if (value.getType() != elementType)
       value = arith::ExtFOp::create(builder, loc, elementType, value);
     element = arith::SelectOp::create(builder, loc, isIt, value, element);

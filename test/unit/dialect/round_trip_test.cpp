@@ -104,9 +104,12 @@ protected:
   /// `values` come back from `encoding`, and from its panels where kernels read such.
   void expectSame(mlir::Attribute encoding, const std::vector<float> &values) {
     ASSERT_EQ(readBack(mlir::cast<EncodingInterface>(encoding), values), values) << print(encoding);
-    if (hrt::PanelsAttr::canPack(encoding)) {
-      ASSERT_EQ(readBack(hrt::PanelsAttr::get(encoding), values), values) << "panels of " << print(encoding);
-    }
+    if (!hrt::PanelsAttr::canPack(encoding))
+      return;
+    auto stored = mlir::dyn_cast<StoredAttr>(encoding);
+    auto panels =
+        stored ? hrt::PanelsAttr::get(mlir::cast<mlir::FloatType>(stored.getType())) : hrt::PanelsAttr::get(encoding);
+    ASSERT_EQ(readBack(panels, values), values) << print(panels);
   }
 
   /// As many outliers as fit a quarter of the panels, or none.
