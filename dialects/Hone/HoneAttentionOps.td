@@ -12,7 +12,7 @@
 
 include "Hone/HoneOpBase.td"
 
-def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
+def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, honeBlock]> {
   let summary = "scaled dot-product attention over the keys that a pattern shows";
   let description = [{
     *Meaning.* For query `[B, Hq, Sq, D]`, key `[B, Hk, Sk, D]` and value `[B, Hk, Sk, Dv]`: result `[B, Hq, Sq, Dv]`. Query
@@ -71,7 +71,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   let hasCanonicalizer = 1;
 }
 
-def Hone_RopeOp : Hone_ComputeOp<"rope"> {
+def Hone_RopeOp : Hone_ComputeOp<"rope", [honeGrouped]> {
   let summary = "rotary position embedding";
   let description = [{
     *Meaning.* For x `[B, H, S, D]` and the tables cos and sin `[B or 1, S, R/2]`: the first R elements of each row of x are

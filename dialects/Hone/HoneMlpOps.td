@@ -12,7 +12,7 @@
 
 include "Hone/HoneOpBase.td"
 
-def Hone_GatedMlpOp : Hone_ComputeOp<"gated_mlp", [AttrSizedOperandSegments]> {
+def Hone_GatedMlpOp : Hone_ComputeOp<"gated_mlp", [AttrSizedOperandSegments, honeWeighted, honeBlock]> {
   let summary = "feed-forward block whose hidden row is gated";
   let description = [{
     *Meaning.* For x `[…, K]`, gate and up `[I, K]`, down `[N, I]` and biases of the rows of each: result `[…, N]` with
@@ -53,7 +53,7 @@ def Hone_GatedMlpOp : Hone_ComputeOp<"gated_mlp", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Hone_MlpOp : Hone_ComputeOp<"mlp", [AttrSizedOperandSegments]> {
+def Hone_MlpOp : Hone_ComputeOp<"mlp", [AttrSizedOperandSegments, honeWeighted, honeBlock]> {
   let summary = "feed-forward block with one hidden layer";
   let description = [{
     *Meaning.* For x `[…, K]`, up `[I, K]`, down `[N, I]` and biases of the rows of each: result `[…, N]` with
@@ -91,7 +91,7 @@ def Hone_MlpOp : Hone_ComputeOp<"mlp", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments]> {
+def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments, honeWeighted]> {
   let summary = "feed-forward block of a few of many experts, chosen a row";
   let description = [{
     *Meaning.* For x `[…, K]`, expert_ids and expert_weights `[…, T]`: result `[…, K]` is the sum over t of
@@ -138,7 +138,7 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments]> {
     `down` `(` $down (`,` $down_bias^)? `)` (`gate` `(` $gate^ `)`)? (`gate_bias` `(` $gate_bias^ `)`)? (`fused` $fused^)?
     attr-dict `:` functional-type(operands, results)
   }];
-  let extraClassDeclaration = honeComputeDeclaration # [{
+  let extraClassDeclaration = [{
     /// How many experts there are, and outputs that the block of each has between its layers.
     int64_t getExpertCount() { return getDown().getType().getDimSize(0) / getUp().getType().getDimSize(1); }
     int64_t getHiddenSize() { return getDown().getType().getDimSize(1); }

@@ -12,7 +12,7 @@
 
 include "Hone/HoneOpBase.td"
 
-def Hone_RmsNormOp : Hone_ComputeOp<"rms_norm"> {
+def Hone_RmsNormOp : Hone_ComputeOp<"rms_norm", [honeGrouped, DeclareOpInterfaceMethods<Hone_NormOpInterface, ["dropUnitOffset"]>]> {
   let summary = "each row divided by its root mean square, and weighted";
   let description = [{
     *Meaning.* For x `[…, N]` and weight `[N]`: `result[…, n] = x[…, n] / sqrt(mean over n of x[…, n]^2 + epsilon) * weight[n]`,
@@ -41,7 +41,7 @@ def Hone_RmsNormOp : Hone_ComputeOp<"rms_norm"> {
   }];
 }
 
-def Hone_LayerNormOp : Hone_ComputeOp<"layer_norm"> {
+def Hone_LayerNormOp : Hone_ComputeOp<"layer_norm", [honeGrouped, DeclareOpInterfaceMethods<Hone_NormOpInterface>]> {
   let summary = "each row shifted to mean 0, divided by its standard deviation, weighted, with bias";
   let description = [{
     *Meaning.* For x `[…, N]`, weight `[N]` and bias `[N]`, with m and v the mean and the variance (divisor N) of the row:

@@ -17,6 +17,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "Hone/HoneDialect.td"
 include "Hone/HoneEncodings.td"
 include "Hone/HoneInterfaces.td"
+include "Hone/HoneOpInterfaces.td"
 include "Hone/HonePatterns.td"
 include "Hone/HoneTypes.td"
 
@@ -77,22 +78,20 @@ def Hone_FusedRowsAttr : EnumAttr<Hone_Dialect, Hone_FusedRows, "fused_rows">;
 
 //===- Base classes -----------------------------------------------------------------------------------------------===//
 
-class Hone_Op<string mnemonic, list<Trait> traits = []> : Op<Hone_Dialect, mnemonic, traits>;
+/// Operations with weights, norms, and those that keep groups of indices separate; a block of a layer has groups of its own.
+defvar honeWeighted = DeclareOpInterfaceMethods<Hone_WeightedOpInterface>;
+defvar honeGrouped = DeclareOpInterfaceMethods<Hone_GroupedOpInterface>;
+defvar honeBlock = DeclareOpInterfaceMethods<Hone_GroupedOpInterface, ["getInnerGroups"]>;
 
-/// What every Hone_ComputeOp declares; one that declares more puts it after this.
-defvar honeComputeDeclaration = [{
-    /// For each dimension of the result, the operand and the dimension of it that it equals; fails where the operands'
-    /// ranks allow no result.
-    static ::mlir::FailureOr<::hone::ResultDims> getResultDims(::mlir::TypeRange operands);
-  }];
+class Hone_Op<string mnemonic, list<Trait> traits = []> : Op<Hone_Dialect, mnemonic, traits>;
 
 /// An operation with one tensor result each of whose dimensions is a dimension of an operand: `getResultDims` says which,
 /// and the result's type and its shape in IR follow. Elements are those of operand `elementOperand`. A result type may
 /// know more or fewer sizes than is inferred.
 class Hone_ComputeOp<string mnemonic, list<Trait> traits = [], int elementOperand = 0> : Hone_Op<mnemonic, traits # [
-    Pure, InferTypeOpAdaptorWithIsCompatible, DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+    Pure, InferTypeOpAdaptorWithIsCompatible, DeclareOpInterfaceMethods<Hone_ComputeOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
   let hasVerifier = 1;
-  let extraClassDeclaration = honeComputeDeclaration;
   let extraClassDefinition = [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location> location,
         Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {

@@ -12,7 +12,7 @@
 
 include "Hone/HoneOpBase.td"
 
-def Hone_LinearOp : Hone_ComputeOp<"linear"> {
+def Hone_LinearOp : Hone_ComputeOp<"linear", [honeWeighted, honeGrouped]> {
   let summary = "product with a weight, one row an output, and bias";
   let description = [{
     *Meaning.* For x `[…, K]`, weight `[N, K]` and bias `[N]`: result `[…, N]` with
@@ -71,7 +71,7 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
   let assemblyFormat = "$a `,` $b attr-dict `:` functional-type(operands, results)";
 }
 
-def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [], /*elementOperand=*/1> {
+def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [honeWeighted], /*elementOperand=*/1> {
   let summary = "rows of a table";
   let description = [{
     *Meaning.* For ids `[…]` and table `[V, N]`: result `[…, N]` with `result[…, n] = table[ids[…], n]`. A negative id

@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -185,17 +184,15 @@ OptionalShape ShapeRules::collective() {
 OptionalShape ShapeRules::other() {
   if (auto cast = dyn_cast<tensor::CastOp>(op))
     return analysis.getShape(cast.getSource());
-  // Operations of the hone dialect say themselves which dimension of an operand each of theirs is.
-  FailureOr<ResultDims> dims = failure();
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<AttentionOp, RopeOp, RmsNormOp, LayerNormOp, LinearOp, MatmulOp, EmbeddingOp, GatedMlpOp, MlpOp, MoeOp>(
-          [&](auto hone) { dims = hone.getResultDims(op->getOperandTypes()); });
   if (isa<KvAppendOp, KvViewOp>(op))
     return state();
   if (isa<shard::AllReduceOp, shard::AllGatherOp, shard::AllSliceOp>(op))
     return collective();
   if (auto generate = dyn_cast<tensor::GenerateOp>(op))
     return this->generate(generate);
+  FailureOr<ResultDims> dims = failure();
+  if (auto computing = dyn_cast<ComputeOpInterface>(op))
+    dims = computing.getResultDims(op->getOperandTypes());
   if (failed(dims))
     return std::nullopt;
   Shape shape;

@@ -19,6 +19,32 @@ FailureOr<ResultDims> AttentionOp::getResultDims(TypeRange operands) {
   return getRowDims(operands, 0, /*last=*/{2, 3});
 }
 
+/// An operand has something for each query head, for each KV head, or one thing for all of them.
+GroupRules AttentionOp::getGroupRules() {
+  GroupRules rules;
+  int64_t heads = getQuery().getType().getDimSize(1), shared = getKey().getType().getDimSize(1);
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(shared)) {
+    rules.blocker = "attention has a number of heads that is not known";
+    return rules;
+  }
+  rules.blockerOfOperands = rules.blockerOfResult = "attention mixes its groups";
+  rules.coverAll = true;
+  auto &linked = rules.linked.emplace_back();
+  for (OpOperand &use : (*this)->getOpOperands()) {
+    bool isVector = use.get() == getAlibi() || use.get() == getSinks();
+    auto type = cast<RankedTensorType>(use.get().getType());
+    if (!isVector && type.getRank() != 4)
+      continue;
+    int64_t dim = isVector ? 0 : 1, size = type.getDimSize(dim);
+    if (size != 1) // else what is there is repeated for all heads
+      linked.push_back({&use, dim, size == shared ? 1 : heads / shared});
+  }
+  linked.push_back({nullptr, 1, heads / shared});
+  return rules;
+}
+
+std::optional<InnerGroups> AttentionOp::getInnerGroups() { return InnerGroups{GroupKind::Heads, &getKeyMutable(), 1}; }
+
 static LogicalResult verifyOperandShapes(AttentionOp op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
   bool mayBeNarrower = elementsOf(op.getQuery()).isF32();
@@ -82,6 +108,8 @@ LogicalResult AttentionOp::verify() {
 //===- rope -------------------------------------------------------------------------------------------------------===//
 
 FailureOr<ResultDims> RopeOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
+
+GroupRules RopeOp::getGroupRules() { return hone::detail::getRulesOfRows(*this); }
 
 LogicalResult RopeOp::verify() {
   ArrayRef<int64_t> x = shapeOf(getX()), table = shapeOf(getCos());

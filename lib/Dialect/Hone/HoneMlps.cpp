@@ -20,9 +20,39 @@ static LogicalResult verifyRow(Operation *op, Value x, Value weight) {
   return verifySize(op, "the last dimension of x", shapeOf(x).back(), shapeOf(weight).back());
 }
 
+/// The first operand of `operands`, or null.
+static OpOperand *getOptional(MutableOperandRange operands) { return operands.empty() ? nullptr : &operands[0]; }
+
+/// The rules of a block, whose hidden channels the operands have that are not null.
+static GroupRules getHiddenRules(ArrayRef<GroupDim> hidden) {
+  GroupRules rules;
+  rules.blockerOfOperands = "a feed-forward block keeps its groups separate";
+  rules.blockerOfResult = "a feed-forward block makes its groups";
+  auto &linked = rules.linked.emplace_back();
+  llvm::copy_if(hidden, std::back_inserter(linked), [](const GroupDim &dim) { return dim.operand; });
+  return rules;
+}
+
 //===- gated_mlp --------------------------------------------------------------------------------------------------===//
 
 FailureOr<ResultDims> GatedMlpOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{3, 0}); }
+
+SmallVector<WeightUse> GatedMlpOp::listWeights() {
+  OpOperand *x = &getXMutable();
+  return {WeightUse{&getGateMutable(), WeightInputs::Rows, x, WeightOutputs::Activated, getGateBiasMutable()},
+          WeightUse{&getUpMutable(), WeightInputs::Rows, x, WeightOutputs::Hidden, getUpBiasMutable()},
+          WeightUse{&getDownMutable(), WeightInputs::Hidden, nullptr, WeightOutputs::Result, getDownBiasMutable()}};
+}
+
+GroupRules GatedMlpOp::getGroupRules() {
+  return getHiddenRules({{&getUpMutable(), 0},
+                         {&getDownMutable(), 1},
+                         {getOptional(getUpBiasMutable()), 0},
+                         {&getGateMutable(), 0},
+                         {getOptional(getGateBiasMutable()), 0}});
+}
+
+std::optional<InnerGroups> GatedMlpOp::getInnerGroups() { return InnerGroups{GroupKind::Channels, &getUpMutable(), 0}; }
 
 LogicalResult GatedMlpOp::verify() {
   ArrayRef<int64_t> gate = shapeOf(getGate()), down = shapeOf(getDown());
@@ -42,6 +72,17 @@ LogicalResult GatedMlpOp::verify() {
 
 FailureOr<ResultDims> MlpOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{2, 0}); }
 
+SmallVector<WeightUse> MlpOp::listWeights() {
+  return {WeightUse{&getUpMutable(), WeightInputs::Rows, &getXMutable(), WeightOutputs::Activated, getUpBiasMutable()},
+          WeightUse{&getDownMutable(), WeightInputs::Hidden, nullptr, WeightOutputs::Result, getDownBiasMutable()}};
+}
+
+GroupRules MlpOp::getGroupRules() {
+  return getHiddenRules({{&getUpMutable(), 0}, {&getDownMutable(), 1}, {getOptional(getUpBiasMutable()), 0}});
+}
+
+std::optional<InnerGroups> MlpOp::getInnerGroups() { return InnerGroups{GroupKind::Channels, &getUpMutable(), 0}; }
+
 LogicalResult MlpOp::verify() {
   ArrayRef<int64_t> up = shapeOf(getUp()), down = shapeOf(getDown());
   if (failed(verifyRow(*this, getX(), getUp())) ||                               // mlp C1
@@ -58,6 +99,21 @@ LogicalResult MlpOp::verify() {
 FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) {
   ResultDims dims = getSameDims(operands, 0);
   return dims.empty() ? FailureOr<ResultDims>() : dims;
+}
+
+/// Kernels read gate and up in the same form. Where up is fused with the gate, each hidden channel has two of its outputs.
+SmallVector<WeightUse> MoeOp::listWeights() {
+  OpOperand *x = &getXMutable(), *up = &getUpMutable(), *gate = getOptional(getGateMutable());
+  int64_t experts = getExpertCount(), choices = getExpertIds().getType().getShape().back();
+  WeightOutputs upOutputs = gate ? WeightOutputs::Hidden : WeightOutputs::Activated;
+  SmallVector<WeightUse> weights;
+  if (gate)
+    weights.push_back(
+        {gate, WeightInputs::Rows, x, WeightOutputs::Activated, getGateBiasMutable(), experts, choices, up});
+  weights.push_back({up, WeightInputs::Rows, x, upOutputs, getUpBiasMutable(), experts, choices, gate});
+  weights.push_back({&getDownMutable(), WeightInputs::Hidden, nullptr, WeightOutputs::Result, getDownBiasMutable(),
+                     experts, choices});
+  return weights;
 }
 
 static LogicalResult verifyRouting(MoeOp op) {

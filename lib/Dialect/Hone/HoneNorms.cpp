@@ -21,6 +21,15 @@ static LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
 
 FailureOr<ResultDims> RmsNormOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
 
+NormParts RmsNormOp::getNormParts() {
+  return {&getXMutable(), &getWeightMutable(), MutableOperandRange(*this, 0, 0), getUnitOffset(),
+          /*subtractsMean=*/false};
+}
+
+void RmsNormOp::dropUnitOffset() { setUnitOffset(false); }
+
+GroupRules RmsNormOp::getGroupRules() { return hone::detail::getRulesOfRows(*this); }
+
 LogicalResult RmsNormOp::verify() {
   if (failed(verifyRank(*this, "x", getX(), 1)) ||                               // rms_norm C1
       failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back()))) // rms_norm C2
@@ -29,6 +38,12 @@ LogicalResult RmsNormOp::verify() {
 }
 
 FailureOr<ResultDims> LayerNormOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
+
+NormParts LayerNormOp::getNormParts() {
+  return {&getXMutable(), &getWeightMutable(), getBiasMutable(), /*hasUnitOffset=*/false, /*subtractsMean=*/true};
+}
+
+GroupRules LayerNormOp::getGroupRules() { return hone::detail::getRulesOfRows(*this); }
 
 LogicalResult LayerNormOp::verify() {
   if (failed(verifyRank(*this, "x", getX(), 1)) ||                                 // layer_norm C1

@@ -17,6 +17,22 @@ using namespace hone;
 
 FailureOr<ResultDims> LinearOp::getResultDims(TypeRange operands) { return getRowDims(operands, 0, /*last=*/{1, 0}); }
 
+SmallVector<WeightUse> LinearOp::listWeights() {
+  return {WeightUse{&getWeightMutable(), WeightInputs::Rows, &getXMutable(), WeightOutputs::Result, getBiasMutable()}};
+}
+
+/// What is summed over are the columns of the weight; its rows are the outputs.
+GroupRules LinearOp::getGroupRules() {
+  GroupRules rules;
+  rules.blockerOfOperands = rules.blockerOfResult = "a product keeps its groups separate";
+  int64_t last = getX().getType().getRank() - 1;
+  OpOperand *weight = &getWeightMutable();
+  rules.linked = {{{&getXMutable(), last}, {weight, 1}}, {{weight, 0}, {nullptr, last}}};
+  for (OpOperand &bias : getBiasMutable())
+    rules.linked.back().push_back({&bias, 0});
+  return rules;
+}
+
 LogicalResult LinearOp::verify() {
   if (failed(verifyRank(*this, "x", getX(), 1))) // linear C1
     return failure();
@@ -71,6 +87,11 @@ FailureOr<ResultDims> EmbeddingOp::getResultDims(TypeRange operands) {
   ResultDims dims = getSameDims(operands, 0);
   dims.push_back({1, 1});
   return dims;
+}
+
+SmallVector<WeightUse> EmbeddingOp::listWeights() {
+  return {WeightUse{&getTableMutable(), WeightInputs::Numbers, &getIdsMutable(), WeightOutputs::Result,
+                    MutableOperandRange(*this, 0, 0)}};
 }
 
 LogicalResult EmbeddingOp::verify() {

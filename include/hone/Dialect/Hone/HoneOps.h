@@ -8,6 +8,7 @@
 #ifndef HONE_DIALECT_HONE_HONEOPS_H
 #define HONE_DIALECT_HONE_HONEOPS_H
 
+#include "hone/Dialect/Hone/HoneOpInterfaces.h"
 #include "hone/Dialect/Hone/HoneShapes.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
