@@ -247,7 +247,8 @@ std::vector<std::string> listGatheredWeights(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::MapVector<Operation *, bool> gathered;
   module.walk([&](GetParamOp get) {
-    bool onlyRows = llvm::all_of(get->getUsers(), llvm::IsaPred<EmbeddingOp, tensor::ExtractOp>);
+    bool onlyRows = llvm::all_of(
+        get->getUses(), [](OpOperand &use) { return isLookedUp(use) || isa<tensor::ExtractOp>(use.getOwner()); });
     auto [entry, isNew] = gathered.try_emplace(symbols.lookup(get.getName()), onlyRows);
     entry->second &= onlyRows;
   });

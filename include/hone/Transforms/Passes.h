@@ -18,9 +18,11 @@ void populateDecompositions(mlir::RewritePatternSet &patterns);
 /// Applies such patterns to every operation in `root`, with a remark for each that is replaced; returns how many those are.
 uint64_t decompose(mlir::Operation *root, const mlir::FrozenRewritePatternSet &patterns);
 
-/// Replaces `op`, if it is a feed-forward block without experts, by products and the elementwise part between them, whose
-/// results are of the elements of x; returns whether it is one.
-bool splitMlp(mlir::RewriterBase &rewriter, mlir::Operation *op);
+/// Replaces `op`, if it is a feed-forward block, by products and the elementwise part between them, whose results are of the elements
+/// of x; returns whether it is one. Of experts these are the products of every expert with all rows, of which those that did not
+/// choose it are zeros, and the sum of what is left of them; the weight of such a product is a `tensor.extract_slice` of that of all
+/// experts.
+bool splitIntoProducts(mlir::RewriterBase &rewriter, mlir::Operation *op);
 
 #define GEN_PASS_DECL
 #include "hone/Transforms/Passes.h.inc"

@@ -10,7 +10,7 @@
 
 namespace hone {
 
-/// Whether a product with the weight that `reads` read is what a function returns, as it is or in another type. Embeddings are no
+/// Whether a product with the weight that `reads` read is what a function returns, as it is or in another type. Lookups are no
 /// products.
 bool isReturnedProduct(llvm::ArrayRef<GetParamOp> reads);
 

@@ -53,14 +53,7 @@ static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
   if (param.getTensorType().getRank() != 2 || !stored || !stored.getTransposed())
     return "it is no matrix that lies input after input";
-  bool isMultiplied = false;
-  for (GetParamOp read : reads)
-    for (OpOperand &use : read->getUses()) {
-      if (!takesEncoding(use))
-        return "something other than products and embeddings reads it";
-      isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
-    }
-  return isMultiplied ? "" : "no product reads it";
+  return getProductBlocker(reads);
 }
 
 void transposeWeights(ModuleOp module) {

@@ -23,7 +23,8 @@ static bool isProductWeight(OpOperand &use) {
     Type element = cast<RankedTensorType>(value.getType()).getElementType();
     return element.isF32() || isa<IntegerType>(element);
   };
-  return takesEncoding(use) && !isa<EmbeddingOp>(use.getOwner()) && llvm::all_of(use.getOwner()->getOperands(), isF32);
+  std::optional<WeightUse> weight = findWeight(use);
+  return weight && weight->inputs != WeightInputs::Numbers && llvm::all_of(use.getOwner()->getOperands(), isF32);
 }
 
 /// Why the parameter that `reads` read stays as it is, or an empty string.
@@ -36,7 +37,7 @@ static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
-      if (!isProductWeight(use) && !isa<EmbeddingOp>(use.getOwner()))
+      if (!isProductWeight(use) && !isLookedUp(use))
         return "something other than products and embeddings reads it";
       isMultiplied |= isProductWeight(use);
     }

@@ -77,9 +77,9 @@ static std::optional<Lookup> matchLookup(Operation &op) {
   Value table;
   int64_t axis = 0;
   Lookup lookup;
-  if (auto embedding = dyn_cast<EmbeddingOp>(op)) {
-    table = embedding.getTable();
-    lookup.numbers = embedding.getIds();
+  if (std::optional<WeightUse> use = findLookup(&op)) {
+    table = use->weight->get();
+    lookup.numbers = use->read->get();
   } else if (isOp(&op, "Gather")) {
     table = op.getOperand(0);
     lookup.numbers = op.getOperand(1);

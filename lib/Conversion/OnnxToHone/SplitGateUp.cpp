@@ -149,7 +149,7 @@ std::optional<SmallVector<FusedGateUp>> GateUpSplitter::findProducts(ArrayRef<Ge
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
       auto linear = dyn_cast<LinearOp>(use.getOwner());
-      auto product = linear && takesEncoding(use)
+      auto product = linear && findWeight(use)
                          ? matchFusedGateUp(linear, getAnalysis(read->getParentOfType<func::FuncOp>()))
                          : std::nullopt;
       isGate |= product.has_value();

@@ -89,9 +89,10 @@ static LogicalResult widenVector(ParamOp param) {
 /// Weights of products and tables keep their bytes, vectors become f32. Other tensors stay: they are cast where they are read.
 static LogicalResult widenParameter(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
-  bool takesEncodings = type.getRank() >= 2 && llvm::all_of(reads, [](GetParamOp read) {
-                          return llvm::all_of(read->getUses(), [](OpOperand &use) { return takesEncoding(use); });
-                        });
+  bool takesEncodings =
+      type.getRank() >= 2 && llvm::all_of(reads, [](GetParamOp read) {
+        return llvm::all_of(read->getUses(), [](OpOperand &use) { return findWeight(use).has_value(); });
+      });
   bool isPlain = !type.getEncoding() && !isa<ConvertedAttr>(param.getStorage());
   if (isPlain && type.getRank() == 1) {
     if (failed(widenVector(param)))
@@ -247,9 +248,12 @@ void FunctionWidener::run() {
 
 //===- The pass ---------------------------------------------------------------------------------------------------===//
 
-/// Whether `op` is a part of a transformer that has a kernel for f32 and none for 16 bits.
+/// Whether `op` is a part of a transformer that has a kernel for f32 and none for 16 bits: what multiplies with weights, and blocks
+/// of layers.
 static bool isPart(Operation *op) {
-  return isa<LinearOp, MlpOp, GatedMlpOp, MoeOp, AttentionOp>(op) && isHalfTensor(op->getOperand(0).getType());
+  auto weighted = dyn_cast<WeightedOpInterface>(op);
+  bool multiplies = weighted && !findLookup(op);
+  return (multiplies || findInnerGroups(op)) && isHalfTensor(op->getOperand(0).getType());
 }
 
 void WidenFloats::runOnOperation() {

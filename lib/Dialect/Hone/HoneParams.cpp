@@ -111,14 +111,28 @@ llvm::MapVector<Operation *, SmallVector<GetParamOp>> hone::findReads(ModuleOp m
   return reads;
 }
 
-bool hone::takesEncoding(OpOperand &use) {
-  Operation *user = use.getOwner();
-  if (auto embedding = dyn_cast<EmbeddingOp>(user))
-    return embedding.getTable() == use.get();
-  if (auto moe = dyn_cast<MoeOp>(user))
-    return llvm::is_contained({moe.getUp(), moe.getDown(), moe.getGate()}, use.get());
-  return isa<LinearOp, GatedMlpOp, MlpOp>(user) && use.getOperandNumber() > 0 &&
-         cast<RankedTensorType>(use.get().getType()).getRank() == 2;
+/// What operations do with the parameter that `reads` read.
+static SmallVector<OpOperand *> listUses(ArrayRef<GetParamOp> reads) {
+  SmallVector<OpOperand *> uses;
+  for (GetParamOp read : reads)
+    for (OpOperand &use : read->getUses())
+      uses.push_back(&use);
+  return uses;
+}
+
+bool hone::isTable(ArrayRef<GetParamOp> reads) {
+  return llvm::any_of(listUses(reads), [](OpOperand *use) { return isLookedUp(*use); });
+}
+
+std::string hone::getProductBlocker(ArrayRef<GetParamOp> reads) {
+  bool isMultiplied = false;
+  for (OpOperand *use : listUses(reads)) {
+    std::optional<WeightUse> weight = findWeight(*use);
+    if (!weight)
+      return "something other than products and embeddings reads it";
+    isMultiplied |= weight->inputs != WeightInputs::Numbers;
+  }
+  return isMultiplied ? "" : "no product reads it";
 }
 
 std::string hone::getEncodingBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
@@ -127,33 +141,27 @@ std::string hone::getEncodingBlocker(ParamOp param, ArrayRef<GetParamOp> reads) 
     return "it is no matrix of f32";
   if (type.getEncoding() && !isa<StoredAttr>(type.getEncoding()))
     return "it has another encoding already";
-  for (GetParamOp read : reads)
-    for (OpOperand &use : read->getUses())
-      if (!takesEncoding(use))
-        return "something other than products and embeddings reads it";
+  for (OpOperand *use : listUses(reads))
+    if (!findWeight(*use))
+      return "something other than products and embeddings reads it";
   return "";
 }
 
 int64_t hone::countExperts(ArrayRef<GetParamOp> reads) {
-  for (GetParamOp read : reads)
-    for (Operation *user : read->getUsers())
-      if (auto moe = dyn_cast<MoeOp>(user))
-        return moe.getExpertCount();
+  for (OpOperand *use : listUses(reads))
+    if (std::optional<WeightUse> weight = findWeight(*use); weight && weight->experts > 0)
+      return weight->experts;
   return 0;
 }
 
 SmallVector<ParamOp> hone::findPartners(ArrayRef<GetParamOp> reads, const SymbolTable &symbols) {
   SmallVector<ParamOp> partners;
-  for (GetParamOp read : reads)
-    for (OpOperand &use : read->getUses()) {
-      auto moe = dyn_cast<MoeOp>(use.getOwner());
-      if (!moe || !moe.getGate() || use.get() == moe.getDown())
-        continue;
-      Value other = use.get() == moe.getUp() ? moe.getGate() : moe.getUp();
-      auto get = other.getDefiningOp<GetParamOp>();
-      if (get && get.getName() != read.getName())
-        partners.push_back(symbols.lookup<ParamOp>(get.getName()));
-    }
+  for (OpOperand *use : listUses(reads)) {
+    std::optional<WeightUse> weight = findWeight(*use);
+    auto other = weight && weight->partner ? weight->partner->get().getDefiningOp<GetParamOp>() : GetParamOp();
+    if (other && other.getName() != use->get().getDefiningOp<GetParamOp>().getName())
+      partners.push_back(symbols.lookup<ParamOp>(other.getName()));
+  }
   return partners;
 }
 

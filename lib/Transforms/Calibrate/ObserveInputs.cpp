@@ -7,7 +7,6 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Observation.h"
 #include "hone/Transforms/Passes.h"
-#include "hone/Transforms/SplitExperts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -95,12 +94,7 @@ struct ObserveInputs : impl::ObserveInputsBase<ObserveInputs> {
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());
-    function.walk([&](Operation *op) {
-      if (auto moe = dyn_cast<MoeOp>(op))
-        splitMoe(rewriter, moe);
-      else
-        splitMlp(rewriter, op);
-    });
+    function.walk([&](WeightedOpInterface op) { splitIntoProducts(rewriter, op); });
     SmallVector<LinearOp> layers = findLayers(function);
     llvm::IntEqClasses sites = numberSites(layers);
     llvm::DenseSet<Value> observed;
@@ -122,12 +116,11 @@ private:
 
   SmallVector<LinearOp> findLayers(func::FuncOp function) {
     SmallVector<LinearOp> layers;
-    function.walk([&](Operation *op) {
-      auto linear = dyn_cast<LinearOp>(op);
-      if (linear && getWeightName(linear))
+    function.walk([&](LinearOp linear) {
+      if (getWeightName(linear))
         layers.push_back(linear);
-      else if (linear)
-        skip(op, "its weight is no parameter");
+      else
+        skip(linear, "its weight is no parameter");
     });
     return layers;
   }

@@ -78,6 +78,9 @@ mlir::Value buildActivation(LocBuilder &builder, Activation activation, mlir::Va
 mlir::Value buildHidden(LocBuilder &builder, Activation activation, mlir::Value up, mlir::Value gate,
                         mlir::Type elements);
 
+/// Replaces a block of experts by products of each, as splitIntoProducts says.
+void splitMoe(mlir::RewriterBase &rewriter, MoeOp op);
+
 } // namespace hone
 
 #endif // HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H

@@ -10,8 +10,6 @@
 
 #include "Decompositions.h"
 
-#include "hone/Transforms/SplitExperts.h"
-
 using namespace mlir;
 using namespace hone;
 

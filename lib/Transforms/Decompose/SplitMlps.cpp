@@ -59,11 +59,13 @@ static void split(Op op, Value (*build)(LocBuilder &, Op), RewriterBase &rewrite
   rewriter.replaceOp(op, value);
 }
 
-bool splitMlp(RewriterBase &rewriter, Operation *op) {
+bool splitIntoProducts(RewriterBase &rewriter, Operation *op) {
   if (auto gated = dyn_cast<GatedMlpOp>(op))
     split(gated, splitGatedMlp, rewriter);
   else if (auto plain = dyn_cast<MlpOp>(op))
     split(plain, splitPlainMlp, rewriter);
+  else if (auto moe = dyn_cast<MoeOp>(op))
+    splitMoe(rewriter, moe);
   else
     return false;
   return true;
@@ -75,7 +77,7 @@ struct SplitMlpsPass : impl::SplitMlpsBase<SplitMlpsPass> {
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](Operation *op) {
       if (isa<GatedMlpOp, MlpOp>(op) && roundsNowhere(op->getOperand(0)) && hasPlainWeights(op))
-        numSplit += splitMlp(rewriter, op);
+        numSplit += splitIntoProducts(rewriter, op);
     });
   }
 };

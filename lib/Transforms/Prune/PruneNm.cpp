@@ -60,15 +60,10 @@ LogicalResult PruneNm::initialize(MLIRContext *context) {
 std::string PruneNm::getBlocker(ParamOp param, ArrayRef<GetParamOp> reads, const MeasuredInputs &inputs) const {
   if (std::string blocker = getEncodingBlocker(param, reads); !blocker.empty())
     return blocker;
-  bool isMultiplied = false;
-  for (GetParamOp read : reads)
-    for (Operation *user : read->getUsers()) {
-      if (isa<EmbeddingOp>(user) && !outputs)
-        return "an embedding reads it";
-      isMultiplied |= !isa<EmbeddingOp>(user);
-    }
-  if (!isMultiplied)
-    return "no product reads it";
+  if (!outputs && isTable(reads))
+    return "an embedding reads it";
+  if (std::string blocker = getProductBlocker(reads); !blocker.empty())
+    return blocker;
   if (!outputs && isReturnedProduct(reads))
     return "it makes what a function returns";
   int64_t columns = param.getTensorType().getDimSize(1);
@@ -131,10 +126,9 @@ LogicalResult PruneNm::pruneWeight(const MeasuredWeight &measured, MutableArrayR
 
 /// Lets embeddings read a copy of what products read.
 static void separateTable(ParamOp param, ArrayRef<GetParamOp> reads) {
-  auto isTable = [](OpOperand &use) { return isa<EmbeddingOp>(use.getOwner()); };
   ParamOp table;
   for (GetParamOp read : reads) {
-    if (llvm::none_of(read->getUses(), isTable))
+    if (!isTable(read))
       continue;
     OpBuilder b(read);
     if (!table) {
@@ -143,7 +137,7 @@ static void separateTable(ParamOp param, ArrayRef<GetParamOp> reads) {
       SymbolTable(param->getParentOfType<ModuleOp>()).insert(table, std::next(param->getIterator()));
     }
     auto other = GetParamOp::create(b, read.getLoc(), table.getTensorType(), table.getSymName());
-    read.getResult().replaceUsesWithIf(other, isTable);
+    read.getResult().replaceUsesWithIf(other, isLookedUp);
   }
 }
 

@@ -214,12 +214,6 @@ FailureOr<Choices> ChooseWidths::measureForms(ParamOp param, bool compensatesErr
   return choices;
 }
 
-/// Tables of embeddings are rounded to nearest by every method.
-static bool isTable(ArrayRef<GetParamOp> reads) {
-  return llvm::any_of(reads,
-                      [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<EmbeddingOp>); });
-}
-
 FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
   Budget budget;
   SymbolTable symbols(getOperation());
@@ -235,6 +229,7 @@ FailureOr<Budget> ChooseWidths::measure(MeasuredInputs &inputs) {
     }
     FailureOr<Choices> choices;
     auto measure = [&, &reads = reads] {
+      // Tables are rounded to nearest by every method.
       choices = measureForms(param, errorCompensation && !isTable(reads), countExperts(reads), inputs);
       return LogicalResult(choices);
     };

@@ -97,7 +97,7 @@ std::vector<Channels> PermuteChannels::findHidden() {
   SymbolTable symbols(getOperation());
   llvm::MapVector<Operation *, Channels> found; // by the last product's weight
   llvm::DenseMap<Operation *, size_t> used;
-  auto add = [&](Value down, ArrayRef<Value> before) {
+  auto add = [&](Value down, ValueRange before) {
     auto lookUp = [&](Value value) -> Operation * {
       auto get = value.getDefiningOp<GetParamOp>();
       return get ? symbols.lookup(get.getName()) : nullptr;
@@ -110,8 +110,6 @@ std::vector<Channels> PermuteChannels::findHidden() {
     channels.columns[last] = true;
     ++used[last];
     for (Value value : before) {
-      if (!value)
-        continue;
       Operation *op = lookUp(value);
       if (!op || !channels.rows.insert(op))
         channels.blocker = "its weights are computed, or the same";
@@ -122,11 +120,23 @@ std::vector<Channels> PermuteChannels::findHidden() {
     if (!isNew && known->second.rows.getArrayRef() != channels.rows.getArrayRef())
       known->second.blocker = "another block reads its weights";
   };
-  getOperation().walk([&](Operation *op) {
-    if (auto mlp = dyn_cast<GatedMlpOp>(op))
-      add(mlp.getDown(), {mlp.getGate(), mlp.getUp(), mlp.getGateBias(), mlp.getUpBias()});
-    if (auto mlp = dyn_cast<MlpOp>(op))
-      add(mlp.getDown(), {mlp.getUp(), mlp.getUpBias()});
+  getOperation().walk([&](WeightedOpInterface op) {
+    SmallVector<Value> before, biases;
+    Value down;
+    for (const WeightUse &weight : op.listWeights()) {
+      if (weight.experts > 0)
+        return;
+      if (weight.inputs == WeightInputs::Hidden) {
+        down = weight.weight->get();
+        continue;
+      }
+      before.push_back(weight.weight->get());
+      for (OpOperand &bias : weight.bias)
+        biases.push_back(bias.get());
+    }
+    before.append(biases);
+    if (down)
+      add(down, before);
   });
   std::vector<Channels> all;
   for (auto &[last, channels] : found) {

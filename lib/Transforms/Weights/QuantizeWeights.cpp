@@ -140,12 +140,6 @@ LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
   return success(isKnown && succeeded(checkMethod(context)) && succeeded(readShare(context)));
 }
 
-template <typename Op> static bool isReadBy(ArrayRef<GetParamOp> reads) {
-  return llvm::any_of(reads, [](GetParamOp read) { return llvm::any_of(read->getUsers(), llvm::IsaPred<Op>); });
-}
-
-static bool isTableOf(ArrayRef<GetParamOp> reads) { return isReadBy<EmbeddingOp>(reads); }
-
 /// The form that was chosen for `param`, or that of all; `experts` are how many are rounded separately.
 EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts, bool mayKeepOutliers) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
@@ -397,7 +391,7 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   numOutliers += count;
   if (share > 0 || count > 0)
     what += mayKeepOutliers(reads) ? describeSlots(param, slots, experts) : ", without outliers: it is of experts";
-  bool isTable = isTableOf(reads);
+  bool isTable = hone::isTable(reads);
   if (compensatesErrors())
     what += describeMethod(param, isTable, experts, inputs);
   // Which is what writing it does.
@@ -454,7 +448,7 @@ void QuantizeWeights::runOnOperation() {
   if (failed(inputs) || (!statistics.empty() && failed(keepFingerprint(getOperation()))))
     return signalPassFailure();
   auto change = [&](ParamOp param, ArrayRef<GetParamOp> reads) {
-    if (outputEncoding && !param->hasAttr(kEncodingAttr) && !isTableOf(reads) && isReturnedProduct(reads))
+    if (outputEncoding && !param->hasAttr(kEncodingAttr) && !isTable(reads) && isReturnedProduct(reads))
       param->setAttr(kEncodingAttr, getOutputEncoding(param));
     FailureOr<std::string> what = quantize(param, reads, *inputs);
     param->removeAttr(kEncodingAttr);

@@ -23,7 +23,7 @@ static bool isReturned(Operation *op) {
 
 bool isReturnedProduct(ArrayRef<GetParamOp> reads) {
   return llvm::any_of(reads, [](GetParamOp read) {
-    return llvm::any_of(read->getUsers(), [](Operation *user) { return !isa<EmbeddingOp>(user) && isReturned(user); });
+    return llvm::any_of(read->getUses(), [](OpOperand &use) { return !isLookedUp(use) && isReturned(use.getOwner()); });
   });
 }
 

@@ -63,13 +63,14 @@ std::string RotateInputs::getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) 
     return ("its " + Twine(type.getDimSize(1)) + " inputs are no multiple of 2").str();
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {
-      auto linear = dyn_cast<LinearOp>(use.getOwner());
-      if (!linear || linear.getWeight() != use.get())
+      std::optional<WeightUse> weight = findWeight(use);
+      if (!weight || !weight->isProduct())
         return "something other than products reads it";
-      if (!linear.getX().getType().getElementType().isF32() ||
-          linear.getX().getType().isDynamicDim(linear.getX().getType().getRank() - 1))
+      Value x = weight->read->get();
+      auto rows = cast<RankedTensorType>(x.getType());
+      if (!rows.getElementType().isF32() || rows.isDynamicDim(rows.getRank() - 1))
         return "its inputs are no f32 of a known number";
-      if (isa_and_nonnull<RmsNormOp, LayerNormOp>(linear.getX().getDefiningOp()))
+      if (isa_and_nonnull<NormOpInterface>(x.getDefiningOp()))
         return "a norm computes its inputs";
     }
   return reads.empty() ? "nothing reads it" : "";
@@ -115,16 +116,16 @@ FailureOr<std::string> RotateInputs::rotate(ParamOp param, ArrayRef<GetParamOp> 
   writeElements(param, *elements);
   noteInputRotation(param, {{}, 0, size});
   for (GetParamOp read : reads)
-    for (Operation *user : read->getUsers()) {
-      auto linear = cast<LinearOp>(user);
-      Value x = linear.getX();
+    for (OpOperand &use : read->getUses()) {
+      OpOperand *input = findWeight(use)->read;
+      Value x = input->get();
       Value &result = rotated[{x, size}];
       if (!result) {
-        OpBuilder b(linear);
+        OpBuilder b(use.getOwner());
         b.setInsertionPointAfterValue(x);
-        result = rotateValue(b, linear.getLoc(), x, size);
+        result = rotateValue(b, use.getOwner()->getLoc(), x, size);
       }
-      linear.getXMutable().assign(result);
+      input->set(result);
     }
   return ("has its inputs rotated, " + Twine(size) + " at a time").str();
 }

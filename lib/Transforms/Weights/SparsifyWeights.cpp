@@ -40,24 +40,13 @@ static bool canKeep(RankedTensorType type) {
   return isWeightEncoding(type.getEncoding()) && NmAttr::canKeep(getElements(type));
 }
 
-static std::string getUseBlocker(ArrayRef<GetParamOp> reads) {
-  bool isMultiplied = false;
-  for (GetParamOp read : reads)
-    for (OpOperand &use : read->getUses()) {
-      if (!takesEncoding(use))
-        return "something other than products and embeddings reads it";
-      isMultiplied |= !isa<EmbeddingOp>(use.getOwner());
-    }
-  return isMultiplied ? "" : "no product reads it";
-}
-
 static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   if (type.getRank() != 2 || !type.getElementType().isF32())
     return "it is no matrix of f32";
   if (!canKeep(type) || !canKeep(param.getStorageType()))
     return "it is stored in another way already";
-  if (std::string blocker = getUseBlocker(reads); !blocker.empty())
+  if (std::string blocker = getProductBlocker(reads); !blocker.empty())
     return blocker;
   if (type.getDimSize(1) % kInputs != 0)
     return ("its " + Twine(type.getDimSize(1)) + " inputs are no multiple of " + Twine(kInputs)).str();
@@ -120,9 +109,9 @@ private:
 static LayerProduct getProduct(RankedTensorType type, ArrayRef<GetParamOp> reads, int64_t count) {
   int64_t experts = std::max<int64_t>(countExperts(reads), 1), choices = 1;
   for (GetParamOp read : reads)
-    for (Operation *user : read->getUsers())
-      if (auto moe = dyn_cast<MoeOp>(user))
-        choices = std::max(choices, moe.getExpertIds().getType().getShape().back()); // a dynamic one is negative
+    for (OpOperand &use : read->getUses())
+      if (std::optional<WeightUse> weight = findWeight(use))
+        choices = std::max(choices, weight->choices);
   return {{type.getDimSize(0) / experts, type.getDimSize(1)}, std::max<int64_t>(count * choices / experts, 1)};
 }
 

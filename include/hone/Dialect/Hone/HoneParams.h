@@ -22,17 +22,21 @@ constexpr llvm::StringLiteral kEncodingAttr = "hone.encoding";
 /// The parameters that are read, in the order of their first reads, and what reads them.
 llvm::MapVector<mlir::Operation *, llvm::SmallVector<GetParamOp>> findReads(mlir::ModuleOp module);
 
-/// True if `use` is as the weight of a product or the table of an embedding, which may have any encoding.
-bool takesEncoding(mlir::OpOperand &use);
+/// Whether rows are looked up in the parameter that `reads` read, whatever else happens to it.
+bool isTable(llvm::ArrayRef<GetParamOp> reads);
+
+/// Why the parameter that `reads` read is no weight of products, or an empty string: something has to multiply with it, and nothing
+/// but products and lookups may read it.
+std::string getProductBlocker(llvm::ArrayRef<GetParamOp> reads);
 
 /// Why the floats of `param` cannot be stored in another way, or an empty string: it has to be a matrix of f32, as plain or
-/// `#hone.stored` elements, that only operands read which take an encoding.
+/// `#hone.stored` elements, that operations read as a weight alone.
 std::string getEncodingBlocker(ParamOp param, llvm::ArrayRef<GetParamOp> reads);
 
-/// How many experts have a matrix in the weight that `reads` read; 0 where no `hone.moe` multiplies with it.
+/// How many experts have a matrix in the weight that `reads` read; 0 where it is not one of experts.
 int64_t countExperts(llvm::ArrayRef<GetParamOp> reads);
 
-/// The weights that kernels of experts read in the same form as the one that `reads` read: gate beside up, and the other way round.
+/// The weights that kernels read in the same form as the one that `reads` read: of experts gate beside up, and the other way round.
 llvm::SmallVector<ParamOp> findPartners(llvm::ArrayRef<GetParamOp> reads, const mlir::SymbolTable &symbols);
 
 /// Gives `param` and its `reads` the encoding. The bytes stay as they are until they are written: `#hone.converted` of what
