@@ -28,6 +28,8 @@ bool isOnnxOp(Operation *op) { return op->getName().getDialectNamespace() == kDi
 
 llvm::StringRef getOpType(Operation *op) { return op->getName().getStringRef().rsplit('.').second; }
 
+bool isNode(Operation *op, StringRef opType) { return op && isOnnxOp(op) && getOpType(op) == opType; }
+
 llvm::StringRef getDomain(Operation *op) {
   StringRef qualified = op->getName().getStringRef().drop_front(kDialectName.size() + 1);
   return qualified.contains('.') ? qualified.rsplit('.').first : StringRef();

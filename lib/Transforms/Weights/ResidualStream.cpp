@@ -7,8 +7,7 @@
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
-
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "hone/Transforms/Rows.h"
 
 using namespace mlir;
 
@@ -25,8 +24,8 @@ private:
   void add(Value value);
   void addSource(Value value);
   void addUse(OpOperand &use);
-  void addNorm(RmsNormOp norm);
-  void addReaders(OpOperand &use, StringAttr norm);
+  void addNorm(const NormParts &norm, Value result);
+  void addReaders(OpOperand &use, ArrayRef<WeightUse> weights, StringAttr norm);
   void addPart(OpOperand &use, Part part);
   void refuse(Operation *op, StringRef what);
   void checkReads();
@@ -38,21 +37,6 @@ private:
   llvm::DenseSet<OpOperand *> covered; // uses of parameters
 };
 } // namespace
-
-static bool isOnnx(Operation *op, StringRef name) { return onnxir::isOnnxOp(op) && onnxir::getOpType(op) == name; }
-
-/// Whether `op` only passes rows of its first operand on, as the same elements.
-static bool passesOn(Operation *op) {
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
-    return slice.getSourceType().getRank() == slice.getType().getRank() && slice.getType().getRank() > 0 &&
-           !slice.getType().isDynamicDim(slice.getType().getRank() - 1) &&
-           slice.getType().getShape().back() == slice.getSourceType().getShape().back();
-  if (isa<tensor::CastOp>(op) || isOnnx(op, "Identity"))
-    return true;
-  return isOnnx(op, "Cast") && getElementTypeOrSelf(op->getOperand(0)) == getElementTypeOrSelf(op->getResult(0));
-}
-
-static bool readsSizes(Operation *op) { return isa<tensor::DimOp>(op) || isOnnx(op, "Shape"); }
 
 void Finder::refuse(Operation *op, StringRef what) {
   if (found.blocker.empty())
@@ -73,44 +57,36 @@ void Finder::addPart(OpOperand &use, Part part) {
     refuse(use.getOwner(), ("reads " + param.getSymName() + ", which has another part as well").str());
 }
 
-/// A product of the residual stream, or of what the norm with this gain makes of it.
-void Finder::addReaders(OpOperand &use, StringAttr norm) {
-  Operation *op = use.getOwner();
-  Part part{Role::Reader, norm};
-  if (use.getOperandNumber() != 0 || !isa<LinearOp, GatedMlpOp, MlpOp>(op))
-    return refuse(op, norm ? "reads what a norm makes of the residual stream" : "reads the residual stream");
-  if (auto linear = dyn_cast<LinearOp>(op))
-    addPart(linear.getWeightMutable(), part);
-  if (auto mlp = dyn_cast<MlpOp>(op))
-    addPart(mlp.getUpMutable(), part);
-  if (auto mlp = dyn_cast<GatedMlpOp>(op)) {
-    addPart(mlp.getGateMutable(), part);
-    addPart(mlp.getUpMutable(), part);
-  }
+/// Products of the residual stream, or of what the norm with this gain makes of it.
+void Finder::addReaders(OpOperand &use, ArrayRef<WeightUse> weights, StringAttr norm) {
+  if (weights.empty())
+    refuse(use.getOwner(), norm ? "reads what a norm makes of the residual stream" : "reads the residual stream");
+  for (const WeightUse &weight : weights)
+    addPart(*weight.weight, {Role::Reader, norm});
 }
 
-void Finder::addNorm(RmsNormOp norm) {
-  auto get = norm.getWeight().getDefiningOp<GetParamOp>();
-  addPart(norm.getWeightMutable(), {Role::Gain, nullptr, norm.getUnitOffset()});
-  SmallVector<Value> rows{norm.getResult()};
-  while (get && !rows.empty())
-    for (OpOperand &use : rows.pop_back_val().getUses()) {
-      if (passesOn(use.getOwner()))
-        rows.push_back(use.getOwner()->getResult(0));
-      else if (!readsSizes(use.getOwner()))
-        addReaders(use, get.getNameAttr().getAttr());
-    }
+void Finder::addNorm(const NormParts &norm, Value result) {
+  addPart(*norm.gain, {Role::Gain, nullptr, norm.hasUnitOffset});
+  auto get = norm.gain->get().getDefiningOp<GetParamOp>();
+  if (!get)
+    return;
+  forEachReader(result, /*looksThrough=*/true, [&](OpOperand &use, ArrayRef<WeightUse> weights) {
+    addReaders(use, weights, get.getNameAttr().getAttr());
+  });
 }
 
 void Finder::addUse(OpOperand &use) {
   Operation *op = use.getOwner();
   if (readsSizes(op))
     return;
-  if (passesOn(op) || isOnnx(op, "Add"))
+  if (passesRowsOn(op) || onnxir::isNode(op, "Add"))
     return add(op->getResult(0));
-  if (auto norm = dyn_cast<RmsNormOp>(op); norm && use.getOperandNumber() == 0)
-    return addNorm(norm);
-  addReaders(use, nullptr);
+  if (auto norm = dyn_cast<NormOpInterface>(op)) {
+    NormParts parts = norm.getNormParts();
+    if (parts.rows == &use && !parts.subtractsMean)
+      return addNorm(parts, op->getResult(0));
+  }
+  addReaders(use, listReaders(use), nullptr);
 }
 
 /// What computes a value of the residual stream.
@@ -118,25 +94,17 @@ void Finder::addSource(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return refuse(value.getParentBlock()->getParentOp(), "gets an argument that is added to the residual stream");
-  auto addWriter = [&](OpOperand &weight, MutableOperandRange bias) {
-    addPart(weight, {Role::Writer, nullptr});
-    for (OpOperand &use : bias)
+  if (std::optional<WeightUse> writer = findWriter(op)) {
+    addPart(*writer->weight, {writer->inputs == WeightInputs::Numbers ? Role::Table : Role::Writer, nullptr});
+    for (OpOperand &use : writer->bias)
       addPart(use, {Role::Writer, nullptr});
-  };
-  if (auto embedding = dyn_cast<EmbeddingOp>(op))
-    addPart(embedding.getTableMutable(), {Role::Table, nullptr});
-  else if (auto linear = dyn_cast<LinearOp>(op))
-    addWriter(linear.getWeightMutable(), linear.getBiasMutable());
-  else if (auto mlp = dyn_cast<MlpOp>(op))
-    addWriter(mlp.getDownMutable(), mlp.getDownBiasMutable());
-  else if (auto gated = dyn_cast<GatedMlpOp>(op))
-    addWriter(gated.getDownMutable(), gated.getDownBiasMutable());
-  else if (isOnnx(op, "Add"))
+  } else if (onnxir::isNode(op, "Add")) {
     llvm::for_each(op->getOperands(), [&](Value operand) { add(operand); });
-  else if (passesOn(op))
+  } else if (passesRowsOn(op)) {
     add(op->getOperand(0));
-  else
+  } else {
     refuse(op, "computes what is added to the residual stream");
+  }
 }
 
 void Finder::add(Value value) {
@@ -161,7 +129,10 @@ void Finder::checkReads() {
 }
 
 ResidualStream Finder::find() {
-  module.walk([&](EmbeddingOp embedding) { add(embedding.getResult()); });
+  module.walk([&](WeightedOpInterface op) {
+    if (findLookup(op))
+      add(op->getResult(0));
+  });
   if (values.empty())
     found.blocker = "no embedding begins one";
   for (size_t i = 0; i < values.size() && found.blocker.empty(); ++i) {

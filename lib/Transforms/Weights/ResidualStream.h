@@ -39,8 +39,8 @@ struct ResidualStream {
   std::string blocker;                            // why x cannot be multiplied with an orthogonal matrix, or empty
 };
 
-/// Follows the rows of embeddings through sums to where they are read, in every function. Norms may be hone.rms_norm alone, since the mean
-/// that others subtract is not kept by rotations; every parameter has to be a plain one of f32 and have one role.
+/// Follows the rows of embeddings through sums to where they are read, in every function. Norms may not subtract the mean, which
+/// rotations do not keep; every parameter has to be a plain one of f32 and have one role.
 ResidualStream findResidualStream(mlir::ModuleOp module);
 
 } // namespace hone::residual

@@ -12,9 +12,9 @@
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/MeasuredInputs.h"
 #include "hone/Transforms/Passes.h"
+#include "hone/Transforms/Rows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -51,11 +51,11 @@ struct ScaleChannels : impl::ScaleChannelsBase<ScaleChannels> {
   void runOnOperation() override;
 
 private:
-  Site findSite(Operation *norm);
-  Site findHidden(GatedMlpOp mlp);
-  Site findOther(LinearOp linear);
+  Site findSite(NormOpInterface norm);
+  Site findHidden(WeightedOpInterface block);
+  Site findOther(WeightedOpInterface product);
   void addDivided(Site &site, OpOperand &use);
-  void addMultiplied(Site &site, Value value);
+  void addMultiplied(Site &site, const WeightUse &weight);
   ParamOp getOwnParam(Site &site, Value value);
   std::vector<Site> findSites();
   void checkReads(Site &site) const;
@@ -116,8 +116,8 @@ void ScaleChannels::addDivided(Site &site, OpOperand &use) {
     site.divided.push_back(param);
 }
 
-void ScaleChannels::addMultiplied(Site &site, Value value) {
-  ParamOp param = getOwnParam(site, value);
+void ScaleChannels::addMultiplied(Site &site, const WeightUse &weight) {
+  ParamOp param = getOwnParam(site, weight.weight->get());
   if (!param)
     return;
   site.multiplied.push_back(param);
@@ -135,55 +135,46 @@ void ScaleChannels::checkReads(Site &site) const {
         site.blocker = (param.getSymName() + " is also read elsewhere").str();
 }
 
-/// Whether `user` reads no more than the sizes of what it takes.
-static bool readsSizes(Operation *user) {
-  return isa<tensor::DimOp>(user) || (onnxir::isOnnxOp(user) && onnxir::getOpType(user) == "Shape");
-}
-
 /// The result of a norm, and the weights that are multiplied with it.
-Site ScaleChannels::findSite(Operation *norm) {
+Site ScaleChannels::findSite(NormOpInterface norm) {
   Site site{{norm}, {}, {}, {}, ""};
-  for (OpOperand &use : norm->getResult(0).getUses()) {
-    Operation *user = use.getOwner();
-    if (readsSizes(user))
-      continue;
-    if (!isa<LinearOp, GatedMlpOp, MlpOp>(user) || use.getOperandNumber() != 0) {
+  forEachReader(norm->getResult(0), /*looksThrough=*/false, [&](OpOperand &use, ArrayRef<WeightUse> weights) {
+    if (weights.empty())
       site.blocker = "something other than products reads it";
-      continue;
-    }
-    covered.insert(user);
-    if (auto linear = dyn_cast<LinearOp>(user))
-      addMultiplied(site, linear.getWeight());
-    if (auto mlp = dyn_cast<MlpOp>(user))
-      addMultiplied(site, mlp.getUp());
-    if (auto mlp = dyn_cast<GatedMlpOp>(user)) {
-      addMultiplied(site, mlp.getGate());
-      addMultiplied(site, mlp.getUp());
-    }
-  }
-  if (auto rms = dyn_cast<RmsNormOp>(norm)) {
-    addDivided(site, rms.getWeightMutable());
-  } else {
-    addDivided(site, cast<LayerNormOp>(norm).getWeightMutable());
-    for (OpOperand &bias : cast<LayerNormOp>(norm).getBiasMutable())
-      addDivided(site, bias);
-  }
-  return site;
-}
-
-/// The hidden row of a gated block, which is a multiple of what `up` gives.
-Site ScaleChannels::findHidden(GatedMlpOp mlp) {
-  Site site{{mlp}, {}, {}, {}, ""};
-  addDivided(site, mlp.getUpMutable());
-  for (OpOperand &bias : mlp.getUpBiasMutable())
+    else
+      covered.insert(use.getOwner());
+    for (const WeightUse &weight : weights)
+      addMultiplied(site, weight);
+  });
+  NormParts parts = norm.getNormParts();
+  addDivided(site, *parts.gain);
+  for (OpOperand &bias : parts.bias)
     addDivided(site, bias);
-  addMultiplied(site, mlp.getDown());
   return site;
 }
 
-Site ScaleChannels::findOther(LinearOp linear) {
-  Site site{{linear}, {}, {}, {}, ""};
-  addMultiplied(site, linear.getWeight());
+/// The hidden row of a block, where it is a multiple of what a weight gives. That of experts takes no scales.
+Site ScaleChannels::findHidden(WeightedOpInterface block) {
+  Site site{{block}, {}, {}, {}, ""};
+  bool isMultiple = false;
+  for (const WeightUse &weight : block.listWeights()) {
+    if (weight.experts > 0)
+      continue;
+    if (weight.outputs == WeightOutputs::Hidden) {
+      isMultiple = true;
+      addDivided(site, *weight.weight);
+      for (OpOperand &bias : weight.bias)
+        addDivided(site, bias);
+    } else if (weight.inputs == WeightInputs::Hidden && isMultiple) {
+      addMultiplied(site, weight);
+    }
+  }
+  return site;
+}
+
+Site ScaleChannels::findOther(WeightedOpInterface product) {
+  Site site{{product}, {}, {}, {}, ""};
+  addMultiplied(site, *findProduct(product));
   site.blocker = "what computes it takes no scales";
   return site;
 }
@@ -191,14 +182,11 @@ Site ScaleChannels::findOther(LinearOp linear) {
 /// Norms first, then feed-forward blocks, then all other products.
 std::vector<Site> ScaleChannels::findSites() {
   std::vector<Site> found;
-  getOperation().walk([&](Operation *op) {
-    if (isa<RmsNormOp, LayerNormOp>(op))
-      found.push_back(findSite(op));
-  });
-  getOperation().walk([&](GatedMlpOp mlp) { found.push_back(findHidden(mlp)); });
-  getOperation().walk([&](LinearOp linear) {
-    if (!covered.contains(linear))
-      found.push_back(findOther(linear));
+  getOperation().walk([&](NormOpInterface norm) { found.push_back(findSite(norm)); });
+  getOperation().walk([&](WeightedOpInterface op) { found.push_back(findHidden(op)); });
+  getOperation().walk([&](WeightedOpInterface op) {
+    if (findProduct(op) && !covered.contains(op))
+      found.push_back(findOther(op));
   });
   llvm::MapVector<std::vector<Operation *>, Site, std::map<std::vector<Operation *>, unsigned>,
                   std::vector<std::pair<std::vector<Operation *>, Site>>>
@@ -325,8 +313,8 @@ LogicalResult ScaleChannels::scale(Site &site, size_t number, size_t count, Meas
   }
   float offset = 0; // 1 + w cannot be divided, but what it is can
   for (Operation *source : site.sources)
-    if (auto rms = dyn_cast<RmsNormOp>(source); rms && rms.getUnitOffset()) {
-      rms.setUnitOffset(false);
+    if (auto norm = dyn_cast<NormOpInterface>(source); norm && norm.getNormParts().hasUnitOffset) {
+      norm.dropUnitOffset();
       offset = 1;
     }
   for (OpOperand *constant : site.constants)

@@ -58,6 +58,9 @@ void registerDialect(mlir::DialectRegistry &registry);
 
 bool isOnnxOp(mlir::Operation *op);
 
+/// Whether `op`, which may be null, is an operator of that name, in any domain.
+bool isNode(mlir::Operation *op, llvm::StringRef opType);
+
 /// The operator's name without the domain ("GroupQueryAttention") and its domain ("com.microsoft", "" for the default).
 llvm::StringRef getOpType(mlir::Operation *op);
 llvm::StringRef getDomain(mlir::Operation *op);
