@@ -78,10 +78,9 @@ private:
   void enqueue(mlir::Value value);
 
   void visit(mlir::Operation *op);
-  void visitLinear(LinearOp linear);
-  void visitMlp(mlir::Operation *op);
-  void visitAttention(AttentionOp attention);
-  void visitNorm(mlir::Operation *op);
+  void visitGrouped(GroupedOpInterface op);
+  bool markLinked(mlir::Operation *op, llvm::ArrayRef<GroupDim> dims, const GroupDim &from, const GroupAxis &known,
+                  bool coverAll);
   void visitAppend(KvAppendOp append);
 
   const SharedUses &shared;

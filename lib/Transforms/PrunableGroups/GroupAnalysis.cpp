@@ -198,12 +198,8 @@ void GroupAnalysis::run() {
 //===- Operations -------------------------------------------------------------------------------------------------===//
 
 void GroupAnalysis::visit(Operation *op) {
-  if (auto linear = dyn_cast<LinearOp>(op))
-    return visitLinear(linear);
-  if (isa<GatedMlpOp, MlpOp>(op))
-    return visitMlp(op);
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return visitAttention(attention);
+  if (auto grouped = dyn_cast<GroupedOpInterface>(op))
+    return visitGrouped(grouped);
   if (auto append = dyn_cast<KvAppendOp>(op))
     return visitAppend(append);
   if (auto view = dyn_cast<KvViewOp>(op)) {
@@ -211,8 +207,6 @@ void GroupAnalysis::visit(Operation *op) {
       markSlot(view.getSlotId(), groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
     return;
   }
-  if (isa<RmsNormOp, LayerNormOp, RopeOp>(op))
-    return visitNorm(op);
   if (isa<tensor::CastOp>(op))
     return visitElementwise(op, *this);
   if (isa<tensor::DimOp>(op))
@@ -224,110 +218,45 @@ void GroupAnalysis::visit(Operation *op) {
   refuse(getOperationName(op) + " reads or makes what its groups are in");
 }
 
-void GroupAnalysis::visitLinear(LinearOp linear) {
-  int64_t last = linear.getX().getType().getRank() - 1;
-  // What is summed over: the last dimension of x and the columns of the weight.
-  auto link = [&](Value a, int64_t axisOfA, Value b, int64_t axisOfB) {
-    for (auto [from, fromAxis, to, toAxis] : {std::tuple(a, axisOfA, b, axisOfB), std::tuple(b, axisOfB, a, axisOfA)})
-      if (const GroupAxis *groups = to ? find(from) : nullptr; groups && groups->axis == fromAxis)
-        mark(to, toAxis, SmallVector<int32_t, 0>(groups->groupOf));
-  };
-  link(linear.getX(), last, linear.getWeight(), 1);
-  link(linear.getResult(), last, linear.getWeight(), 0);
-  if (const GroupAxis *groups = find(linear.getResult()); groups && linear.getBias())
-    mark(linear.getBiasMutable()[0], 0, SmallVector<int32_t, 0>(groups->groupOf));
-  if (linear.getBias() && find(linear.getBias()))
-    mark(linear.getResult(), last, SmallVector<int32_t, 0>(find(linear.getBias())->groupOf));
-  for (Value value : {Value(linear.getX()), Value(linear.getResult())})
-    if (const GroupAxis *groups = find(value); groups && groups->axis != last)
-      refuse("a product keeps its groups separate");
-}
-
-/// Operands of `op` with the hidden channels of a feed-forward block, and the dimensions that they have there.
-static SmallVector<std::pair<OpOperand *, int64_t>> listHidden(Operation *op) {
-  SmallVector<std::pair<OpOperand *, int64_t>> hidden;
-  auto add = [&](MutableOperandRange operands, int64_t axis) {
-    for (OpOperand &operand : operands)
-      hidden.emplace_back(&operand, axis);
-  };
-  auto addShared = [&](auto mlp) {
-    hidden.emplace_back(&mlp.getUpMutable(), 0);
-    hidden.emplace_back(&mlp.getDownMutable(), 1);
-    add(mlp.getUpBiasMutable(), 0);
-  };
-  if (auto gated = dyn_cast<GatedMlpOp>(op)) {
-    addShared(gated);
-    hidden.emplace_back(&gated.getGateMutable(), 0);
-    add(gated.getGateBiasMutable(), 0);
-  } else {
-    addShared(cast<MlpOp>(op));
+/// Marks what is cut together with a dimension of one of `dims`, whose groups are `known`; whether there is anything.
+bool GroupAnalysis::markLinked(Operation *op, ArrayRef<GroupDim> dims, const GroupDim &from, const GroupAxis &known,
+                               bool coverAll) {
+  SmallVector<int32_t, 0> groups =
+      coverAll ? sampleWhole(known.groupOf, from.each) : SmallVector<int32_t, 0>(known.groupOf);
+  if (groups.empty())
+    return false;
+  for (const GroupDim &to : dims) {
+    SmallVector<int32_t, 0> groupOf = repeat(groups, to.each);
+    if (to.operand)
+      mark(*to.operand, to.dim, groupOf);
+    else
+      mark(op->getResult(0), to.dim, groupOf);
   }
-  return hidden;
+  return true;
 }
 
-void GroupAnalysis::visitMlp(Operation *op) {
-  SmallVector<std::pair<OpOperand *, int64_t>> hidden = listHidden(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    const GroupAxis *groups = find(operand);
-    if (!groups)
-      continue;
-    auto *place = llvm::find_if(hidden, [&](auto entry) { return entry.first == &operand; });
-    if (place == hidden.end() || place->second != groups->axis)
-      return refuse("a feed-forward block keeps its groups separate");
-    SmallVector<int32_t, 0> groupOf(groups->groupOf);
-    for (auto [other, axis] : hidden)
-      mark(*other, axis, groupOf);
-  }
-  if (find(op->getResult(0)))
-    refuse("a feed-forward block makes its groups");
-}
-
-void GroupAnalysis::visitAttention(AttentionOp attention) {
-  int64_t heads = attention.getQuery().getType().getDimSize(1), shared = attention.getKey().getType().getDimSize(1);
-  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(shared))
-    return refuse("attention has a number of heads that is not known");
-  auto isAHead = [&](OpOperand &use) {
-    return &use == &attention.getKeyMutable() || &use == &attention.getValueMutable();
+void GroupAnalysis::visitGrouped(GroupedOpInterface op) {
+  GroupRules rules = op.getGroupRules();
+  if (!rules.blocker.empty())
+    return refuse(rules.blocker);
+  bool isFollowed = false;
+  auto follow = [&](OpOperand *operand, const GroupAxis *found) {
+    if (!found)
+      return;
+    GroupAxis known = *found; // what follows may move it
+    for (const SmallVector<GroupDim> &dims : rules.linked)
+      for (const GroupDim &dim : dims)
+        if (dim.operand == operand && dim.dim == known.axis) {
+          isFollowed |= markLinked(op, dims, dim, known, rules.coverAll);
+          return;
+        }
+    refuse(operand ? rules.blockerOfOperands : rules.blockerOfResult);
   };
-  // What each operand has for a head: nothing, where a dimension of the bias is repeated.
-  auto getAxis = [&](OpOperand &use) -> std::optional<int64_t> {
-    auto type = cast<RankedTensorType>(use.get().getType());
-    int64_t axis = type.getRank() == 4 ? 1 : 0;
-    bool hasHeads = type.getRank() == 4 || use.get() == attention.getAlibi() || use.get() == attention.getSinks();
-    return hasHeads && type.getDimSize(axis) != 1 ? std::optional(axis) : std::nullopt;
-  };
-  SmallVector<int32_t, 0> groupOf;
-  auto read = [&](const GroupAxis *groups, int64_t axis, int64_t perHead) {
-    if (groups && groups->axis != axis)
-      refuse("attention mixes its groups");
-    else if (groups && groupOf.empty())
-      groupOf = sampleWhole(groups->groupOf, perHead);
-  };
-  for (OpOperand &use : attention->getOpOperands())
-    read(find(use), getAxis(use).value_or(-1), isAHead(use) ? 1 : heads / shared);
-  read(find(attention.getResult()), 1, heads / shared);
-  if (groupOf.empty())
-    return refuseLater("attention mixes its groups");
-  SmallVector<int32_t, 0> ofQueries = repeat(groupOf, heads / shared);
-  for (OpOperand &use : attention->getOpOperands())
-    if (std::optional<int64_t> axis = getAxis(use); axis && !(shared == 1 && isAHead(use)))
-      mark(use, *axis, isAHead(use) ? groupOf : ofQueries);
-  mark(attention.getResult(), 1, ofQueries);
-}
-
-/// Operations that treat rows one by one, and read all of a row.
-void GroupAnalysis::visitNorm(Operation *op) {
-  Value x = op->getOperand(0), result = op->getResult(0);
-  int64_t last = cast<RankedTensorType>(x.getType()).getRank() - 1;
-  for (OpOperand &use : op->getOpOperands().drop_front())
-    if (find(use))
-      return refuse("a norm or rotation has its groups in one row");
-  for (auto [from, to] : {std::pair(x, result), std::pair(result, x)})
-    if (const GroupAxis *groups = find(from)) {
-      if (groups->axis == last)
-        return refuse("a norm or rotation has its groups in one row");
-      mark(to, groups->axis, SmallVector<int32_t, 0>(groups->groupOf));
-    }
+  for (OpOperand &use : op->getOpOperands())
+    follow(&use, find(use));
+  follow(nullptr, find(op->getResult(0)));
+  if (!isFollowed)
+    refuseLater(rules.blockerOfOperands);
 }
 
 void GroupAnalysis::visitAppend(KvAppendOp append) {

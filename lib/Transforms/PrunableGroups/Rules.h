@@ -6,10 +6,12 @@
 #ifndef HONE_LIB_TRANSFORMS_PRUNABLEGROUPS_RULES_H
 #define HONE_LIB_TRANSFORMS_PRUNABLEGROUPS_RULES_H
 
+#include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/GroupAnalysis.h"
 
 namespace hone::prunable {
 
+using onnxir::isNode;
 using Groups = llvm::SmallVector<int32_t, 0>;
 
 inline mlir::RankedTensorType getType(mlir::Value value) {
@@ -17,8 +19,6 @@ inline mlir::RankedTensorType getType(mlir::Value value) {
 }
 inline int64_t countFromFront(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 int64_t getInteger(mlir::Operation *op, llvm::StringRef name, int64_t otherwise);
-/// Whether `op` is a node of that type in the default domain or another.
-bool isNode(mlir::Operation *op, llvm::StringRef type);
 
 /// Shape: what is computed from the number of groups may only be shapes that are set when groups go.
 void visitShape(mlir::Operation *op, GroupAnalysis &analysis);

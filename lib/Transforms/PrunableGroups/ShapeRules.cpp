@@ -19,8 +19,6 @@ int64_t getInteger(Operation *op, StringRef name, int64_t otherwise) {
   return attr ? attr.getInt() : otherwise;
 }
 
-bool isNode(Operation *op, StringRef type) { return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == type; }
-
 /// The one element of a Shape that a Gather or Slice takes, of a size that is known.
 static std::optional<int64_t> getTakenSize(Operation *op) {
   Operation *shape = op->getOperand(0).getDefiningOp();

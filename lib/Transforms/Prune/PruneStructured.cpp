@@ -107,19 +107,14 @@ static SmallVector<int32_t, 0> enumerate(int64_t count) {
 static int64_t markGroups(Operation *op, GroupAnalysis &analysis) {
   if (isAttentionNode(op))
     return markHeads(op, analysis);
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
-    int64_t count = attention.getKey().getType().getDimSize(1);
-    if (ShapedType::isDynamic(count))
-      analysis.refuse("the number of its heads is not known");
-    else
-      analysis.mark(attention.getKeyMutable(), 1, enumerate(count));
-    return count;
-  }
-  auto gated = dyn_cast<GatedMlpOp>(op);
-  OpOperand &up = gated ? gated.getUpMutable() : cast<MlpOp>(op).getUpMutable();
-  int64_t count = cast<RankedTensorType>(up.get().getType()).getDimSize(0);
-  analysis.mark(up, 0, enumerate(count));
-  return count;
+  InnerGroups groups = *findInnerGroups(op);
+  if (int64_t count = groups.count(); !ShapedType::isDynamic(count))
+    analysis.mark(*groups.operand, groups.dim, enumerate(count));
+  else if (groups.kind == GroupKind::Heads)
+    analysis.refuse("the number of its heads is not known");
+  else
+    analysis.refuse("the number of its hidden channels is not known");
+  return groups.count();
 }
 
 void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Kind &headKind) {
@@ -127,9 +122,11 @@ void PruneStructured::findLayers(const SharedUses &shared, Kind &channelKind, Ki
     return llvm::any_of(kind.layers, [&](const Layer &layer) { return layer.analysis->touched.contains(op); });
   };
   getOperation()->walk([&](Operation *op) {
-    bool isAttention = isa<AttentionOp>(op) || isAttentionNode(op);
-    Kind &kind = isAttention ? headKind : channelKind;
-    if ((!isAttention && !isa<GatedMlpOp, MlpOp>(op)) || isKnown(kind, op))
+    std::optional<InnerGroups> inner = findInnerGroups(op);
+    if (!inner && !isAttentionNode(op))
+      return;
+    Kind &kind = inner && inner->kind == GroupKind::Channels ? channelKind : headKind;
+    if (isKnown(kind, op))
       return;
     auto analysis = std::make_unique<GroupAnalysis>(shared);
     int64_t groups = markGroups(op, *analysis);

@@ -10,6 +10,7 @@
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/GroupAnalysis.h"
+#include "hone/Transforms/Rows.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/BitVector.h"
@@ -21,23 +22,31 @@ using namespace mlir;
 namespace hone::prune {
 
 using namespace prunable;
+using onnxir::isNode;
 
-static bool isOnnx(Operation *op, StringRef name) {
-  return op && onnxir::isOnnxOp(op) && onnxir::getOpType(op) == name;
+/// The kind of the block of a layer that `op` is, or nothing.
+static std::optional<GroupKind> getBlockKind(Operation *op) {
+  if (std::optional<InnerGroups> groups = findInnerGroups(op))
+    return groups->kind;
+  return isNode(op, "GroupQueryAttention") ? std::optional(GroupKind::Heads) : std::nullopt;
 }
 
-static bool isAttention(Operation *op) { return isa<AttentionOp>(op) || isOnnx(op, "GroupQueryAttention"); }
+/// The name of the parameter that a weight is, or null.
+static StringAttr getParamName(const std::optional<WeightUse> &weight) {
+  auto get = weight ? weight->weight->get().getDefiningOp<GetParamOp>() : GetParamOp();
+  return get ? get.getNameAttr().getAttr() : StringAttr();
+}
 
 static bool isFixed(Value value) {
   Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<GetParamOp>(op) || isOnnx(op, "Constant");
+  return isa_and_nonnull<GetParamOp>(op) || isNode(op, "Constant");
 }
 
 /// What becomes of `value` on its way to the residual stream; null where that is not one operation.
 static Operation *getNext(Value value) {
   Operation *next = nullptr;
   for (Operation *user : value.getUsers()) {
-    if (isOnnx(user, "Shape") || isa<tensor::DimOp>(user))
+    if (readsSizes(user))
       continue;
     if (next && next != user)
       return nullptr;
@@ -48,7 +57,7 @@ static Operation *getNext(Value value) {
 
 /// A norm of com.microsoft of the sum of its first two operands.
 static bool isSkipNorm(Operation *op) {
-  return isOnnx(op, "SkipSimplifiedLayerNormalization") || isOnnx(op, "SkipLayerNormalization");
+  return isNode(op, "SkipSimplifiedLayerNormalization") || isNode(op, "SkipLayerNormalization");
 }
 
 /// The sum that such a norm, or an addition, makes; null where nobody asks the norm for it.
@@ -62,27 +71,22 @@ static Value getSum(Operation *add) {
 
 /// Follows what `source` computes to the sum with the residual stream.
 static void findSum(Operation *source, Branch &branch) {
-  if (auto gated = dyn_cast<GatedMlpOp>(source))
-    if (auto get = gated.getDown().getDefiningOp<GetParamOp>())
-      branch.weight = get.getNameAttr().getAttr();
-  if (auto mlp = dyn_cast<MlpOp>(source))
-    if (auto get = mlp.getDown().getDefiningOp<GetParamOp>())
-      branch.weight = get.getNameAttr().getAttr();
+  if (StringAttr last = getParamName(findWriter(source)))
+    branch.weight = last;
   Value value = source->getResult(0);
   while (Operation *next = getNext(value)) {
-    bool isSum = isSkipNorm(next) || isOnnx(next, "Add");
+    bool isSum = isSkipNorm(next) || isNode(next, "Add");
     if (isSum && !isFixed(next->getOperand(0)) && !isFixed(next->getOperand(1))) {
       branch.other = next->getOperand(next->getOperand(0) == value ? 1 : 0);
       branch.add = branch.other.getType() == next->getResult(0).getType() ? next : nullptr;
       return;
     }
-    auto linear = dyn_cast<LinearOp>(next);
-    auto get = linear ? linear.getWeight().getDefiningOp<GetParamOp>() : GetParamOp();
-    if (get && !branch.weight)
-      branch.weight = get.getNameAttr().getAttr();
-    bool isOnTheWay = get || isa<RmsNormOp, LayerNormOp, tensor::CastOp>(next) || isOnnx(next, "Transpose") ||
-                      isOnnx(next, "Reshape") || isOnnx(next, "Cast") || isOnnx(next, "Identity") ||
-                      isOnnx(next, "Add") || isOnnx(next, "Mul") || isOnnx(next, "SimplifiedLayerNormalization");
+    StringAttr weight = getParamName(findProduct(next));
+    if (!branch.weight)
+      branch.weight = weight;
+    bool isOnTheWay = weight || isa<NormOpInterface, tensor::CastOp>(next) || isNode(next, "Transpose") ||
+                      isNode(next, "Reshape") || isNode(next, "Cast") || isNode(next, "Identity") ||
+                      isNode(next, "Add") || isNode(next, "Mul") || isNode(next, "SimplifiedLayerNormalization");
     if (!isOnTheWay || next->getNumResults() != 1)
       return;
     value = next->getResult(0);
@@ -107,17 +111,17 @@ static SmallVector<BlockArgument> listPasts(Operation *op) {
       if (auto past = dyn_cast<BlockArgument>(op->getOperand(operand)))
         pasts.push_back(past);
   };
-  if (isOnnx(op, "Concat"))
+  if (isNode(op, "Concat"))
     add(0);
   // com.microsoft.Attention keeps both in one.
   bool isMicrosoft = onnxir::isOnnxOp(op) && onnxir::getDomain(op) == "com.microsoft";
-  unsigned key = isOnnx(op, "GroupQueryAttention")  ? 3
-                 : isOnnx(op, "MultiHeadAttention") ? 6
-                 : isOnnx(op, "Attention")          ? 4
+  unsigned key = isNode(op, "GroupQueryAttention")  ? 3
+                 : isNode(op, "MultiHeadAttention") ? 6
+                 : isNode(op, "Attention")          ? 4
                                                     : 0;
   if (key != 0) {
     add(key);
-    if (!isOnnx(op, "Attention") || !isMicrosoft)
+    if (!isNode(op, "Attention") || !isMicrosoft)
       add(key + 1);
   }
   return pasts;
@@ -158,7 +162,7 @@ Branch findBranch(Operation *source, StringAttr weight) {
   llvm::SetVector<Operation *> stream;
   collect(branch.other, stream, nullptr);
   Value value = branch.add->getOperand(branch.add->getOperand(0) == branch.other ? 1 : 0);
-  unsigned bias = isOnnx(branch.add, "SkipSimplifiedLayerNormalization") ? 3 : 4; // that a norm adds as well
+  unsigned bias = isNode(branch.add, "SkipSimplifiedLayerNormalization") ? 3 : 4; // that a norm adds as well
   if (bias < branch.add->getNumOperands())
     collect(branch.add->getOperand(bias), branch.owned, &stream);
   collect(value, branch.owned, &stream);
@@ -178,10 +182,8 @@ Branch findBranch(Operation *source, StringAttr weight) {
 static SmallVector<Branch, 0> listBranches(func::FuncOp function) {
   SmallVector<Branch, 0> attention, feedForward, branches;
   function.walk([&](Operation *op) {
-    if (isAttention(op))
-      attention.push_back(findBranch(op, StringAttr()));
-    else if (isa<GatedMlpOp, MlpOp>(op))
-      feedForward.push_back(findBranch(op, StringAttr()));
+    if (std::optional<GroupKind> kind = getBlockKind(op))
+      (*kind == GroupKind::Heads ? attention : feedForward).push_back(findBranch(op, StringAttr()));
   });
   if (attention.size() != feedForward.size())
     return {};
@@ -203,7 +205,7 @@ static int64_t countOwned(const Branch &branch, const SymbolTable &symbols) {
 /// A past that others than the branch ask for its size: another one has the same.
 static bool isOnlyMeasured(BlockArgument past, const Branch &branch) {
   return llvm::all_of(past.getUsers(),
-                      [&](Operation *user) { return branch.owned.contains(user) || isOnnx(user, "Shape"); });
+                      [&](Operation *user) { return branch.owned.contains(user) || isNode(user, "Shape"); });
 }
 
 std::string getPastsBlocker(const Branch &branch) {
@@ -261,9 +263,9 @@ SmallVector<ResidualLayer> findLayers(ModuleOp module, const MeasuredInputs &inp
 FailureOr<double> measureTables(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::SetVector<StringAttr> tables;
-  module.walk([&](EmbeddingOp embedding) {
-    if (auto get = embedding.getTable().getDefiningOp<GetParamOp>())
-      tables.insert(get.getNameAttr().getAttr());
+  module.walk([&](WeightedOpInterface op) {
+    if (StringAttr table = getParamName(findLookup(op)))
+      tables.insert(table);
   });
   double sum = 0;
   for (StringAttr name : tables) {
@@ -292,7 +294,7 @@ struct Removal {
 
 /// The norm of `skip` without what it adds to `stream`.
 static Operation *createNorm(Operation *skip, Value stream) {
-  bool isSimplified = isOnnx(skip, "SkipSimplifiedLayerNormalization");
+  bool isSimplified = isNode(skip, "SkipSimplifiedLayerNormalization");
   OpBuilder b(skip);
   OperationState state(onnxir::nameBeside(skip->getLoc(), "/norm"),
                        isSimplified ? onnxir::getOperationName("com.microsoft", "SimplifiedLayerNormalization")

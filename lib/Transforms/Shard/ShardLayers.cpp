@@ -25,10 +25,12 @@ namespace hone::sharding {
 
 namespace {
 
-/// What of a layer is split: its name and number.
+/// What of a layer is split: its name, where it lies, and its number.
 struct Parts {
-  StringRef name; // "GQA groups"
-  int64_t count = 0;
+  StringRef name;     // "GQA groups"
+  OpOperand *operand; // null: the result
+  int64_t dim;
+  int64_t count;
 };
 
 struct ShardLayers : impl::ShardLayersBase<ShardLayers> {
@@ -72,22 +74,13 @@ LogicalResult ShardLayers::initialize(MLIRContext *context) {
 
 /// Of attention the KV heads, with the query heads that share them (GQA); else hidden channels, or rows of a product.
 static Parts getParts(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return {"GQA groups", attention.getKey().getType().getDimSize(1)};
-  if (auto linear = dyn_cast<LinearOp>(op))
-    return {"outputs", linear.getWeight().getType().getDimSize(0)};
-  auto gated = dyn_cast<GatedMlpOp>(op);
-  Value up = gated ? gated.getUp() : cast<MlpOp>(op).getUp();
-  return {"hidden channels", cast<RankedTensorType>(up.getType()).getDimSize(0)};
-}
-
-static void mark(Operation *op, int64_t count, ShardedLayer &layer) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return layer.mark(attention.getKeyMutable(), 1, count);
-  if (auto linear = dyn_cast<LinearOp>(op))
-    return layer.mark(linear.getResult(), linear.getResult().getType().getRank() - 1, count);
-  auto gated = dyn_cast<GatedMlpOp>(op);
-  layer.mark(gated ? gated.getUpMutable() : cast<MlpOp>(op).getUpMutable(), 0, count);
+  if (std::optional<InnerGroups> groups = findInnerGroups(op)) {
+    StringRef name = groups->kind == GroupKind::Heads ? "GQA groups" : "hidden channels";
+    return {name, groups->operand, groups->dim, groups->count()};
+  }
+  auto rows = cast<RankedTensorType>(op->getResult(0).getType());
+  auto weight = cast<RankedTensorType>(findProduct(op)->weight->get().getType());
+  return {"outputs", nullptr, rows.getRank() - 1, weight.getDimSize(0)};
 }
 
 /// Why `op` cannot be split, or an empty string.
@@ -96,7 +89,10 @@ std::string LayerFinder::follow(Operation *op, Parts parts, ShardedLayer &layer)
     return "their number is not known";
   if (parts.count % ranks != 0)
     return ("they are " + Twine(parts.count) + ", which is no multiple of " + Twine(ranks) + " ranks").str();
-  mark(op, parts.count, layer);
+  if (parts.operand)
+    layer.mark(*parts.operand, parts.dim, parts.count);
+  else
+    layer.mark(op->getResult(0), parts.dim, parts.count);
   std::string blocker = layer.follow(symbols);
   for (StringAttr param : layer.listParams())
     if (blocker.empty() && llvm::any_of(layers, [&](const auto &other) { return other->splits(param); }))
@@ -131,13 +127,14 @@ void LayerFinder::add(Operation *op) {
 /// Products that are returned come last: they are split if nothing has split them.
 void LayerFinder::find() {
   shared.module.walk([&](Operation *op) {
-    if (isa<AttentionOp, GatedMlpOp, MlpOp>(op))
+    if (findInnerGroups(op))
       add(op);
   });
-  shared.module.walk([&](LinearOp linear) {
-    auto weight = linear.getWeight().getDefiningOp<GetParamOp>();
+  shared.module.walk([&](WeightedOpInterface op) {
+    std::optional<WeightUse> product = findProduct(op);
+    auto weight = product ? product->weight->get().getDefiningOp<GetParamOp>() : GetParamOp();
     if (weight && isReturnedProduct(weight))
-      add(linear);
+      add(op);
   });
 }
 
@@ -145,9 +142,7 @@ void LayerFinder::find() {
 static void separateTables(ModuleOp module, SymbolTable &symbols, int64_t ranks) {
   for (auto &[op, reads] : findReads(module)) {
     auto param = cast<ParamOp>(op);
-    auto isLookedUp = [](Operation *user) { return isa<EmbeddingOp>(user); };
-    bool isTable = llvm::any_of(reads, [&](GetParamOp read) { return llvm::any_of(read->getUsers(), isLookedUp); });
-    if (!isTable || !isReturnedProduct(reads) || param.getTensorType().getDimSize(0) % ranks != 0)
+    if (!isTable(reads) || !isReturnedProduct(reads) || param.getTensorType().getDimSize(0) % ranks != 0)
       continue;
     auto copy = cast<ParamOp>(param->clone());
     copy.setSymName((param.getSymName() + ".outputs").str());
@@ -155,7 +150,7 @@ static void separateTables(ModuleOp module, SymbolTable &symbols, int64_t ranks)
     for (GetParamOp read : reads) {
       OpBuilder b(read);
       auto other = GetParamOp::create(b, read.getLoc(), read.getType(), copy.getSymName());
-      read.getResult().replaceUsesWithIf(other, [&](OpOperand &use) { return !isLookedUp(use.getOwner()); });
+      read.getResult().replaceUsesWithIf(other, [&](OpOperand &use) { return !isLookedUp(use); });
       for (GetParamOp one : {read, other})
         if (one->use_empty())
           one->erase();

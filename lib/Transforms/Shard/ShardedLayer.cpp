@@ -8,10 +8,10 @@
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/Rows.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
@@ -43,16 +43,15 @@ SmallVector<StringAttr> ShardedLayer::listParams() const {
 
 //===- What is split ----------------------------------------------------------------------------------------------===//
 
-static bool isOnnx(Operation *op, StringRef type) { return onnxir::isOnnxOp(op) && onnxir::getOpType(op) == type; }
-
 /// Lists the operations that read what is split, and whose results are not: sums over it, which ranks add up.
 std::string ShardedLayer::findSums() {
   for (Operation *op : analysis.touched) {
     bool reads = llvm::any_of(op->getOpOperands(), [&](OpOperand &use) { return analysis.find(use); });
     bool makes = llvm::any_of(op->getResults(), [&](Value result) { return analysis.find(result); });
-    if (!reads || makes || isa<func::ReturnOp, tensor::DimOp>(op) || isOnnx(op, "Shape"))
+    if (!reads || makes || isa<func::ReturnOp>(op) || readsSizes(op))
       continue;
-    bool isSum = isa<LinearOp, MlpOp, GatedMlpOp>(op) || isOnnx(op, "MatMul");
+    std::optional<WeightUse> writer = findWriter(op);
+    bool isSum = (writer && writer->inputs != WeightInputs::Numbers) || onnxir::isNode(op, "MatMul");
     auto type = isSum ? cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
     if (!isSum || !type.getElementType().isF32())
       return (op->getName().getStringRef() + " adds up what is split, in a way that is not known").str();
@@ -170,14 +169,11 @@ void ShardedLayer::gatherResults(Operation *terminator) {
 
 /// The bias of a sum, taken away from it, or null.
 static Value takeBias(Operation *sum) {
-  MutableOperandRange bias = isa<LinearOp>(sum)     ? cast<LinearOp>(sum).getBiasMutable()
-                             : isa<MlpOp>(sum)      ? cast<MlpOp>(sum).getDownBiasMutable()
-                             : isa<GatedMlpOp>(sum) ? cast<GatedMlpOp>(sum).getDownBiasMutable()
-                                                    : MutableOperandRange(sum, 0, 0);
-  if (bias.empty())
+  std::optional<WeightUse> writer = findWriter(sum);
+  if (!writer || writer->bias.empty())
     return {};
-  Value value = bias[0].get();
-  bias.clear();
+  Value value = writer->bias[0].get();
+  writer->bias.clear();
   return value;
 }
 

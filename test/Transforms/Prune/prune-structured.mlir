@@ -104,3 +104,29 @@ func.func @main(%x: tensor<?x?x1xf32>, %keys: tensor<?x2x?x2xf32>, %values: tens
 
 // CHECK: {-#
 // CHECK: [[$QKV]]: "0x{{[0-9A-F]*}}0000004000000040000000400000004000004040000040400000804000008040"
+
+// -----
+
+// A weight that is a constant of the graph is cut as a parameter is.
+module attributes {onnx.opsets = {"ai.onnx" = 22}} {
+hone.param @o : tensor<1x2xf32> = dense<[[1.0, 4.0]]> : tensor<1x2xf32>
+// CHECK: func.func @main(
+// CHECK: "onnx.Constant"() {value = dense<2.000000e+00> : tensor<1x1xf32>}
+// CHECK: "onnx.Constant"() {value = dense<[0, 0, 1, 1]> : tensor<4xi64>}
+// CHECK: hone.attention{{.*}} -> tensor<?x1x?x1xf32>
+func.func @main(%x: tensor<?x?x1xf32>) -> tensor<?x?x1xf32> {
+  %w = "onnx.Constant"() {value = dense<[[1.0], [2.0]]> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %0 = hone.linear %x, %w : (tensor<?x?x1xf32>, tensor<2x1xf32>) -> tensor<?x?x2xf32>
+  %shape = "onnx.Constant"() {value = dense<[0, 0, 2, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+  %1 = "onnx.Reshape"(%0, %shape) : (tensor<?x?x2xf32>, tensor<4xi64>) -> tensor<?x?x2x1xf32>
+  %h = "onnx.Transpose"(%1) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x2x1xf32>) -> tensor<?x2x?x1xf32>
+  %a = hone.attention %h, %h, %h pattern(#hone.full) scale(1.0)
+     : (tensor<?x2x?x1xf32>, tensor<?x2x?x1xf32>, tensor<?x2x?x1xf32>) -> tensor<?x2x?x1xf32>
+  %t = "onnx.Transpose"(%a) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x2x?x1xf32>) -> tensor<?x?x2x1xf32>
+  %flat = "onnx.Constant"() {value = dense<[0, 0, 2]> : tensor<3xi64>} : () -> tensor<3xi64>
+  %2 = "onnx.Reshape"(%t, %flat) : (tensor<?x?x2x1xf32>, tensor<3xi64>) -> tensor<?x?x2xf32>
+  %o = hone.get_param @o : tensor<1x2xf32>
+  %3 = hone.linear %2, %o : (tensor<?x?x2xf32>, tensor<1x2xf32>) -> tensor<?x?x1xf32>
+  return %3 : tensor<?x?x1xf32>
+}
+}
