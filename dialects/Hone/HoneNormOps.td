@@ -70,30 +70,4 @@ def Hone_LayerNormOp : Hone_ComputeOp<"layer_norm", [honeGrouped, DeclareOpInter
   }];
 }
 
-def Hone_L2NormOp : Hone_ComputeOp<"l2_norm", [honeGrouped, DeclareOpInterfaceMethods<Hone_NormOpInterface>]> {
-  let summary = "each row divided by its length, weighted, with bias";
-  let description = [{
-    *Meaning.* For x `[…, N]`, weight `[N]` and bias `[N]`:
-    `result[…, n] = x[…, n] / sqrt(sum over n of x[…, n]^2 + epsilon) * weight[n] + bias[n]`. Computed in f32 and rounded once.
-
-    *Constraints.*
-
-    - C1. x has at least one dimension.
-    - C2. The weight and the bias have N elements.
-
-    *Example.*
-    ```mlir
-    func.func @l2_norm(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32> {
-      %0 = hone.l2_norm %x, %w epsilon(1.0e-6) : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
-      return %0 : tensor<?x64xf32>
-    }
-    ```
-  }];
-  let arguments = (ins Hone_Tensor:$x, Hone_TensorOfRank<1>:$weight, Optional<Hone_TensorOfRank<1>>:$bias, F32Attr:$epsilon);
-  let results = (outs Hone_Tensor:$result);
-  let assemblyFormat = [{
-    $x `,` $weight (`bias` `(` $bias^ `)`)? `epsilon` `(` $epsilon `)` attr-dict `:` functional-type(operands, results)
-  }];
-}
-
 #endif // HONE_NORM_OPS_TD

@@ -38,7 +38,6 @@ public:
 private:
   bool raiseOperator(Operation *op);
   bool raiseSkip(Operation *op);
-  bool raiseLength(Operation *op);
   bool raiseSpelledOut(Operation *op);
   std::optional<Normalized> matchNormalized(Value value);
   std::optional<Normalized> matchRootMeanSquare(Value numerator, Value denominator, bool isReciprocal);
@@ -225,22 +224,6 @@ bool NormRaiser::raiseSkip(Operation *op) {
   return true;
 }
 
-/// LpNormalization of the last dimension with p = 2, whose rows of zeros stay zeros.
-bool NormRaiser::raiseLength(Operation *op) {
-  Value x = isOp(op, "LpNormalization") ? op->getOperand(0) : Value();
-  bool isKnown = x && isFloat(x) && getRank(x) >= 1 && !ShapedType::isDynamic(getLastSize(x));
-  if (!isKnown || getInteger(op, "p", 2) != 2 || !isLastAxis(op, x))
-    return false;
-  constexpr float kTiny = 1e-30f;
-  OpBuilder b(op);
-  Value weight = ones(b, op->getLoc(), x);
-  Value norm = L2NormOp::create(b, op->getLoc(), x.getType(), x, weight, /*bias=*/Value(), b.getF32FloatAttr(kTiny));
-  remarkRaised(op->getLoc(), kPass, "L2Norm") << "raised from " << onnxir::getOpType(op);
-  replace(op->getResult(0), norm);
-  ++raised;
-  return true;
-}
-
 /// Mul(weight, normalised), then Add(bias): the weight may be spelled 1 + w.
 bool NormRaiser::raiseSpelledOut(Operation *op) {
   if (!isOp(op, "Mul"))
@@ -278,7 +261,7 @@ unsigned NormRaiser::run() {
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops)
     if (onnxir::isOnnxOp(op))
-      (void)(raiseOperator(op) || raiseSkip(op) || raiseLength(op) || raiseSpelledOut(op));
+      (void)(raiseOperator(op) || raiseSkip(op) || raiseSpelledOut(op));
   eraseDead(function);
   return raised;
 }

@@ -52,18 +52,3 @@ LogicalResult LayerNormOp::verify() {
     return failure();
   return verifyEpsilon(*this, getEpsilon()); // layer_norm C3
 }
-
-FailureOr<ResultDims> L2NormOp::getResultDims(TypeRange operands) { return getSameDims(operands, 0); }
-
-NormParts L2NormOp::getNormParts() {
-  return {&getXMutable(), &getWeightMutable(), getBiasMutable(), /*hasUnitOffset=*/false, /*subtractsMean=*/false};
-}
-
-GroupRules L2NormOp::getGroupRules() { return hone::detail::getRulesOfRows(*this); }
-
-LogicalResult L2NormOp::verify() {
-  if (failed(verifyRank(*this, "x", getX(), 1)) ||                               // l2_norm C1
-      failed(verifyCount(*this, "weight", getWeight(), shapeOf(getX()).back()))) // l2_norm C2
-    return failure();
-  return verifyCount(*this, "bias", getBias(), shapeOf(getX()).back());
-}

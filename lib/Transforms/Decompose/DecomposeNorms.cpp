@@ -84,23 +84,7 @@ static Value decomposeLayerNorm(LocBuilder &builder, LayerNormOp op) {
   return buildMap(builder, rows.sizes, rows.elements(), operands, step);
 }
 
-static Value decomposeL2Norm(LocBuilder &builder, L2NormOp op) {
-  Rows rows(builder, op.getX());
-  Value sum = buildReduce(builder, Reduction::Sum, ArrayRef(rows.sizes).drop_back(), {{rows.x, rows.all}},
-                          [](LocBuilder &b, ValueRange args) { return square(b, args[0]); });
-  SmallVector<Operand> operands{{rows.x, rows.all}, {sum, rows.leading}, {op.getWeight(), {rows.column()}}};
-  if (op.getBias())
-    operands.push_back({op.getBias(), {rows.column()}});
-  auto step = [&](LocBuilder &b, ValueRange args) -> Value {
-    Value unit = arith::DivFOp::create(b, args[0], buildRoot(b, args[1], op.getEpsilon()));
-    Value weighted = arith::MulFOp::create(b, unit, args[2]);
-    return op.getBias() ? arith::AddFOp::create(b, weighted, args[3]).getResult() : weighted;
-  };
-  return buildMap(builder, rows.sizes, rows.elements(), operands, step);
-}
-
 void hone::addNormDecompositions(RewritePatternSet &patterns) {
   addDecomposition<RmsNormOp>(patterns, decomposeRmsNorm);
   addDecomposition<LayerNormOp>(patterns, decomposeLayerNorm);
-  addDecomposition<L2NormOp>(patterns, decomposeL2Norm);
 }

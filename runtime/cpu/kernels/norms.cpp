@@ -64,19 +64,6 @@ void run(const kernels::Call<kernels::LayerNorm, kernels::NoWeight> &call) {
   forRows(call.operands.x, call.operands.y, normalize, vectorOf(call.operands.weight), vectorOf(call.operands.bias));
 }
 
-/// Rows divided by their length: called as LayerNorm is.
-struct Length {};
-
-template <typename> void run(const kernels::Call<kernels::LayerNorm, kernels::NoWeight> &call) {
-  float epsilon = static_cast<float>(call.floats.epsilon);
-  auto normalize = [=](int64_t size, Row x, Row y, Row weight, Row bias) {
-    float factor = 1.0f / sqrtf(squaresOf(x, size, 0) + epsilon);
-    for (int64_t i = 0; i < size; ++i)
-      y[i] = x[i] * factor * scaleAt(weight, i) + shiftAt(bias, i);
-  };
-  forRows(call.operands.x, call.operands.y, normalize, vectorOf(call.operands.weight), vectorOf(call.operands.bias));
-}
-
 } // namespace
 
 #define HONE_KERNEL HONE_DEFINE_KERNEL

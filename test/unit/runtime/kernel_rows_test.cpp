@@ -81,23 +81,6 @@ TEST_P(RowKernel, LayerNorm) {
       }
 }
 
-TEST_P(RowKernel, L2Norm) {
-  for (const auto &shape : kShapes)
-    for (Layout layout : kLayouts) {
-      Tensor x = Tensor(shape, layout).randomize(random), y(shape, layout), expected(shape);
-      Tensor w = Tensor({shape.back()}).randomize(random);
-      run("hone.l2_norm.f32", {x.view(), w.view(), Tensor::absent().view(), y.view()}, {}, {1e-5});
-      forRows(x, [&](auto at, int64_t size, const Index &index) {
-        double squares = 1e-5;
-        for (int64_t i = 0; i < size; ++i)
-          squares += at(i) * at(i);
-        for (int64_t i = 0; i < size; ++i)
-          expected(replaceLast(index, i)) = static_cast<float>(at(i) / std::sqrt(squares) * w.at({i}));
-      });
-      expectClose(y, expected, kTolerance, "l2_norm");
-    }
-}
-
 TEST_P(RowKernel, WorksInPlace) {
   Tensor x = Tensor({3, 20}).randomize(random), y({3, 20}), w = Tensor({20}).randomize(random);
   run("hone.rms_norm.f32", {x.view(), w.view(), y.view()}, {0}, {1e-6});
