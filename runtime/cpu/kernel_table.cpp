@@ -20,6 +20,12 @@
 #include "hone/cpu/isa.def"
 #undef HONE_ISA
 
+// HONE_BUILDS_<namespace> is 1 or 0, as CMakeLists.txt says.
+#define HONE_PASTE(left, right) left##right
+#define HONE_WHERE(built, ...) HONE_PASTE(HONE_WHERE_, built)(__VA_ARGS__)
+#define HONE_WHERE_0(...)
+#define HONE_WHERE_1(...) __VA_ARGS__
+
 namespace hone::cpu {
 namespace {
 
@@ -27,13 +33,16 @@ struct IsaInfo {
   Isa isa;
   std::string_view name;
   std::vector<std::string_view> features;
-  std::span<const KernelRow> kernels;
+  std::span<const KernelRow> kernels; // none where this build has none for the ISA
 };
 
 const std::vector<IsaInfo> &isas() {
   static const std::vector<IsaInfo> all = {
 #define HONE_ISA(isa, space, ...)                                                                                      \
-  {Isa::isa, #space, {__VA_ARGS__}, {space::kKernels, static_cast<size_t>(space::kKernelCount)}},
+  {Isa::isa,                                                                                                           \
+   #space,                                                                                                             \
+   {__VA_ARGS__},                                                                                                      \
+   {HONE_WHERE(HONE_BUILDS_##space, space::kKernels, static_cast<size_t>(space::kKernelCount))}},
 #include "hone/cpu/isa.def"
 #undef HONE_ISA
   };
@@ -54,7 +63,8 @@ bool requestTiles() {
 }
 
 bool isSupported(const IsaInfo &info) {
-  return std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
+  return !info.kernels.empty() &&
+         std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
          (info.isa != Isa::Amx || requestTiles());
 }
 
@@ -66,9 +76,8 @@ std::span<const Isa> supportedIsas() {
   static const std::vector<Isa> supported = [] {
     std::vector<Isa> list;
     for (const IsaInfo &info : isas()) {
-      if (!isSupported(info))
-        break;
-      list.push_back(info.isa);
+      if (isSupported(info))
+        list.push_back(info.isa);
     }
     return list;
   }();
