@@ -15,6 +15,7 @@
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Import/ModuleText.h"
 #include "hone/cli/progress.h"
+#include "hone/io/descriptors.h"
 #include "hone/io/safetensors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -332,6 +333,8 @@ static Attribute findPlanes(const io::SafetensorsReader &reader, StringRef file,
 OwningOpRef<ModuleOp> readWeights(StringRef path, MLIRContext *context) {
   Location loc = UnknownLoc::get(context);
   std::string file = (path.rtrim('/') + "/weights.safetensors").str();
+  if (failed(report(loc, io::checkNoLink(file))))
+    return {};
   auto reader = io::SafetensorsReader::open(file);
   if (failed(report(loc, reader.status())))
     return {};

@@ -6,6 +6,8 @@
 
 #include "cli/commands.h"
 
+#include "hone/io/descriptors.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -108,8 +110,9 @@ absl::Status runInspect(std::span<const std::string> arguments) {
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   std::filesystem::path folder = path;
   HONE_ASSIGN_OR_RETURN(io::Manifest manifest, io::readManifest((folder / "manifest.json").string()));
-  HONE_ASSIGN_OR_RETURN(io::SafetensorsReader weights,
-                        io::SafetensorsReader::open((folder / io::weightsFile(manifest.ranks, 0)).string()));
+  std::string file = (folder / io::weightsFile(manifest.ranks, 0)).string();
+  HONE_RETURN_IF_ERROR(io::checkNoLink(file));
+  HONE_ASSIGN_OR_RETURN(io::SafetensorsReader weights, io::SafetensorsReader::open(file));
   printManifest(manifest);
   printWeights(weights, options.weights);
   return absl::OkStatus();

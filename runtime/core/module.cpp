@@ -9,6 +9,7 @@
 #include "cpu/kernel_table.h"
 #include "hone/cpu/cpu_features.h"
 #include "hone/io/addresses.h"
+#include "hone/io/descriptors.h"
 #include "hone/io/signature.h"
 #include "hone/runtime/device.h"
 
@@ -197,8 +198,7 @@ absl::Status Module::checkFile(const std::string &name) const {
   uint64_t expected = description.fileBytes.at(name), bytes = std::filesystem::file_size(file(name), error);
   if (error)
     return absl::NotFoundError(cat("cannot open ", file(name), ": ", error.message()));
-  if (std::filesystem::is_symlink(file(name), error)) // it may lead to a file that is none of the artefact's
-    return invalid("cannot open ", file(name), ": it is a symbolic link");
+  HONE_RETURN_IF_ERROR(io::checkNoLink(file(name)));
   if (bytes != expected)
     return invalid(file(name), ": expected ", expected, " bytes, but got ", bytes,
                    "; the artefact is cut short or mixed from two");

@@ -90,6 +90,12 @@ absl::StatusOr<int> openForReading(const std::string &path, uint64_t &size) {
   return status;
 }
 
+absl::Status checkNoLink(const std::string &path) {
+  struct stat information = {};
+  bool isLink = lstat(path.c_str(), &information) == 0 && S_ISLNK(information.st_mode);
+  return isLink ? invalid("cannot open ", path, ": it is a symbolic link") : absl::OkStatus();
+}
+
 absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
   uint64_t size = 0;
   HONE_ASSIGN_OR_RETURN(int descriptor, openForReading(path, size));

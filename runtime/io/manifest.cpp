@@ -5,6 +5,7 @@
 
 #include "hone/io/manifest.h"
 
+#include "hone/io/descriptors.h"
 #include "hone/io/file.h"
 #include "json.h"
 
@@ -408,6 +409,7 @@ absl::StatusOr<Manifest> parseManifest(std::string_view text, const std::string 
 
 /// Maps a manifest, whose size is checked before it is read.
 static absl::StatusOr<MappedFile> openManifest(const std::string &path) {
+  HONE_RETURN_IF_ERROR(checkNoLink(path));
   HONE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (file.size() > kMostManifestBytes)
     return invalid(path, ": expected a manifest of at most ", kMostManifestBytes, " bytes, but got ", file.size());

@@ -16,6 +16,9 @@ namespace hone::io {
 /// device or a pipe is not opened, as it may have no end or nobody who writes.
 absl::StatusOr<int> openForReading(const std::string &path, uint64_t &size);
 
+/// Fails where `path` is a symbolic link. What lies in an artefact's folder is not opened through one: it may lead to any file of the user.
+absl::Status checkNoLink(const std::string &path);
+
 /// Opens something in place of each standard stream that is closed, so that no file gets its number and is taken for it. Reading and
 /// writing there fail as before. To be called by a program's `main` before it opens a file.
 void keepStandardStreams();
