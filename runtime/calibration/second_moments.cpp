@@ -30,19 +30,23 @@ double *SecondMoments::tile(int64_t band, int64_t column) const {
   return sums + bandBegin(band) + (column - band * kBandRows);
 }
 
-void SecondMoments::addTile(float *rows, int64_t count, int64_t band, int64_t columnBand, float *products) const {
+/// False where there is no memory.
+bool SecondMoments::addTile(float *rows, int64_t count, int64_t band, int64_t columnBand, float *products) const {
   int64_t height = bandHeight(band), columns = bandHeight(columnBand), stride = width - band * kBandRows;
-  cpu::sgemm(height, columns, count, {rows + band * kBandRows, /*transposed=*/true, width},
-             {rows + columnBand * kBandRows, /*transposed=*/false, width}, /*beta=*/0, {products, false, columns});
+  if (!cpu::trySgemm(height, columns, count, {rows + band * kBandRows, /*transposed=*/true, width},
+                     {rows + columnBand * kBandRows, /*transposed=*/false, width}, /*beta=*/0,
+                     {products, false, columns}))
+    return false;
   double *target = tile(band, columnBand * kBandRows);
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < columns; ++j)
       target[i * stride + j] += products[i * columns + j];
+  return true;
 }
 
-void SecondMoments::add(float *rows, int64_t count) {
+absl::Status SecondMoments::add(float *rows, int64_t count) {
   if (count == 0)
-    return;
+    return absl::OkStatus();
   int64_t bands = bandCount();
   std::vector<std::pair<int64_t, int64_t>> tiles;
   for (int64_t band = 0; band < bands; ++band)
@@ -51,10 +55,14 @@ void SecondMoments::add(float *rows, int64_t count) {
   // Before the region: what is thrown in one ends the process.
   auto products =
       std::make_unique_for_overwrite<float[]>(static_cast<size_t>(omp_get_max_threads()) * kBandRows * kBandRows);
-#pragma omp parallel for schedule(dynamic)
+  bool hasMemory = true;
+#pragma omp parallel for schedule(dynamic) reduction(&& : hasMemory)
   for (size_t i = 0; i < tiles.size(); ++i)
-    addTile(rows, count, tiles[i].first, tiles[i].second,
-            products.get() + omp_get_thread_num() * kBandRows * kBandRows);
+    hasMemory = addTile(rows, count, tiles[i].first, tiles[i].second,
+                        products.get() + omp_get_thread_num() * kBandRows * kBandRows) &&
+                hasMemory;
+  return hasMemory ? absl::OkStatus()
+                   : absl::ResourceExhaustedError("cannot multiply the rows of a layer's input: out of memory");
 }
 
 std::vector<float> SecondMoments::band(int64_t number, double divisor) const {

@@ -6,6 +6,8 @@
 #ifndef HONE_RUNTIME_CALIBRATION_SECOND_MOMENTS_H
 #define HONE_RUNTIME_CALIBRATION_SECOND_MOMENTS_H
 
+#include "absl/status/status.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -26,8 +28,8 @@ public:
   /// Over countSums(width) sums, which are 0 at first.
   SecondMoments(int64_t width, double *sums) : width(width), sums(sums) {}
 
-  /// Adds 0 … kMostRows dense rows.
-  void add(float *rows, int64_t count);
+  /// Adds 0 … kMostRows dense rows. Without memory for the products it fails, and the sums are undefined.
+  absl::Status add(float *rows, int64_t count);
 
   int64_t bandCount() const { return (width + kBandRows - 1) / kBandRows; }
   /// The rows of a band of the whole matrix, each sum divided by `divisor`.
@@ -38,7 +40,7 @@ private:
   int64_t bandBegin(int64_t number) const;
   double *tile(int64_t band, int64_t column) const;
   int64_t bandHeight(int64_t number) const;
-  void addTile(float *rows, int64_t count, int64_t band, int64_t columnBand, float *products) const;
+  bool addTile(float *rows, int64_t count, int64_t band, int64_t columnBand, float *products) const;
 
   int64_t width;
   double *sums;

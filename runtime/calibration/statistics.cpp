@@ -126,7 +126,7 @@ absl::Status Statistics::addBlock(Count &count, const std::vector<const char *> 
   for (size_t row = 0; row < taken; ++row)
     for (size_t i = 0; i < width; ++i)
       count.largest[i] = std::max(count.largest[i], std::abs(block[row * width + i]));
-  SecondMoments(count.site.width, count.sums).add(block.data(), static_cast<int64_t>(taken));
+  HONE_RETURN_IF_ERROR(SecondMoments(count.site.width, count.sums).add(block.data(), static_cast<int64_t>(taken)));
   count.rows += static_cast<int64_t>(taken);
   return absl::OkStatus();
 }

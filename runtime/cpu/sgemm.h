@@ -19,7 +19,11 @@ struct DenseMatrix {
 };
 
 /// c[M, N] = a[M, K] · b[K, N] + beta · c, for M, N, K > 0; c is row-major. Parallel unless called in a parallel
-/// region.
+/// region. False where there is no memory to work in; c is then undefined.
+bool trySgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMatrix &b, float beta,
+              const DenseMatrix &c);
+
+/// The same for kernels: without memory, failScratch().
 void sgemm(int64_t m, int64_t n, int64_t k, const DenseMatrix &a, const DenseMatrix &b, float beta,
            const DenseMatrix &c);
 
