@@ -7,6 +7,7 @@
 
 #include "Diagnostics.h"
 #include "FlagChecks.h"
+#include "Threads.h"
 #include "hone/InitAll.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -42,6 +43,7 @@ int withContext(StringRef input, llvm::function_ref<LogicalResult(MLIRContext &)
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context;
+  limitThreads(context);
   context.appendDialectRegistry(registry);
   context.printOpOnDiagnostic(false);
   bool reported = false;

@@ -5,6 +5,7 @@
 
 #include "ProcessLimits.h"
 
+#include "Threads.h"
 #include "hone/io/temporary.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -86,6 +87,8 @@ void limitTime(int64_t seconds) {
   constexpr int64_t grace = 5;                            // by then this thread has ended the process
   setSoftLimit(RLIMIT_CPU, seconds * processors + grace); // also of ptxas, which is another process
   double end = getSeconds(CLOCK_MONOTONIC) + static_cast<double>(seconds);
+  if (!canMakeThreads(1))
+    endProcess("hone: error: cannot make the thread that --time-limit needs\n");
   std::thread([=] {
     double cpuEnd = static_cast<double>(seconds) * static_cast<double>(processors);
     for (;;) {
