@@ -6,6 +6,7 @@
 #include "Compiler.h"
 
 #include "CompressionRecord.h"
+#include "ExternalFiles.h"
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
@@ -238,8 +239,11 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
   if (failed(steps.step(phase.summary, [&] { return hone::runPhase(phase, options, module); })) ||
       failed(saveIr(options, phase, number, inputs, module)))
     return failure();
-  if (phase.name == options.phases.stopAfter)
-    return writeModule(module, options.outputs.path.empty() ? "-" : StringRef(options.outputs.path));
+  if (phase.name == options.phases.stopAfter) {
+    StringRef path = options.outputs.path.empty() ? "-" : StringRef(options.outputs.path);
+    warnAboutNames(module, path);
+    return writeModule(module, path);
+  }
   onnxir::dropDescriptions(module);
   if (entries)
     describeLayouts(module, manifest);

@@ -95,14 +95,33 @@ LogicalResult resolveExternalFiles(ModuleOp module, StringRef file, bool anywher
   return success(isWhole);
 }
 
+/// The name of the file `name` from the absolute `folder`; absolute where it does not lie in it.
+static std::string getNameFrom(StringRef folder, StringRef name) {
+  std::string full = makeAbsolute(name);
+  StringRef inside = full;
+  bool isInside = inside.consume_front(folder) && (folder == "/" || inside.consume_front("/"));
+  return isInside ? inside.str() : full;
+}
+
+void warnAboutNames(ModuleOp module, StringRef file) {
+  std::string folder = makeAbsolute(path::parent_path(file)), outside;
+  renameFiles(module, [&](StringRef name) {
+    if (std::string changed = getNameFrom(folder, name); outside.empty() && path::is_absolute(changed))
+      outside = changed;
+    return name.str();
+  });
+  if (outside.empty())
+    return;
+  InFlightDiagnostic warning = emitWarning(module.getLoc());
+  warning << "'" << file << "' names '" << outside << "', which is not in its folder";
+  warning.attachNote() << "--allow-external-paths reads it; IR in the folder of its weights needs no option";
+}
+
 LogicalResult withNamesFrom(ModuleOp module, StringRef file, llvm::function_ref<LogicalResult()> action) {
   std::string folder = makeAbsolute(path::parent_path(file));
   llvm::StringMap<std::string> before;
   renameFiles(module, [&](StringRef name) {
-    std::string full = makeAbsolute(name);
-    StringRef inside = full;
-    bool isInside = inside.consume_front(folder) && (folder == "/" || inside.consume_front("/"));
-    std::string changed = isInside ? inside.str() : full;
+    std::string changed = getNameFrom(folder, name);
     before.try_emplace(changed, name.str());
     return changed;
   });

@@ -20,6 +20,9 @@ llvm::LogicalResult resolveExternalFiles(mlir::ModuleOp module, llvm::StringRef 
 llvm::LogicalResult withNamesFrom(mlir::ModuleOp module, llvm::StringRef path,
                                   llvm::function_ref<llvm::LogicalResult()> action);
 
+/// Warns where `module`, written to `path`, names a file by an absolute path, which only --allow-external-paths reads.
+void warnAboutNames(mlir::ModuleOp module, llvm::StringRef path);
+
 } // namespace hone
 
 #endif // HONE_LIB_DRIVER_EXTERNALFILES_H

@@ -5,6 +5,7 @@
 
 #include "Command.h"
 #include "Compiler.h"
+#include "ExternalFiles.h"
 #include "Outputs.h"
 
 using namespace mlir;
@@ -32,6 +33,7 @@ static int runImport(ImportOptions &options) {
     OwningOpRef<ModuleOp> module = readModel(compile.input, &context, compile.reading);
     if (!module || failed(checkOutputs(compile, listInputs(compile, *module), module->getLoc())))
       return failure();
+    warnAboutNames(*module, compile.outputs.path);
     return writeModule(*module, compile.outputs.path);
   });
 }
