@@ -128,6 +128,15 @@ struct CompiledPart {
   std::string error;
 };
 
+/// Layers have the same loops: equal functions become one before time is spent on each. Nothing compares their addresses; were it not said,
+/// each would stay as a call of the one, and the inliner would copy that into all. Kernels of a GPU could not call each other.
+static void mergeFunctions(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    if (function.hasLocalLinkage())
+      function.setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  llvm::MergeFunctionsPass::runOnModule(module);
+}
+
 /// In a context of its own, as one thread of several.
 static CompiledPart compilePart(StringRef bitcode, const CpuTarget &target, Sanitizer sanitizer) {
   CompiledPart part;
@@ -140,8 +149,7 @@ static CompiledPart compilePart(StringRef bitcode, const CpuTarget &target, Sani
     part.error = llvm::toString(module.takeError());
     return part;
   }
-  // Layers have the same loops: equal functions are merged before time is spent on each. Kernels of a GPU could not call each other.
-  llvm::MergeFunctionsPass::runOnModule(**module);
+  mergeFunctions(**module);
   optimise(**module, *machine, sanitizer);
   // In memory first: the object writer seeks, and does not report what a full disk refuses.
   llvm::raw_svector_ostream stream(part.object);
