@@ -155,6 +155,9 @@ static ExternalPlace getExternalPlace(const TensorProto &tensor, StringRef model
 Attribute GraphImporter::importExternal(const TensorProto &tensor, RankedTensorType type, Location loc) {
   ExternalPlace place = getExternalPlace(tensor, path);
   std::optional<int64_t> bytes = getFileBytes(type, /*raw=*/true);
+  if (StringRef(place.file).contains('\0')) // what is opened would be another file than was checked
+    return emitError(loc) << "expected the file of tensor '" << tensor.name() << "' to have a name without NUL",
+           Attribute();
   auto file = io::MappedFile::open(place.file);
   if (!file.ok())
     return emitError(loc) << "cannot read external data of tensor '" << tensor.name()
