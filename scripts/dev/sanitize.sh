@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ./dev test-sanitize KIND [TESTS...]: builds the runtime and its unit tests with a sanitizer and runs what may break it. The
-# compiler is that of the release: a build of it with sanitizers takes an hour, and is what `./dev test --preset asan` is for.
+# compiler is that of the release: a build of it with sanitizers takes an hour, and is what `./dev test --preset asan` is for. The
+# presets build kernels for some ISAs: threads are the same in all, and loads of tiles are not instrumented.
 
 RUNTIME_TESTS=(RuntimeCApiTests RuntimeCalibrationTests RuntimeCliTests RuntimeCollectivesTests RuntimeCoreTests RuntimeIoTests
   RuntimeKernelsTests SamplingTests TextTests)
@@ -39,15 +40,30 @@ sanitize_addresses() {
   export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
 }
 
-# Corpora, and extreme values in every operator, whose generated code is instrumented too.
+# fail_allocations FOLDER: what becomes of memory where there is none, in one thread and in two; FOLDER has the sanitized build.
+fail_allocations() {
+  local model=examples/python-lm scratch=build/sanitize threads
+  rm -rf "$scratch"
+  mkdir -p "$scratch"
+  logged allocations-model "compiling $model" \
+    "$(build_folder)/bin/hone" compile --quiet "$model/model.onnx" --tokenizer="$model/tokenizer.json" -o "$scratch/lm.hone"
+  python -c "import numpy; numpy.save('$scratch/tokens.npy', numpy.arange(30))"
+  for threads in 1 2; do
+    logged "allocations-$threads" "failing allocations, threads: $threads" \
+      "$1/test/unit/allocation-failures" "$scratch/lm.hone" "$scratch/tokens.npy" "$threads"
+  done
+}
+
+# Corpora, allocations that fail, and extreme values in every operator, whose generated code is instrumented too.
 run_hostile_suites() {
   local name sanitized
   sanitized=$(build_folder)
-  command_build hone-call-cases "${RUNTIME_CORPORA[@]/#/fuzz-}"
+  command_build hone-call-cases hone_allocation_failures "${RUNTIME_CORPORA[@]/#/fuzz-}"
   for name in "${RUNTIME_CORPORA[@]}"; do
     logged "replay-$name" "replaying test/fuzz/corpus/$name" "$sanitized/test/fuzz/$name" "test/fuzz/corpus/$name"
   done
   PRESET=release
   command_build hone
+  fail_allocations "$sanitized"
   python test/differential/run-extremes.py --build "$(build_folder)" --run-build "$sanitized" --jobs "$JOBS"
 }

@@ -1,106 +1,30 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// allocation-failures ARTEFACT TOKENS.npy: what becomes of a host where the n-th allocation finds no memory, for many n in each function of
-// the C interface and in `eval`. A language model's artefact with a tokenizer. Each failure is an error or has no effect, the same call gives
-// afterwards what it gave before, and nothing is left allocated. Allocations of the whole process are counted, those of libraries too.
+// allocation-failures ARTEFACT TOKENS.npy THREADS: what becomes of a host where the n-th allocation finds no memory, for many n in each
+// function of the C interface, in `eval` and in what `calibrate` adds up. A language model's artefact with a tokenizer. Each failure is an
+// error or has no effect, the same call gives afterwards what it gave before, and nothing is left allocated.
 
+#include "failing_allocator.h"
+
+#include "calibration/second_moments.h"
 #include "hone/cli/main.h"
+#include "hone/io/status.h"
 #include "hone/runtime/hone.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <iterator>
-#include <link.h>
-#include <span>
+#include <omp.h>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace {
 
-/// What the allocator below does.
-struct Injection {
-  std::atomic<bool> isArmed = false;
-  std::atomic<int64_t> allocations = 0, live = 0;
-  int64_t fails = -1; // the number of the allocation that fails, and all after it where `persists`
-  bool persists = false;
-  uintptr_t openMpBegin = 0, openMpEnd = 0; // its code, which ends the process where it has no memory
-};
-Injection injection;
-
-bool failsFor(void *caller) {
-  auto address = reinterpret_cast<uintptr_t>(caller);
-  if (!injection.isArmed || (address >= injection.openMpBegin && address < injection.openMpEnd))
-    return false;
-  int64_t number = injection.allocations++;
-  return number == injection.fails || (injection.persists && injection.fails >= 0 && number > injection.fails);
-}
-
-template <typename Allocate> void *allocate(void *caller, Allocate allocate) {
-  void *memory = failsFor(caller) ? nullptr : allocate();
-  if (!memory)
-    errno = ENOMEM;
-  injection.live += memory != nullptr;
-  return memory;
-}
-
-int findOpenMp(dl_phdr_info *library, size_t, void *) {
-  if (!std::strstr(library->dlpi_name, "libomp"))
-    return 0;
-  for (const ElfW(Phdr) &part : std::span(library->dlpi_phdr, library->dlpi_phnum))
-    if (part.p_type == PT_LOAD && (part.p_flags & PF_X)) {
-      injection.openMpBegin = library->dlpi_addr + part.p_vaddr;
-      injection.openMpEnd = injection.openMpBegin + part.p_memsz;
-    }
-  return 1;
-}
-
-} // namespace
-
-// glibc's own, beneath the names that this program takes.
-extern "C" {
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *memory, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void *memory);
-
-#define HONE_CALLER __builtin_return_address(0)
-void *malloc(size_t bytes) {
-  return allocate(HONE_CALLER, [=] { return __libc_malloc(bytes); });
-}
-void *calloc(size_t count, size_t bytes) {
-  return allocate(HONE_CALLER, [=] { return __libc_calloc(count, bytes); });
-}
-void *realloc(void *memory, size_t bytes) {
-  if (!memory)
-    return allocate(HONE_CALLER, [=] { return __libc_malloc(bytes); });
-  return failsFor(HONE_CALLER) ? (errno = ENOMEM, nullptr) : __libc_realloc(memory, bytes);
-}
-void *memalign(size_t alignment, size_t bytes) {
-  return allocate(HONE_CALLER, [=] { return __libc_memalign(alignment, bytes); });
-}
-void *aligned_alloc(size_t alignment, size_t bytes) {
-  return allocate(HONE_CALLER, [=] { return __libc_memalign(alignment, bytes); });
-}
-int posix_memalign(void **memory, size_t alignment, size_t bytes) {
-  *memory = allocate(HONE_CALLER, [=] { return __libc_memalign(alignment, bytes); });
-  return *memory ? 0 : ENOMEM;
-}
-void free(void *memory) {
-  injection.live -= memory != nullptr;
-  __libc_free(memory);
-}
-#undef HONE_CALLER
-}
-
-namespace {
+using hone::test::injection;
 
 [[noreturn]] void fault(const std::string &what) {
   injection.isArmed = false;
@@ -183,7 +107,8 @@ int64_t runStep(const Step &step) {
 /// Everything that is done with one artefact.
 class Host {
 public:
-  Host(std::string artefact, std::string tokens) : artefact(std::move(artefact)), tokensFile(std::move(tokens)) {
+  Host(std::string artefact, std::string tokens, int threads)
+      : artefact(std::move(artefact)), tokensFile(std::move(tokens)), threads(threads) {
     require(hone_module_open(this->artefact.c_str(), &module) == HONE_OK, hone_last_error());
     prompt.resize(20);
     for (size_t i = 0; i < prompt.size(); ++i)
@@ -193,8 +118,8 @@ public:
   ~Host() { hone_module_close(module); }
 
   std::vector<Step> steps() {
-    return {openModule(),          openSession(),        encode(),   callMain(),
-            forward("prefill", 0), forward("decode", 9), generate(), evaluate()};
+    return {openModule(),         openSession(), encode(),   callMain(),  forward("prefill", 0),
+            forward("decode", 9), generate(),    evaluate(), addMoments()};
   }
 
 private:
@@ -224,7 +149,7 @@ private:
 
   Step callMain() {
     return {"call", nothing,
-            [this] { return hone_module_call(module, "main", inputs.data(), inputs.size(), 1, &outputs); },
+            [this] { return hone_module_call(module, "main", inputs.data(), inputs.size(), threads, &outputs); },
             [this](hone_status status) {
               require((status == HONE_OK) == (outputs != nullptr), "outputs beside an error");
               closeSession();
@@ -260,9 +185,26 @@ private:
   }
 
   Step evaluate() {
-    command = {"eval", artefact, "--tokens", tokensFile, "--window", "8", "--threads", "1"};
+    command = {"eval", artefact, "--tokens", tokensFile, "--window", "8", "--threads", std::to_string(threads)};
     return {"eval", nothing, [this] { return hone::cli::runMain("hone-run", command) == 0 ? HONE_OK : HONE_INVALID; },
             [](hone_status) {}};
+  }
+
+  Step addMoments() {
+    constexpr int64_t width = 600, count = 64; // three bands
+    sums.resize(static_cast<size_t>(hone::calibration::SecondMoments::countSums(width)));
+    rows.assign(static_cast<size_t>(count * width), 0.5f);
+    return {"moments", [this] { omp_set_num_threads(threads); }, [this] { return add(width, count); },
+            [](hone_status) {}};
+  }
+
+  hone_status add(int64_t width, int64_t count) {
+    try {
+      absl::Status status = hone::calibration::SecondMoments(width, sums.data()).add(rows.data(), count);
+      return status.ok() ? HONE_OK : HONE_OUT_OF_MEMORY;
+    } catch (...) {
+      return absl::IsResourceExhausted(hone::io::statusOfException()) ? HONE_OUT_OF_MEMORY : HONE_INTERNAL;
+    }
   }
 
   /// For `main` as exporters write it: 4 new positions of one sequence after 3, all of them visible.
@@ -294,7 +236,7 @@ private:
   }
 
   void beginSession(int64_t held) {
-    hone_session_options options = {sizeof options, nullptr, 1, 0};
+    hone_session_options options = {sizeof options, nullptr, threads, 0};
     require(hone_session_open(module, &options, &session) == HONE_OK, hone_last_error());
     if (held == 0)
       return;
@@ -347,6 +289,9 @@ private:
   }
 
   std::string artefact, tokensFile;
+  int threads;
+  std::vector<double> sums;
+  std::vector<float> rows;
   std::vector<std::string> command;
   std::vector<int64_t> prompt, written, expectedWords;
   std::vector<float> expectedPrefill, expectedDecode;
@@ -363,13 +308,12 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-  require(argc == 3, "usage: allocation-failures ARTEFACT TOKENS.npy");
+  require(argc == 4, "usage: allocation-failures ARTEFACT TOKENS.npy THREADS");
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  dl_iterate_phdr(findOpenMp, nullptr);
-  require(injection.openMpEnd != 0, "expected OpenMP to be a library");
+  require(hone::test::spareOpenMp(), "expected OpenMP to be a library");
   int64_t injected = 0;
   {
-    Host host(argv[1], argv[2]);
+    Host host(argv[1], argv[2], std::atoi(argv[3]));
     for (const Step &step : host.steps())
       injected += runStep(step);
   }
