@@ -16,14 +16,18 @@ include "mlir/IR/OpBase.td"
 def Hone_ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
   let cppNamespace = "::hone";
   let description = [{
-    An operation each dimension of whose first result is a dimension of an operand. Type inference, the check of a written type,
-    the shape in IR and symbolic shapes follow from that.
+    An operation each dimension of whose results is a dimension of an operand. Type inference, the check of a written type, the
+    shape in IR and symbolic shapes follow from that.
   }];
   let methods = [
     StaticInterfaceMethod<[{
-      For each dimension of the result, the operand and the dimension of it that it equals; fails where the operands' ranks allow
-      no result.
+      For each dimension of the first result, the operand and the dimension of it that it equals; fails where the operands' ranks
+      allow no result.
       }], "::mlir::FailureOr<::hone::ResultDims>", "getResultDims", (ins "::mlir::TypeRange":$operands)>,
+    StaticInterfaceMethod<[{
+      As getResultDims, of result number `result`, which is not the first.
+      }], "::mlir::FailureOr<::hone::ResultDims>", "getOtherDims", (ins "::mlir::TypeRange":$operands, "unsigned":$result),
+      [{}], [{ return ::mlir::failure(); }]>,
   ];
 }
 

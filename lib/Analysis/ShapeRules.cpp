@@ -192,7 +192,8 @@ OptionalShape ShapeRules::other() {
     return this->generate(generate);
   FailureOr<ResultDims> dims = failure();
   if (auto computing = dyn_cast<ComputeOpInterface>(op))
-    dims = computing.getResultDims(op->getOperandTypes());
+    dims = result == 0 ? computing.getResultDims(op->getOperandTypes())
+                       : computing.getOtherDims(op->getOperandTypes(), result);
   if (failed(dims))
     return std::nullopt;
   Shape shape;

@@ -27,7 +27,7 @@ GroupRules AttentionOp::getGroupRules() {
     rules.blocker = "attention has a number of heads that is not known";
     return rules;
   }
-  rules.blockerOfOperands = rules.blockerOfResult = "attention mixes its groups";
+  rules.blockerOfOperands = rules.blockerOfResults = "attention mixes its groups";
   rules.coverAll = true;
   auto &linked = rules.linked.emplace_back();
   for (OpOperand &use : (*this)->getOpOperands()) {

@@ -27,7 +27,7 @@ static OpOperand *getOptional(MutableOperandRange operands) { return operands.em
 static GroupRules getHiddenRules(ArrayRef<GroupDim> hidden) {
   GroupRules rules;
   rules.blockerOfOperands = "a feed-forward block keeps its groups separate";
-  rules.blockerOfResult = "a feed-forward block makes its groups";
+  rules.blockerOfResults = "a feed-forward block makes its groups";
   auto &linked = rules.linked.emplace_back();
   llvm::copy_if(hidden, std::back_inserter(linked), [](const GroupDim &dim) { return dim.operand; });
   return rules;

@@ -65,7 +65,7 @@ std::optional<InnerGroups> hone::findInnerGroups(Operation *op) {
 GroupRules hone::detail::getRulesOfRows(Operation *op) {
   OpOperand &rows = op->getOpOperand(0);
   GroupRules rules;
-  rules.blockerOfOperands = rules.blockerOfResult = "a norm or rotation has its groups in one row";
+  rules.blockerOfOperands = rules.blockerOfResults = "a norm or rotation has its groups in one row";
   for (int64_t dim = 0, last = cast<RankedTensorType>(rows.get().getType()).getRank() - 1; dim < last; ++dim)
     rules.linked.push_back({{&rows, dim}, {nullptr, dim}});
   return rules;

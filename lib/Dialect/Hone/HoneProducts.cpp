@@ -24,7 +24,7 @@ SmallVector<WeightUse> LinearOp::listWeights() {
 /// What is summed over are the columns of the weight; its rows are the outputs.
 GroupRules LinearOp::getGroupRules() {
   GroupRules rules;
-  rules.blockerOfOperands = rules.blockerOfResult = "a product keeps its groups separate";
+  rules.blockerOfOperands = rules.blockerOfResults = "a product keeps its groups separate";
   int64_t last = getX().getType().getRank() - 1;
   OpOperand *weight = &getWeightMutable();
   rules.linked = {{{&getXMutable(), last}, {weight, 1}}, {{weight, 0}, {nullptr, last}}};

@@ -230,7 +230,7 @@ bool GroupAnalysis::markLinked(Operation *op, ArrayRef<GroupDim> dims, const Gro
     if (to.operand)
       mark(*to.operand, to.dim, groupOf);
     else
-      mark(op->getResult(0), to.dim, groupOf);
+      mark(op->getResult(to.result), to.dim, groupOf);
   }
   return true;
 }
@@ -240,21 +240,22 @@ void GroupAnalysis::visitGrouped(GroupedOpInterface op) {
   if (!rules.blocker.empty())
     return refuse(rules.blocker);
   bool isFollowed = false;
-  auto follow = [&](OpOperand *operand, const GroupAxis *found) {
+  auto follow = [&](OpOperand *operand, unsigned result, const GroupAxis *found) {
     if (!found)
       return;
     GroupAxis known = *found; // what follows may move it
     for (const SmallVector<GroupDim> &dims : rules.linked)
       for (const GroupDim &dim : dims)
-        if (dim.operand == operand && dim.dim == known.axis) {
+        if (dim.operand == operand && dim.result == result && dim.dim == known.axis) {
           isFollowed |= markLinked(op, dims, dim, known, rules.coverAll);
           return;
         }
-    refuse(operand ? rules.blockerOfOperands : rules.blockerOfResult);
+    refuse(operand ? rules.blockerOfOperands : rules.blockerOfResults);
   };
   for (OpOperand &use : op->getOpOperands())
-    follow(&use, find(use));
-  follow(nullptr, find(op->getResult(0)));
+    follow(&use, 0, find(use));
+  for (OpResult result : op->getResults())
+    follow(nullptr, result.getResultNumber(), find(result));
   if (!isFollowed)
     refuseLater(rules.blockerOfOperands);
 }

@@ -87,6 +87,7 @@ TEST_F(OpInterfaces, SaysWhichDimensionsResultsHave) {
   EXPECT_EQ((*dims)[0].operand, 0u);
   EXPECT_EQ((*dims)[1].operand, 1u);
   EXPECT_EQ((*dims)[1].dim, 1);
+  EXPECT_TRUE(mlir::failed(llvm::cast<ComputeOpInterface>(op).getOtherDims(op->getOperandTypes(), 1)));
 }
 
 TEST_F(OpInterfaces, SaysThatLinearIsAProduct) {

@@ -65,12 +65,13 @@ struct NormParts {
 
 //===- Groups -----------------------------------------------------------------------------------------------------===//
 
-/// A dimension of an operand, or of the result where `operand` is null: `each` neighbouring indices of it belong to one of the
-/// dimensions that it is cut together with.
+/// A dimension of an operand, or of result number `result` where `operand` is null: `each` neighbouring indices of it belong to one
+/// of the dimensions that it is cut together with.
 struct GroupDim {
   mlir::OpOperand *operand;
   int64_t dim;
   int64_t each = 1;
+  unsigned result = 0;
 };
 
 /// How an operation keeps indices separate.
@@ -79,8 +80,8 @@ struct GroupRules {
   llvm::SmallVector<llvm::SmallVector<GroupDim>> linked;
   /// Why nothing that the operation reads or makes can be cut; empty where something can.
   llvm::StringRef blocker = "";
-  /// Why operands and the result cannot be cut along a dimension that is not linked.
-  llvm::StringRef blockerOfOperands = "", blockerOfResult = "";
+  /// Why operands and results cannot be cut along a dimension that is not linked.
+  llvm::StringRef blockerOfOperands = "", blockerOfResults = "";
   /// Whether groups cover a linked dimension as a whole, so that no index stays whatever is cut.
   bool coverAll = false;
 };
