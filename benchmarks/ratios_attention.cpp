@@ -8,6 +8,7 @@
 #include "measure.h"
 
 #include "hone/cpu/packing/quantized_blocks.h"
+#include "hone/kernels/arguments.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -47,27 +48,30 @@ public:
     bytes = static_cast<double>(count * 2 * cacheBytes);
     for (int64_t i = 0; i < count; ++i) {
       uint8_t *at = pool.data() + i * 2 * cacheBytes;
-      std::vector<hone_tensor> operands = {viewOf(query.data(), HONE_F32, {1, kHeads, queries, kSize}),
-                                           viewOfCache(test, at, keys), viewOfCache(test, at + cacheBytes, keys)};
-      operands.resize(9, absentOperand());
-      operands.push_back(viewOf(out.data(), HONE_F32, {1, kHeads, queries, kSize}));
-      calls.push_back(std::move(operands));
+      Operands operands = {};
+      operands.query = viewOf(query.data(), HONE_F32, {1, kHeads, queries, kSize});
+      operands.key = viewOfCache(test, at, keys);
+      operands.value = viewOfCache(test, at + cacheBytes, keys);
+      operands.out = viewOf(out.data(), HONE_F32, {1, kHeads, queries, kSize});
+      calls.push_back(operands);
     }
   }
 
   /// Seconds that all layers take.
   double run(hone_kernel_fn kernel, int threads) const {
-    constexpr int64_t ints[] = {1, -1};
+    constexpr int64_t ints[] = {1, -1, 0, 0};
     constexpr double floats[] = {0.125, 0};
     double start = seconds(threads);
-    for (const std::vector<hone_tensor> &operands : calls)
-      kernel(nullptr, operands.data(), ints, floats);
+    for (const Operands &operands : calls)
+      kernel(nullptr, &operands.query, ints, floats);
     return seconds(threads) - start;
   }
 
   double bytes = 0;
 
 private:
+  using Operands = kernels::Attention::Operands<kernels::NoWeight>;
+
   /// Of quantized KV, strides count bytes.
   static hone_tensor viewOfCache(const Case &test, void *at, int64_t keys) {
     int64_t width = test.dtype == HONE_I8 ? test.positionBytes : kSize;
@@ -77,7 +81,7 @@ private:
   }
 
   Floats query, out;
-  std::vector<std::vector<hone_tensor>> calls;
+  std::vector<Operands> calls;
 };
 
 void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, const std::string &name) {

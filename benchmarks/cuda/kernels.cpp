@@ -10,6 +10,8 @@
 
 #include "test_device.h"
 
+#include "hone/kernels/arguments.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -213,8 +215,10 @@ void runAttention(Bench &bench, int64_t queries, int64_t keys) {
               value = randomTensor(device, {1, 8, keys, 128}, HONE_BF16, 2);
   double pairs = static_cast<double>(queries) * (keys - (queries - 1) / 2.0);
   bench.run(name, 2.0 * 2 * 8 * keys * 128 + 2.0 * 2 * 32 * queries * 128, 32 * pairs * 128 * 4, [&](int) {
-    device.call("cuda.attention.f32", {query, key, value, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, kAbsent, out},
-                {1, -1, 0}, {0.088388, 0});
+    kernels::TailAttention::Operands<kernels::NoWeight> operands = {};
+    operands.query = query, operands.key = key, operands.value = value, operands.out = out;
+    device.call("cuda.attention.f32", std::vector<hone_tensor>(&operands.query, &operands.out + 1), {1, -1, 0, 0, 0},
+                {0.088388, 0});
   });
   for (const hone_tensor &tensor : {query, out, key, value})
     device.release(tensor.data);

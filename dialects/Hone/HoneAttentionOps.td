@@ -16,21 +16,32 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
   let summary = "scaled dot-product attention over the keys that a pattern shows";
   let description = [{
     *Meaning.* For query `[B, Hq, Sq, D]`, key `[B, Hk, Sk, D]` and value `[B, Hk, Sk, Dv]`: result `[B, Hq, Sq, Dv]`. Query
-    head h reads key and value head `g = h / (Hq / Hk)`. Query i is at position `p = Sk - Sq + i`, key j at position j.
+    head h reads key and value head `g = h / (Hq / Hk)`. Query i is the token whose own key is number `Sk - Sq + i`.
+
+    Key j is at position `k[j] = key_positions[b, j]`, or j without that operand; one at a negative position is dead, and no query
+    sees it, so that a cache may have holes or be compacted. Query i is at the position of its own key, `p = k[Sk - Sq + i]`, or
+    at `Sk - Sq + i` where that is negative. Positions are what causality, windows, prefixes and alibi read; blocks, trees, key_begin,
+    key_end and bias go by the number of a key.
 
     ```
     logit[b, h, i, j]  = cap(scale * sum over d of query[b, h, i, d] * key[b, g, j, d])
-                         + alibi[h] * (j - p) + bias[b, h, i, j]           where cap(l) = softcap * tanh(l / softcap)
-    visible[b, i, j]   = pattern(p, j, prefix[b])  and  key_begin[b] <= j < key_end[b]
+                         + alibi[h] * (k[j] - p) + bias[b, h, i, j]        where cap(l) = softcap * tanh(l / softcap)
+    visible[b, h, i, j] = pattern(b, h, i, j)  and  key_begin[b] <= j < key_end[b]  and  k[j] >= 0
     prob[b, h, i, j]   = exp(logit) / (exp(sinks[h]) + sum over visible j of exp(logit)), 0 where not visible
     result[b, h, i, d] = sum over j of prob[b, h, i, j] * value[b, g, j, d]
+    lse[b, h, i]       = log(sum over visible j of exp(logit))
     ```
 
     Terms of absent operands and attributes are left out. A dimension of `bias` that is known to be 1 is repeated; a dynamic
     one equals the logits' at run time. A logit of minus infinity is a key that is not visible. **A query that sees no key
-    gives 0.** All is computed in f32 and rounded once, to the elements of query. With `bf16_products` query, key,
-    prob (the attention probabilities) and value may be rounded to bf16 before they are multiplied; sums stay f32. With left
-    padding of `n` positions, `key_begin` is n; with sequences of different lengths in one batch, `key_end` is the length.
+    gives 0, and an lse of minus infinity.** All is computed in f32 and rounded once, to the elements of query. With
+    `bf16_products` query, key, prob (the attention probabilities) and value may be rounded to bf16 before they are multiplied;
+    sums stay f32. With left padding of `n` positions, `key_begin` is n; with sequences of different lengths in one batch,
+    `key_end` is the length.
+
+    lse is the second result where it is asked for: natural, f32 and without the sink, as cuDNN has it. Without sinks, attention over
+    two disjoint sets of keys merges to that over both: with `l = log(exp(lse0) + exp(lse1))`, the result is
+    `exp(lse0 - l) * result0 + exp(lse1 - l) * result1`, and its lse is l.
 
     *Constraints.*
 
@@ -40,10 +51,11 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     - C4. Hq is a multiple of Hk.
     - C5. Each dimension of bias is 1 or that of the logits `[B, Hq, Sq, Sk]`.
     - C6. alibi and sinks have Hq elements.
-    - C7. key_begin, key_end and prefix have B elements.
-    - C8. prefix is given iff the pattern reads it.
+    - C7. key_begin and key_end have B elements; key_positions is `[B, Sk]`.
+    - C8. The pattern has as many operands as it reads, and those that it can read.
     - C9. scale is finite; softcap is finite and positive.
     - C10. key and value are both plain, or both in a layout of the state.
+    - C11. lse is `[B, Hq, Sq]`.
 
     *Example.*
     ```mlir
@@ -53,20 +65,58 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
          : (tensor<?x14x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?xi64>) -> tensor<?x14x?x64xf32>
       return %0 : tensor<?x14x?x64xf32>
     }
+    func.func @listed(%q: tensor<1x8x?x64xf32>, %k: tensor<1x2x?x64xf32>, %v: tensor<1x2x?x64xf32>, %lists: tensor<1x2x?x16xi64>)
+        -> (tensor<1x8x?x64xf32>, tensor<1x8x?xf32>) {
+      %0, %lse = hone.attention %q, %k, %v pattern(#hone.all_of<#hone.causal, #hone.blocks<size = 64>>, %lists) scale(0.125)
+         : (tensor<1x8x?x64xf32>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>, tensor<1x2x?x16xi64>)
+         -> (tensor<1x8x?x64xf32>, tensor<1x8x?xf32>)
+      return %0, %lse : tensor<1x8x?x64xf32>, tensor<1x8x?xf32>
+    }
     ```
   }];
   let arguments = (ins
     Hone_TensorOfRank<4>:$query, Hone_CacheOfRank<4>:$key, Hone_CacheOfRank<4>:$value,
     Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
     Optional<Hone_F32TensorOfRank<1>>:$sinks,
-    Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$prefix,
+    Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end,
+    Optional<Hone_IndexTensorOfRank<2>>:$key_positions, Variadic<Hone_IndexTensor>:$pattern_operands,
     Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, UnitAttr:$bf16_products);
-  let results = (outs Hone_TensorOfRank<4>:$result);
+  let results = (outs Hone_TensorOfRank<4>:$result, Optional<Hone_F32TensorOfRank<3>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value `pattern` `(` $pattern `)` `scale` `(` $scale `)` (`softcap` `(` $softcap^ `)`)?
-    (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
-    (`bf16_products` $bf16_products^)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)? (`prefix` `(` $prefix^ `)`)?
-    attr-dict `:` functional-type(operands, results)
+    $query `,` $key `,` $value `pattern` `(` $pattern (`,` $pattern_operands^)? `)` `scale` `(` $scale `)`
+    (`softcap` `(` $softcap^ `)`)? (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
+    (`bf16_products` $bf16_products^)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
+    (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "const ::hone::AttentionParts &":$parts)>];
+  let extraClassDeclaration = [{
+    /// The dimensions of lse, the second result.
+    static ::mlir::FailureOr<::hone::ResultDims> getOtherDims(::mlir::TypeRange operands, unsigned result);
+    /// B, Hq, Hk, Sq and Sk as the types know them.
+    ::hone::AttentionSizes<int64_t> getSizes();
+  }];
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location> location,
+        Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      ::mlir::TypeRange operands = adaptor.getOperands().getTypes();
+      if (failed(::hone::detail::inferType(getOperationName(), location, operands, getResultDims(operands), 0, types)))
+        return ::llvm::failure();
+      auto query = ::llvm::cast<::mlir::RankedTensorType>(operands.front());
+      types.push_back(query.clone(query.getShape().drop_back(), ::mlir::Float32Type::get(query.getContext())));
+      return ::llvm::success();
+    }
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual) {
+      return ::hone::detail::areCompatible(inferred.take_front(), actual.take_front()); // lse is optional
+    }
+    ::llvm::LogicalResult $cppClass::reifyResultShapes(::mlir::OpBuilder &builder,
+        ::mlir::ReifiedRankedShapedTypeDims &shapes) {
+      ::mlir::TypeRange operands = (*this)->getOperandTypes();
+      ::llvm::LogicalResult reified = ::hone::detail::reifyShape(builder, getOperation(), getResultDims(operands), shapes);
+      if (failed(reified) || !getLse())
+        return reified;
+      return ::hone::detail::reifyShape(builder, getOperation(), getOtherDims(operands, 1), shapes);
+    }
   }];
   let hasCanonicalizer = 1;
 }

@@ -86,34 +86,32 @@ def Hone_StateLayoutInterface : AttrInterface<"StateLayoutInterface", [Verifiabl
 def Hone_AttentionPatternInterface : AttrInterface<"AttentionPatternInterface"> {
   let cppNamespace = "::hone";
   let description = [{
-    Which keys a query sees, as a predicate over positions. The predicate is said twice, for IR and for C++, and tests hold
-    the two against each other. Everything else here is a bound that lets a kernel skip work; the bounds of a pattern may be
-    loose but never hide a visible key.
+    Which keys a query sees: a predicate in IR, which is the definition, and the same as kernels take it where they can. A
+    pattern may have operands, tensors of integers that the operation has after its own. Tests hold predicate and kernels'
+    description against each other.
   }];
   let methods = [
+    InterfaceMethod<"How many operands the pattern has.", "unsigned", "getOperandCount", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{
+      Whether tensors of these types, which are of integers and as many as the pattern has operands, can be its operands in an
+      attention of such sizes.
+      }], "::llvm::LogicalResult", "verifyOperands",
+      (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError, "const ::hone::AttentionSizes<int64_t> &":$sizes,
+           "::mlir::TypeRange":$types), [{}], [{ return ::llvm::success(); }]>,
+    InterfaceMethod<[{
+      Builds what the predicate reads, once for all queries and keys: a value for each operand, which may be the operand.
+      }], "::llvm::SmallVector<::mlir::Value>", "buildTables",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands,
+           "const ::hone::AttentionSizes<::mlir::Value> &":$sizes),
+      [{}], [{ return ::llvm::to_vector_of<::mlir::Value>(operands); }]>,
     InterfaceMethod<[{
       Builds an `i1` that is true iff the key of `point` is visible to its query, or returns null where every key is.
-      `point.prefix` is null unless `needsPrefix()`.
       }], "::mlir::Value", "buildIsVisible",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "const ::hone::AttentionPoint<::mlir::Value> &":$point)>,
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "const ::hone::AttentionPoint &":$point,
+           "::mlir::ValueRange":$tables)>,
     InterfaceMethod<[{
-      Whether the key of `point` is visible to its query.
-      }], "bool", "isVisible", (ins "const ::hone::AttentionPoint<int64_t> &":$point)>,
-    InterfaceMethod<[{
-      A range that holds every key that some query of `queries` sees, in a sequence of `keyCount` keys with a prefix of `prefix`.
-      }], "::hone::PositionRange", "getKeyRange",
-      (ins "::hone::PositionRange":$queries, "int64_t":$keyCount, "int64_t":$prefix),
-      [{}], [{ return {0, keyCount}; }]>,
-    InterfaceMethod<[{
-      Whether no query sees a key after its own position, whatever the prefix.
-      }], "bool", "isCausal", (ins), [{}], [{ return false; }]>,
-    InterfaceMethod<[{
-      Whether the predicate reads the length of the sequence's prefix, which the operation must then have.
-      }], "bool", "needsPrefix", (ins), [{}], [{ return false; }]>,
-    InterfaceMethod<[{
-      The name of this pattern in that of a kernel.
-      }], "std::string", "getKernelSuffix", (ins)>,
+      The same for kernels, which numbers the pattern's operands; none where kernels do not know such a pattern.
+      }], "std::optional<::hone::kernels::PatternVisibility>", "getVisibility", (ins), [{}], [{ return std::nullopt; }]>,
   ];
 }
 

@@ -50,6 +50,8 @@ class Hone_CacheOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], Or<[honeNoE
 
 def Hone_Index : AnyTypeOf<[I32, I64]>;
 def Hone_IndexTensor : Hone_TensorOf<Hone_Index, [], honeNoEncoding, "plain tensor of i32 or i64">;
+class Hone_IndexTensorOfRank<int rank> : Hone_TensorOf<Hone_Index, [rank], honeNoEncoding,
+    rank # "D plain tensor of i32 or i64">;
 def Hone_PerSequence : Hone_TensorOf<Hone_Index, [1], honeNoEncoding, "1D plain tensor of i32 or i64">;
 
 //===- Attributes -------------------------------------------------------------------------------------------------===//

@@ -27,7 +27,8 @@ BF16 = 2e-2  # codes with dot products of bf16 round activations to it, 2^-9 eac
 SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
 ATTENTION = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 5), (1, 1, 70), (3, 4, 33), (1, 37, 131), (1, 0, 3))]
-PER_SEQUENCE = {"begin": (0, 1), "end": (1, 40), "prefix": (0, 4), "ids": (-1, 4)}  # least and most of what these operands say
+INTEGERS_OF = {"begin": (0, 1), "end": (1, 40), "prefix": (0, 4), "ids": (-1, 4), "blocks": (-1, 8), "positions": (-3, 60),
+               "ancestors": (0, 2**62)}  # least and most of what these operands say
 
 
 def tensor(*sizes, element="f32"):
@@ -35,7 +36,7 @@ def tensor(*sizes, element="f32"):
 
 
 class Case:
-    """One operation: its text without types, the types of its result and of its operands by name. Those in `params`, by name
+    """One operation: its text without types, the types of its result, or a list of several, and of its operands by name. Those in `params`, by name
     a type and what it is stored as, are parameters instead of inputs."""
 
     def __init__(self, kernel, text, result, values, tolerance=TOLERANCE, params=None, **operands):
@@ -50,18 +51,25 @@ class Case:
         params = "".join(f"hone.param @{name} : {type} = {storage}\n" for name, (type, storage) in self.params.items())
         reads = "".join(f"  %{name} = hone.get_param @{name} : {type}\n" for name, (type, _) in self.params.items())
         types = [*self.operands.values(), *(type for type, _ in self.params.values())]
+        results = self.result if isinstance(self.result, list) else [self.result]
+        named = ", ".join(f'{type} {{onnx.name = "result{i}"}}' for i, type in enumerate(results))
+        values = ", ".join(f"%{i}" for i in range(len(results)))
         text = (f"module attributes {{onnx.opsets = {{ai.onnx = 23 : i64}}}} {{\n"
-                f'func.func @main({arguments}) -> ({self.result} {{onnx.name = "result"}}) {{\n'
-                f"{reads}  %0 = {self.text} : ({', '.join(types)}) -> {self.result}\n"
-                f"  return %0 : {self.result}\n}}\n")
+                f"func.func @main({arguments}) -> ({named}) {{\n"
+                f"{reads}  {values} = {self.text} : ({', '.join(types)}) -> ({', '.join(results)})\n"
+                f"  return {values} : {', '.join(results)}\n}}\n")
         return re.sub(r"(?<=[<x])[A-Z](?=x)", "?", text) + params + "}\n"
 
     def inputs(self, values, rng):
         arrays = {}
         for name, type in self.operands.items():
             shape = [values.get(size) if size.isalpha() else int(size) for size in type[len("tensor<"):].split("x")[:-1]]
-            if name in PER_SEQUENCE:
-                arrays[name] = rng.integers(*PER_SEQUENCE[name], shape, endpoint=True)
+            if name == "blocks":  # different ones
+                low, high = INTEGERS_OF[name]
+                blocks = np.broadcast_to(np.arange(low, high + 1), (*shape[:-1], high + 1 - low))
+                arrays[name] = np.ascontiguousarray(rng.permuted(blocks, axis=-1)[..., :shape[-1]])
+            elif name in INTEGERS_OF:
+                arrays[name] = rng.integers(*INTEGERS_OF[name], shape, endpoint=True)
             else:
                 arrays[name] = (SPREAD * rng.standard_normal(shape)).astype(np.float32)
         return arrays
@@ -349,9 +357,27 @@ def attentions():
             text += " softcap(5.0) bias(%bias) alibi(%alibi) sinks(%sinks) key_begin(%begin) key_end(%end)"
             operands |= everything
         if pattern == "prefix_causal":
-            text += " prefix(%prefix)"
+            text = text.replace("prefix_causal", "prefix_causal, %prefix")
             operands["prefix"] = tensor("B", element="i64")
         yield Case("hone.attention.f32", text, tensor("B", 4, "Q", 12), ATTENTION, **operands)
+    yield from masked_attentions()
+
+
+def masked_attentions():
+    """Lists of blocks, trees and positions, with lse as the second result."""
+    operands = {"q": tensor("B", 4, "Q", 20), "k": tensor("B", 2, "K", 20), "v": tensor("B", 2, "K", 12)}
+    result = [tensor("B", 4, "Q", 12), tensor("B", 4, "Q")]
+    for heads, (size, causal) in itertools.product((1, 2, 4), ((1, False), (16, True), (64, False))):
+        blocks = f"#hone.blocks<size = {size}>"
+        pattern = f"#hone.all_of<#hone.causal, {blocks}>" if causal else blocks
+        yield Case("hone.attention.f32", f"hone.attention %q, %k, %v pattern({pattern}, %blocks) scale(0.3)", result, ATTENTION,
+                   **operands, blocks=tensor("B", heads, "Q", 3, element="i64"))
+    yield Case("hone.attention.f32", "hone.attention %q, %k, %v pattern(#hone.tree, %ancestors) scale(0.3)", result, ATTENTION,
+               **operands, ancestors=tensor("B", "Q", 1, element="i64"))
+    for pattern in ("#hone.full", "#hone.sliding<window = 20>"):
+        yield Case("hone.attention.f32",
+                   f"hone.attention %q, %k, %v pattern({pattern}) scale(0.3) alibi(%alibi) sinks(%sinks) key_positions(%positions)",
+                   result, ATTENTION, **operands, alibi=tensor(4), sinks=tensor(4), positions=tensor("B", "K", element="i64"))
 
 
 def mlps():

@@ -137,7 +137,8 @@ static Value getBiasOfLastKeys(Value bias) {
 
 static KernelCall select(AttentionOp op) {
   RankedTensorType values = op.getValue().getType();
-  if (values.isDynamicDim(3) || values.getDimSize(3) > kMostHeadValues ||
+  bool isSize = !values.isDynamicDim(3) && values.getDimSize(3) > 0 && values.getDimSize(3) <= kMostHeadValues;
+  if (!isSize ||
       !arePlainFloats({op.getQuery(), op.getKey(), op.getValue()})) // the others are f32, which the kernel reads
     return {};
   Value tail = getBiasOfLastKeys(op.getBias());
@@ -166,8 +167,6 @@ static KernelCall select(EmbeddingOp op) {
 static KernelCall select(OpBuilder &b, Operation *op) {
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
     return select(embedding);
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return select(attention);
   if (auto linear = dyn_cast<LinearOp>(op))
     return selectProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
   KernelCall namesake = selectNamesake(op, "cuda.");
@@ -198,14 +197,21 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   return create(selectProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
 }
 
+static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return createAttention(b, attention, call, select(attention));
+  if (op->getNumResults() != 1)
+    return {};
+  if (auto moe = dyn_cast<MoeOp>(op))
+    return asResults(createExperts(b, moe, call));
+  if (Value mlp = createMlp(b, op, call))
+    return {mlp};
+  return asResults(createCall(b, op, call, select(b, op)));
+}
+
 int64_t selectCudaKernels(func::FuncOp entry) {
   int64_t appends = selectCudaAppends(entry);
-  return appends + replaceByKernels(entry, [](OpBuilder &b, Operation *op, Value call) {
-           if (auto moe = dyn_cast<MoeOp>(op))
-             return createExperts(b, moe, call);
-           Value mlp = createMlp(b, op, call);
-           return mlp ? mlp : createCall(b, op, call, select(b, op));
-         });
+  return appends + replaceByKernels(entry, createCalls);
 }
 
 } // namespace hone

@@ -84,8 +84,11 @@ hrt::KernelOp createKernel(OpBuilder &b, Location loc, Value call, const KernelC
                       [&](const kernels::Operand &operand) { return StringRef(operand.name) == given.first; }))
       reject(kernel, "it has no operand '" + given.first + "'");
   SmallVector<Value> inputs, outputs;
-  for (const kernels::Operand &operand : operands)
-    appendOperand(b, loc, kernel, operand, planes, operand.isOutput ? outputs : inputs);
+  for (const kernels::Operand &operand : operands) {
+    const Value *given = find<Value>(kernel.operands, operand.name);
+    bool isWritten = operand.isOutput && given && *given; // an absent output is read like any absent operand
+    appendOperand(b, loc, kernel, operand, planes, isWritten ? outputs : inputs);
+  }
   SmallVector<Type> results;
   for (Value output : outputs)
     if (isa<RankedTensorType>(output.getType()))
@@ -103,7 +106,7 @@ Value createKernel(OpBuilder &b, Location loc, Value call, const KernelCall &ker
   StringRef output = kernels::operandsOf(*info).back().name;
   KernelCall whole = kernel;
   whole.operands.push_back({output, destination});
-  return createKernel(b, loc, call, whole).getResult(0);
+  return createKernel(b, loc, call, whole).getResults().back();
 }
 
 /// The operands of `op` as its definition lists them; null those that are not given.
@@ -158,42 +161,62 @@ Value createProduct(OpBuilder &b, Location loc, Value call, const KernelCall &ke
   return createKernel(b, loc, call, kernel, createRows(b, loc, x, weight));
 }
 
-static FailureOr<Value> createDestination(OpBuilder &b, Operation *op) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+/// Memory for each result of `op`; fails where it does not say their sizes.
+static FailureOr<SmallVector<Value>> createDestinations(OpBuilder &b, Operation *op) {
   auto reify = dyn_cast<ReifyRankedShapedTypeOpInterface>(op);
   ReifiedRankedShapedTypeDims shapes;
   if (!reify || failed(reify.reifyResultShapes(b, shapes)))
     return failure();
-  Value init = tensor::EmptyOp::create(b, op->getLoc(), shapes[0], type.getElementType());
-  if (init.getType() != type)
-    init = tensor::CastOp::create(b, op->getLoc(), type, init);
-  return init;
+  SmallVector<Value> destinations;
+  for (auto [type, shape] : llvm::zip_equal(op->getResultTypes(), shapes)) {
+    Value init = tensor::EmptyOp::create(b, op->getLoc(), shape, cast<RankedTensorType>(type).getElementType());
+    destinations.push_back(init.getType() == type ? init : tensor::CastOp::create(b, op->getLoc(), type, init));
+  }
+  return destinations;
 }
 
 Value createCall(OpBuilder &b, Operation *op, Value call, const KernelCall &kernel) {
   if (kernel.name.empty())
     return {};
-  FailureOr<Value> destination = createDestination(b, op);
-  return succeeded(destination) ? createKernel(b, op->getLoc(), call, kernel, *destination) : Value();
+  FailureOr<SmallVector<Value>> destinations = createDestinations(b, op);
+  return succeeded(destinations) ? createKernel(b, op->getLoc(), call, kernel, destinations->front()) : Value();
+}
+
+SmallVector<Value> createAttention(OpBuilder &b, AttentionOp op, Value call, const KernelCall &kernel) {
+  if (kernel.name.empty())
+    return {};
+  FailureOr<SmallVector<Value>> destinations = createDestinations(b, op);
+  if (failed(destinations))
+    return {};
+  KernelCall whole = kernel;
+  whole.operands.push_back({"out", destinations->front()});
+  whole.operands.push_back({"lse", op.getLse() ? destinations->back() : Value()});
+  auto results = llvm::to_vector_of<Value>(createKernel(b, op.getLoc(), call, whole).getResults());
+  std::reverse(results.begin(), results.end()); // kernels have out last
+  return results;
 }
 
 int64_t replaceByKernels(func::FuncOp entry, CallBuilder build) {
   int64_t count = 0;
   Value call = entry.getArgument(0);
   entry.walk([&](Operation *op) {
-    if (op->getNumResults() != 1)
+    if (op->getNumResults() == 0)
       return;
     OpBuilder b(op);
-    Value result = build(b, op, call);
-    if (!result)
+    SmallVector<Value> results = build(b, op, call);
+    if (results.empty())
       return;
-    if (result.getType() != op->getResult(0).getType())
-      result = tensor::CastOp::create(b, op->getLoc(), op->getResult(0).getType(), result);
-    op->getResult(0).replaceAllUsesWith(result);
+    for (auto [result, replaced] : llvm::zip_equal(results, op->getResults())) {
+      if (result.getType() != replaced.getType())
+        result = tensor::CastOp::create(b, op->getLoc(), replaced.getType(), result);
+      replaced.replaceAllUsesWith(result);
+    }
     op->erase();
     ++count;
   });
   return count;
 }
+
+SmallVector<Value> asResults(Value result) { return result ? SmallVector<Value>{result} : SmallVector<Value>(); }
 
 } // namespace hone

@@ -64,33 +64,22 @@ static KernelCall select(LinearOp op) {
           {}};
 }
 
-/// `causal` and `window` of the patterns that kernels of attention know; the prefix is an operand.
-static std::optional<SmallVector<std::pair<StringRef, int64_t>>> getPatternIntegers(Attribute pattern) {
-  auto integers = [](bool causal, int64_t window) {
-    return SmallVector<std::pair<StringRef, int64_t>>{{"causal", causal}, {"window", window}};
-  };
-  if (isa<FullAttr>(pattern))
-    return integers(false, -1);
-  if (isa<CausalAttr, PrefixCausalAttr>(pattern))
-    return integers(true, -1);
-  if (auto sliding = dyn_cast<SlidingAttr>(pattern))
-    return integers(true, sliding.getWindow());
-  return std::nullopt;
-}
-
-/// Kernels of attention read what is given for each sequence as i64.
-static bool readsSequences(AttentionOp op) {
-  return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()}, [](Value value) {
+/// Kernels of attention read integers as i64.
+static bool readsIntegers(AttentionOp op) {
+  auto isRead = [](Value value) {
     return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
-  });
+  };
+  return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getKeyPositions()}, isRead) &&
+         llvm::all_of(op.getPatternOperands(), isRead);
 }
 
 StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
 KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
-  auto pattern = getPatternIntegers(op.getPattern());
-  if (!pattern || !readsSequences(op))
+  std::optional<kernels::PatternVisibility> visibility = op.getPattern().getVisibility();
+  if (!visibility || !readsIntegers(op))
     return {};
+  auto getOperand = [&](int number) { return number < 0 ? Value() : op.getPatternOperands()[number]; };
   double softcap = op.getSoftcap() ? op.getSoftcap()->convertToFloat() : 0.0;
   return {kernel.str(),
           {{"query", op.getQuery()},
@@ -101,8 +90,14 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
            {"sinks", op.getSinks()},
            {"keyBegin", op.getKeyBegin()},
            {"keyEnd", op.getKeyEnd()},
-           {"prefix", op.getPrefix()}},
-          *pattern,
+           {"prefix", getOperand(visibility->prefix)},
+           {"keyPositions", op.getKeyPositions()},
+           {"blocks", getOperand(visibility->blocks)},
+           {"ancestors", getOperand(visibility->ancestors)}},
+          {{"causal", visibility->isCausal},
+           {"window", visibility->window},
+           {"blockKeys", visibility->blockKeys},
+           {"blockQueries", visibility->blockQueries}},
           {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
 }
 
@@ -120,8 +115,6 @@ static KernelCall select(AttentionOp op) {
 bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }
 
 static KernelCall select(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return select(attention);
   if (auto linear = dyn_cast<LinearOp>(op); linear && arePlainF32({linear.getX(), linear.getBias()}))
     return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))
@@ -269,13 +262,17 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
 // Selection
 //===----------------------------------------------------------------------===//
 
-/// What `op` is as calls of kernels, or null if it has none.
-static Value createCalls(OpBuilder &b, Operation *op, Value call) {
+/// What `op` is as calls of kernels; nothing if it has none.
+static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return createAttention(b, attention, call, select(attention));
+  if (op->getNumResults() != 1)
+    return {};
   if (auto moe = dyn_cast<MoeOp>(op))
-    return createMoe(b, moe, call);
+    return asResults(createMoe(b, moe, call));
   if (Value mlp = createMlp(b, op, call))
-    return mlp;
-  return createCall(b, op, call, select(op));
+    return {mlp};
+  return asResults(createCall(b, op, call, select(op)));
 }
 
 int64_t selectKernels(func::FuncOp entry) { return replaceByKernels(entry, createCalls); }

@@ -40,10 +40,14 @@ struct KernelCall {
 };
 
 /// Makes of an operation the calls of kernels that compute it: a builder in front of it, and the call of the entry. Null: it has
-/// none.
-using CallBuilder = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Operation *, mlir::Value)>;
+/// none. A value for each result, or no values.
+using CallBuilder =
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Operation *, mlir::Value)>;
 
-/// Replaces every operation of `entry` with one result by what `build` makes of it; returns how many were.
+/// The results of an operation with one result, or none where it is null.
+llvm::SmallVector<mlir::Value> asResults(mlir::Value result);
+
+/// Replaces every operation of `entry` by what `build` makes of it; returns how many were.
 int64_t replaceByKernels(mlir::func::FuncOp entry, CallBuilder build);
 
 /// A call of the kernel, whose operands are all given, outputs too; those that are tensors have results.
@@ -59,6 +63,10 @@ mlir::Value createRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, ml
 /// A call of a kernel that multiplies rows, `x`, with a `weight`.
 mlir::Value createProduct(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const KernelCall &kernel);
 
+/// A call of a kernel of attention for the results of `op`; none where there is no kernel.
+llvm::SmallVector<mlir::Value> createAttention(mlir::OpBuilder &b, AttentionOp op, mlir::Value call,
+                                               const KernelCall &kernel);
+
 /// A call of the kernel for the result of `op`; null where there is no kernel, or the size of the result is not known.
 mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call, const KernelCall &kernel);
 
@@ -66,7 +74,8 @@ mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call
 /// same names. No call where there is none.
 KernelCall selectNamesake(mlir::Operation *op, llvm::StringRef target);
 
-/// A call of a kernel of attention, with `bias` in place of the operation's; none where no such kernel knows the pattern.
+/// How `op` calls a kernel of attention, without its outputs and with `bias` in place of its own; no name where kernels do not know
+/// the pattern.
 KernelCall callAttention(AttentionOp op, llvm::StringRef kernel, mlir::Value bias);
 
 /// An activation as kernels number them.

@@ -71,7 +71,8 @@ Value buildHeadRows(const HeadRows &rows, OpBuilder &b, Location loc);
 /// What the masks of an attention mean.
 struct MaskMeaning {
   AttentionPatternInterface pattern;
-  Value keyBegin, keyEnd, prefix;
+  SmallVector<Value> patternOperands;
+  Value keyBegin, keyEnd;
   /// The slope of each head, times the distance of the key; null without one.
   Value alibi;
   /// Added to the logits: tensors that broadcast to [B, H, Sq, Sk].

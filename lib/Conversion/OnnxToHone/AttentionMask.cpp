@@ -130,7 +130,7 @@ bool MaskReader::readBound(const Polynomial &polynomial) {
 bool MaskReader::readConjunct(const Expression *predicate) {
   if (predicate->kind == ExpressionKind::NonNegative)
     return readBound(predicate->polynomial);
-  if (predicate->kind != ExpressionKind::Or || predicate->operands.size() != 2 || meaning.prefix)
+  if (predicate->kind != ExpressionKind::Or || predicate->operands.size() != 2 || isPrefix)
     return false;
   // j <= position or j < prefix[b].
   for (unsigned side : {0u, 1u}) {
@@ -139,7 +139,7 @@ bool MaskReader::readConjunct(const Expression *predicate) {
         causal->polynomial != space.position() - space.j)
       continue;
     if (auto prefix = matchPerSequence(inside->polynomial + space.j + 1)) {
-      meaning.prefix = *prefix;
+      meaning.patternOperands = {*prefix};
       return isPrefix = true;
     }
   }
@@ -352,7 +352,8 @@ FailureOr<MaskMeaning> MaskReader::read(ArrayRef<Mask> masks, StringRef &reason)
         reason = "a mask that is no pattern has not the shape of the logits";
         return failure();
       }
-    meaning.keyBegin = meaning.keyEnd = meaning.prefix = {};
+    meaning.keyBegin = meaning.keyEnd = {};
+    meaning.patternOperands.clear();
     isCausal &= !differs && understood;
     isPrefix = false;
     meaning.note = differs ? "a query without keys sees all of them in this model"

@@ -233,10 +233,19 @@ LogicalResult GroupQueryExpansion::run() {
   if (scale == 0)
     scale = 1 / std::sqrt(static_cast<double>(size));
   Value bias = getBias(q, keys), sinks = getSinks();
-  Value attention = AttentionOp::create(b, loc, q.getType(), q, keys, values, bias, /*alibi=*/Value(), sinks,
-                                        /*key_begin=*/thread ? thread->padding : Value(), /*key_end=*/Value(),
-                                        /*prefix=*/Value(), getPattern(), b.getF32FloatAttr(scale),
-                                        softcap > 0 ? b.getF32FloatAttr(softcap) : FloatAttr());
+  AttentionParts parts;
+  parts.query = q;
+  parts.key = keys;
+  parts.value = values;
+  parts.pattern = getPattern();
+  parts.scale = static_cast<float>(scale);
+  if (softcap > 0)
+    parts.softcap = static_cast<float>(softcap);
+  parts.bias = bias;
+  parts.sinks = sinks;
+  parts.keyBegin = thread ? thread->padding : Value();
+  parts.type = cast<RankedTensorType>(q.getType());
+  Value attention = AttentionOp::create(b, loc, parts).getResult();
   Value rows = onnx.transpose(attention, {0, 2, 1, 3});
   auto shape = cast<RankedTensorType>(rows.getType()).getShape();
   Value result = onnx.reshape(rows, {0, 0, heads * size}, {shape[0], shape[1], heads * size});

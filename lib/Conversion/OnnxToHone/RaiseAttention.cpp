@@ -220,10 +220,14 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
   if (!isCausal)
     return emit(op, op->getResult(0), space, q, k, v, scale, cap, masks, EmptyRow::AsComputed);
   OpBuilder b(op);
-  Value attention =
-      AttentionOp::create(b, op->getLoc(), op->getResult(0).getType(), query, buildHeadRows(k, b, op->getLoc()),
-                          buildHeadRows(v, b, op->getLoc()), Value(), Value(), Value(), Value(), Value(), Value(),
-                          CausalAttr::get(b.getContext()), b.getF32FloatAttr(scale), FloatAttr());
+  AttentionParts parts;
+  parts.query = query;
+  parts.key = buildHeadRows(k, b, op->getLoc());
+  parts.value = buildHeadRows(v, b, op->getLoc());
+  parts.pattern = CausalAttr::get(b.getContext());
+  parts.scale = static_cast<float>(scale);
+  parts.type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value attention = AttentionOp::create(b, op->getLoc(), parts).getResult();
   replace(op->getResult(0), attention);
   ++raised;
   return success();
@@ -281,13 +285,21 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
   OnnxBuilder onnx(b, loc); // casts were looked through
   key = onnx.cast(key, queryType.getElementType());
   value = onnx.cast(value, queryType.getElementType());
-  auto type = RankedTensorType::get(
-      {queryType.getDimSize(0), queryType.getDimSize(1), queryType.getDimSize(2), getLastSize(value)},
-      queryType.getElementType());
   Value bias = sumBiases(b, loc, meaning->biases);
-  Value attention = AttentionOp::create(b, loc, type, query, key, value, bias, meaning->alibi, /*sinks=*/Value(),
-                                        meaning->keyBegin, meaning->keyEnd, meaning->prefix, meaning->pattern,
-                                        b.getF32FloatAttr(scale), softcap ? b.getF32FloatAttr(*softcap) : FloatAttr());
+  AttentionParts parts;
+  parts.query = query;
+  parts.key = key;
+  parts.value = value;
+  parts.pattern = meaning->pattern;
+  parts.patternOperands = meaning->patternOperands;
+  parts.scale = static_cast<float>(scale);
+  if (softcap)
+    parts.softcap = static_cast<float>(*softcap);
+  parts.bias = bias;
+  parts.alibi = meaning->alibi;
+  parts.keyBegin = meaning->keyBegin;
+  parts.keyEnd = meaning->keyEnd;
+  Value attention = AttentionOp::create(b, loc, parts).getResult();
   auto remark = remarkRaised(loc, kPass, "Attention");
   remark << "raised with " << std::to_string(q.heads) << " query heads, " << std::to_string(k.heads) << " key heads";
   if (bias)

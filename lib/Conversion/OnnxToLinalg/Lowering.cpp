@@ -102,6 +102,7 @@ static SmallVector<Type> inferResults(Operation *op) {
       failed(infer.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
                                     op->getPropertiesStorage(), op->getRegions(), types)))
     return llvm::map_to_vector<1>(op->getResultTypes(), [](Type type) { return withoutSign(type); });
+  types.truncate(op->getNumResults()); // optional ones, which come last, may be left out
   return types;
 }
 

@@ -27,6 +27,11 @@ GroupRules AttentionOp::getGroupRules() {
     rules.blocker = "attention has a number of heads that is not known";
     return rules;
   }
+  for (Value operand : getPatternOperands())
+    if (auto lists = cast<RankedTensorType>(operand.getType()); lists.getRank() == 4 && lists.getDimSize(1) != 1) {
+      rules.blocker = "attention lists blocks for each of its heads";
+      return rules;
+    }
   rules.blockerOfOperands = rules.blockerOfResults = "attention mixes its groups";
   rules.coverAll = true;
   auto &linked = rules.linked.emplace_back();
@@ -40,10 +45,49 @@ GroupRules AttentionOp::getGroupRules() {
       linked.push_back({&use, dim, size == shared ? 1 : heads / shared});
   }
   linked.push_back({nullptr, 1, heads / shared});
+  if (getLse())
+    linked.push_back({nullptr, 1, heads / shared, /*result=*/1});
   return rules;
 }
 
 std::optional<InnerGroups> AttentionOp::getInnerGroups() { return InnerGroups{GroupKind::Heads, &getKeyMutable(), 1}; }
+
+FailureOr<ResultDims> AttentionOp::getOtherDims(TypeRange operands, unsigned) {
+  ResultDims dims = getSameDims(operands, 0);
+  if (dims.empty())
+    return failure();
+  dims.pop_back();
+  return dims;
+}
+
+AttentionSizes<int64_t> AttentionOp::getSizes() {
+  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
+  return {query[0], query[1], key[1], query[2], key[2]};
+}
+
+void AttentionOp::build(OpBuilder &builder, OperationState &state, const AttentionParts &parts) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.pattern = parts.pattern;
+  properties.scale = builder.getF32FloatAttr(parts.scale);
+  properties.softcap = parts.softcap ? builder.getF32FloatAttr(*parts.softcap) : FloatAttr();
+  properties.bf16_products = parts.hasBf16Products ? builder.getUnitAttr() : UnitAttr();
+  state.addOperands({parts.query, parts.key, parts.value});
+  SmallVector<int32_t> segments{1, 1, 1};
+  for (Value optional : {parts.bias, parts.alibi, parts.sinks, parts.keyBegin, parts.keyEnd, parts.keyPositions}) {
+    segments.push_back(optional ? 1 : 0);
+    if (optional)
+      state.addOperands(optional);
+  }
+  state.addOperands(parts.patternOperands);
+  segments.push_back(static_cast<int32_t>(parts.patternOperands.size()));
+  llvm::copy(segments, properties.operandSegmentSizes.begin());
+  auto query = cast<RankedTensorType>(parts.query.getType());
+  SmallVector<int64_t> shape(query.getShape());
+  shape.back() = shapeOf(parts.value)[3];
+  state.addTypes(parts.type ? parts.type : RankedTensorType::get(shape, query.getElementType()));
+  if (parts.hasLse)
+    state.addTypes(RankedTensorType::get(query.getShape().drop_back(), builder.getF32Type()));
+}
 
 static LogicalResult verifyOperandShapes(AttentionOp op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
@@ -85,17 +129,28 @@ static LogicalResult verifyVectors(AttentionOp op) {
   if (failed(verifyCount(op, "alibi", op.getAlibi(), heads)) || // attention C6
       failed(verifyCount(op, "sinks", op.getSinks(), heads)) ||
       failed(verifyCount(op, "key_begin", op.getKeyBegin(), batch)) || // attention C7
-      failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)) ||
-      failed(verifyCount(op, "prefix", op.getPrefix(), batch)))
+      failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)))
     return failure();
-  if (static_cast<bool>(op.getPrefix()) != op.getPattern().needsPrefix()) // attention C8
-    return op.emitOpError() << "expected prefix to be " << (op.getPrefix() ? "absent" : "given") << " with the pattern "
-                            << op.getPattern();
+  if (op.getKeyPositions())
+    return verifyShape(op, "key_positions", shapeOf(op.getKeyPositions()), {batch, shapeOf(op.getKey())[2]});
   return success();
 }
 
+static LogicalResult verifyPattern(AttentionOp op) { // attention C8
+  AttentionPatternInterface pattern = op.getPattern();
+  size_t given = op.getPatternOperands().size();
+  if (given != pattern.getOperandCount())
+    return op.emitOpError() << "expected the pattern " << pattern << " to have " << pattern.getOperandCount()
+                            << " operands, but got " << given;
+  return pattern.verifyOperands([&] { return op.emitOpError(); }, op.getSizes(), op.getPatternOperands().getTypes());
+}
+
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyOperandShapes(*this)) || failed(verifyBias(*this)) || failed(verifyVectors(*this)))
+  if (failed(verifyOperandShapes(*this)) || failed(verifyBias(*this)) || failed(verifyVectors(*this)) ||
+      failed(verifyPattern(*this)))
+    return failure();
+  if (getLse() &&
+      failed(verifyShape(*this, "lse", shapeOf(getLse()), shapeOf(getQuery()).drop_back()))) // attention C11
     return failure();
   if (!getScale().isFinite()) // attention C9
     return emitOpError() << "expected scale to be finite, but got " << getScale().convertToFloat();

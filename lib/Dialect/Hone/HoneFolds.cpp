@@ -75,14 +75,14 @@ struct DropZeroOperands : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A window at least as long as the keys hides none of them.
+/// A window at least as long as the keys hides none of them, where positions are their numbers.
 struct DropWideWindow : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
     auto sliding = dyn_cast<SlidingAttr>(op.getPattern());
     int64_t keys = shapeOf(op.getKey())[2];
-    if (!sliding || ShapedType::isDynamic(keys) || sliding.getWindow() < keys)
+    if (!sliding || op.getKeyPositions() || ShapedType::isDynamic(keys) || sliding.getWindow() < keys)
       return rewriter.notifyMatchFailure(op, "no window that is known to hold every key");
     rewriter.modifyOpInPlace(op, [&] { op.setPatternAttr(CausalAttr::get(op.getContext())); });
     return success();

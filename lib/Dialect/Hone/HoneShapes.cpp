@@ -38,7 +38,7 @@ LogicalResult hone::detail::reifyShape(OpBuilder &builder, Operation *op, const 
                                        ReifiedRankedShapedTypeDims &shapes) {
   if (failed(dims))
     return failure();
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  auto result = cast<RankedTensorType>(op->getResult(shapes.size()).getType()); // the next that has no shape yet
   auto &shape = shapes.emplace_back();
   for (auto [i, dim] : llvm::enumerate(*dims)) {
     if (result.isDynamicDim(i))

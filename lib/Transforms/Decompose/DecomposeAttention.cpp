@@ -25,7 +25,8 @@ enum : int64_t { Batch, Head, Group, Query, Key, Inner };
 class AttentionBuilder {
 public:
   AttentionBuilder(LocBuilder &builder, AttentionOp op);
-  Value build();
+  /// The result, and lse where the operation has one.
+  SmallVector<Value> build();
 
 private:
   Value expandHeads(Value tensor, int64_t dim);
@@ -33,10 +34,13 @@ private:
   Operand expandBias();
   Value buildProducts();
   Value buildLogits();
-  Value buildLogit(LocBuilder &b, ValueRange args);
-  Value buildIsVisible(LocBuilder &b, ValueRange args);
-  Value buildShifts(Value logits);
+  Value buildLogit(LocBuilder &b, ValueRange args, const AttentionPoint &point);
+  AttentionPoint buildPoint(LocBuilder &b, ValueRange args);
+  Value buildIsVisible(LocBuilder &b, ValueRange args, const AttentionPoint &point);
+  Value buildShifts(Value logits, Value addend);
+  Value buildSums(Value logits, Value shifts, Value &exps);
   Value buildProbabilities(Value logits);
+  Value buildLse(Value logits);
 
   /// Makes `tensor` an operand of the logits' step, which finds its element as `get(args, tensor)`.
   void addOperand(Value tensor, ArrayRef<int64_t> loops) {
@@ -50,9 +54,11 @@ private:
   Type f32;
   /// Operands with the query heads as two dimensions; null where the operation has none.
   Value query, alibi, sinks, bias;
-  /// The position of query 0.
-  Value firstPosition;
+  /// The own key of query 0.
+  Value firstKey;
   Sizes logitSizes;
+  AttentionSizes<Value> sizeValues;
+  SmallVector<Value> tables; // of the pattern
   SmallVector<Operand> operands;
   llvm::DenseMap<Value, unsigned> position;
 };
@@ -66,8 +72,11 @@ AttentionBuilder::AttentionBuilder(LocBuilder &builder, AttentionOp op)
   sinks = op.getSinks() ? expandHeads(op.getSinks(), 0) : Value();
   logitSizes = tensor::getMixedSizes(builder, builder.getLoc(), query);
   logitSizes[Key] = getSize(builder, op.getKey(), 2);
-  firstPosition =
-      arith::SubIOp::create(builder, asIndex(builder, logitSizes[Key]), asIndex(builder, logitSizes[Query]));
+  sizeValues = {asIndex(builder, logitSizes[Batch]), asIndex(builder, getSize(builder, op.getQuery(), 1)),
+                asIndex(builder, logitSizes[Head]), asIndex(builder, logitSizes[Query]),
+                asIndex(builder, logitSizes[Key])};
+  firstKey = arith::SubIOp::create(builder, sizeValues.keys, sizeValues.queries);
+  tables = op.getPattern().buildTables(builder, builder.getLoc(), op.getPatternOperands(), sizeValues);
 }
 
 //===- Heads ------------------------------------------------------------------------------------------------------===//
@@ -136,28 +145,56 @@ Value AttentionBuilder::buildLogits() {
     bias = expanded.tensor;
     addOperand(bias, expanded.loops);
   }
-  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd(), op.getPrefix()})
+  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd()})
     if (perSequence)
       addOperand(perSequence, {Batch});
+  if (op.getKeyPositions())
+    addOperand(op.getKeyPositions(), {Batch, Key});
   return buildMap(builder, logitSizes, f32, operands, [&](LocBuilder &b, ValueRange args) -> Value {
     Value hidden = constantF32(b, -std::numeric_limits<float>::infinity());
-    Value logit = buildLogit(b, args), visible = buildIsVisible(b, args);
+    AttentionPoint point = buildPoint(b, args);
+    Value logit = buildLogit(b, args, point), visible = buildIsVisible(b, args, point);
     return visible ? arith::SelectOp::create(b, visible, logit, hidden).getResult() : logit;
   });
 }
 
 static Value indexOf(LocBuilder &builder, int64_t loop) { return linalg::IndexOp::create(builder, loop); }
 
+static Value asPosition(LocBuilder &b, Value integer) {
+  return arith::IndexCastOp::create(b, b.getIndexType(), integer);
+}
+
+AttentionPoint AttentionBuilder::buildPoint(LocBuilder &b, ValueRange args) {
+  AttentionPoint point;
+  point.sizes = sizeValues;
+  point.batch = indexOf(b, Batch);
+  Value first = arith::MulIOp::create(b, indexOf(b, Head), asIndex(b, logitSizes[Group]));
+  point.head = arith::AddIOp::create(b, first, indexOf(b, Group));
+  point.query = indexOf(b, Query);
+  point.key = indexOf(b, Key);
+  point.ownKey = arith::AddIOp::create(b, firstKey, point.query);
+  point.queryPosition = point.ownKey;
+  point.keyPosition = point.key;
+  if (!op.getKeyPositions())
+    return point;
+  point.keyPosition = asPosition(b, get(args, op.getKeyPositions()));
+  Value zero = arith::ConstantIndexOp::create(b, 0), own = arith::MaxSIOp::create(b, point.ownKey, zero);
+  Value given =
+      asPosition(b, tensor::ExtractOp::create(b, op.getKeyPositions(), ValueRange{point.batch, own}).getResult());
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, point.ownKey, zero);
+  point.queryPosition = arith::SelectOp::create(b, exists, given, point.ownKey);
+  return point;
+}
+
 /// The logit of a key that is visible.
-Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args) {
+Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args, const AttentionPoint &point) {
   Value logit = arith::MulFOp::create(b, args[0], constantF32(b, op.getScale().convertToFloat()));
   if (std::optional<APFloat> softcap = op.getSoftcap()) {
     Value cap = constantF32(b, softcap->convertToFloat());
     logit = arith::MulFOp::create(b, cap, math::TanhOp::create(b, arith::DivFOp::create(b, logit, cap)));
   }
   if (Value slope = get(args, alibi)) {
-    Value distance = arith::SubIOp::create(b, indexOf(b, Key), indexOf(b, Query));
-    distance = arith::SubIOp::create(b, distance, firstPosition);
+    Value distance = arith::SubIOp::create(b, point.keyPosition, point.queryPosition);
     logit = arith::AddFOp::create(b, logit, arith::MulFOp::create(b, slope, asF32(b, distance)));
   }
   if (Value addend = get(args, bias))
@@ -166,37 +203,31 @@ Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args) {
 }
 
 /// Whether the key is visible, or null where every key is.
-Value AttentionBuilder::buildIsVisible(LocBuilder &b, ValueRange args) {
-  auto position = [&](Value operand) -> Value {
-    return operand ? arith::IndexCastOp::create(b, b.getIndexType(), get(args, operand)).getResult() : Value();
-  };
-  AttentionPoint<Value> point{
-      indexOf(b, Batch),
-      arith::AddIOp::create(b, arith::MulIOp::create(b, indexOf(b, Head), asIndex(b, logitSizes[Group])),
-                            indexOf(b, Group)),
-      arith::AddIOp::create(b, firstPosition, indexOf(b, Query)), indexOf(b, Key), position(op.getPrefix())};
-  Value visible = op.getPattern().buildIsVisible(b, b.getLoc(), point);
-  auto require = [&](arith::CmpIPredicate predicate, Value bound) {
-    if (!bound)
-      return;
-    Value holds = arith::CmpIOp::create(b, predicate, point.key, bound);
+Value AttentionBuilder::buildIsVisible(LocBuilder &b, ValueRange args, const AttentionPoint &point) {
+  Value visible = op.getPattern().buildIsVisible(b, b.getLoc(), point, tables);
+  auto require = [&](arith::CmpIPredicate predicate, Value key, Value bound) {
+    Value holds = arith::CmpIOp::create(b, predicate, key, bound);
     visible = visible ? arith::AndIOp::create(b, visible, holds).getResult() : holds;
   };
-  require(arith::CmpIPredicate::sge, position(op.getKeyBegin()));
-  require(arith::CmpIPredicate::slt, position(op.getKeyEnd()));
+  if (Value begin = get(args, op.getKeyBegin()))
+    require(arith::CmpIPredicate::sge, point.key, asPosition(b, begin));
+  if (Value end = get(args, op.getKeyEnd()))
+    require(arith::CmpIPredicate::slt, point.key, asPosition(b, end));
+  if (op.getKeyPositions())
+    require(arith::CmpIPredicate::sge, point.keyPosition, arith::ConstantIndexOp::create(b, 0));
   return visible;
 }
 
 //===- Softmax ----------------------------------------------------------------------------------------------------===//
 
-/// What is subtracted from the logits of each row: the greatest of them and of the sink, or 0 if none is visible.
-Value AttentionBuilder::buildShifts(Value logits) {
+/// What is subtracted from the logits of each row: the greatest of them and of `addend` of its head, or 0 if none is visible.
+Value AttentionBuilder::buildShifts(Value logits, Value addend) {
   ArrayRef<OpFoldResult> sizes = ArrayRef(logitSizes).drop_back();
   Value maxima = buildReduce(builder, Reduction::Max, sizes, {{logits, loopRange(0, 5)}},
                              [](LocBuilder &, ValueRange args) { return args[0]; });
   SmallVector<Operand> rows{{maxima, loopRange(0, 4)}};
-  if (sinks)
-    rows.push_back({sinks, {Head, Group}});
+  if (addend)
+    rows.push_back({addend, {Head, Group}});
   return buildMap(builder, sizes, f32, rows, [&](LocBuilder &b, ValueRange args) -> Value {
     Value greatest = args.size() == 2 ? arith::MaximumFOp::create(b, args[0], args[1]).getResult() : args[0];
     Value lowest = constantF32(b, -std::numeric_limits<float>::infinity());
@@ -205,16 +236,22 @@ Value AttentionBuilder::buildShifts(Value logits) {
   });
 }
 
+static Value shiftedExp(LocBuilder &b, Value logit, Value shift) {
+  return math::ExpOp::create(b, arith::SubFOp::create(b, logit, shift));
+}
+
+/// The sums of the exponentials of each row, which are `exps`.
+Value AttentionBuilder::buildSums(Value logits, Value shifts, Value &exps) {
+  SmallVector<int64_t> all = loopRange(0, 5);
+  exps = buildMap(builder, logitSizes, f32, {{logits, all}, {shifts, loopRange(0, 4)}},
+                  [&](LocBuilder &b, ValueRange args) { return shiftedExp(b, args[0], args[1]); });
+  return buildReduce(builder, Reduction::Sum, ArrayRef(logitSizes).drop_back(), {{exps, all}},
+                     [](LocBuilder &, ValueRange args) { return args[0]; });
+}
+
 Value AttentionBuilder::buildProbabilities(Value logits) {
   SmallVector<int64_t> all = loopRange(0, 5), row = loopRange(0, 4);
-  Value shifts = buildShifts(logits);
-  auto shiftedExp = [](LocBuilder &b, Value logit, Value shift) -> Value {
-    return math::ExpOp::create(b, arith::SubFOp::create(b, logit, shift));
-  };
-  Value exps = buildMap(builder, logitSizes, f32, {{logits, all}, {shifts, row}},
-                        [&](LocBuilder &b, ValueRange args) { return shiftedExp(b, args[0], args[1]); });
-  Value sums = buildReduce(builder, Reduction::Sum, ArrayRef(logitSizes).drop_back(), {{exps, all}},
-                           [](LocBuilder &, ValueRange args) { return args[0]; });
+  Value shifts = buildShifts(logits, sinks), exps, sums = buildSums(logits, shifts, exps);
   SmallVector<Operand> parts{{exps, all}, {sums, row}};
   if (sinks)
     parts.append({{shifts, row}, {sinks, {Head, Group}}});
@@ -228,16 +265,32 @@ Value AttentionBuilder::buildProbabilities(Value logits) {
   });
 }
 
-Value AttentionBuilder::build() {
-  Value probabilities = buildProbabilities(buildLogits());
+/// Without sinks, whose logit may be so much greater than all others that exponentials relative to it vanish.
+Value AttentionBuilder::buildLse(Value logits) {
+  SmallVector<int64_t> row = loopRange(0, 4);
+  Value shifts = buildShifts(logits, Value()), exps, sums = buildSums(logits, shifts, exps);
+  Value lse = buildMap(builder, ArrayRef(logitSizes).drop_back(), f32, {{sums, row}, {shifts, row}},
+                       [](LocBuilder &b, ValueRange args) -> Value {
+                         return arith::AddFOp::create(b, math::LogOp::create(b, args[0]), args[1]);
+                       });
+  return tensor::CollapseShapeOp::create(builder, lse, ArrayRef<ReassociationIndices>{{0}, {1, 2}, {3}});
+}
+
+SmallVector<Value> AttentionBuilder::build() {
+  Value logits = buildLogits(), probabilities = buildProbabilities(logits);
   Sizes sizes = logitSizes;
   sizes.back() = getSize(builder, op.getValue(), 3);
   Value sum = buildContraction(builder, sizes, {probabilities, {Batch, Head, Group, Query, Inner}},
                                {op.getValue(), {Batch, Head, Inner, Key}});
-  return roundTo(builder, collapseHeads(sum), op.getType().getElementType());
+  SmallVector<Value> results{roundTo(builder, collapseHeads(sum), op.getResult().getType().getElementType())};
+  if (op.getLse())
+    results.push_back(buildLse(logits));
+  return results;
 }
 
-static Value decomposeAttention(LocBuilder &builder, AttentionOp op) { return AttentionBuilder(builder, op).build(); }
+static SmallVector<Value> decomposeAttention(LocBuilder &builder, AttentionOp op) {
+  return AttentionBuilder(builder, op).build();
+}
 
 void hone::addAttentionDecomposition(RewritePatternSet &patterns) {
   addDecomposition<AttentionOp>(patterns, decomposeAttention);

@@ -20,28 +20,30 @@
 
 namespace hone {
 
-/// Replaces an operation by what `build` makes of it: a tensor of the operation's type but for sizes it may know or not.
-template <typename Op>
+/// Replaces an operation by what `build` makes of it: a tensor of the operation's type but for sizes it may know or not, or one
+/// for each of its results.
+template <typename Op, typename Results>
 struct DecomposePattern : mlir::OpRewritePattern<Op> {
-  using Build = mlir::Value (*)(LocBuilder &, Op);
+  using Build = Results (*)(LocBuilder &, Op);
 
   DecomposePattern(mlir::MLIRContext *context, Build build) : mlir::OpRewritePattern<Op>(context), build(build) {}
 
   llvm::LogicalResult matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
     LocBuilder builder(op.getLoc(), rewriter);
-    mlir::Value value = build(builder, op);
-    if (value.getType() != op.getType())
-      value = mlir::tensor::CastOp::create(builder, op.getType(), value);
-    rewriter.replaceOp(op, value);
+    llvm::SmallVector<mlir::Value> values{build(builder, op)};
+    for (auto [value, type] : llvm::zip_equal(values, op->getResultTypes()))
+      if (value.getType() != type)
+        value = mlir::tensor::CastOp::create(builder, type, value);
+    rewriter.replaceOp(op, values);
     return llvm::success();
   }
 
   Build build;
 };
 
-template <typename Op>
-void addDecomposition(mlir::RewritePatternSet &patterns, mlir::Value (*build)(LocBuilder &, Op)) {
-  patterns.addWithLabel<DecomposePattern<Op>>({Op::getOperationName()}, patterns.getContext(), build);
+template <typename Op, typename Results>
+void addDecomposition(mlir::RewritePatternSet &patterns, Results (*build)(LocBuilder &, Op)) {
+  patterns.addWithLabel<DecomposePattern<Op, Results>>({Op::getOperationName()}, patterns.getContext(), build);
 }
 
 void addAttentionDecomposition(mlir::RewritePatternSet &patterns);

@@ -5,7 +5,7 @@
 // CHECK: %[[INPUT:.*]] = hrt.input %{{.*}}[2]
 // CHECK: %[[TREE:.*]] = bufferization.to_tensor %[[INPUT]]
 // CHECK-NOT: tensor.pad
-// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 1] floats [5.000000e-01, 0.000000e+00] ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[TREE]],
+// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 0, 0, 1] floats [5.000000e-01, 0.000000e+00] ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[TREE]],
 func.func @tree(%q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xbf16>, %tree: tensor<1x1x?x?xf32>, %before: tensor<?xi64>) -> tensor<?x4x?x32xf32> {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
@@ -22,8 +22,8 @@ func.func @tree(%q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xbf16>, %tree: tens
 // CHECK-LABEL: @others
 // CHECK: %[[ONES:.*]] = tensor.pad
 // CHECK: %[[AFTER:.*]] = tensor.pad
-// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 0] floats {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONES]],
-// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 0] floats {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[AFTER]],
+// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 0, 0, 0] floats {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONES]],
+// CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ints [1, -1, 0, 0, 0] floats {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[AFTER]],
 func.func @others(%q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %tree: tensor<1x1x?x?xf32>, %before: tensor<?xi64>) -> tensor<?x4x?x32xf32> {
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32

@@ -129,25 +129,137 @@ func.func @attention_c7_key_end(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>
 
 // -----
 
-func.func @attention_c7_prefix(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<4xi64>) {
-  // expected-error @below {{expected the size of prefix to be 2, but got 4}}
-  hone.attention %q, %k, %v pattern(#hone.prefix_causal) scale(1.0) prefix(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xi64>) -> tensor<2x4x3x8xf32>
+func.func @attention_c7_key_positions(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x4xi64>) {
+  // expected-error @below {{expected the shape of key_positions to be [2x5], but got [2x4]}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) key_positions(%o0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x4xi64>) -> tensor<2x4x3x8xf32>
   return
 }
 
 // -----
 
-func.func @attention_c8_prefix_missing(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>) {
-  // expected-error @below {{expected prefix to be given with the pattern #hone.prefix_causal}}
+func.func @attention_c8_operand_missing(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>) {
+  // expected-error @below {{expected the pattern #hone.prefix_causal to have 1 operands, but got 0}}
   hone.attention %q, %k, %v pattern(#hone.prefix_causal) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> tensor<2x4x3x8xf32>
   return
 }
 
 // -----
 
-func.func @attention_c8_prefix_unread(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<2xi64>) {
-  // expected-error @below {{expected prefix to be absent with the pattern #hone.causal}}
-  hone.attention %q, %k, %v pattern(#hone.causal) scale(1.0) prefix(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2xi64>) -> tensor<2x4x3x8xf32>
+func.func @attention_c8_operand_unread(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2xi64>) {
+  // expected-error @below {{expected the pattern #hone.causal to have 0 operands, but got 1}}
+  hone.attention %q, %k, %v pattern(#hone.causal, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c11_lse(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>) {
+  // expected-error @below {{expected the shape of lse to be [2x4x3], but got [2x4x5]}}
+  %0:2 = hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> (tensor<2x4x3x8xf32>, tensor<2x4x5xf32>)
+  return
+}
+
+// -----
+
+func.func @prefix_causal_rank(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x1xi64>) {
+  // expected-error @below {{expected the prefix to be a 1D tensor, but got 'tensor<2x1xi64>'}}
+  hone.attention %q, %k, %v pattern(#hone.prefix_causal, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x1xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @prefix_causal_c1(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<4xi64>) {
+  // expected-error @below {{expected the size of the prefix to be 2, but got 4}}
+  hone.attention %q, %k, %v pattern(#hone.prefix_causal, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @blocks_c2_rank(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x3x2xi64>) {
+  // expected-error @below {{expected the blocks to be a 4D tensor, but got 'tensor<2x3x2xi64>'}}
+  hone.attention %q, %k, %v pattern(#hone.blocks<size = 2>, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @blocks_c3_sequences(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<3x1x3x2xi64>) {
+  // expected-error @below {{expected the first dimension of the blocks to be 1 or 2, but got 3}}
+  hone.attention %q, %k, %v pattern(#hone.blocks<size = 2>, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<3x1x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @blocks_c4_heads(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x3x3x2xi64>) {
+  // expected-error @below {{expected the second dimension of the blocks to be 1 or the number of heads of key or query, but got 'tensor<2x3x3x2xi64>'}}
+  hone.attention %q, %k, %v pattern(#hone.blocks<size = 2>, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x3x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @blocks_c4_unknown_heads(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x?x3x2xi64>) {
+  // expected-error @below {{expected the second dimension of the blocks to be 1 or the number of heads of key or query, but got 'tensor<2x?x3x2xi64>'}}
+  hone.attention %q, %k, %v pattern(#hone.blocks<size = 2>, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x?x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @blocks_c5_queries(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x1x3x2xi64>) {
+  // expected-error @below {{expected the third dimension of the blocks to be 2, but got 3}}
+  hone.attention %q, %k, %v pattern(#hone.blocks<size = 2, queries = 2>, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x1x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @tree_c1_rank(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x3xi64>) {
+  // expected-error @below {{expected the ancestors to be a 3D tensor, but got 'tensor<2x3xi64>'}}
+  hone.attention %q, %k, %v pattern(#hone.tree, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x3xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @tree_c1_words(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x3x1xi32>) {
+  // expected-error @below {{expected the ancestors to be words of i64, but got 'tensor<2x3x1xi32>'}}
+  hone.attention %q, %k, %v pattern(#hone.tree, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x3x1xi32>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @tree_c2_sequences(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<3x3x1xi64>) {
+  // expected-error @below {{expected the first dimension of the ancestors to be 1 or 2, but got 3}}
+  hone.attention %q, %k, %v pattern(#hone.tree, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<3x3x1xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @tree_c3_queries(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x5x1xi64>) {
+  // expected-error @below {{expected the second dimension of the ancestors to be 3, but got 5}}
+  hone.attention %q, %k, %v pattern(#hone.tree, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x5x1xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @tree_c3_words(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x3x2xi64>) {
+  // expected-error @below {{expected the third dimension of the ancestors to be 1, but got 2}}
+  hone.attention %q, %k, %v pattern(#hone.tree, %o0) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x3x2xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @all_of_operands(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2xi64>, %o1: tensor<2x5x1xi64>) {
+  // expected-error @below {{expected the second dimension of the ancestors to be 3, but got 5}}
+  hone.attention %q, %k, %v pattern(#hone.all_of<#hone.prefix_causal, #hone.tree>, %o0, %o1) scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2xi64>, tensor<2x5x1xi64>) -> tensor<2x4x3x8xf32>
   return
 }
 

@@ -335,3 +335,9 @@ func.func private @f() -> tensor<?x4x?x8xf32, #hone.quantized_kv<bits = 3>>
 // @quantized_kv_c2_elements
 // expected-error @below {{expected a tensor of quantized KV to have at least 1 dimension and elements of f32, but got 4 and 'bf16'}}
 func.func private @f() -> tensor<?x4x?x8xbf16, #hone.quantized_kv<bits = 8>>
+
+// -----
+
+// @blocks_c1_sizes
+// expected-error @below {{expected size and queries to be positive, but got 0 and 1}}
+func.func private @f() attributes {pattern = #hone.blocks<size = 0>}

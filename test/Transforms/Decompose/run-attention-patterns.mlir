@@ -45,7 +45,7 @@ func.func private @patterns(%q: !q, %last: !q, %v: !q, %prefix: !l, %begin: !l, 
   // CHECK-NEXT: [2.33333]
   // CHECK-NEXT: [2.33333]
   // CHECK-NEXT: [3.75]
-  %prefixed = hone.attention %q, %v, %v pattern(#hone.prefix_causal) scale(1.0) prefix(%prefix) : (!q, !q, !q, !l) -> !q
+  %prefixed = hone.attention %q, %v, %v pattern(#hone.prefix_causal, %prefix) scale(1.0) : (!q, !q, !q, !l) -> !q
   call @print(%prefixed) : (!q) -> ()
   // Keys 2 and 3 are after the end of 2, key 0 before the begin of 1: the first query sees none.
   // CHECK: data =
@@ -62,8 +62,8 @@ func.func private @patterns(%q: !q, %last: !q, %v: !q, %prefix: !l, %begin: !l, 
   // CHECK-NEXT: [1.5]
   // CHECK-NEXT: [3]
   // CHECK-NEXT: [6]
-  %both = hone.attention %q, %v, %v pattern(#hone.all_of<#hone.prefix_causal, #hone.sliding<window = 2>>) scale(1.0)
-      prefix(%prefix) : (!q, !q, !q, !l) -> !q
+  %both = hone.attention %q, %v, %v pattern(#hone.all_of<#hone.prefix_causal, #hone.sliding<window = 2>>, %prefix) scale(1.0)
+      : (!q, !q, !q, !l) -> !q
   call @print(%both) : (!q) -> ()
   return
 }

@@ -17,7 +17,11 @@ struct Case {
   int32_t type = HONE_F32, cacheType = HONE_F32;
   Layout layout = Layout::Dense;
   bool isTree = false; // queries are a tree of tokens: a bias of the last keys lets each see its ancestors
+  bool hasLse = false, hasAncestors = false, hasPositions = false; // ancestors: the same tree by bits
+  int64_t blockKeys = 0, blockQueries = 1, listHeads = 1;
 };
+
+constexpr int64_t kListed = 4;
 
 /// The operands of a case.
 struct Problem {
@@ -42,6 +46,37 @@ struct Problem {
         end.set({b}, static_cast<double>(test.keys - b % 3));
       }
     }
+    if (test.hasLse)
+      lse = Tensor({test.sequences, test.queryHeads, test.queries}, HONE_F32, test.layout);
+    if (test.hasPositions) {
+      positions = Tensor({test.sequences, test.keys}, HONE_I64, test.layout);
+      positions.forEach([&](const std::vector<int64_t> &at) {
+        positions.set(at, random() % 5 == 0 ? -1 : static_cast<double>(2 * at[1]));
+      });
+    }
+    if (test.hasAncestors) {
+      Tensor tree = treeOf(test, random);
+      ancestors = Tensor({1, test.queries, 1}, HONE_I64, test.layout);
+      for (int64_t i = 0; i < test.queries; ++i) {
+        double word = 0;
+        for (int64_t j = 0; j < test.queries; ++j)
+          word += tree.at({0, 0, i, j}) == 0 ? std::ldexp(1.0, static_cast<int>(j)) : 0;
+        ancestors.set({0, i, 0}, word);
+      }
+    }
+    if (test.blockKeys > 0) {
+      int64_t count = (test.keys + test.blockKeys - 1) / test.blockKeys;
+      blocks =
+          Tensor({test.sequences, test.listHeads, (test.queries + test.blockQueries - 1) / test.blockQueries, kListed},
+                 HONE_I64, test.layout);
+      blocks.forEach([&](const std::vector<int64_t> &at) { // every kListed-th block from one, at most, is another
+        int64_t block = (at[3] * 7 + at[2] + at[1]) % std::max<int64_t>(count, 1);
+        bool isNew = at[3] < count && random() % 4 != 0;
+        for (int64_t t = 0; isNew && t < at[3]; ++t)
+          isNew = blocks.at({at[0], at[1], at[2], t}) != static_cast<double>(block);
+        blocks.set(at, isNew ? static_cast<double>(block) : -1);
+      });
+    }
     if (test.hasPrefix) {
       prefix = Tensor({test.sequences}, HONE_I64, test.layout);
       for (int64_t b = 0; b < test.sequences; ++b)
@@ -64,6 +99,23 @@ struct Problem {
 
   Tensor query, key, value, out;
   Tensor bias = Tensor::absent(), alibi = bias, sinks = bias, begin = bias, end = bias, prefix = bias;
+  Tensor positions = bias, blocks = bias, ancestors = bias, lse = bias;
+
+  int64_t keyPosition(int64_t b, int64_t j) const {
+    return positions.sizes[0] != 0 && j >= 0 ? static_cast<int64_t>(positions.at({b, j})) : j;
+  }
+
+  /// Whether lists, ancestors and positions show the key.
+  bool shows(const Case &test, int64_t b, int64_t h, int64_t i, int64_t j) const {
+    bool isListed = test.blockKeys == 0;
+    for (int64_t t = 0; !isListed && t < kListed; ++t)
+      isListed = blocks.at({b, h / (test.queryHeads / test.listHeads), i / test.blockQueries, t}) ==
+                 static_cast<double>(j / test.blockKeys);
+    int64_t draft = j - test.keys + test.queries;
+    bool isAncestor =
+        !test.hasAncestors || draft < 0 || (static_cast<int64_t>(ancestors.at({0, i, 0})) >> draft & 1) != 0;
+    return isListed && isAncestor && keyPosition(b, j) >= 0;
+  }
 };
 
 class AttentionParity : public ParityTest {
@@ -72,8 +124,9 @@ protected:
     Problem problem(test, random);
     double scale = 1 / std::sqrt(static_cast<double>(test.size));
     run({&problem.query, &problem.key, &problem.value, &problem.bias, &problem.alibi, &problem.sinks, &problem.begin,
-         &problem.end, &problem.prefix, &problem.out},
-        1, {test.causal, test.window, test.isTree}, {scale, test.softcap});
+         &problem.end, &problem.prefix, &problem.positions, &problem.blocks, &problem.ancestors, &problem.lse,
+         &problem.out},
+        2, {test.causal, test.window, test.blockKeys, test.blockQueries, test.isTree}, {scale, test.softcap});
     for (int64_t b = 0; b < test.sequences; ++b)
       for (int64_t h = 0; h < test.queryHeads; ++h)
         for (int64_t i = 0; i < test.queries; ++i)
@@ -91,6 +144,13 @@ protected:
     for (double &logit : logits) {
       logit = largest == -INFINITY ? 0 : std::exp(logit - largest);
       sum += logit;
+    }
+    double keys = test.hasSinks ? sum - std::exp(problem.sinks.at({h}) - largest) : sum;
+    if (test.hasLse && !isLse(problem.lse.at({b, h, i}), largest + std::log(keys), tolerance(test))) {
+      ADD_FAILURE() << kernel() << " lse of sequence " << b << " head " << h << " query " << i << " of " << test.queries
+                    << " queries, " << test.keys << " keys: expected " << largest + std::log(keys) << ", but got "
+                    << problem.lse.at({b, h, i});
+      return false;
     }
     for (int64_t d = 0; d < test.valueSize; ++d) {
       double expected = 0, magnitude = 0;
@@ -113,14 +173,22 @@ protected:
     return true;
   }
 
+  /// Without keys it is minus infinity; else sums of probabilities err as probabilities do.
+  static bool isLse(double actual, double expected, double tolerance) {
+    return actual == expected || (std::isnan(expected) && actual == -INFINITY) ||
+           std::abs(actual - expected) <= tolerance * (1 + std::abs(expected));
+  }
+
   /// -inf where a key is not visible.
   static std::vector<double> logitsOf(const Case &test, const Problem &problem, int64_t b, int64_t h, int64_t i,
                                       double scale) {
     std::vector<double> logits(static_cast<size_t>(test.keys), -INFINITY);
-    int64_t position = test.keys - test.queries + i;
+    int64_t position = problem.keyPosition(b, test.keys - test.queries + i);
     for (int64_t j = 0; j < test.keys; ++j) {
-      bool isVisible = !test.causal || j <= position || (test.hasPrefix && j < problem.prefix.at({b}));
-      isVisible &= test.window < 0 || j > position - test.window;
+      int64_t place = problem.keyPosition(b, j);
+      bool isVisible = !test.causal || place <= position || (test.hasPrefix && place < problem.prefix.at({b}));
+      isVisible &= test.window < 0 || place > position - test.window;
+      isVisible &= problem.shows(test, b, h, i, j);
       if (test.hasRanges)
         isVisible &= j >= problem.begin.at({b}) && j < problem.end.at({b});
       if (!isVisible)
@@ -132,7 +200,7 @@ protected:
       if (test.softcap > 0)
         logit = test.softcap * std::tanh(logit / test.softcap);
       if (test.hasAlibi)
-        logit += problem.alibi.at({h}) * static_cast<double>(j - position);
+        logit += problem.alibi.at({h}) * static_cast<double>(place - position);
       if (test.isTree && j >= test.keys - test.queries)
         logit += problem.bias.at({0, 0, i, j - test.keys + test.queries});
       if (test.hasBias)
@@ -210,6 +278,45 @@ TEST_P(AttentionParity, TreesOfTokens) {
   Case wide = {2, 2, 1, 7, 80, 256, 256};
   wide.isTree = true, wide.hasSinks = true;
   check(wide);
+}
+
+/// By one kernel and by split-KV, with a sink, and for queries that see nothing.
+TEST_P(AttentionParity, Lse) {
+  for (int64_t queries : {1, 20})
+    for (int32_t type : {HONE_F32, HONE_BF16})
+      for (int64_t size : {64, 256}) {
+        Case test = {2, 4, 2, queries, 900, size, size};
+        test.type = test.cacheType = type, test.hasLse = true;
+        check(test);
+        test.hasSinks = true;
+        check(test);
+      }
+  Case none = {2, 2, 1, 4, 4, 16, 16, true, -1, 0, false, false, false, true};
+  none.hasLse = true;
+  check(none);
+}
+
+TEST_P(AttentionParity, ListsOfBlocks) {
+  for (int64_t queries : {1, 9})
+    for (int64_t blockKeys : {1, 16, 64})
+      for (int64_t listHeads : {1, 2, 4})
+        for (int32_t type : {HONE_F32, HONE_BF16}) {
+          Case test = {2, 4, 2, queries, 500, 64, 40};
+          test.type = test.cacheType = type, test.hasLse = true;
+          test.blockKeys = blockKeys, test.blockQueries = 4, test.listHeads = listHeads;
+          check(test);
+        }
+}
+
+TEST_P(AttentionParity, AncestorsAndPositions) {
+  for (int64_t queries : {1, 16, 45})
+    for (int64_t earlier : {0, 300}) {
+      Case tree = {2, 4, 2, queries, queries + earlier, 64, 64, false};
+      tree.hasLse = tree.hasAncestors = true;
+      check(tree);
+      tree.hasPositions = tree.hasAlibi = true, tree.causal = true, tree.window = 100;
+      check(tree);
+    }
 }
 
 TEST_P(AttentionParity, WideHeads) { check({1, 2, 1, 3, 70, 256, 512}); }

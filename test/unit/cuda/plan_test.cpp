@@ -281,23 +281,6 @@ TEST(SparseMetadataTest, KeptElementsExpandToTheirInputs) {
     }
 }
 
-TEST(AttentionPlanTest, VisibleKeysAreThoseOfThePredicate) {
-  for (int64_t keys : {1, 7, 12})
-    for (bool causal : {false, true})
-      for (int64_t window : {-1, 0, 1, 5})
-        for (int64_t begin : {0, 3, 20})
-          for (int64_t end : {0, 5, 12})
-            for (int64_t prefix : {0, 4})
-              for (int64_t position = 0; position < keys; ++position) {
-                KeyRange range = visibleKeys(position, keys, causal, window, begin, end, prefix);
-                for (int64_t j = 0; j < keys; ++j) {
-                  bool expected = begin <= j && j < end && (!causal || j <= position || j < prefix) &&
-                                  (window < 0 || j > position - window);
-                  EXPECT_EQ(range.begin <= j && j < range.end, expected);
-                }
-              }
-}
-
 TEST(AttentionPlanTest, SplitsCoverTheKeys) {
   for (int64_t blocks : {1, 8, 132, 100000})
     for (int64_t keys : {0, 1, 255, 256, 1000, 65536, 1000000}) {

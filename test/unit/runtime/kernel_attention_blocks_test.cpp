@@ -4,7 +4,7 @@
 // Attention over keys and values in blocks, or that are rounded into blocks, gives what hone.attention.f32 gives for the same numbers
 // in rows.
 
-#include "kernel_tensor.h"
+#include "attention_masks.h"
 
 #include "hone/cpu/packing/quantized_blocks.h"
 
@@ -121,6 +121,7 @@ struct Case {
   double softcap = 0;
   bool hasBias = false, hasAlibi = false, hasSinks = false;
   std::vector<int64_t> keyBegin = {}, keyEnd = {}, prefix = {};
+  MaskCase mask = {};
 };
 
 class AttentionBlocksKernel : public KernelTest {
@@ -197,6 +198,32 @@ private:
     check({.keys = 9000, .keyBegin = {4090, 8999}});
     check({.queries = 3, .keys = 0});
     check({.queries = 0, .keys = 5});
+    checkMasks(check);
+  }
+
+  /// Lists of blocks that are a KV micro-block, a part of one or several, trees over few and many keys, and positions.
+  template <typename Check> void checkMasks(Check check) {
+    for (int64_t queries : {1, 9, 70})
+      for (int64_t blockKeys : {1, 16, 64, 128})
+        for (int64_t listHeads : {1, 2, 4})
+          check({.queries = queries,
+                 .keys = 700,
+                 .size = 64,
+                 .valueSize = 64,
+                 .mask = {.blockKeys = blockKeys, .blockQueries = 4, .listHeads = listHeads, .listed = 5}});
+    check({.keys = 9000, .hasSinks = true, .mask = {.blockKeys = 64, .listed = 40}});
+    for (int64_t queries : {1, 20, 90})
+      for (int64_t earlier : {0, 70, 4200})
+        check({.queries = queries, .keys = queries + earlier, .causal = false, .mask = {.isTree = true}});
+    for (int64_t queries : {1, 20}) {
+      check({.queries = queries, .keys = 200, .mask = {.hasPositions = true}});
+      check({.queries = queries, .keys = 200, .window = 90, .hasAlibi = true, .mask = {.hasPositions = true}});
+      check({.queries = queries,
+             .keys = 300,
+             .softcap = 3,
+             .hasBias = true,
+             .mask = {.blockKeys = 16, .listed = 12, .isTree = true, .hasPositions = true}});
+    }
   }
 
   /// So many rows that pairs of tiles multiply them: GQA groups, more keys than all rows see at once, columns and steps that
@@ -216,25 +243,42 @@ private:
     check({.queries = 130, .keys = 130, .keyBegin = {0, 129}, .keyEnd = {7, 130}, .prefix = {40, 100}});
     check(
         {.queries = 130, .keys = 600, .window = 20, .softcap = 3, .hasBias = true, .hasAlibi = true, .hasSinks = true});
+    check({.queries = 130,
+           .keys = 700,
+           .size = 64,
+           .valueSize = 64,
+           .mask = {.blockKeys = 64, .blockQueries = 64, .listHeads = 2, .listed = 4}});
+    check({.queries = 130, .keys = 400, .causal = false, .mask = {.isTree = true}});
   }
 
   template <typename Key, typename Value>
   void compare(const char *kernel, const Case &test, Key &key, Value &value, float tolerance) {
-    Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random), none = Tensor::absent();
+    Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random);
     Tensor out({2, test.heads, test.queries, test.valueSize}), expected(out.sizes);
     Tensor bias = test.hasBias ? Tensor({2, 1, test.queries, test.keys}).randomize(random) : Tensor::absent();
     for (int64_t j = 0; test.hasBias && j < test.keys; ++j) // a query from which a mask of least floats hides all keys
       bias({1, 0, 0, j}) = std::numeric_limits<float>::lowest();
     Tensor alibi = test.hasAlibi ? Tensor({test.heads}).randomize(random, 0.1f) : Tensor::absent();
     Tensor sinks = test.hasSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent();
-    auto call = [&](const char *name, hone_tensor keys, hone_tensor values, Tensor &result) {
-      run(name,
-          {query.view(), keys, values, bias.view(), alibi.view(), sinks.view(), listOf(test.keyBegin),
-           listOf(test.keyEnd), listOf(test.prefix), result.view()},
-          {test.causal, test.window}, {0.2, test.softcap});
+    Masks masks(test.mask, 2, test.heads, test.queries, test.keys, random);
+    Tensor lse({2, test.heads, test.queries}), expectedLse(lse.sizes), withLse(out.sizes), expectedWithLse(out.sizes);
+    auto call = [&](const char *name, hone_tensor keys, hone_tensor values, Tensor &result, hone_tensor lseView) {
+      AttentionOperands operands = attentionOf(query.view(), keys, values, result.view());
+      operands.bias = bias.view(), operands.alibi = alibi.view(), operands.sinks = sinks.view();
+      operands.keyBegin = listOf(test.keyBegin), operands.keyEnd = listOf(test.keyEnd);
+      operands.prefix = listOf(test.prefix);
+      masks.setOperands(operands);
+      operands.lse = lseView;
+      run(name, listOperands(operands), {test.causal, test.window, test.mask.blockKeys, test.mask.blockQueries},
+          {0.2, test.softcap});
     };
-    call("hone.attention.f32", key.rows.view(), value.rows.view(), expected);
-    call(kernel, key.view(), value.view(), out);
+    call("hone.attention.f32", key.rows.view(), value.rows.view(), expected, {});
+    call("hone.attention.f32", key.rows.view(), value.rows.view(), expectedWithLse,
+         expectedLse.view()); // a sink is added last
+    call(kernel, key.view(), value.view(), out, {});
+    call(kernel, key.view(), value.view(), withLse, lse.view());
+    expectClose(withLse, expectedWithLse, tolerance, kernel);
+    expectClose(lse, expectedLse, tolerance, kernel);
     expectClose(out, expected, tolerance, kernel);
   }
 };

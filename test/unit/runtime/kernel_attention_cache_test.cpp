@@ -3,7 +3,7 @@
 //
 // Attention over keys and values of 16 bits gives what hone.attention.f32 gives for the numbers that they stand for.
 
-#include "kernel_tensor.h"
+#include "attention_masks.h"
 
 #include <bit>
 
@@ -52,6 +52,7 @@ struct Case {
   int64_t heads = 4, keyHeads = 2, queries = 1, keys = 40, size = 32, valueSize = 32, window = -1;
   double softcap = 0;
   bool hasBias = false, hasAlibiAndSinks = false;
+  MaskCase mask = {};
 };
 
 class AttentionCacheKernel : public KernelTest {
@@ -59,13 +60,18 @@ protected:
   template <typename Element, typename Encode, typename Decode>
   void check(const char *kernel, hone_dtype dtype, Encode encode, Decode decode) {
     for (bool isSwapped : {false, true})
-      for (const Case &test : {Case{}, Case{.queries = 5, .keys = 70}, Case{.queries = 40, .keys = 130},
-                               Case{.keyHeads = 1, .keys = 65, .size = 19, .valueSize = 21}, Case{.keys = 0},
-                               Case{.queries = 2, .keys = 4200, .size = 16, .valueSize = 16},
-                               Case{.queries = 3, .keys = 4200, .size = 64, .valueSize = 96},
-                               Case{.keyHeads = 1, .queries = 5, .keys = 300, .window = 100, .softcap = 2},
-                               Case{.queries = 70, .keys = 200, .window = 30, .hasAlibiAndSinks = true},
-                               Case{.queries = 3, .keys = 150, .hasBias = true, .hasAlibiAndSinks = true}}) {
+      for (const Case &test :
+           {Case{}, Case{.queries = 5, .keys = 70}, Case{.queries = 40, .keys = 130},
+            Case{.keyHeads = 1, .keys = 65, .size = 19, .valueSize = 21}, Case{.keys = 0},
+            Case{.queries = 2, .keys = 4200, .size = 16, .valueSize = 16},
+            Case{.queries = 3, .keys = 4200, .size = 64, .valueSize = 96},
+            Case{.keyHeads = 1, .queries = 5, .keys = 300, .window = 100, .softcap = 2},
+            Case{.queries = 70, .keys = 200, .window = 30, .hasAlibiAndSinks = true},
+            Case{.queries = 3, .keys = 150, .hasBias = true, .hasAlibiAndSinks = true},
+            Case{.queries = 40, .keys = 300, .mask = {.blockKeys = 16, .listHeads = 4, .listed = 8}},
+            Case{.keys = 4300, .size = 64, .valueSize = 96, .mask = {.blockKeys = 64, .listed = 20}},
+            Case{.queries = 40, .keys = 200, .size = 64, .valueSize = 64, .mask = {.isTree = true}},
+            Case{.queries = 70, .keys = 200, .window = 90, .hasAlibiAndSinks = true, .mask = {.hasPositions = true}}}) {
         CacheTensor<Element> key({2, test.keyHeads, test.keys, test.size}, isSwapped, dtype, random, encode, decode);
         CacheTensor<Element> value({2, test.keyHeads, test.keys, test.valueSize}, isSwapped, dtype, random, encode,
                                    decode);
@@ -75,21 +81,28 @@ protected:
 
   template <typename Element>
   void compare(const char *kernel, const Case &test, CacheTensor<Element> &key, CacheTensor<Element> &value) {
-    Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random), none = Tensor::absent();
+    Tensor query = Tensor({2, test.heads, test.queries, test.size}).randomize(random);
     Tensor out({2, test.heads, test.queries, test.valueSize}), expected(out.sizes);
     Tensor bias = test.hasBias ? Tensor({2, 1, test.queries, test.keys}).randomize(random) : Tensor::absent();
     Tensor alibi = test.hasAlibiAndSinks ? Tensor({test.heads}).randomize(random, 0.1f) : Tensor::absent();
     Tensor sinks = test.hasAlibiAndSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent();
-    auto operands = [&](hone_tensor keys, hone_tensor values) {
-      return std::vector<hone_tensor>{query.view(), keys,        values,      bias.view(), alibi.view(),
-                                      sinks.view(), none.view(), none.view(), none.view()};
+    Masks masks(test.mask, 2, test.heads, test.queries, test.keys, random);
+    Tensor lse({2, test.heads, test.queries}), expectedLse(lse.sizes), withLse(out.sizes), expectedWithLse(out.sizes);
+    auto call = [&](const char *name, hone_tensor keys, hone_tensor values, Tensor &result, hone_tensor lseView) {
+      AttentionOperands operands = attentionOf(query.view(), keys, values, result.view());
+      operands.bias = bias.view(), operands.alibi = alibi.view(), operands.sinks = sinks.view();
+      masks.setOperands(operands);
+      operands.lse = lseView;
+      run(name, listOperands(operands), {1, test.window, test.mask.blockKeys, test.mask.blockQueries},
+          {0.2, test.softcap});
     };
-    std::vector<hone_tensor> plain = operands(key.decoded.view(), value.decoded.view());
-    std::vector<hone_tensor> cached = operands(key.view(), value.view());
-    plain.push_back(expected.view());
-    cached.push_back(out.view());
-    run("hone.attention.f32", plain, {1, test.window}, {0.2, test.softcap});
-    run(kernel, cached, {1, test.window}, {0.2, test.softcap});
+    call("hone.attention.f32", key.decoded.view(), value.decoded.view(), expected, {});
+    call("hone.attention.f32", key.decoded.view(), value.decoded.view(), expectedWithLse,
+         expectedLse.view()); // a sink is added last
+    call(kernel, key.view(), value.view(), out, {});
+    call(kernel, key.view(), value.view(), withLse, lse.view());
+    expectClose(withLse, expectedWithLse, kTolerance, kernel);
+    expectClose(lse, expectedLse, kTolerance, kernel);
     expectClose(out, expected, kTolerance, kernel);
   }
 };

@@ -3,7 +3,7 @@
 //
 // hone.attention.f32 against its formula, written out query by query.
 
-#include "kernel_tensor.h"
+#include "attention_masks.h"
 
 #include <optional>
 
@@ -21,6 +21,7 @@ struct Case {
   bool hasAlibi = false, hasSinks = false;
   std::vector<int64_t> keyBegin = {}, keyEnd = {}, prefix = {};
   Layout layout = Layout::Dense;
+  MaskCase mask = {};
 };
 
 class AttentionKernel : public KernelTest {
@@ -34,17 +35,26 @@ protected:
     Tensor sinks = test.hasSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent();
     if (!test.biasShape.empty())
       maskSome(bias);
+    Masks masks(test.mask, test.batch, test.heads, test.queries, test.keys, random);
     std::vector<int64_t> shape = {test.batch, test.heads, test.queries, test.valueSize};
-    Tensor out(shape, test.layout), expected(shape);
-    run("hone.attention.f32",
-        {q.view(), k.view(), v.view(), bias.view(), alibi.view(), sinks.view(), listOf(test.keyBegin),
-         listOf(test.keyEnd), listOf(test.prefix), out.view()},
-        {test.causal, test.window}, {0.3, test.softcap});
+    Tensor out(shape, test.layout), expected(shape), withLse(shape, test.layout);
+    Tensor lse({test.batch, test.heads, test.queries}, test.layout), expectedLse(lse.sizes);
+    AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+    operands.bias = bias.view(), operands.alibi = alibi.view(), operands.sinks = sinks.view();
+    operands.keyBegin = listOf(test.keyBegin), operands.keyEnd = listOf(test.keyEnd);
+    operands.prefix = listOf(test.prefix);
+    masks.setOperands(operands);
+    std::vector<int64_t> ints = {test.causal, test.window, test.mask.blockKeys, test.mask.blockQueries};
+    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap});
+    operands.out = withLse.view(), operands.lse = lse.view();
+    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap});
     for (int64_t b = 0; b < test.batch; ++b)
       for (int64_t h = 0; h < test.heads; ++h)
         for (int64_t i = 0; i < test.queries; ++i)
-          reference(test, q, k, v, bias, alibi, sinks, {b, h, i}, expected);
+          reference(test, masks, q, k, v, bias, alibi, sinks, {b, h, i}, expected, expectedLse);
     expectClose(out, expected, kTolerance, "attention");
+    expectClose(withLse, expected, kTolerance, "attention with lse");
+    expectClose(lse, expectedLse, kTolerance, "lse");
   }
 
   /// Some keys are hidden by a bias of minus infinity.
@@ -56,22 +66,24 @@ protected:
     });
   }
 
-  static bool isVisible(const Case &test, int64_t b, int64_t p, int64_t j) {
+  static bool isVisible(const Case &test, Masks &masks, int64_t b, int64_t h, int64_t i, int64_t j) {
     auto sequence = static_cast<size_t>(b);
-    bool inPrefix = !test.prefix.empty() && j < test.prefix[sequence];
-    return (!test.causal || j <= p || inPrefix) && (test.window < 0 || j > p - test.window) &&
+    int64_t p = masks.queryPosition(b, i), k = masks.keyPosition(b, j);
+    bool inPrefix = !test.prefix.empty() && k < test.prefix[sequence];
+    return (!test.causal || k <= p || inPrefix) && (test.window < 0 || k > p - test.window) &&
            (test.keyBegin.empty() || j >= test.keyBegin[sequence]) &&
-           (test.keyEnd.empty() || j < test.keyEnd[sequence]);
+           (test.keyEnd.empty() || j < test.keyEnd[sequence]) && masks.sees(b, h, i, j);
   }
 
-  static void reference(const Case &test, const Tensor &q, const Tensor &k, const Tensor &v, const Tensor &bias,
-                        const Tensor &alibi, const Tensor &sinks, std::array<int64_t, 3> at, Tensor &out) {
+  static void reference(const Case &test, Masks &masks, const Tensor &q, const Tensor &k, const Tensor &v,
+                        const Tensor &bias, const Tensor &alibi, const Tensor &sinks, std::array<int64_t, 3> at,
+                        Tensor &out, Tensor &lse) {
     auto [b, h, i] = at;
-    int64_t g = h / (test.heads / test.keyHeads), p = test.keys - test.queries + i;
+    int64_t g = h / (test.heads / test.keyHeads);
     std::vector<double> weights(static_cast<size_t>(test.keys), 0);
-    double total = test.hasSinks ? std::exp(static_cast<double>(sinks.at({h}))) : 0;
+    double total = 0;
     for (int64_t j = 0; j < test.keys; ++j) {
-      if (!isVisible(test, b, p, j))
+      if (!isVisible(test, masks, b, h, i, j))
         continue;
       double logit = 0;
       for (int64_t d = 0; d < test.size; ++d)
@@ -79,11 +91,13 @@ protected:
       if (test.softcap > 0)
         logit = test.softcap * std::tanh(logit / test.softcap);
       if (test.hasAlibi)
-        logit += alibi.at({h}) * static_cast<double>(j - p);
+        logit += alibi.at({h}) * static_cast<double>(masks.keyPosition(b, j) - masks.queryPosition(b, i));
       if (!test.biasShape.empty())
         logit += bias.broadcastAt({b, h, i, j});
       total += weights[static_cast<size_t>(j)] = std::exp(logit);
     }
+    lse({b, h, i}) = static_cast<float>(std::log(total));
+    total += test.hasSinks ? std::exp(static_cast<double>(sinks.at({h}))) : 0;
     for (int64_t d = 0; d < test.valueSize; ++d) {
       double sum = 0;
       for (int64_t j = 0; j < test.keys; ++j)
@@ -184,34 +198,161 @@ TEST_P(AttentionKernel, EmptyBatchesAndQueries) {
 }
 
 TEST_P(AttentionKernel, LargeLogitsDoNotOverflow) {
-  Tensor q({1, 1, 1, 1}), k({1, 1, 3, 1}), v({1, 1, 3, 1}), out({1, 1, 1, 1}), none = Tensor::absent();
+  Tensor q({1, 1, 1, 1}), k({1, 1, 3, 1}), v({1, 1, 3, 1}), out({1, 1, 1, 1});
   q({0, 0, 0, 0}) = 1;
   for (int64_t j = 0; j < 3; ++j) {
     k({0, 0, j, 0}) = static_cast<float>(j == 1 ? 30000 : -30000);
     v({0, 0, j, 0}) = static_cast<float>(j);
   }
-  run("hone.attention.f32",
-      {q.view(), k.view(), v.view(), none.view(), none.view(), none.view(), none.view(), none.view(), none.view(),
-       out.view()},
-      {0, -1}, {1.0, 0.0});
+  AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {1.0, 0.0});
   EXPECT_EQ(out.at({0, 0, 0, 0}), 1);
 }
 
 TEST_P(AttentionKernel, TheLeastBiasForAllKeysGivesTheirMean) {
   for (int64_t keys : {3, 70, 200}) {
     Tensor q = Tensor({1, 1, 40, 16}).randomize(random), k = Tensor({1, 1, keys, 16}).randomize(random);
-    Tensor v = Tensor({1, 1, keys, 16}).randomize(random), bias({1, 1, 1, keys}), none = Tensor::absent();
+    Tensor v = Tensor({1, 1, keys, 16}).randomize(random), bias({1, 1, 1, keys});
     Tensor out({1, 1, 40, 16});
     bias.forEach([&](const std::vector<int64_t> &index) { bias(index) = std::numeric_limits<float>::lowest(); });
-    run("hone.attention.f32",
-        {q.view(), k.view(), v.view(), bias.view(), none.view(), none.view(), none.view(), none.view(), none.view(),
-         out.view()},
-        {0, -1}, {0.3, 0.0});
+    AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+    operands.bias = bias.view();
+    run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
     double mean = 0;
     for (int64_t j = 0; j < keys; ++j)
       mean += v.at({0, 0, j, 5}) / static_cast<double>(keys);
     EXPECT_NEAR(out.at({0, 0, 39, 5}), mean, 1e-5);
   }
+}
+
+/// Lists for all heads, KV heads or query heads, for each query or for several, of blocks that are a step, more or less.
+TEST_P(AttentionKernel, ListsOfBlocks) {
+  for (int64_t queries : {1, 7, 70})
+    for (int64_t blockKeys : {1, 16, 64, 100, 128})
+      for (int64_t listHeads : {1, 2, 4})
+        for (bool causal : {false, true})
+          check({.batch = 2,
+                 .heads = 4,
+                 .keyHeads = 2,
+                 .queries = queries,
+                 .keys = 330,
+                 .causal = causal,
+                 .mask = {.blockKeys = blockKeys, .blockQueries = queries == 1 ? 1 : 16, .listHeads = listHeads}});
+  check({.heads = 2, .queries = 5, .keys = 9000, .hasSinks = true, .mask = {.blockKeys = 64, .listed = 40}});
+  check(
+      {.heads = 2, .queries = 40, .keys = 500, .causal = true, .window = 90, .mask = {.blockKeys = 16, .listed = 20}});
+  check({.heads = 2, .queries = 3, .keys = 500, .mask = {.blockKeys = 64, .listed = 0}}); // nobody sees anything
+}
+
+TEST_P(AttentionKernel, TreesOfDraftTokens) {
+  for (int64_t queries : {1, 5, 33, 100})
+    for (int64_t earlier : {0, 3, 64, 4200})
+      check({.batch = 2,
+             .heads = 2,
+             .queries = queries,
+             .keys = queries + earlier,
+             .hasAlibi = earlier == 3,
+             .hasSinks = earlier == 64,
+             .mask = {.isTree = true}});
+  check({.heads = 2, .queries = 9, .keys = 5, .mask = {.isTree = true}}); // the first draft tokens have no keys
+}
+
+TEST_P(AttentionKernel, PositionsOfKeys) {
+  for (int64_t queries : {1, 6, 50})
+    for (bool causal : {false, true}) {
+      check(
+          {.batch = 2, .heads = 2, .queries = queries, .keys = 200, .causal = causal, .mask = {.hasPositions = true}});
+      check({.batch = 2,
+             .heads = 2,
+             .queries = queries,
+             .keys = 200,
+             .causal = causal,
+             .window = 77,
+             .hasAlibi = true,
+             .prefix = {40, 3},
+             .mask = {.hasPositions = true}});
+    }
+  check({.queries = 9, .keys = 5, .causal = true, .mask = {.hasPositions = true}});
+}
+
+TEST_P(AttentionKernel, ListsTreesAndPositions) {
+  for (int64_t queries : {1, 20})
+    check({.batch = 2,
+           .heads = 4,
+           .keyHeads = 2,
+           .queries = queries,
+           .keys = 300,
+           .causal = true,
+           .window = 400,
+           .biasShape = {1, 4, 1, 300},
+           .hasAlibi = true,
+           .hasSinks = true,
+           .keyBegin = {0, 40},
+           .mask = {.blockKeys = 16, .listHeads = 2, .listed = 12, .isTree = true, .hasPositions = true}});
+}
+
+/// What is in no list is not read.
+TEST_P(AttentionKernel, BlocksThatAreNotListedAreSkipped) {
+  constexpr int64_t kKeys = 9000, kBlock = 64;
+  for (int64_t queries : {1, 40}) {
+    Tensor q = Tensor({1, 2, queries, 16}).randomize(random), k({1, 2, kKeys, 16}), v({1, 2, kKeys, 16});
+    Tensor out({1, 2, queries, 16});
+    IntegerTensor lists({1, 1, 1, 3});
+    lists.values = {100, -1, 7};
+    std::normal_distribution<float> normal;
+    k.forEach([&](const std::vector<int64_t> &index) { // the others hold NaN
+      if (index[2] / kBlock == 100 || index[2] / kBlock == 7)
+        k(index) = normal(random), v(index) = normal(random);
+    });
+    AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+    operands.blocks = lists.view();
+    run("hone.attention.f32", listOperands(operands), {0, -1, kBlock, queries}, {0.3, 0.0});
+    out.forEach([&](const std::vector<int64_t> &index) { EXPECT_TRUE(std::isfinite(out(index))); });
+  }
+}
+
+/// Attention over two halves of the keys, merged by lse, is that over all.
+TEST_P(AttentionKernel, HalvesMergeByLse) {
+  for (int64_t queries : {1, 20}) {
+    Tensor q = Tensor({2, 4, queries, 16}).randomize(random), k = Tensor({2, 2, 300, 16}).randomize(random);
+    Tensor v = Tensor({2, 2, 300, 16}).randomize(random);
+    auto attend = [&](int64_t begin, int64_t end, Tensor &out, Tensor &lse) {
+      std::vector<int64_t> begins(2, begin), ends(2, end);
+      AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+      operands.keyBegin = listOf(begins), operands.keyEnd = listOf(ends);
+      operands.lse = lse.view();
+      run("hone.attention.f32", listOperands(operands), {1, -1, 0, 0}, {0.3, 0.0});
+    };
+    Tensor whole(q.sizes), first(q.sizes), second(q.sizes), merged(q.sizes), mergedLse({2, 4, queries});
+    Tensor wholeLse({2, 4, queries}), firstLse({2, 4, queries}), secondLse({2, 4, queries});
+    attend(0, 300, whole, wholeLse);
+    attend(0, 290, first, firstLse);
+    attend(290, 300, second, secondLse); // which the first of many queries do not see
+    merged.forEach([&](const std::vector<int64_t> &at) {
+      std::vector<int64_t> row(at.begin(), at.end() - 1);
+      double lse =
+          std::log(std::exp(static_cast<double>(firstLse(row))) + std::exp(static_cast<double>(secondLse(row))));
+      mergedLse(row) = static_cast<float>(lse);
+      merged(at) =
+          static_cast<float>(std::exp(firstLse(row) - lse) * first(at) + std::exp(secondLse(row) - lse) * second(at));
+    });
+    expectClose(merged, whole, kTolerance, "merged result");
+    expectClose(mergedLse, wholeLse, kTolerance, "merged lse");
+  }
+}
+
+/// A sink that is far greater than all logits leaves lse as it is.
+TEST_P(AttentionKernel, LseIsWithoutTheSink) {
+  Tensor q = Tensor({1, 1, 1, 8}).randomize(random), k = Tensor({1, 1, 20, 8}).randomize(random);
+  Tensor v = Tensor({1, 1, 20, 8}).randomize(random), sinks({1}), out(q.sizes), lse({1, 1, 1}), plain({1, 1, 1});
+  sinks({0}) = 300;
+  AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+  operands.lse = plain.view();
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
+  operands.sinks = sinks.view(), operands.lse = lse.view();
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
+  EXPECT_EQ(lse({0, 0, 0}), plain({0, 0, 0}));
+  EXPECT_EQ(out({0, 0, 0, 0}), 0);
 }
 
 HONE_INSTANTIATE_LEVELS(AttentionKernel);

@@ -92,7 +92,7 @@ inline void expectClose(const Tensor &actual, const Tensor &expected, float tole
   bool failed = false;
   expected.forEach([&](const std::vector<int64_t> &index) {
     float a = actual.at(index), e = expected.at(index);
-    if (failed || std::abs(a - e) <= tolerance * (1 + std::abs(e)))
+    if (failed || a == e || std::abs(a - e) <= tolerance * (1 + std::abs(e))) // infinities are equal
       return;
     failed = true;
     ADD_FAILURE() << what << ": at " << io::shapeText(index) << " of " << io::shapeText(expected.sizes) << " expected "

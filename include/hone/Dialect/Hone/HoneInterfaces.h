@@ -10,10 +10,13 @@
 #ifndef HONE_DIALECT_HONE_HONEINTERFACES_H
 #define HONE_DIALECT_HONE_HONEINTERFACES_H
 
+#include "hone/kernels/visibility.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TensorEncoding.h"
 
+#include <optional>
 #include <string>
 
 namespace hone {
@@ -42,20 +45,25 @@ struct ActivationRounding {
   int64_t bits = 0, group = 0;
 };
 
-/// A query and a key of one sequence and head, and the length of the sequence's prefix, as integers or as index values.
+/// The sizes of an attention, as integers, dynamic ones too, or as index values.
 template <typename T>
-struct AttentionPoint {
+struct AttentionSizes {
   T batch{};
-  T head{};
-  T query{};
-  T key{};
-  T prefix{};
+  T heads{};
+  T keyHeads{};
+  T queries{};
+  T keys{};
 };
 
-/// Positions begin, begin + 1, …, end - 1; empty where end <= begin.
-struct PositionRange {
-  int64_t begin = 0;
-  int64_t end = 0;
+/// A query and a key of one sequence and query head, as index values.
+struct AttentionPoint {
+  AttentionSizes<mlir::Value> sizes;
+  mlir::Value batch, head;
+  /// Which query and which key they are.
+  mlir::Value query, key;
+  /// The key that is the query's own; negative where there are more queries than keys before it.
+  mlir::Value ownKey;
+  mlir::Value queryPosition, keyPosition;
 };
 
 } // namespace hone

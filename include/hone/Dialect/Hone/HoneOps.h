@@ -22,6 +22,24 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace hone {
+
+/// What hone.attention is made from, by name.
+struct AttentionParts {
+  mlir::Value query, key, value;
+  AttentionPatternInterface pattern;
+  llvm::SmallVector<mlir::Value> patternOperands;
+  float scale = 1;
+  std::optional<float> softcap;
+  /// Null where absent.
+  mlir::Value bias, alibi, sinks, keyBegin, keyEnd, keyPositions;
+  bool hasBf16Products = false, hasLse = false;
+  /// The type of the result, if more is known of it than operands say.
+  mlir::RankedTensorType type;
+};
+
+} // namespace hone
+
 #define GET_OP_CLASSES
 #include "hone/Dialect/Hone/HoneOps.h.inc"
 

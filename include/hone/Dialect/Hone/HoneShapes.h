@@ -33,7 +33,7 @@ llvm::LogicalResult inferType(llvm::StringRef op, std::optional<mlir::Location> 
 /// Whether the types agree pairwise in elements, encoding, rank and every size that both know.
 bool areCompatible(mlir::TypeRange inferred, mlir::TypeRange actual);
 
-/// The sizes of the result of `op` as constants or `tensor.dim` of its operands.
+/// The sizes of the next result of `op`, of which `shapes` has the earlier ones, as constants or `tensor.dim` of its operands.
 llvm::LogicalResult reifyShape(mlir::OpBuilder &builder, mlir::Operation *op, const mlir::FailureOr<ResultDims> &dims,
                                mlir::ReifiedRankedShapedTypeDims &shapes);
 

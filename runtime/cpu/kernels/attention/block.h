@@ -8,8 +8,8 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_BLOCK_H
 
-#include "../scratch.h"
-#include "row_block.h"
+#include "../natural_log.h"
+#include "marked_keys.h"
 
 namespace {
 
@@ -24,29 +24,31 @@ template <typename Keys> class Block {
 public:
   explicit Block(const Attention &attention)
       : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
-        mostRows(smaller(kBlockQueries, attention.group() * attention.queries())),
+        mostRows(smaller(kBlockQueries, attention.group() * attention.queries())), seenKeys(attention, mostRows),
         memory(mostRows * (paddedSize + paddedValue)), queries(memory.data()), sums(queries + mostRows * paddedSize),
         keys(attention, mostRows) {}
 
-  /// Adds up keys [firstKey, endKey) as far as they are visible. Sinks count with key 0.
+  /// Adds up keys [firstKey, endKey) as far as they are visible. Sinks count with key 0, or at the end where lse is asked for.
   void run(int64_t b, int64_t keyHead, int64_t first, int64_t rowCount, int64_t firstKey, int64_t endKey) {
     sequence = b;
     head = keyHead;
     firstRow = first;
     count = rowCount;
     int64_t begin = endKey, end = firstKey;
-    for (int64_t r = 0; r < count; ++r) {
+    for (int64_t r = 0; r < count; ++r)
       beginRow(r, first + r, firstKey == 0);
+    SeenKeys seen = seenKeys.mark(sequence, rows, count, {firstKey, endKey});
+    for (int64_t r = 0; r < count; ++r) {
       begin = smaller(begin, rows[r].begin);
       end = larger(end, rows[r].end);
     }
-    keys.run({sequence, head, rows, count, queries, paddedSize, sums, paddedValue}, larger(begin, firstKey),
+    keys.run({sequence, head, rows, count, queries, paddedSize, sums, paddedValue, seen}, larger(begin, firstKey),
              smaller(end, endKey));
   }
 
   void writeRows() const {
     for (int64_t r = 0; r < count; ++r)
-      writeRow(r, rows[r].sum, sums + r * paddedValue);
+      writeRow(r, attention.hasLse() ? writeLse(rows[r]) : inverse(rows[r].sum), sums + r * paddedValue);
   }
 
   /// Copies the sums of the rows to where they are merged with those of other splits.
@@ -75,6 +77,7 @@ public:
         for (int64_t d = 0; d < paddedValue; ++d)
           total[d] += factor * part.values[d];
       }
+      rows[r].maximum = maximum;
       rows[r].sum = sum;
     }
   }
@@ -102,12 +105,16 @@ private:
     QueryRow &row = rows[r];
     row.head = headOf(index);
     row.query = queryOf(index);
-    row.position = attention.keys() - attention.queries() + row.query;
-    attention.visible(sequence, row.query, row.begin, row.end);
+    row.position = hone::kernels::queryPositionOf(attention.visibility, sequence, row.query);
+    hone::kernels::KeyInterval interval = hone::kernels::intervalOf(attention.visibility, sequence, row.query);
+    row.begin = row.wholeBegin = interval.begin;
+    row.end = row.wholeEnd = interval.end;
+    row.seen = nullptr;
+    row.keyPositions = {};
     row.bias = attention.biasRow(sequence, row.head, row.query);
     row.slope = attention.alibi.data ? attention.alibi[row.head] : 0.0f;
     // A sink is a key without a value that every query sees.
-    bool hasSink = withSinks && attention.sinks.data;
+    bool hasSink = withSinks && attention.sinks.data && !attention.hasLse();
     row.maximum = hasSink ? attention.sinks[row.head] : -__builtin_inff();
     row.sum = hasSink ? 1.0f : 0.0f;
     float *to = queries + r * paddedSize;
@@ -124,8 +131,21 @@ private:
       sums[r * paddedValue + d] = 0;
   }
 
-  void writeRow(int64_t r, float sum, const float *values) const {
-    float factor = sum == 0 ? 0.0f : 1.0f / sum; // 0: nothing was visible
+  static float inverse(float sum) { return sum == 0 ? 0.0f : 1.0f / sum; } // 0: nothing was visible
+
+  /// Writes the lse of a row, without its sink; what sums of the row are to be multiplied with is the result.
+  float writeLse(const QueryRow &row) const {
+    const hone_tensor &lse = attention.lse;
+    floats(lse)[offsetOf(lse, sequence, row.head, row.query)] =
+        row.sum == 0 ? -__builtin_inff() : row.maximum + naturalLog(row.sum);
+    if (!attention.sinks.data)
+      return inverse(row.sum);
+    float sink = attention.sinks[row.head], most = sink > row.maximum ? sink : row.maximum;
+    float factor = row.sum == 0 ? 0.0f : vectorExp(row.maximum - most);
+    return factor * inverse(row.sum * factor + (most == -__builtin_inff() ? 0.0f : vectorExp(sink - most)));
+  }
+
+  void writeRow(int64_t r, float factor, const float *values) const {
     withKnownStrides(
         [&](Row to) {
           for (int64_t d = 0; d < attention.valueSize(); ++d)
@@ -137,6 +157,7 @@ private:
 
   const Attention &attention;
   int64_t paddedSize, paddedValue, mostRows;
+  MarkedKeys seenKeys;
   Scratch<float> memory;
   float *queries, *sums;
   Keys keys;

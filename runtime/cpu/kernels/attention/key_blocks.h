@@ -7,32 +7,37 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KEY_BLOCKS_H
 
 #include "cache.h"
+#include "seen_keys.h"
 
 namespace {
 
 constexpr int64_t kBlockKeys = 64;                           // keys whose scores are held at a time
 constexpr int64_t kRangeBits = 2, kRanges = 1 << kRangeBits; // that are read alternately where the call is memory-bound
 
-/// Blocks of the keys [begin, end), one after another or, where `isSpread`, alternately from kRanges ranges of equal
-/// length: a core reaches its full bandwidth only with several streams.
+/// Blocks of the keys [begin, end), those that are seen, one after another or, where `isSpread`, alternately from kRanges
+/// ranges of equal length: a core reaches its full bandwidth only with several streams.
 class KeyBlocks {
 public:
-  KeyBlocks(int64_t begin, int64_t end, bool isSpread)
+  KeyBlocks(const SeenKeys &seen, int64_t begin, int64_t end, bool isSpread)
       : begin(begin), end(larger(begin, end)), bits(isSpread ? kRangeBits : 0),
-        perRange((((this->end - begin + kBlockKeys - 1) / kBlockKeys - 1) >> bits) + 1) {}
+        blocks(seen.words ? seen.list(begin, end, kBlockKeys) : (this->end - begin + kBlockKeys - 1) / kBlockKeys),
+        perRange(((blocks - 1) >> bits) + 1), numbers(seen.words ? seen.numbers : nullptr) {}
 
   /// Blocks to go through; some may be empty.
   int64_t count() const { return perRange << bits; }
   int64_t firstKey(int64_t index) const {
-    int64_t range = index & ((1 << bits) - 1);
-    return begin + (range * perRange + (index >> bits)) * kBlockKeys;
+    int64_t range = index & ((1 << bits) - 1), block = range * perRange + (index >> bits);
+    if (numbers)
+      return block < blocks ? numbers[block] * kBlockKeys : end;
+    return begin + block * kBlockKeys;
   }
   int64_t keyCount(int64_t index) const {
     return index < count() ? larger(smaller(kBlockKeys, end - firstKey(index)), 0) : 0;
   }
 
 private:
-  int64_t begin, end, bits, perRange;
+  int64_t begin, end, bits, blocks, perRange;
+  const int64_t *numbers; // of blocks of kBlockKeys keys; null where all are taken from `begin` on
 };
 
 /// Prefetches keys and values of the following blocks, a few lines at a time between the calculations of one, so that

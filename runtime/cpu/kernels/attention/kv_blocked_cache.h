@@ -10,6 +10,7 @@
 
 #include "cache.h"
 #include "hone/cpu/packing/cache_blocks.h"
+#include "seen_keys.h"
 
 namespace {
 
@@ -46,6 +47,7 @@ template <typename Cache> struct BlockedCache {
 template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> struct BlockedStep {
   using Element = typename Cache::Element;
   static constexpr int kUnits = UNITS;
+  static constexpr int64_t kUnitKeys = kLanes * WORD;
 
   int64_t firstKeys[UNITS]; // no key's number where a KV micro-block does not exist; its memory is that of another one
   const Element *keys[UNITS], *values[UNITS];
@@ -54,25 +56,28 @@ template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> 
   int64_t firstKey(int piece) const { return firstKeys[piece / WORD] + piece % WORD * kLanes; }
 };
 
-/// Steps through KV micro-blocks [first, end) of one sequence and key head.
+/// Steps through the KV micro-blocks of one sequence and key head that hold keys [begin, end), those that are seen.
 template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> class BlockedSteps {
 public:
   using Element = typename Cache::Element;
 
-  BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, int64_t begin, int64_t end, bool isSpread)
+  BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, const SeenKeys &seen, int64_t begin,
+               int64_t end, bool isSpread)
       : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
         keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
         valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), first(begin / kUnitKeys),
-        units(end > begin ? (end + kUnitKeys - 1) / kUnitKeys - first : 0), steps((units + UNITS - 1) / UNITS),
-        isSpread(isSpread) {}
+        units(end <= begin ? 0
+              : seen.words ? seen.list(begin, end, kUnitKeys)
+                           : (end + kUnitKeys - 1) / kUnitKeys - first),
+        steps((units + UNITS - 1) / UNITS), isSpread(isSpread), numbers(seen.words ? seen.numbers : nullptr) {}
 
   int64_t count() const { return steps; }
 
   BlockedStep<Cache, WORD, UNITS> operator[](int64_t index) const {
     BlockedStep<Cache, WORD, UNITS> step;
-    step.begin = (first + unitOf(index, 0)) * kUnitKeys;
+    step.begin = placeOf(unitOf(index, 0)) * kUnitKeys;
     for (int64_t u = 0; u < UNITS; ++u) {
-      int64_t unit = unitOf(index, u), place = first + smaller(unit, units - 1);
+      int64_t unit = unitOf(index, u), place = placeOf(smaller(unit, units - 1));
       step.firstKeys[u] = unit < units ? place * kUnitKeys : kNoKey;
       step.keys[u] = keys + place * keyElements;
       step.values[u] = values + place * valueElements;
@@ -82,19 +87,21 @@ public:
   }
 
 private:
-  static constexpr int64_t kUnitKeys = kLanes * WORD;
+  static constexpr int64_t kUnitKeys = BlockedStep<Cache, WORD, UNITS>::kUnitKeys;
   static constexpr int64_t kNoKey = INT64_MAX / 2;
 
   static const Element *firstOf(const hone_tensor &tensor, int64_t sequence, int64_t head) {
     return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
   }
 
+  int64_t placeOf(int64_t unit) const { return numbers ? numbers[unit] : first + unit; }
   int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * UNITS + u; }
 
   const Element *keys, *values;
   int64_t keyElements, valueElements; // of a KV micro-block
   int64_t first, units, steps;
   bool isSpread;
+  const int64_t *numbers; // of KV micro-blocks; null where all are taken from the first on
 };
 
 /// Prefetches the values of a step line by line, a line of each KV micro-block at a time.

@@ -26,7 +26,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
     block = &of;
     queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
@@ -61,7 +61,7 @@ private:
     if constexpr (ROWS > 1)
       if (rows < ROWS)
         return addRows<ROWS - 1>(step, first, rows);
-    if (!block->sees(first, ROWS, step.begin, step.end))
+    if (!block->seesStep(first, ROWS, step))
       return;
     bool prefetches = first == 0 && block->count < kGemvRows;
     int64_t keyPrefetchDistance = prefetches ? kKeyPrefetchDistance : 0,

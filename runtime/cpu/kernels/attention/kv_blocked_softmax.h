@@ -18,7 +18,7 @@ inline bool hasPlainLogits(const QueryRow &row, float softcap) {
 
 /// Whether logits are the scaled products: most steps of a long cache.
 template <typename Step> bool isPlain(const QueryRow &row, const Step &step, float softcap) {
-  return hasPlainLogits(row, softcap) && row.begin <= step.begin && step.end <= row.end;
+  return hasPlainLogits(row, softcap) && row.wholeBegin <= step.begin && step.end <= row.wholeEnd;
 }
 
 /// What the logits of a step have besides the scaled products, and visibility.
@@ -31,7 +31,7 @@ void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (
     int64_t first = step.firstKey(piece);
     auto from = static_cast<int32_t>(larger(smaller(row.begin - first, kLanes), 0));
     auto to = static_cast<int32_t>(larger(smaller(row.end - first, kLanes), 0));
-    bool isBiasAlone = softcap <= 0 && row.slope == 0 && row.bias.data && row.bias.stride == 1;
+    bool isBiasAlone = softcap <= 0 && row.slope == 0 && row.bias.data && row.bias.stride == 1 && !row.seen;
     if (isBiasAlone && from == 0 && to == kLanes) {
       logits[piece] += load(row.bias.data + first);
       continue;
@@ -42,6 +42,8 @@ void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (
       row.adjust(some, first, to, softcap); // `to` keys are all that exist
       logits[piece] = load(some);
     }
+    if (row.seen && from < to)
+      logits[piece] = row.hideUnseen(logits[piece], first);
     logits[piece] = lanes < from ? (Vector)-__builtin_inff() : logits[piece];
     logits[piece] = lanes >= to ? (Vector)-__builtin_inff() : logits[piece];
   }

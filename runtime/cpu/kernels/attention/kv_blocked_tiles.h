@@ -104,7 +104,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    Steps order(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
+    Steps order(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
     TileItems<Steps> items(of, order, kRows);
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;

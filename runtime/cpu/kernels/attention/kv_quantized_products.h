@@ -27,7 +27,7 @@ public:
     height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
       beginRow(r);
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
     for (int64_t i = 0; i < steps.count(); ++i) {
       Step step = steps[i];
       if (of.count < kGemvRows && i + 1 < steps.count())
@@ -93,7 +93,7 @@ private:
     if constexpr (ROWS > 1)
       if (rows < ROWS)
         return addRows<ROWS - 1>(step, first, rows);
-    if (!block->sees(first, ROWS, step.begin, step.end))
+    if (!block->seesStep(first, ROWS, step))
       return;
     int64_t prefetchDistance = first == 0 && block->count < kGemvRows ? kPrefetchDistance : 0;
     constexpr int units = vectorsOf<ROWS>();

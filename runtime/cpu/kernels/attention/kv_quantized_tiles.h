@@ -132,7 +132,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    Steps steps(attention, of.sequence, of.head, begin, end, of.count < kGemvRows);
+    Steps steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
     height = smaller(of.count, kRowsOfTile);
     TileItems<Steps> items(of, steps, height);
     TileRegisters registers(2 * height, kTileRowBytes);

@@ -28,7 +28,9 @@ public:
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     if (!isTaken)
       return rows.run(of, begin, end);
-    if (begin < end)
+    if (begin < end && of.seen.words)
+      takeSeen(of, begin, end);
+    else if (begin < end)
       take(of, begin / kUnitKeys, (end + kUnitKeys - 1) / kUnitKeys);
     pairs.run(of, keys.data(), values.data(), begin, end);
   }
@@ -51,6 +53,17 @@ private:
     for (int64_t unit = first; unit < end; ++unit) {
       takeKeys(unit);
       takeValues(unit);
+    }
+  }
+
+  /// Rounds the KV micro-blocks that hold keys of [begin, end) which rows see. Other rows see others: none stay.
+  void takeSeen(const RowBlock &of, int64_t begin, int64_t end) {
+    sequence = of.sequence;
+    head = of.head;
+    firstUnit = endUnit = 0;
+    for (int64_t i = 0, count = of.seen.list(begin, end, kUnitKeys); i < count; ++i) {
+      takeKeys(of.seen.numbers[i]);
+      takeValues(of.seen.numbers[i]);
     }
   }
 

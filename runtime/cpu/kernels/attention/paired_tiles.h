@@ -10,6 +10,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_PAIRED_TILES_H
 
 #include "kv_blocked_softmax.h"
+#include "row_block.h"
 
 #ifdef __AMX_BF16__
 
@@ -115,8 +116,8 @@ private:
     group = {smaller(kGroupRows, block->count - first), end, begin, begin, end, true};
     for (int64_t r = first; r < first + group.rows; ++r) {
       const QueryRow &row = block->rows[r];
-      group.mostBegin = larger(group.mostBegin, row.begin);
-      group.leastEnd = smaller(group.leastEnd, row.end);
+      group.mostBegin = larger(group.mostBegin, row.wholeBegin);
+      group.leastEnd = smaller(group.leastEnd, row.wholeEnd);
       group.isPlain = group.isPlain && hasPlainLogits(row, attention.softcap);
       if (row.begin >= row.end)
         continue;
@@ -152,6 +153,13 @@ private:
     offsets[r] = block->rows[r].reference() * kLog2E;
   }
 
+  bool seesUnit(int64_t group, int64_t unit) const {
+    for (int64_t r = group * kGroupRows; r < group * kGroupRows + all[group].rows; ++r)
+      if (block->rows[r].seesAny(unit * kUnitKeys, kUnitKeys))
+        return true;
+    return false;
+  }
+
   /// The item after `before`: all of a group in a stretch, then those of the next group.
   void findAfter(const Place &before, Item &item) const {
     Place place = before;
@@ -162,7 +170,12 @@ private:
       for (int64_t first = place.stretch * kNearUnits; place.group < groups; ++place.group, place.unit = 0) {
         const Group &group = all[place.group];
         place.unit = larger(place.unit, larger(group.firstUnit, first));
-        place.units = larger(smaller(kUnits, smaller(group.endUnit, first + kNearUnits) - place.unit), 0);
+        int64_t end = smaller(group.endUnit, first + kNearUnits);
+        while (block->seen.words && place.unit < end && !seesUnit(place.group, place.unit))
+          ++place.unit;
+        place.units = larger(smaller(kUnits, end - place.unit), 0);
+        if (block->seen.words && place.units == kUnits && !seesUnit(place.group, place.unit + 1))
+          place.units = 1;
         if (place.units > 0) {
           item.place = place;
           return;

@@ -7,24 +7,11 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_PROBLEM_H
 
 #include "hone/kernels/arguments.h"
+#include "hone/kernels/visibility.h"
 
 #include "../rows.h"
 
 namespace {
-
-/// An optional list with an element a sequence.
-struct PerSequence {
-  const int64_t *data = nullptr;
-  int64_t stride = 0;
-
-  int64_t at(int64_t sequence, int64_t fallback) const { return data ? data[sequence * stride] : fallback; }
-};
-
-inline PerSequence perSequence(const hone_tensor &tensor) {
-  if (isAbsent(tensor))
-    return {};
-  return {static_cast<const int64_t *>(tensor.data), tensor.strides[0]};
-}
 
 inline int64_t offsetOf(const hone_tensor &tensor, int64_t a, int64_t b, int64_t c) {
   return a * tensor.strides[0] + b * tensor.strides[1] + c * tensor.strides[2];
@@ -33,18 +20,15 @@ inline int64_t offsetOf(const hone_tensor &tensor, int64_t a, int64_t b, int64_t
 struct Attention {
   const hone_tensor &query, &key, &value, &bias;
   Row alibi, sinks;
-  PerSequence keyBegin, keyEnd, prefix;
-  const hone_tensor &out;
-  bool causal;
-  int64_t window;
+  hone::kernels::Visibility visibility;
+  const hone_tensor &lse, &out;
   float scale, softcap;
 
   explicit Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call)
       : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
         alibi(vectorOf(call.operands.alibi)), sinks(vectorOf(call.operands.sinks)),
-        keyBegin(perSequence(call.operands.keyBegin)), keyEnd(perSequence(call.operands.keyEnd)),
-        prefix(perSequence(call.operands.prefix)), out(call.operands.out), causal(call.ints.causal != 0),
-        window(call.ints.window), scale(static_cast<float>(call.floats.scale)),
+        visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
+        out(call.operands.out), scale(static_cast<float>(call.floats.scale)),
         softcap(static_cast<float>(call.floats.softcap)) {}
 
   int64_t batch() const { return query.sizes[0]; }
@@ -56,16 +40,8 @@ struct Attention {
   int64_t valueSize() const { return value.sizes[3]; }
   int64_t group() const { return heads() / keyHeads(); }
 
-  /// Keys that query i of sequence b may see: [begin, end).
-  void visible(int64_t b, int64_t i, int64_t &begin, int64_t &end) const {
-    int64_t position = keys() - queries() + i;
-    begin = larger(0, keyBegin.at(b, 0));
-    end = smaller(keys(), keyEnd.at(b, keys()));
-    if (causal)
-      end = smaller(end, larger(position + 1, prefix.at(b, 0)));
-    if (window >= 0)
-      begin = larger(begin, position - window + 1);
-  }
+  bool isMasked() const { return hone::kernels::isMasked(visibility); }
+  bool hasLse() const { return !isAbsent(lse); }
 
   /// Address and stride of the bias of a row, or null.
   Row biasRow(int64_t b, int64_t head, int64_t i) const {

@@ -24,6 +24,7 @@ struct RowBlock {
   int64_t queryStride;
   float *sums;
   int64_t sumStride;
+  SeenKeys seen;
 
   /// Whether one of the rows [first, first + number) sees a key of [begin, end).
   bool sees(int64_t first, int64_t number, int64_t begin, int64_t end) const {
@@ -31,6 +32,17 @@ struct RowBlock {
     for (int64_t r = first; r < first + number; ++r)
       isSeen |= rows[r].begin < end && begin < rows[r].end;
     return isSeen;
+  }
+
+  /// Whether one of the rows sees a key of a step of blocks.
+  template <typename Step> bool seesStep(int64_t first, int64_t number, const Step &step) const {
+    if (!sees(first, number, step.begin, step.end))
+      return false;
+    for (int64_t r = first; seen.words && r < first + number; ++r)
+      for (int64_t key : step.firstKeys)
+        if (rows[r].seesAny(key, Step::kUnitKeys))
+          return true;
+    return !seen.words;
   }
 };
 

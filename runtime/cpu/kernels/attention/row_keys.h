@@ -25,13 +25,13 @@ public:
 
   /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    KeyBlocks blocks(begin, end, of.count < kGemvRows);
+    KeyBlocks blocks(of.seen, begin, end, of.count < kGemvRows);
     if (tiles.takes())
       return tiles.run(of, blocks);
     block = &of;
     Prefetch<Cache> next(attention.key, attention.value, of.sequence, of.head, advancesOfBlock());
     if (of.count >= kGemvRows)
-      keysAt(begin).prefetch(blocks.keyCount(0));
+      keysAt(blocks.firstKey(0)).prefetch(blocks.keyCount(0));
     for (int64_t i = 0; i < blocks.count(); ++i)
       if (blocks.keyCount(i) > 0)
         addKeys(blocks, i, next);

@@ -48,14 +48,16 @@ public:
     leastEnd = INT64_MAX;
     end = 0;
     isPlain = true;
+    isMasked = false;
     for (int64_t r = 0; r < kRowsOfTile; ++r) {
       most[r] = r < count ? rows[r].maximum : 0;
       sums[r] = r < count ? rows[r].sum : 0;
       if (r >= count)
         continue;
-      mostBegin = larger(mostBegin, rows[r].begin);
-      leastEnd = smaller(leastEnd, rows[r].end);
+      mostBegin = larger(mostBegin, rows[r].wholeBegin);
+      leastEnd = smaller(leastEnd, rows[r].wholeEnd);
       end = larger(end, rows[r].end);
+      isMasked = isMasked || rows[r].seen;
       isPlain = isPlain && rows[r].slope == 0 && !rows[r].bias.data;
     }
     maximum = twice(most);
@@ -69,7 +71,14 @@ public:
     }
   }
 
-  bool sees(int64_t firstKey) const { return firstKey < end; }
+  /// Whether a row sees one of the keys of a block; the block begins at a multiple of its size where rows see more or less
+  /// than an interval.
+  bool sees(int64_t firstKey) const {
+    bool isSeen = !isMasked;
+    for (int64_t r = 0; r < count && !isSeen; ++r)
+      isSeen = rows[r].seesAny(firstKey, kBlockKeys);
+    return isSeen && firstKey < end;
+  }
 
   /// What the logits have besides the scaled products, and visibility.
   void adjust(BlockScores &scores, int64_t firstKey, int64_t keyCount, float softcap) const {
@@ -121,7 +130,7 @@ public:
 private:
   QueryRow *rows = nullptr;
   int64_t count = 0, mostBegin = 0, leastEnd = 0, end = 0;
-  bool isPlain = true;
+  bool isPlain = true, isMasked = false;
   Vector maximum = 0, total = 0; // of the rows, twice
 };
 

@@ -66,7 +66,7 @@ public:
       : attention(attention), division(attention), partial(division, toLanes(attention.valueSize())) {}
 
   void run() const {
-    if (isAbsent(attention.out))
+    if (isAbsent(attention.out) && !attention.hasLse())
       return;
     Tasks parts(division.count()), wholes(division.parts == 1 ? 0 : division.count() / division.parts);
     Parts threads;

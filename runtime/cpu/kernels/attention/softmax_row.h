@@ -31,11 +31,31 @@ inline bool isAnyAbove(Vector vector, float limit) { return __builtin_reduce_or(
 /// weights up to e^8 lose nothing.
 constexpr float kRescaleThreshold = 8.0f;
 
-/// A row of a block: a query of a head, and its running softmax.
+/// A row of a block: a query of a head, the keys that it sees, and its running softmax.
 struct QueryRow {
-  int64_t head, query, position, begin, end;
+  int64_t head, query, position;
+  int64_t begin, end;           // it sees no other keys
+  int64_t wholeBegin, wholeEnd; // it sees all of these
+  const uint64_t *seen;         // of keys from begin to end, bit j is set iff it sees key j; null where it sees all
   Row bias;
-  float slope, maximum, sum; // weights are relative to e^largest
+  hone::kernels::IntegerView<1> keyPositions; // of the sequence
+  float slope, maximum, sum;                  // weights are relative to e^largest
+
+  bool sees(int64_t key) const { return (seen[key / 64] >> key % 64 & 1) != 0; }
+
+  /// Whether it sees one of the keys [first, first + count), which are no more than 64 and begin at a multiple of that.
+  bool seesAny(int64_t first, int64_t count) const {
+    if (first >= end || first + count <= begin)
+      return false;
+    return !seen || (seen[first / 64] >> first % 64 & (~uint64_t{0} >> (64 - count))) != 0;
+  }
+
+  /// The logits of the sixteen keys from `first` on, a multiple of that, with minus infinity for those that it does not see.
+  Vector hideUnseen(Vector logits, int64_t first) const {
+    constexpr Integers lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    Integers bits = static_cast<int32_t>(seen[first / 64] >> first % 64 & 0xffff);
+    return (bits >> lanes & 1) != 0 ? logits : (Vector)-__builtin_inff();
+  }
 
   /// Follows the maximum of logits as `most` has it, where it is far enough above; what the sums so far must be
   /// multiplied with is the result.
@@ -56,7 +76,10 @@ struct QueryRow {
 #pragma omp simd
       for (int64_t j = 0; j < count; ++j)
         score[j] = capLogit(score[j], softcap);
-    if (slope != 0)
+    if (slope != 0 && keyPositions.data)
+      for (int64_t j = 0; j < count; ++j)
+        score[j] += slope * distanceTo(first + j);
+    else if (slope != 0)
 #pragma omp simd
       for (int64_t j = 0; j < count; ++j)
         score[j] += slope * static_cast<float>(first + j - position);
@@ -72,10 +95,10 @@ struct QueryRow {
 
   /// The logit of one key: its score with what `adjust` adds, or minus infinity where it is not visible.
   float logitOf(float score, int64_t key) const {
-    if (key < begin || key >= end)
+    if (key < begin || key >= end || (seen && !sees(key)))
       return -__builtin_inff();
     if (slope != 0)
-      score += slope * static_cast<float>(key - position);
+      score += slope * distanceTo(key);
     return bias.data ? score + bias[key] : score;
   }
 
@@ -87,6 +110,9 @@ struct QueryRow {
       return hide(score);
     if (from > 0 || to < kBlockKeys)
       mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
+    if (seen)
+      for (int64_t j = 0; j < to; j += kLanes)
+        store(score + j, hideUnseen(load(score + j), first + j));
     Vector most = load(score);
     for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
       most = largerLanes(load(score + j), most);
@@ -102,6 +128,11 @@ struct QueryRow {
   }
 
 private:
+  float distanceTo(int64_t key) const {
+    int64_t other = keyPositions.data ? hone::kernels::elementOf(keyPositions, key) : key;
+    return static_cast<float>(other - position);
+  }
+
   static float hide(float *score) {
     for (int64_t j = 0; j < kBlockKeys; j += kLanes)
       store(score + j, 0);

@@ -43,7 +43,7 @@ private:
       item.step = steps[index];
     for (; index < steps.count(); item.isFirst = true) {
       while (index >= 0 && ++tile < tiles())
-        if (block.sees(tile * height, rowsOf(tile), item.step.begin, item.step.end)) {
+        if (block.seesStep(tile * height, rowsOf(tile), item.step)) {
           item.exists = true;
           item.index = index;
           item.tile = tile;

@@ -11,6 +11,8 @@
 #include "flash.h"
 #include "hopper_flash.h"
 
+#include <algorithm>
+
 namespace hone::cuda {
 namespace {
 
@@ -43,10 +45,12 @@ AttentionArguments argumentsOf(const Call &call) {
   args.bias = viewOf(o.bias);
   args.alibi = listOf<float>(o.alibi);
   args.sinks = listOf<float>(o.sinks);
-  args.keyBegin = listOf<int64_t>(o.keyBegin);
-  args.keyEnd = listOf<int64_t>(o.keyEnd);
-  args.prefix = listOf<int64_t>(o.prefix);
+  args.visibility = kernels::visibilityOf(o, call.ints);
   args.out = viewOf(o.out);
+  if (!isAbsent(o.lse)) {
+    args.lse = static_cast<float *>(o.lse.data);
+    std::copy_n(o.lse.strides, 3, args.lseStrides);
+  }
   args.sequences = o.query.sizes[0];
   args.queryHeads = o.query.sizes[1];
   args.queries = o.query.sizes[2];
@@ -54,8 +58,6 @@ AttentionArguments argumentsOf(const Call &call) {
   args.kvHeads = o.key.sizes[1];
   args.keys = o.key.sizes[2];
   args.valueSize = static_cast<int32_t>(o.value.sizes[3]);
-  args.causal = static_cast<int32_t>(call.ints.causal);
-  args.window = call.ints.window;
   if (args.bias.data && call.ints.tail != 0) {
     args.firstWithBias = args.keys - o.bias.sizes[3];
     args.bias.data -= args.firstWithBias * args.bias.strides[3] * bytesOf(args.bias.dtype);
@@ -68,8 +70,8 @@ AttentionArguments argumentsOf(const Call &call) {
 /// Split-KV: divides the keys into `splits` ranges of whole tiles, and acquires memory for partial results where
 /// there is more than one.
 void splitKv(KernelDevice &device, AttentionArguments &args, int32_t splits, int32_t tile) {
-  args.splitKeys = keysPerSplit(args.keys, splits, tile);
-  args.splits = args.splitKeys == 0 ? 1 : static_cast<int32_t>(divideUp(args.keys, args.splitKeys));
+  args.splitKeys = keysPerSplit(args.candidates(), splits, tile);
+  args.splits = args.splitKeys == 0 ? 1 : static_cast<int32_t>(divideUp(args.candidates(), args.splitKeys));
   if (args.splits > 1)
     args.partial =
         static_cast<float *>(device.acquire(static_cast<uint64_t>(args.rows()) * static_cast<uint64_t>(args.splits) *
@@ -86,11 +88,11 @@ void mergeSplits(KernelDevice &device, AttentionArguments &args) {
 }
 
 void runAttentionFma(KernelDevice &device, AttentionArguments args) {
-  constexpr int32_t kResidents = 8,
-                    kTile = 32 * kAttentionFmaWarps; // blocks of an SM by the kernel's launch bounds
-  splitKv(device, args, kvSplits(args.rows(), args.keys, device.limits().multiprocessors, kResidents), kTile);
+  constexpr int32_t kTile = 32 * kAttentionFmaWarps;
+  int32_t residents = args.isMasked() ? kMaskedFmaResidents : kFmaResidents;
+  splitKv(device, args, kvSplits(args.rows(), args.candidates(), device.limits().multiprocessors, residents), kTile);
   void *pointers[] = {&args};
-  device.launch({kAttentionFmaFatbin, "attention_fma"},
+  device.launch({kAttentionFmaFatbin, args.isMasked() ? "attention_fma_masked" : "attention_fma"},
                 {{static_cast<uint32_t>(args.rows()), static_cast<uint32_t>(args.splits), 1},
                  {32 * kAttentionFmaWarps, 1, 1},
                  static_cast<uint32_t>(attentionFmaSharedBytes(args.size, args.valueSize))},
@@ -141,13 +143,15 @@ void runFlash(KernelDevice &device, AttentionArguments args) {
   mergeSplits(device, args);
 }
 
-/// The tensor-core kernel has heads of up to 128 elements; grids are limited along y.
+/// The tensor-core kernel has heads of up to 128 elements, and tiles of which rows see an interval of keys; grids are limited
+/// along y.
 bool fitsFlash(const AttentionArguments &args) {
-  return flashSize(args.size, args.valueSize) != 0 && args.keys > 0 && args.sequences * args.kvHeads <= kMaxGridY;
+  return !args.isMasked() && flashSize(args.size, args.valueSize) != 0 && args.keys > 0 &&
+         args.sequences * args.kvHeads <= kMaxGridY;
 }
 
 void run(hone_call *call, const Call &attention) {
-  if (isAbsent(attention.operands.out))
+  if (isAbsent(attention.operands.out) && isAbsent(attention.operands.lse))
     return;
   AttentionArguments args = argumentsOf(attention);
   KernelDevice &device = kernelDevice(call);

@@ -7,8 +7,11 @@
 #define HONE_RUNTIME_CUDA_KERNELS_ATTENTION_ATTENTION_ARGUMENTS_H
 
 #include "../host_device.h"
+#include "hone/kernels/visibility.h"
 
 namespace hone::cuda {
+
+using kernels::KeyInterval;
 
 /// A tensor of four axes (sequence, head, position, element); strides count elements, and are 0 along broadcast axes.
 struct View4 {
@@ -22,7 +25,7 @@ struct View4 {
   }
 };
 
-/// An element for each head or sequence; data is null where absent.
+/// An element for each head; data is null where absent.
 template <typename Element> struct ListView {
   const Element *data;
   int64_t stride;
@@ -30,40 +33,28 @@ template <typename Element> struct ListView {
   HONE_HOST_DEVICE Element at(int64_t i, Element absent) const { return data ? data[i * stride] : absent; }
 };
 
-/// Keys begin … end - 1.
-struct KeyRange {
-  int64_t begin, end;
-};
-
 struct AttentionArguments {
-  View4 query, key, value, bias, out;         // bias.data null where absent
-  ListView<float> alibi, sinks;               // of query heads
-  ListView<int64_t> keyBegin, keyEnd, prefix; // of sequences
+  View4 query, key, value, bias, out; // bias.data null where absent
+  ListView<float> alibi, sinks;       // of query heads
+  kernels::Visibility visibility;
+  float *lse; // null where absent; strides of sequences, heads and queries
+  int64_t lseStrides[3];
   int64_t sequences, queryHeads, kvHeads, queries, keys;
-  int64_t window;        // -1: none
   int64_t firstWithBias; // earlier keys have no bias; its data are offset accordingly
-  int32_t size, valueSize, causal, splits;
-  int64_t splitKeys; // keys of a split
+  int32_t size, valueSize, splits;
+  int64_t splitKeys; // keys of a split, or of listed blocks
   float scale, softcap;
   /// Split-KV, with more than one split: for every row (sequence, head, query) and split the unnormalized output,
   /// [valueSize] elements, and after all of these the running maximum and the sum of exponentials relative to it.
   float *partial;
 
   HONE_HOST_DEVICE int64_t rows() const { return sequences * queryHeads * queries; }
-};
-
-/// The keys that the query at `position` sees; none where the end is not after the begin.
-HONE_HOST_DEVICE constexpr KeyRange visibleKeys(int64_t position, int64_t keys, bool causal, int64_t window,
-                                                int64_t keyBegin, int64_t keyEnd, int64_t prefix) {
-  KeyRange range = {keyBegin > 0 ? keyBegin : 0, keyEnd < keys ? keyEnd : keys};
-  if (causal) {
-    int64_t last = position + 1 > prefix ? position + 1 : prefix;
-    range.end = range.end < last ? range.end : last;
+  HONE_HOST_DEVICE bool isMasked() const { return kernels::isMasked(visibility); }
+  /// Keys that a row goes through: all, or those of the blocks that are listed.
+  HONE_HOST_DEVICE int64_t candidates() const {
+    return visibility.blockKeys > 0 ? visibility.listed * visibility.blockKeys : keys;
   }
-  if (window >= 0 && position - window + 1 > range.begin)
-    range.begin = position - window + 1;
-  return range;
-}
+};
 
 /// Split-KV: how many blocks divide the keys of rows, so that `blocks` blocks of rows fill every SM with `residents`
 /// of them. A split has 256 keys at least, as the latency at its begin and end is exposed.

@@ -12,7 +12,8 @@
 
 namespace hone::cuda {
 
-class AttentionFma {
+/// IsMasked: more than an interval decides which keys the row sees.
+template <bool IsMasked> class AttentionFma {
 public:
   __device__ AttentionFma(const AttentionArguments &args, float *shared)
       : args(args), warp(threadIdx.x / 32), lane(threadIdx.x % 32), split(blockIdx.y),
@@ -25,8 +26,14 @@ public:
     for (int i = threadIdx.x; i < args.size; i += blockDim.x)
       query[i] = args.scale * loadElement(args.query.data, from + i * args.query.strides[3], args.query.dtype);
     __syncthreads();
-    for (int64_t first = row.visible.begin + 32 * warp; first < row.visible.end; first += 32 * kAttentionFmaWarps)
-      addKeys(first);
+    if constexpr (IsMasked) {
+      KeyInterval own = candidates();
+      for (int64_t first = own.begin + 32 * warp; first < own.end; first += 32 * kAttentionFmaWarps)
+        addSeenKeys(first, own.end);
+    } else {
+      for (int64_t first = row.visible.begin + 32 * warp; first < row.visible.end; first += 32 * kAttentionFmaWarps)
+        addKeys(first);
+    }
     stageSums();
     __syncthreads();
     if (warp == 0)
@@ -34,15 +41,72 @@ public:
   }
 
 private:
-  __device__ void addKeys(int64_t first) {
-    int64_t key = first + lane, head = row.head / (args.queryHeads / args.kvHeads);
+  /// Of the keys that the row goes through, by their interval or by the listed blocks, those of this block's split.
+  __device__ KeyInterval candidates() const {
+    if (args.visibility.blockKeys == 0)
+      return row.visible;
+    int64_t begin = split * args.splitKeys, end = begin + args.splitKeys;
+    return {begin, end < args.candidates() ? end : args.candidates()};
+  }
+
+  /// Candidate `number`, or -1 where the row does not see it.
+  __device__ int64_t seenKey(int64_t number) const {
+    const kernels::Visibility &visibility = args.visibility;
+    int64_t key = number;
+    if (visibility.blockKeys > 0) {
+      int64_t block =
+          kernels::listedBlock(visibility, row.sequence, row.head, row.query, number / visibility.blockKeys);
+      key = block < 0 ? -1 : block * visibility.blockKeys + number % visibility.blockKeys;
+    }
+    bool isSeen = key >= row.visible.begin && key < row.visible.end &&
+                  kernels::seesOfListed(visibility, row.sequence, row.query, key);
+    return isSeen ? key : -1;
+  }
+
+  /// `addKeys` for candidates from `first` on.
+  __device__ void addSeenKeys(int64_t first, int64_t end) {
+    int64_t key = first + lane < end ? seenKey(first + lane) : -1, head = kvHead();
     float logit = -infinity();
-    if (key < row.visible.end)
-      logit = logitOf(args, row, multiply(args.key.offset(row.sequence, head, key)), key);
-    float now = maxNan(runningMax, warpMaximum(logit)), rescale = probabilityOf(runningMax, now),
-          probability = probabilityOf(logit, now);
+    if (key >= 0)
+      logit = logitOf(args, row, multiply(args.key.offset(row.sequence, head, key)), key,
+                      kernels::keyPositionOf(args.visibility, row.sequence, key));
+    float probability, rescale = updateSoftmax(logit, probability);
+    auto place = static_cast<int>(key);
+#pragma unroll
+    for (int part = 0; part < kAttentionFmaParts; ++part) {
+      int i = 32 * part + lane;
+      if (32 * part >= args.valueSize)
+        break;
+      float value = values[part] * rescale;
+      for (int j = 0; j < 32; ++j) {
+        float w = __shfl_sync(~0u, probability, j);
+        int other = __shfl_sync(~0u, place, j);
+        if (other >= 0 && i < args.valueSize)
+          value +=
+              w * loadElement(args.value.data, args.value.offset(row.sequence, head, other) + i * args.value.strides[3],
+                              args.value.dtype);
+      }
+      values[part] = value;
+    }
+  }
+
+  __device__ int64_t kvHead() const { return row.head / (args.queryHeads / args.kvHeads); }
+
+  /// Online softmax: `probability` is that of this lane's key; what earlier sums are rescaled by is the result.
+  __device__ float updateSoftmax(float logit, float &probability) {
+    float now = maxNan(runningMax, warpMaximum(logit)), rescale = probabilityOf(runningMax, now);
+    probability = probabilityOf(logit, now);
     runningMax = now;
     sum = sum * rescale + probability; // of this lane's keys
+    return rescale;
+  }
+
+  __device__ void addKeys(int64_t first) {
+    int64_t key = first + lane, head = kvHead();
+    float logit = -infinity();
+    if (key < row.visible.end)
+      logit = logitOf(args, row, multiply(args.key.offset(row.sequence, head, key)), key, key);
+    float probability, rescale = updateSoftmax(logit, probability);
     int64_t from = args.value.offset(row.sequence, head, first);
     int count = row.visible.end - first < 32 ? static_cast<int>(row.visible.end - first) : 32;
 #pragma unroll
@@ -80,9 +144,9 @@ private:
         own[2 + 32 * part + lane] = values[part];
   }
 
-  /// Merges the warps. Sinks are added by the first split.
+  /// Merges the warps. Sinks are added by the first split, or at the end where lse is asked for.
   __device__ void writeRow() {
-    bool hasSink = args.sinks.data && split == 0;
+    bool hasSink = args.sinks.data && split == 0 && !args.lse;
     float most = hasSink ? args.sinks.at(row.head, 0) : -infinity(), total = hasSink ? 1 : 0,
           factors[kAttentionFmaWarps];
     int stride = args.valueSize + 2;
@@ -95,7 +159,7 @@ private:
       factors[i] = probabilityOf(sums[i * stride], most);
       total += factors[i] * sums[i * stride + 1];
     }
-    float scale = args.splits > 1 ? 1 : total == 0 ? 0 : 1 / total;
+    float scale = args.splits > 1 ? 1 : scaleOfRow(args, row.sequence, row.head, row.query, most, total, lane == 0);
     int64_t to = args.out.offset(row.sequence, row.head, row.query), index = row.index(args);
     for (int i = lane; i < args.valueSize; i += 32) {
       float value = 0;
@@ -123,10 +187,16 @@ private:
 
 } // namespace hone::cuda
 
-extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, 8)
+extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, hone::cuda::kFmaResidents)
     attention_fma(const __grid_constant__ hone::cuda::AttentionArguments args) {
   extern __shared__ float attentionFmaShared[];
-  hone::cuda::AttentionFma(args, attentionFmaShared).run();
+  hone::cuda::AttentionFma<false>(args, attentionFmaShared).run();
+}
+
+extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, hone::cuda::kMaskedFmaResidents)
+    attention_fma_masked(const __grid_constant__ hone::cuda::AttentionArguments args) {
+  extern __shared__ float attentionFmaShared[];
+  hone::cuda::AttentionFma<true>(args, attentionFmaShared).run();
 }
 
 /// The LSE merge of split-KV: a warp merges the splits of a row.
@@ -145,9 +215,10 @@ extern "C" __global__ void __launch_bounds__(128)
   for (int i = lane; i < args.splits; i += 32)
     sum += probabilityOf(state[2 * i], runningMax) * state[2 * i + 1];
   sum = warpSum(sum);
-  float scale = sum == 0 ? 0 : 1 / sum;
-  int64_t query = row % args.queries, head = row / args.queries % args.queryHeads;
-  int64_t to = args.out.offset(row / args.queries / args.queryHeads, head, query);
+  int64_t query = row % args.queries, head = row / args.queries % args.queryHeads,
+          sequence = row / args.queries / args.queryHeads;
+  float scale = scaleOfRow(args, sequence, head, query, runningMax, sum, lane == 0);
+  int64_t to = args.out.offset(sequence, head, query);
   for (int i = lane; i < args.valueSize; i += 32) {
     float value = 0;
     for (int split = 0; split < args.splits; ++split)

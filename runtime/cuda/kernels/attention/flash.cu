@@ -31,7 +31,7 @@ public:
   __device__ void run() {
     loadQueries();
     visible[0] = visibleTo(ownRow(0)), visible[1] = visibleTo(ownRow(1));
-    KeyRange keys = keysOfTile();
+    KeyInterval keys = keysOfTile();
     int64_t first = keys.begin / kFlashKeys * kFlashKeys;
     int32_t steps = keys.end > keys.begin ? static_cast<int32_t>(divideUp(keys.end - first, kFlashKeys)) : 0;
     if constexpr (CachePlanes == 1)
@@ -41,6 +41,10 @@ public:
     __syncthreads();
     stageSums();
     __syncthreads();
+    if (args.lse && args.splits == 1) {
+      writeLse();
+      __syncthreads();
+    }
     writeRows();
   }
 
@@ -84,14 +88,14 @@ private:
   __device__ int64_t rowCount() const { return args.queries * headsPerKvHead; }
   __device__ int64_t headOf(int64_t row) const { return kvHead * headsPerKvHead + row % headsPerKvHead; }
 
-  __device__ KeyRange visibleTo(int64_t row) const {
+  __device__ KeyInterval visibleTo(int64_t row) const {
     if (row >= rowCount())
       return {0, 0};
-    return QueryRow(args, sequence, headOf(row), row / headsPerKvHead, split).visible;
+    return keysOfSplit(args, kernels::intervalOf(args.visibility, sequence, row / headsPerKvHead), split);
   }
 
   /// The keys that rows of the block see: begin and end grow with the position.
-  __device__ KeyRange keysOfTile() const {
+  __device__ KeyInterval keysOfTile() const {
     int64_t last = firstRow + 16 * RowWarps - 1;
     return {visibleTo(firstRow).begin, visibleTo(last < rowCount() ? last : rowCount() - 1).end};
   }
@@ -353,7 +357,27 @@ private:
     }
   }
 
-  /// Merges warps that had the same rows. Sinks are added by the first split.
+  /// Writes the lse of each row, and then adds its sink to the sum of a warp that has the largest running maximum.
+  __device__ void writeLse() {
+    constexpr int kWarps = RowWarps == 4 ? 1 : kFlashWarps;
+    float *states = reinterpret_cast<float *>(shared) + kFlashWarps * 16 * Size;
+    int own = threadIdx.x;
+    int64_t row = firstRow + own;
+    if (own >= 16 * RowWarps || row >= rowCount())
+      return;
+    int first = 0;
+    for (int merged = 1; merged < kWarps; ++merged)
+      first = states[2 * (16 * merged + own)] > states[2 * (16 * first + own)] ? merged : first;
+    float most = states[2 * (16 * first + own)], total = 0;
+    for (int merged = 0; merged < kWarps; ++merged)
+      total += probabilityOf(states[2 * (16 * merged + own)], most) * states[2 * (16 * merged + own) + 1];
+    int64_t head = headOf(row);
+    storeLse(args, sequence, head, row / headsPerKvHead, most, total);
+    if (args.sinks.data && total != 0)
+      states[2 * (16 * first + own) + 1] += probabilityOf(args.sinks.at(head, 0), most);
+  }
+
+  /// Merges warps that had the same rows. Sinks are added by the first split, or at the end where lse is asked for.
   __device__ void writeRows() {
     constexpr int kWarps = RowWarps == 4 ? 1 : kFlashWarps;
     const auto *sums = reinterpret_cast<const float *>(shared), *states = sums + kFlashWarps * 16 * Size;
@@ -363,7 +387,7 @@ private:
       int64_t row = firstRow + own, head = headOf(row), query = row / headsPerKvHead;
       if (row >= rowCount())
         break;
-      bool hasSink = args.sinks.data && split == 0;
+      bool hasSink = args.sinks.data && split == 0 && !args.lse;
       float sink = hasSink ? args.sinks.at(head, 0) : -infinity(), most = sink, value = 0;
 #pragma unroll
       for (int merged = 0; merged < kWarps; ++merged)
@@ -394,7 +418,7 @@ private:
   const uint32_t queries, tiles;
   const int warp, lane, headsPerKvHead;
   const int64_t sequence, kvHead, split, firstRow;
-  KeyRange visible[2];
+  KeyInterval visible[2];
   float runningMax[2] = {-infinity(), -infinity()}, sum[2] = {}, values[kParts][4] = {};
 };
 

@@ -43,8 +43,8 @@ bool fitsHopperFlash(const DeviceLimits &limits, const AttentionArguments &args)
   bool isFormat = args.query.dtype == args.key.dtype && args.key.dtype == args.value.dtype && isTensor(args.query) &&
                   isTensor(args.key) && isTensor(args.value);
   bool isSize = args.size == args.valueSize && (args.size == 64 || args.size == 128);
-  bool isMasked = !args.bias.data && !args.alibi.data;
-  return limits.chip == 90 && isFormat && isSize && isMasked && args.scale > 0 && args.queries >= kFewestQueries &&
+  bool isInterval = !args.bias.data && !args.alibi.data && !args.isMasked() && !args.lse;
+  return limits.chip == 90 && isFormat && isSize && isInterval && args.scale > 0 && args.queries >= kFewestQueries &&
          args.keys > 0 && args.keys <= kMostKeys &&
          kvSplits(planOf(args).blocks(), args.keys, limits.multiprocessors, 1) == 1;
 }

@@ -70,12 +70,10 @@ struct HopperFlashWork {
   }
 
   /// None for queries past the end.
-  __device__ KeyRange visibleTo(const AttentionArguments &attention, int64_t query) const {
+  __device__ KeyInterval visibleTo(const AttentionArguments &attention, int64_t query) const {
     if (query >= attention.queries)
       return {0, 0};
-    return visibleKeys(attention.keys - attention.queries + query, attention.keys, attention.causal, attention.window,
-                       attention.keyBegin.at(sequence, 0), attention.keyEnd.at(sequence, attention.keys),
-                       attention.prefix.at(sequence, 0));
+    return kernels::intervalOf(attention.visibility, sequence, query);
   }
   /// Tiles from the last to the first: with causal masking those that need a mask come first.
   __device__ int32_t tile(int32_t step) const { return tiles.first + tiles.count - 1 - step; }
@@ -132,7 +130,7 @@ public:
     lastBegin = static_cast<int32_t>(work.visibleTo(args, last).begin);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      KeyRange range = work.visibleTo(args, firstRow + 8 * half);
+      KeyInterval range = work.visibleTo(args, firstRow + 8 * half);
       begin[half] = static_cast<int32_t>(range.begin), end[half] = static_cast<int32_t>(range.end);
     }
   }

@@ -56,7 +56,7 @@ struct KeyTiles {
   int32_t first, count;
 };
 
-HONE_HOST_DEVICE constexpr KeyTiles keyTilesOf(const KeyRange &keys) {
+HONE_HOST_DEVICE constexpr KeyTiles keyTilesOf(const KeyInterval &keys) {
   if (keys.end <= keys.begin)
     return {0, 0};
   auto first = static_cast<int32_t>(keys.begin / kHopperFlashKeys);
