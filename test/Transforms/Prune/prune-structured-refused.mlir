@@ -53,3 +53,15 @@ func.func @main(%x: tensor<?x2xf32>, %q: tensor<?x2x?x2xf32>, %k: tensor<?x2x?x2
   return %1, %3 : tensor<?x2xf32>, tensor<?x4x?x2xf32>
 }
 }
+
+// -----
+
+// Heads that have lists of blocks of their own stay.
+// CHECK: its GQA groups stay, and with them those of all layers: attention lists blocks for each of its heads
+module {
+func.func @main(%q: tensor<?x2x?x2xf32>, %k: tensor<?x2x?x2xf32>, %lists: tensor<1x2x?x3xi64>) -> tensor<?x2x?x2xf32> {
+  %0 = hone.attention %q, %k, %k pattern(#hone.blocks<size = 4>, %lists) scale(1.0)
+     : (tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>, tensor<?x2x?x2xf32>, tensor<1x2x?x3xi64>) -> tensor<?x2x?x2xf32>
+  return %0 : tensor<?x2x?x2xf32>
+}
+}

@@ -77,8 +77,7 @@ struct QueryRow {
       for (int64_t j = 0; j < count; ++j)
         score[j] = capLogit(score[j], softcap);
     if (slope != 0 && keyPositions.data)
-      for (int64_t j = 0; j < count; ++j)
-        score[j] += slope * distanceTo(first + j);
+      addDistances(score, first, count);
     else if (slope != 0)
 #pragma omp simd
       for (int64_t j = 0; j < count; ++j)
@@ -110,9 +109,8 @@ struct QueryRow {
       return hide(score);
     if (from > 0 || to < kBlockKeys)
       mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
-    if (seen)
-      for (int64_t j = 0; j < to; j += kLanes)
-        store(score + j, hideUnseen(load(score + j), first + j));
+    if (__builtin_expect(seen != nullptr, false))
+      hideUnseen(score, first, to);
     Vector most = load(score);
     for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
       most = largerLanes(load(score + j), most);
@@ -128,6 +126,17 @@ struct QueryRow {
   }
 
 private:
+  // Functions of their own, that loops over rows without such keys have the registers.
+  [[gnu::noinline]] void hideUnseen(float *score, int64_t first, int64_t count) const {
+    for (int64_t j = 0; j < count; j += kLanes)
+      store(score + j, hideUnseen(load(score + j), first + j));
+  }
+
+  [[gnu::noinline]] void addDistances(float *score, int64_t first, int64_t count) const {
+    for (int64_t j = 0; j < count; ++j)
+      score[j] += slope * distanceTo(first + j);
+  }
+
   float distanceTo(int64_t key) const {
     int64_t other = keyPositions.data ? hone::kernels::elementOf(keyPositions, key) : key;
     return static_cast<float>(other - position);
