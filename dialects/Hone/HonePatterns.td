@@ -52,18 +52,6 @@ def Hone_PrefixCausalAttr : Hone_Pattern<"PrefixCausal", "prefix_causal", honePa
   }];
 }
 
-def Hone_RecentAttr : Hone_Pattern<"Recent", "recent"> {
-  let summary = "a query sees the keys shortly before it and all later ones: q - window < k";
-  let description = [{
-    *Constraints.*
-
-    - C1. `window` is positive.
-  }];
-  let parameters = (ins "int64_t":$window);
-  let assemblyFormat = "`<` `window` `=` $window `>`";
-  let genVerifyDecl = 1;
-}
-
 def Hone_BlocksAttr : Hone_Pattern<"Blocks", "blocks", honePatternOfOperands # ["buildTables"]> {
   let summary = "a query sees the blocks of keys that its list has";
   let description = [{

@@ -122,22 +122,6 @@ std::optional<PatternVisibility> PrefixCausalAttr::getVisibility() const {
   return PatternVisibility{.isCausal = true, .prefix = 0};
 }
 
-//===- #hone.recent -----------------------------------------------------------------------------------------------===//
-
-LogicalResult RecentAttr::verify(EmitError emitError, int64_t window) {
-  if (window <= 0) // recent C1
-    return emitError() << "expected the window to be positive, but got " << window;
-  return success();
-}
-
-Value RecentAttr::buildIsVisible(OpBuilder &builder, Location loc, const AttentionPoint &point, ValueRange) const {
-  Value window = arith::ConstantIndexOp::create(builder, loc, getWindow());
-  Value reach = arith::AddIOp::create(builder, loc, point.keyPosition, window);
-  return compare(builder, loc, Predicate::sgt, reach, point.queryPosition);
-}
-
-std::optional<PatternVisibility> RecentAttr::getVisibility() const { return PatternVisibility{.window = getWindow()}; }
-
 //===- #hone.blocks -----------------------------------------------------------------------------------------------===//
 
 LogicalResult BlocksAttr::verify(EmitError emitError, int64_t size, int64_t queries) {

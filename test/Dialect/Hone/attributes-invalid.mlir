@@ -341,9 +341,3 @@ func.func private @f() -> tensor<?x4x?x8xbf16, #hone.quantized_kv<bits = 8>>
 // @blocks_c1_sizes
 // expected-error @below {{expected size and queries to be positive, but got 0 and 1}}
 func.func private @f() attributes {pattern = #hone.blocks<size = 0>}
-
-// -----
-
-// @recent_c1_window
-// expected-error @below {{expected the window to be positive, but got 0}}
-func.func private @f() attributes {pattern = #hone.recent<window = 0>}

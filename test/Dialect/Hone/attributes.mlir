@@ -37,8 +37,6 @@ module {
   func.func private @pattern() attributes {
     pattern = #hone.all_of<#hone.full, #hone.causal, #hone.sliding<window = 8>, #hone.prefix_causal>
   }
-  // CHECK: #hone.recent<window = 8>
-  func.func private @recent() attributes {pattern = #hone.recent<window = 8>}
   // CHECK: #hone.all_of<#hone.blocks<size = 64>, #hone.blocks<size = 16, queries = 8>, #hone.tree>
   func.func private @lists() attributes {
     pattern = #hone.all_of<#hone.blocks<size = 64, queries = 1>, #hone.blocks<queries = 8, size = 16>, #hone.tree>

@@ -158,8 +158,8 @@ TEST(PatternsOfKernels, TwoListsAreNoDescription) {
 
 INSTANTIATE_TEST_SUITE_P(All, Patterns,
                          testing::Values("#hone.full", "#hone.causal", "#hone.sliding<window = 1>",
-                                         "#hone.sliding<window = 3>", "#hone.prefix_causal", "#hone.recent<window = 3>",
-                                         "#hone.blocks<size = 1>", "#hone.blocks<size = 4, queries = 2>", "#hone.tree",
+                                         "#hone.sliding<window = 3>", "#hone.prefix_causal", "#hone.blocks<size = 1>",
+                                         "#hone.blocks<size = 4, queries = 2>", "#hone.tree",
                                          "#hone.all_of<#hone.prefix_causal, #hone.sliding<window = 3>>",
                                          "#hone.all_of<#hone.sliding<window = 4>, #hone.tree, #hone.blocks<size = 2>>",
                                          "#hone.all_of<#hone.blocks<size = 2, queries = 5>, #hone.prefix_causal>"));
