@@ -201,6 +201,7 @@ public:
   /// From here on, what this thread says.
   void hold() { thread = std::this_thread::get_id(); }
   void emit() {
+    thread = std::thread::id(); // where it is this one
     for (Diagnostic &diagnostic : held)
       engine.emit(std::move(diagnostic));
   }
@@ -258,7 +259,9 @@ FailureOr<WeightsWriter> WeightsWriter::start(ModuleOp module, ArrayRef<std::str
     state->planes += file->planes.size();
     state->files.push_back(std::move(*file));
   }
-  state->result = std::async(std::launch::async, [state = state.get()] { return state->write(); });
+  // Without a thread of its own it writes when somebody waits for it.
+  std::launch policy = module.getContext()->isMultithreadingEnabled() ? std::launch::async : std::launch::deferred;
+  state->result = std::async(policy, [state = state.get()] { return state->write(); });
   return WeightsWriter(std::move(state));
 }
 
@@ -271,7 +274,7 @@ LogicalResult WeightsWriter::finish() {
   constexpr std::chrono::milliseconds kInterval{100};
   do
     progress.update(static_cast<int64_t>(state->written));
-  while (state->result.wait_for(kInterval) != std::future_status::ready);
+  while (state->result.wait_for(kInterval) == std::future_status::timeout);
   LogicalResult result = state->result.get();
   state->diagnostics.emit();
   return result;

@@ -30,8 +30,8 @@ bool canMakeThreads(size_t count) {
 }
 
 void limitThreads(mlir::MLIRContext &context) {
-  constexpr size_t pools = 2; // MLIR's, and that of llvm::parallelFor
-  if (canMakeThreads(pools * llvm::hardware_concurrency().compute_thread_count()))
+  constexpr size_t pools = 2, others = 1; // MLIR's and that of llvm::parallelFor; what writes weights
+  if (canMakeThreads(pools * llvm::hardware_concurrency().compute_thread_count() + others))
     return;
   context.disableMultithreading();
   llvm::parallel::strategy = llvm::hardware_concurrency(1);
