@@ -6,6 +6,7 @@
 #include "hone/cpu/cpu_features.h"
 
 #include <algorithm>
+#include <array>
 #include <cpuid.h>
 #include <cstdint>
 
@@ -143,17 +144,33 @@ uint32_t savedState() {
   return low;
 }
 
+/// Which of kFeatures the CPU has. In a virtual machine CPUID goes to the host, which takes as long as reading a small file: a leaf is
+/// asked for once, and rows of one leaf follow each other.
+std::array<bool, std::size(kFeatures)> findFeatures() {
+  std::array<bool, std::size(kFeatures)> found = {};
+  uint32_t saved = savedState(), values[4] = {};
+  const Feature *last = nullptr;
+  bool hasLeaf = false;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Feature &feature = kFeatures[i];
+    if (!last || last->leaf != feature.leaf || last->subleaf != feature.subleaf)
+      hasLeaf = __get_cpuid_count(feature.leaf, feature.subleaf, &values[0], &values[1], &values[2], &values[3]);
+    last = &feature;
+    auto state = static_cast<uint32_t>(feature.state);
+    bool hasBit = values[static_cast<size_t>(feature.place)] >> feature.bit & 1;
+    found[i] = hasLeaf && hasBit && (saved & state) == state;
+  }
+  return found;
+}
+
 } // namespace
 
 std::optional<bool> cpuHasFeature(std::string_view name) {
+  static const std::array<bool, std::size(kFeatures)> found = findFeatures();
   const auto *feature = std::ranges::find(kFeatures, name, &Feature::name);
   if (feature == std::end(kFeatures))
     return std::nullopt;
-  uint32_t values[4] = {};
-  if (!__get_cpuid_count(feature->leaf, feature->subleaf, &values[0], &values[1], &values[2], &values[3]))
-    return false;
-  uint32_t state = static_cast<uint32_t>(feature->state);
-  return (values[static_cast<size_t>(feature->place)] >> feature->bit & 1) && (savedState() & state) == state;
+  return found[static_cast<size_t>(feature - kFeatures)];
 }
 
 } // namespace hone::cpu
