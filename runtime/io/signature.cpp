@@ -87,6 +87,7 @@ public:
           .add("\n");
   }
 
+  void reserve(size_t bytes) { text.reserve(bytes); }
   std::string take() { return std::move(text); }
 
 private:
@@ -119,7 +120,9 @@ std::string signatureOf(const Manifest &manifest) {
 }
 
 std::string signatureOf(std::span<const StoredTensor> tensors) {
+  constexpr size_t usual = 96; // bytes of a line
   Lines lines;
+  lines.reserve(tensors.size() * usual);
   for (const StoredTensor &tensor : tensors)
     lines.add("weight ")
         .addQuoted(tensor.name)
