@@ -76,8 +76,9 @@ public:
   OutlierProducts(const Outliers &outliers, const hone_tensor &x, int64_t rows)
       : outliers(outliers), x(x), isFew(rows <= kGemvRows), inputs(x.sizes[x.rank - 1]),
         isInPlace(isFew && x.strides[x.rank - 1] == 1),
-        stride(isFew ? inputs : (ceilDivide(rows, kLanes) | 1) * kLanes),
-        memory(outliers.count == 0 || isInPlace ? 0 : (isFew ? rows : inputs) * stride) {
+        stride(isFew ? inputs : (ceilDivide(rows, kLanes) | 1) * kLanes), memory(outliers.count == 0 || isInPlace ? 0
+                                                                                 : isFew ? rows * stride
+                                                                                         : inputs * stride + kLanes) {
     if (outliers.count > 0 && !isInPlace)
       isFew ? copyRows(rows) : transposeRows(rows);
   }
@@ -104,7 +105,7 @@ private:
     }
   }
 
-  /// x as [input][row]; rows after the last are 0.
+  /// x as [input][row]; rows after the last are 0. Sixteen are read from any row on: of the last input some that are after all.
   void transposeRows(int64_t rows) {
 #pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
     for (int64_t k = 0; k < inputs; k += kLanes)
