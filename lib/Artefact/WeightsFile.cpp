@@ -183,7 +183,7 @@ static FailureOr<RankFile> createRankFile(ModuleOp module, const std::string &pa
 }
 
 namespace {
-/// Holds back what one thread says, until somebody asks for it.
+/// Holds back the diagnostics of one thread until `emit`.
 class HeldDiagnostics {
 public:
   explicit HeldDiagnostics(MLIRContext *context) : engine(context->getDiagEngine()) {

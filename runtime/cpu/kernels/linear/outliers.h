@@ -76,9 +76,8 @@ public:
   OutlierProducts(const Outliers &outliers, const hone_tensor &x, int64_t rows)
       : outliers(outliers), x(x), isFew(rows <= kGemvRows), inputs(x.sizes[x.rank - 1]),
         isInPlace(isFew && x.strides[x.rank - 1] == 1),
-        stride(isFew ? inputs : (ceilDivide(rows, kLanes) | 1) * kLanes), memory(outliers.count == 0 || isInPlace ? 0
-                                                                                 : isFew ? rows * stride
-                                                                                         : inputs * stride + kLanes) {
+        stride(isFew ? inputs : (ceilDivide(rows, kLanes) | 1) * kLanes),
+        memory(outliers.count == 0 || isInPlace ? 0 : (isFew ? rows : inputs) * stride + kLanes) {
     if (outliers.count > 0 && !isInPlace)
       isFew ? copyRows(rows) : transposeRows(rows);
   }
