@@ -39,6 +39,7 @@ sanitize_threads() {
 sanitize_addresses() {
   PRESET=asan
   export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-}"
+  export LSAN_OPTIONS="suppressions=$HONE_SOURCE/scripts/dev/leaks.txt:print_suppressions=0:${LSAN_OPTIONS:-}"
 }
 
 # fail_allocations FOLDER: what becomes of memory where there is none, in one thread and in two; FOLDER has the sanitized build.

@@ -200,7 +200,7 @@ HONE_DRIVER_API cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
   if (allocated == nullptr)
     return kOutOfMemory;
   std::memset(allocated, kFill, bytes);
-  call.driver.pinned[addressOf(allocated)] = bytes;
+  call.driver.pinned[addressOf(allocated)] = {bytes, call.context};
   *memory = allocated;
   return kSuccess;
 }
@@ -226,7 +226,7 @@ HONE_DRIVER_API cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
     return kInvalidValue;
   if (call.driver.isPinned(memory))
     return kHostMemoryAlreadyRegistered;
-  call.driver.pinned[addressOf(memory)] = bytes;
+  call.driver.pinned[addressOf(memory)] = {bytes, nullptr};
   return kSuccess;
 }
 

@@ -83,8 +83,10 @@ Result packArguments(const Kernel &kernel, void **arguments, void **extra, std::
     else if (reinterpret_cast<uintptr_t>(extra[0]) == kBufferSize)
       size = *static_cast<size_t *>(extra[1]);
   }
-  if (size < bytes.size() || (buffer == nullptr && !bytes.empty()))
-    return bytes.empty() ? kSuccess : kInvalidValue;
+  if (bytes.empty())
+    return kSuccess;
+  if (size < bytes.size() || buffer == nullptr)
+    return kInvalidValue;
   std::memcpy(bytes.data(), buffer, bytes.size());
   return kSuccess;
 }

@@ -5,6 +5,8 @@
 
 #include "driver/context.h"
 
+#include <cstdlib>
+
 namespace hone::emulation {
 
 Context::Context(int device, const Environment &environment)
@@ -73,7 +75,9 @@ void Driver::release(int device) {
   auto index = static_cast<size_t>(device);
   if (retains[index] == 0 || --retains[index] > 0)
     return;
+  const Context *owner = contexts[index].get();
   contexts[index].reset();
+  freePinned(owner);
   report();
 }
 
@@ -84,6 +88,7 @@ void Driver::reset(int device) {
   // Handles of the context stay what they are, as they do in the driver: the new one lies where the old one lay.
   Context *context = contexts[index].get();
   context->~Context();
+  freePinned(context);
   new (context) Context(device, environment);
 }
 
@@ -99,8 +104,17 @@ bool Driver::isPinned(const void *host) const {
   auto next = pinned.upper_bound(at);
   if (next == pinned.begin())
     return false;
-  auto [begin, bytes] = *std::prev(next);
-  return at < begin + bytes;
+  auto [begin, memory] = *std::prev(next);
+  return at < begin + memory.bytes;
+}
+
+void Driver::freePinned(const Context *owner) {
+  std::erase_if(pinned, [owner](const auto &entry) {
+    if (entry.second.owner != owner)
+      return false;
+    std::free(reinterpret_cast<void *>(entry.first));
+    return true;
+  });
 }
 
 void Driver::report() const {

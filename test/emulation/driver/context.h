@@ -102,8 +102,12 @@ public:
   bool isLive(const Context *context) const;
   bool hasDevice(int device) const { return device >= 0 && device < environment.devices; }
 
-  /// Pinned memory of the host: beginning and bytes.
-  std::map<uint64_t, uint64_t> pinned;
+  /// Pinned memory of the host; `owner` is the context that allocated it and frees it with itself, null where it was registered.
+  struct Pinned {
+    uint64_t bytes;
+    const Context *owner;
+  };
+  std::map<uint64_t, Pinned> pinned; // by its beginning
   bool isPinned(const void *host) const;
 
   void report() const;
@@ -112,6 +116,7 @@ public:
 
 private:
   Driver();
+  void freePinned(const Context *owner);
   std::vector<std::unique_ptr<Context>> contexts;
   std::vector<int> retains;
 };

@@ -3,6 +3,7 @@
 //
 // The kernels that ranks run together, for dense operands and others, beside a rank 0 that is made up.
 
+#include "core/call.h"
 #include "core/communicator.h"
 #include "hone/io/array.h"
 
@@ -54,7 +55,12 @@ protected:
   static void SetUpTestSuite() { ASSERT_TRUE(rt::Communicator::adopt(&kToy).ok()); }
 
   static void run(const char *name, const Rows &from, const Rows &to, int64_t axis = 0) {
+    rt::Memory memory;
+    rt::BoundInputs inputs;
+    io::EntryInfo entry;
+    rt::CallContext context(entry, inputs, nullptr, memory, nullptr, {});
     hone_call call = {};
+    call.runtime = &context;
     hone_tensor operands[] = {from.tensor, to.tensor};
     rt::findCollective(std::string("hone.") + name)(&call, operands, &axis, nullptr);
   }

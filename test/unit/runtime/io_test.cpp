@@ -395,7 +395,7 @@ TEST(Manifests, NameWhatIsWrong) {
 template <typename Element>
 std::string addressMessage(hone_address_rule rule, int64_t bound, std::vector<Element> elements) {
   std::vector<uint8_t> bytes(elements.size() * sizeof(Element) + 1); // one byte off, as in files
-  std::memcpy(bytes.data() + 1, elements.data(), bytes.size() - 1);
+  std::ranges::copy(std::as_bytes(std::span(elements)), reinterpret_cast<std::byte *>(bytes.data() + 1));
   return messageOf(io::checkAddresses(rule, bound, std::span(bytes).subspan(1), "w"));
 }
 

@@ -38,9 +38,11 @@ TEST(KernelTable, CountsWhatKernelsRead) {
 
 TEST(KernelTable, EveryIsaHasEveryRow) {
   EXPECT_EQ(cpu::kernelNames().size(), std::size(kernels::kCpuKernels));
-  for (const KernelInfo &kernel : kernels::kCpuKernels)
-    for (cpu::Isa isa : {cpu::Isa::Avx2, cpu::Isa::Avx512, cpu::Isa::Avx512Bf16, cpu::Isa::Amx})
-      EXPECT_NE(cpu::findKernel(kernel.name, isa), nullptr) << kernel.name << " of " << cpu::isaName(isa);
+  for (cpu::Isa isa : {cpu::Isa::Avx2, cpu::Isa::Avx512, cpu::Isa::Avx512Bf16, cpu::Isa::Amx}) {
+    bool isBuilt = isa == cpu::Isa::Avx2 || cpu::findKernel(kernels::kCpuKernels[0].name, isa) != nullptr;
+    for (const KernelInfo &kernel : kernels::kCpuKernels)
+      EXPECT_EQ(cpu::findKernel(kernel.name, isa) != nullptr, isBuilt) << kernel.name << " of " << cpu::isaName(isa);
+  }
 }
 
 TEST(KernelTable, NumbersTensorsAsCallsDo) {
