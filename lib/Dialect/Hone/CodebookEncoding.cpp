@@ -25,6 +25,8 @@ LogicalResult CodebookAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
 
 LogicalResult CodebookAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                            llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (shape.size() != 2 || !isa<Float32Type, Float16Type, BFloat16Type>(elementType)) // codebook C3
     return emitError()
            << "expected a tensor of indices into codebooks to have 2 dimensions and elements of f32, f16 or "

@@ -47,6 +47,8 @@ LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 
 LogicalResult AffineAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (shape.size() != 2 || !isa<Float32Type, Float16Type, BFloat16Type>(elementType)) // affine C7
     return emitError() << "expected a tensor of quantized elements to have 2 dimensions and elements of f32, f16 or "
                           "bf16, but got "

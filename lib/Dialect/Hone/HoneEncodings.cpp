@@ -55,6 +55,8 @@ LogicalResult QuantizedKvAttr::verify(llvm::function_ref<InFlightDiagnostic()> e
 
 LogicalResult QuantizedKvAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (shape.empty() || !elementType.isF32()) // quantized_kv C2
     return emitError() << "expected a tensor of quantized KV to have at least 1 dimension and elements of f32, but got "
                        << shape.size() << " and " << elementType;
@@ -110,6 +112,8 @@ LogicalResult StoredAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 
 LogicalResult StoredAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (elementType != getType() && !elementType.isF32()) // stored C2
     return emitError() << "expected the elements of a tensor stored as " << getType() << " to be f32"
                        << (getType().isF32() ? "" : " or the same") << ", but got " << elementType;

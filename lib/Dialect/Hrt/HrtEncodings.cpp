@@ -46,6 +46,8 @@ LogicalResult PanelsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 
 LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                          llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (getSparse() && failed(getSparse().verifyEncoding(shape, elementType, emitError)))
     return failure();
   auto type = dyn_cast<TypeAttr>(getNm() ? getNm().getOf() : getElements());
@@ -94,11 +96,15 @@ int64_t ValueBlocksAttr::getIntegerBits() const { return getBits(); }
 
 LogicalResult KeyBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                             llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   return verifyBlocks("keys", getBits(), shape, elementType, emitError);
 }
 
 LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // what the parser could not read
+    return failure();
   return verifyBlocks("values", getBits(), shape, elementType, emitError);
 }
 
