@@ -23,15 +23,39 @@ run_lit() {
   lit -s -v -j "$JOBS" --output "$report" "$@"
 }
 
+# run_suite SUITE JOBS: its output is shown when it ends, as others run beside it.
+run_suite() {
+  local log status=0
+  log=$LOGS/$(basename "$1" .py)-$PRESET.log
+  python "$1" --build "$(build_folder)" --jobs "$2" >"$log" 2>&1 || status=1
+  printf '==> %s\n%s\n' "$1" "$(cat "$log")"
+  return $status
+}
+
+# Two suites at a time, each with half of the processors: cases of one often wait for its Python.
+run_suites() {
+  local status=0 suite running=0 half=$(((JOBS + 1) / 2))
+  for suite in "$@"; do
+    if [ $running -eq 2 ] || [ $running -eq "$JOBS" ]; then
+      wait -n || status=1
+      running=$((running - 1))
+    fi
+    run_suite "$suite" $half &
+    running=$((running + 1))
+  done
+  while [ $running -gt 0 ]; do
+    wait -n || status=1
+    running=$((running - 1))
+  done
+  return $status
+}
+
 run_all_tests() {
-  local status=0 suite log summaries=()
+  local status=0 suites=(test/differential/run-*.py) suite summaries=()
   run_lit "$(build_folder)/test" "$(build_folder)/test/unit" || status=1
-  for suite in test/differential/run-*.py; do
-    [ -e "$suite" ] || continue
-    log=$LOGS/$(basename "$suite" .py)-$PRESET.log
-    echo "==> $suite" >&2
-    python "$suite" --build "$(build_folder)" --jobs "$JOBS" | tee "$log" || status=1
-    summaries+=("$log")
+  run_suites "${suites[@]}" || status=1
+  for suite in "${suites[@]}"; do
+    summaries+=("$LOGS/$(basename "$suite" .py)-$PRESET.log")
   done
   python scripts/dev/total.py "$LOGS/lit-$PRESET.json" "${summaries[@]}" || status=1
   return $status
