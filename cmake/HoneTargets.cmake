@@ -1,10 +1,19 @@
 # Two kinds of code live in this project and never include each other: the compiler (MLIR, no exceptions) and the
-# runtime (no LLVM). One function a kind, so that a folder's CMakeLists only lists its files.
+# runtime (no LLVM). One function a kind. A folder is a library: its sources are not listed.
 
-# hone_compiler_library(NAME SOURCES... [DEPENDS targets...] [LINKS libs...])
+# hone_add_library(NAME [SOURCES...]): of the folder's sources, where none are named.
+function(hone_add_library name)
+  set(sources ${ARGN})
+  if(NOT sources)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
+  add_library(${name} STATIC ${sources})
+endfunction()
+
+# hone_compiler_library(NAME [SOURCES...] [DEPENDS targets...] [LINKS libs...])
 function(hone_compiler_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
-  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  hone_add_library(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} MLIR LLVM)
