@@ -51,23 +51,6 @@ def Hone_StoredAttr : Hone_Encoding<"Stored", "stored"> {
   let genVerifyDecl = 1;
 }
 
-def Hone_E5m2Attr : Hone_Encoding<"E5m2", "e5m2"> {
-  let summary = "floats of 8 bits: the upper half of an f16";
-  let description = [{
-    *Meaning.* A matrix `[N, K]` of floats with 5 bits of exponent and 2 of mantissa (OCP FP8 E5M2). Plane `values`, `[N, K]` bytes.
-    Packing rounds to f16, and then to nearest, ties to even.
-
-    *Constraints.*
-
-    - C1. The tensor has 2 dimensions and elements of f32.
-
-    *Example.*
-    ```mlir
-    func.func private @weight() -> tensor<4864x896xf32, #hone.e5m2>
-    ```
-  }];
-}
-
 def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"]> {
   let summary = "integers of few bits, with a scale and a zero point for each group of inputs";
   let description = [{

@@ -332,22 +332,6 @@ def codebooks():
                        params, x=x, ids=tensor("B", "S", 2, element="i64"), p=tensor("B", "S", 2))
 
 
-def e5m2():
-    """#hone.e5m2."""
-    rng = np.random.default_rng(21)
-    many = [*ROWS, {"B": 2, "S": 70}]
-
-    def weight(rows, inner):
-        numbers = (SPREAD * rng.standard_normal((rows, inner))).astype(np.float16)
-        return tensor(rows, inner, element="f32, #hone.e5m2"), f'{{values = {stored((numbers.view(np.uint16) >> 8).astype(np.uint8), "i8")}}}'
-    for rows, inner in ((33, 96), (5, 40), (16, 300)):
-        yield Case("hone.packed_linear.e5m2", "hone.linear %x, %w", tensor("B", "S", rows), many, TOLERANCE,
-                   {"w": weight(rows, inner)}, x=tensor("B", "S", inner))
-    x = tensor("B", "S", 48)
-    yield Case("hone.packed_mlp.e5m2", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, many, TOLERANCE,
-               {name: weight(*((48, 70) if name == "d" else (70, 48))) for name in "gud"}, x=x)
-
-
 def norms():
     for size in (1, 15, 64, 100):
         x, w = tensor("B", "S", size), tensor(size)
@@ -431,7 +415,7 @@ def check(case, tools):
 def main():
     options = suite.parser(__doc__).parse_args()
     everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_pairs(), sparse_products(), experts(), codebooks(), e5m2())
+                                packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

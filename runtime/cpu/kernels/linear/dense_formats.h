@@ -61,26 +61,6 @@ struct F16Format : FloatActivations {
   static void unpack(const uint8_t *from, float *to) { store(to, loadHalves(from)); }
 };
 
-/// The upper half of an f16.
-struct E5m2Format : FloatActivations {
-  static constexpr int kStepWords = 1, kBytes = 16;
-  static constexpr bool kUnpacks = true;
-  struct Weights {
-    Vector values;
-  };
-
-  static Weights load(const uint8_t *from) {
-    typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
-    typedef uint16_t Halves __attribute__((ext_vector_type(16)));
-    auto halves = __builtin_convertvector(loadAs<Bytes>(from), Halves) << 8;
-    return {loadHalves(&halves)};
-  }
-  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
-    sum += x[0] * weights.values;
-  }
-  static void unpack(const uint8_t *from, float *to) { store(to, load(from).values); }
-};
-
 #ifdef __AVX512BF16__
 /// Activations are rounded to bf16; products are summed in f32.
 struct Bf16Format {
