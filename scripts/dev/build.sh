@@ -4,17 +4,32 @@
 #
 # ./dev build, demo, bench and clean.
 
-# configure PRESET FOLDER: runs CMake where the folder has not been configured from these presets yet.
+# configure PRESET FOLDER [OPTIONS...]: runs CMake where the folder has not been configured so yet.
 configure() {
-  local stamp=$2/.configured
-  if [ ! -e "$2/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(configuration)" ]; then
-    logged "configure-$1" "configuring ($1)" cmake --preset "$1"
-    configuration >"$stamp"
+  local preset=$1 folder=$2 stamp=$2/.configured wanted
+  shift 2
+  wanted=$(configuration "$@")
+  if [ ! -e "$folder/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+    logged "configure-$preset" "configuring ($preset)" cmake --preset "$preset" "$@"
+    echo "$wanted" >"$stamp"
   fi
 }
 
 configuration() {
-  hash_of CMakePresets.json <(readlink .deps/venv .deps/onnx)
+  hash_of CMakePresets.json <(readlink .deps/venv .deps/onnx; echo "$@")
+}
+
+# The ISAs of runtime/cpu/CMakeLists.txt that this machine runs: the highest, and the one that is always built.
+machine_isas() {
+  local flags isas=avx2 highest flag
+  flags=" $(grep -m 1 '^flags' /proc/cpuinfo) "
+  for highest in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_bf16 avx512_bf16 avx512_vnni" "amx amx_tile amx_int8 amx_bf16"; do
+    for flag in ${highest#* }; do
+      [[ $flags == *" $flag "* ]] || break 2
+    done
+    isas="avx2;${highest%% *}"
+  done
+  echo "$isas"
 }
 
 # The tools, or what is named: a target of CMake, or `all`, with tests, benchmarks and kernels of devices.
@@ -30,9 +45,16 @@ command_clean() {
   rm -rf build build-debug build-asan build-tsan build-fuzz
 }
 
-# The main job from end to end on the model in examples/: compile it, look at it, let it write.
+# The main job from end to end on the model in examples/: compile it, look at it, let it write. A folder that nothing was built in
+# gets kernels for this machine's ISA alone; `./dev build` adds the others.
 command_demo() {
-  command_build hone
+  local folder options
+  folder=$(build_folder)
+  command_deps
+  options=("-DHONE_KERNEL_ISAS=$(machine_isas)")
+  [ ! -e "$folder/build.ninja" ] || [ "$(cat "$folder/.configured")" = "$(configuration "${options[@]}")" ] || options=()
+  configure "$PRESET" "$folder" "${options[@]}"
+  logged "build-$PRESET" "building ($PRESET)" cmake --build "$folder" --parallel "$JOBS" --target hone
   local model=examples/python-lm/model.onnx artefact=build/demo/python-lm.hone bin
   bin=$(build_folder)/bin
   mkdir -p build/demo
