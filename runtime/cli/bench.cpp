@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/profile.h"
 #include "cpu/read_limit.h"
-#include "generate/sampling_step.h"
+#include "generate/decoder.h"
 #include "hone/cli/progress.h"
 
 #include <algorithm>
@@ -123,13 +123,13 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
                          Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(rt::SamplingStep sampleNext, rt::createSamplingStep(model, {}, prompt));
-  HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, prompt));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder, rt::createDecoder(model, {}, {}, prompt));
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, decoder->decode(model, prompt, /*most=*/1));
   into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
   sawFirstToken();
   start = wallSeconds();
   for (int64_t i = 0; i < newTokens; ++i) {
-    HONE_ASSIGN_OR_RETURN(token, sampleNext(model, {&token, 1}));
+    HONE_ASSIGN_OR_RETURN(tokens, decoder->decode(model, tokens, /*most=*/1));
   }
   into.decodeTokensPerSecond.push_back(static_cast<double>(newTokens) / (wallSeconds() - start));
   return absl::OkStatus();

@@ -43,12 +43,15 @@ void printTokens(const std::vector<int64_t> &tokens) {
   std::printf("\n");
 }
 
-void printStatistics(const rt::GenerationStatistics &statistics) {
+void printStatistics(const rt::GenerationStatistics &statistics, bool speculates) {
   int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
   std::fprintf(stderr, "prompt: %lld tokens, first token after %.3f s\n",
                static_cast<long long>(statistics.promptTokens), statistics.firstTokenSeconds);
   std::fprintf(stderr, "new: %lld tokens, %.2f tokens a second\n", static_cast<long long>(statistics.newTokens),
                statistics.decodeSeconds > 0 ? static_cast<double>(steps) / statistics.decodeSeconds : 0.0);
+  if (speculates)
+    std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass\n", static_cast<long long>(statistics.passes),
+                 statistics.passes > 0 ? static_cast<double>(steps) / static_cast<double>(statistics.passes) : 0.0);
 }
 
 /// One prompt, and what becomes of its continuation.
@@ -75,7 +78,7 @@ public:
       printTokens(written);
     HONE_RETURN_IF_ERROR(statistics.status());
     if (options.statistics && rt::isFirstRank())
-      printStatistics(*statistics);
+      printStatistics(*statistics, options.writing.speculation.drafts != rt::SpeculationOptions::Drafts::None);
     return written;
   }
 

@@ -42,6 +42,9 @@ generation
   --stop TEXT               end before this text; may be given several times
   --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
+  --speculate DRAFTS        verify several drafted tokens in one pass, as many as pay: automaton (what followed the longest
+                            suffix of the text where it occurred before), or none (default)
+  --draft-tokens N          verify at most N drafted tokens in a pass (default 32)
   --stats                   print counts and times on stderr
 
 calls with tensors
@@ -61,6 +64,7 @@ struct RunOptions {
   GenerateOptions generate;
   int64_t threads = 0, seed = 0;
   std::vector<std::string> profile;
+  std::optional<std::string> drafts;
 };
 
 OptionParser parserFor(RunOptions &options) {
@@ -83,6 +87,8 @@ OptionParser parserFor(RunOptions &options) {
   parser.texts("stop", options.generate.writing.stop);
   parser.flag("ignore-end", options.generate.ignoreEnd);
   parser.integer("prefill-chunk", generation.prefillChunk, 1);
+  parser.text("speculate", options.drafts);
+  parser.integer("draft-tokens", options.generate.writing.speculation.mostDrafted, 1, 1024);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -94,6 +100,14 @@ OptionParser parserFor(RunOptions &options) {
   parser.integer("threads", options.threads, 1, kMostThreads);
   parser.texts("profile", options.profile);
   return parser;
+}
+
+absl::StatusOr<rt::SpeculationOptions::Drafts> draftsOf(std::string_view name) {
+  if (name == "none")
+    return rt::SpeculationOptions::Drafts::None;
+  if (name == "automaton")
+    return rt::SpeculationOptions::Drafts::Automaton;
+  return invalid("unknown drafts '", name, "' of --speculate; supported: none, automaton");
 }
 
 /// Exactly one of the three things to do.
@@ -135,6 +149,7 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
+  HONE_ASSIGN_OR_RETURN(options.generate.writing.speculation.drafts, draftsOf(options.drafts.value_or("none")));
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;
   HONE_RETURN_IF_ERROR(calls ? callWithTensors(*module, options.call) : generateText(module, options.generate));
   return profiler.write(*module);

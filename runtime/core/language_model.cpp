@@ -34,9 +34,9 @@ private:
   int64_t before;
 };
 
-/// Feeds a prompt in pieces, of which `sampleNext` gets the last; returns its token.
-absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> prompt, const GenerationOptions &options,
-                                const SamplingStep &sampleNext) {
+/// Feeds a prompt in pieces, of which the decoder gets the last; returns its token.
+absl::StatusOr<std::vector<int64_t>> prefill(LanguageModel &model, std::span<const int64_t> prompt,
+                                             const GenerationOptions &options, Decoder &decoder) {
   auto piece = static_cast<size_t>(options.prefillChunk);
   size_t fed = 0;
   auto tell = [&](size_t tokens) {
@@ -47,9 +47,9 @@ absl::StatusOr<int64_t> prefill(LanguageModel &model, std::span<const int64_t> p
   for (; prompt.size() - fed > piece; tell(piece))
     HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*logitsToKeep=*/1).status());
   std::span<const int64_t> rest = prompt.subspan(fed);
-  HONE_ASSIGN_OR_RETURN(int64_t token, sampleNext(model, rest));
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, decoder.decode(model, rest, /*most=*/1));
   tell(rest.size());
-  return token;
+  return tokens;
 }
 
 } // namespace
@@ -152,29 +152,76 @@ std::span<const float> lastRow(const io::Array &logits) {
   return logits.as<float>().last(static_cast<size_t>(logits.shape().back()));
 }
 
-absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
-                                              const GenerationOptions &options, const SamplingStep &sampleNext,
-                                              const TokenReceiver &receive) {
-  GenerationStatistics statistics;
-  statistics.promptTokens = static_cast<int64_t>(prompt.size());
-  auto start = std::chrono::steady_clock::now();
-  HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
-  model.reserve(statistics.promptTokens, options.maximalNewTokens);
-  HONE_ASSIGN_OR_RETURN(int64_t token, prefill(model, prompt, options, sampleNext));
-  while (true) {
-    if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
-      HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
+namespace {
+
+/// A text as it gets longer.
+class Generation {
+public:
+  Generation(LanguageModel &model, const GenerationOptions &options, const TokenReceiver &receive)
+      : model(model), options(options), receive(receive) {}
+
+  absl::Status run(std::span<const int64_t> prompt, Decoder &decoder) {
+    statistics.promptTokens = static_cast<int64_t>(prompt.size());
+    HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
+    model.reserve(statistics.promptTokens, options.maximalNewTokens);
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, prefill(model, prompt, options, decoder));
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(bool goesOn, take(tokens));
+      if (!goesOn)
+        return absl::OkStatus();
+      ++statistics.passes;
+      HONE_ASSIGN_OR_RETURN(tokens, decoder.decode(model, {&last, 1}, options.maximalNewTokens - statistics.newTokens));
     }
-    if (statistics.newTokens++ == 0)
-      statistics.firstTokenSeconds = secondsSince(start);
-    HONE_ASSIGN_OR_RETURN(bool goOn, receive(token));
-    bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
-    if (!goOn || atEnd || statistics.newTokens >= options.maximalNewTokens)
-      break;
-    HONE_ASSIGN_OR_RETURN(token, sampleNext(model, {&token, 1}));
   }
-  statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
-  return statistics;
+
+  /// Takes back what the decoder fed after the last token that was received.
+  absl::Status takeBack() {
+    int64_t received = before + statistics.promptTokens + statistics.newTokens - 1;
+    bool hasMore = statistics.newTokens > 0 && model.length() > received;
+    return hasMore ? model.session().state().truncate(received) : absl::OkStatus();
+  }
+
+  GenerationStatistics finish() {
+    statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
+    return statistics;
+  }
+
+private:
+  /// Whether the text goes on after these tokens.
+  absl::StatusOr<bool> take(std::span<const int64_t> tokens) {
+    for (int64_t token : tokens) {
+      if (model.session().module().manifest().ranks > 1) { // all go on with the same token, whatever their logits
+        HONE_ASSIGN_OR_RETURN(token, Communicator::current()->takeFirst(token));
+      }
+      last = token;
+      if (statistics.newTokens++ == 0)
+        statistics.firstTokenSeconds = secondsSince(start);
+      HONE_ASSIGN_OR_RETURN(bool goesOn, receive(token));
+      bool atEnd = std::ranges::find(options.endTokens, token) != options.endTokens.end();
+      if (!goesOn || atEnd || statistics.newTokens >= options.maximalNewTokens)
+        return false;
+    }
+    return true;
+  }
+
+  LanguageModel &model;
+  const GenerationOptions &options;
+  const TokenReceiver &receive;
+  GenerationStatistics statistics;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  int64_t before = model.length(), last = 0;
+};
+
+} // namespace
+
+absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
+                                              const GenerationOptions &options, Decoder &decoder,
+                                              const TokenReceiver &receive) {
+  Generation generation(model, options, receive);
+  absl::Status status = generation.run(prompt, decoder);
+  HONE_RETURN_IF_ERROR(generation.takeBack());
+  HONE_RETURN_IF_ERROR(status);
+  return generation.finish();
 }
 
 } // namespace hone::rt

@@ -60,19 +60,28 @@ struct GenerationOptions {
 
 struct GenerationStatistics {
   int64_t promptTokens = 0, newTokens = 0;
+  int64_t passes = 0;           // of the model after the prompt, which gave all new tokens but the first
   double firstTokenSeconds = 0; // from the start until the first new token is sampled
   double decodeSeconds = 0;     // from there to the end
 };
 
-/// Feeds tokens and samples the one that comes after them.
-using SamplingStep = std::function<absl::StatusOr<int64_t>(LanguageModel &model, std::span<const int64_t> tokens)>;
+/// Continues a text.
+class Decoder {
+public:
+  virtual ~Decoder() = default;
+  /// Feeds `tokens`, the end of the text that the model does not have yet, and returns the 1 to `most` tokens that come after them, of which
+  /// all but the last are fed too. Fails with all that comes after `tokens` taken back.
+  virtual absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
+                                                      int64_t most) = 0;
+};
 
 /// Receives a new token; false ends the generation.
 using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;
 
-/// Feeds the prompt, at least one token, and then token after token.
+/// Feeds the prompt, at least one token, and then what the decoder gives. Afterwards the model has the prompt and all tokens that were received
+/// but the last.
 absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<const int64_t> prompt,
-                                              const GenerationOptions &options, const SamplingStep &sampleNext,
+                                              const GenerationOptions &options, Decoder &decoder,
                                               const TokenReceiver &receive);
 
 /// Logits of the last position.

@@ -116,6 +116,8 @@ public:
   absl::Status commit(const Symbols &callSymbols);
   void rollback();
 
+  /// A slot that cannot go back to fewer positions, or null.
+  const Slot *findWithoutHistory() const;
   /// Drops all but the first `length` positions.
   absl::Status truncate(int64_t length);
   /// Of the positions that the last call appended, keeps those of these numbers, counted from 0 and ascending, one after the other; drops
@@ -135,7 +137,6 @@ public:
 private:
   void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
   absl::Status checkKept(std::span<const int64_t> kept) const;
-  const Slot *findWithoutHistory() const;
   void loseCheckpoints(int64_t beyond);
   void forgetSlots();
 

@@ -13,13 +13,13 @@ namespace hone::rt {
 namespace {
 
 /// Turns tokens into text that is certain. Without a tokenizer there is no text.
-class Decoder {
+class TextStream {
 public:
-  static absl::StatusOr<Decoder> create(const text::Tokenizer *tokenizer, const std::vector<std::string> &stop) {
+  static absl::StatusOr<TextStream> create(const text::Tokenizer *tokenizer, const std::vector<std::string> &stop) {
     if (!tokenizer && !stop.empty())
       return io::invalid("stop strings need a tokenizer, and the artefact has none");
     HONE_ASSIGN_OR_RETURN(text::StopStrings strings, text::StopStrings::create(stop));
-    return Decoder(tokenizer, std::move(strings));
+    return TextStream(tokenizer, std::move(strings));
   }
 
   absl::StatusOr<std::string> push(int64_t token) {
@@ -40,7 +40,7 @@ public:
   bool stopped() const { return stop.stopped(); }
 
 private:
-  Decoder(const text::Tokenizer *tokenizer, text::StopStrings stop) : stop(std::move(stop)) {
+  TextStream(const text::Tokenizer *tokenizer, text::StopStrings stop) : stop(std::move(stop)) {
     if (tokenizer)
       detokenizer.emplace(*tokenizer);
   }
@@ -67,19 +67,20 @@ absl::StatusOr<std::vector<int64_t>> encodePrompt(const text::Tokenizer &tokeniz
 absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text::Tokenizer *tokenizer,
                                                std::span<const int64_t> prompt, const WritingOptions &options,
                                                const PieceReceiver &receive) {
-  HONE_ASSIGN_OR_RETURN(Decoder decoder, Decoder::create(tokenizer, options.stop));
-  HONE_ASSIGN_OR_RETURN(SamplingStep sampleNext, createSamplingStep(model, options.sampling, prompt));
+  HONE_ASSIGN_OR_RETURN(TextStream text, TextStream::create(tokenizer, options.stop));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                        createDecoder(model, options.sampling, options.speculation, prompt));
   bool isReceived = true;
   auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
-    HONE_ASSIGN_OR_RETURN(std::string piece, decoder.push(token));
+    HONE_ASSIGN_OR_RETURN(std::string piece, text.push(token));
     absl::StatusOr<bool> goOn = receive(token, piece);
     isReceived = goOn.ok();
     HONE_RETURN_IF_ERROR(goOn.status());
-    return *goOn && !decoder.stopped();
+    return *goOn && !text.stopped();
   };
-  absl::StatusOr<GenerationStatistics> statistics = generate(model, prompt, options.generation, sampleNext, pass);
+  absl::StatusOr<GenerationStatistics> statistics = generate(model, prompt, options.generation, *decoder, pass);
   // What was written before a failure is delivered to its end.
-  absl::StatusOr<std::string> rest = decoder.finish();
+  absl::StatusOr<std::string> rest = text.finish();
   if (isReceived && rest.ok() && !rest->empty())
     HONE_RETURN_IF_ERROR(receive(kNoToken, *rest).status());
   if (statistics.ok())

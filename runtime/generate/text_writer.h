@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 #define HONE_RUNTIME_GENERATE_TEXT_WRITER_H
 
-#include "generate/sampling_step.h"
+#include "generate/decoder.h"
 #include "hone/sampling/sampler.h"
 #include "hone/text/tokenizer.h"
 
@@ -15,6 +15,7 @@ namespace hone::rt {
 struct WritingOptions {
   GenerationOptions generation;
   sampling::SamplingOptions sampling;
+  SpeculationOptions speculation;
   std::vector<std::string> stop;
 };
 

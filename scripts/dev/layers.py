@@ -15,10 +15,11 @@ USES = {
     "core": {"cpu", "io", "sampling"},
     "cpu": {"io"},
     "cuda": {"core", "io", "sampling"},
-    "generate": {"core", "io", "sampling", "text"},
+    "generate": {"core", "io", "sampling", "speculate", "text"},
     "io": set(),
     "mpi": set(),
     "sampling": {"io"},
+    "speculate": set(),
     "text": {"io"},
 }
 INTERFACE = {"kernels", "runtime"}

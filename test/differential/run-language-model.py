@@ -40,7 +40,8 @@ ORDERS = [("--quantize=int3", "--calibration"), ("--quantize=int3",)], \
          [("--prune=2:4", "--calibration"), ("--prune=2:4", "--prune-method=wanda", "--calibration"), ("--prune=2:4",)]
 CALIBRATION_TOKENS = 32 * WINDOW
 ORDER_TOKENS = 16 * WINDOW  # enough to tell methods apart
-CHUNKS = {"at once": [], "in chunks": ["--prefill-chunk", 7], "one by one": ["--prefill-chunk", 1]}
+CHUNKS = {"at once": [], "in chunks": ["--prefill-chunk", 7], "one by one": ["--prefill-chunk", 1],
+          "with drafts": ["--speculate", "automaton"]}
 
 
 class Reference:

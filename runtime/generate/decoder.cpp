@@ -1,0 +1,170 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sampling on the host and on a device, and verification of drafts.
+
+#include "generate/decoder.h"
+
+#include "hone/sampling/arithmetic.h"
+#include "hone/sampling/sampler.h"
+#include "speculate/draft_width.h"
+#include "speculate/suffix_automaton.h"
+
+#include <chrono>
+
+namespace hone::rt {
+namespace {
+
+std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
+  std::vector<int32_t> history;
+  for (int64_t token : tokens)
+    history.push_back(static_cast<int32_t>(token));
+  return history;
+}
+
+/// Samples the tokens of a text one after the other.
+class TextSampler {
+public:
+  TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt)
+      : sampler(std::move(sampler)), history(asHistory(prompt)) {}
+
+  absl::StatusOr<int64_t> sample(std::span<const float> logits) {
+    HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
+    history.push_back(token);
+    return token;
+  }
+
+private:
+  sampling::Sampler sampler;
+  std::vector<int32_t> history;
+};
+
+/// Copies logits from wherever they are.
+class HostDecoder : public Decoder {
+public:
+  explicit HostDecoder(TextSampler sampler) : sampler(std::move(sampler)) {}
+
+  absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens, int64_t) override {
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(tokens, /*logitsToKeep=*/1));
+    HONE_ASSIGN_OR_RETURN(int64_t token, sampler.sample(lastRow(logits)));
+    return std::vector{token};
+  }
+
+private:
+  TextSampler sampler;
+};
+
+/// Has the device sample, which the session has told how.
+class DeviceDecoder : public Decoder {
+public:
+  DeviceDecoder(sampling::Sampler sampler, bool isGreedy) : sampler(std::move(sampler)), isGreedy(isGreedy) {}
+
+  absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens, int64_t) override {
+    HONE_ASSIGN_OR_RETURN(int64_t token, model.sample(tokens, isGreedy ? 0 : sampler.draw()));
+    if (token < 0)
+      return sampling::badLogits(token, model.vocabulary().value_or(0));
+    return std::vector{token};
+  }
+
+private:
+  sampling::Sampler sampler; // its generator
+  bool isGreedy;
+};
+
+/// Verifies what a drafter proposes: of the drafted tokens those are accepted that the sampler draws too, up to the first that it does
+/// not. So tokens, their probabilities and the draws that they take are those of decoding without drafts.
+class SpeculativeDecoder : public Decoder {
+public:
+  SpeculativeDecoder(TextSampler sampler, std::unique_ptr<speculate::Drafter> drafter, int64_t mostDrafted,
+                     std::span<const int64_t> prompt)
+      : sampler(std::move(sampler)), drafter(std::move(drafter)), width(mostDrafted), mostDrafted(mostDrafted) {
+    this->drafter->append(prompt);
+  }
+
+  absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
+                                              int64_t most) override {
+    speculate::Draft draft = drafter->draft(std::min(most - 1, mostDrafted));
+    auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
+    std::vector<int64_t> fed(tokens.begin(), tokens.end()), next;
+    fed.insert(fed.end(), draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen));
+    int64_t before = model.length() + static_cast<int64_t>(tokens.size());
+    auto start = std::chrono::steady_clock::now();
+    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(fed, static_cast<int64_t>(chosen) + 1));
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    absl::Status status = verify(logits, {draft.tokens.data(), chosen}, next);
+    // The last of the new tokens was not fed.
+    HONE_RETURN_IF_ERROR(
+        model.session().state().truncate(before + std::max<int64_t>(static_cast<int64_t>(next.size()) - 1, 0)));
+    HONE_RETURN_IF_ERROR(status);
+    if (tokens.size() == 1)
+      width.record(static_cast<int64_t>(chosen), draft.matched, static_cast<int64_t>(next.size()) - 1, seconds.count());
+    if (chosen == 0 && !draft.tokens.empty())
+      width.observe(draft.matched, next.front() == draft.tokens.front());
+    drafter->append(next);
+    return next;
+  }
+
+private:
+  /// None where the model has no room for as many.
+  int64_t chooseWidth(const LanguageModel &model, std::span<const int64_t> tokens,
+                      const speculate::Draft &draft) const {
+    int64_t count = width.choose(static_cast<int64_t>(draft.tokens.size()), draft.matched);
+    bool hasRoom = count == 0 || model.checkRoom(static_cast<int64_t>(tokens.size()) + count).ok();
+    return hasRoom ? count : 0;
+  }
+
+  /// Samples the token after each row of logits, as long as they are those of the draft.
+  absl::Status verify(const io::Array &logits, std::span<const int64_t> draft, std::vector<int64_t> &next) {
+    auto vocabulary = static_cast<size_t>(logits.shape().back());
+    std::span<const float> rows = logits.as<float>().last((draft.size() + 1) * vocabulary);
+    for (size_t row = 0; row <= draft.size(); ++row) {
+      HONE_ASSIGN_OR_RETURN(int64_t token, sampler.sample(rows.subspan(row * vocabulary, vocabulary)));
+      next.push_back(token);
+      if (row < draft.size() && token != draft[row])
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  TextSampler sampler;
+  std::unique_ptr<speculate::Drafter> drafter;
+  speculate::DraftWidth width;
+  int64_t mostDrafted;
+};
+
+absl::Status checkSpeculation(const LanguageModel &model) {
+  Session &session = model.session();
+  if (session.module().manifest().ranks > 1)
+    return io::invalid("speculation needs a model that is not divided among processes");
+  if (const Slot *slot = session.state().findWithoutHistory())
+    return io::invalid("speculation takes back tokens, but state '", slot->description().name,
+                       "' has no history to return to");
+  const io::Dim &rows = session.entry().outputs[0].shape[1];
+  if (rows.isFixed() && rows.size == 1)
+    return io::invalid("speculation needs logits of several tokens, but the model gives those of the last one alone");
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
+                                                       const SpeculationOptions &speculation,
+                                                       std::span<const int64_t> prompt) {
+  HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
+  if (speculation.drafts == SpeculationOptions::Drafts::Automaton) {
+    HONE_RETURN_IF_ERROR(checkSpeculation(model));
+    return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt),
+                                                std::make_unique<speculate::AutomatonDrafter>(),
+                                                speculation.mostDrafted, prompt);
+  }
+  std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
+  if (!model.session().isOnDevice() || !vocabulary)
+    return std::make_unique<HostDecoder>(TextSampler(std::move(sampler), prompt));
+  std::vector<int32_t> history = asHistory(prompt);
+  if (options.repetitionPenalty != 1)
+    HONE_RETURN_IF_ERROR(sampling::checkHistory(history, *vocabulary));
+  model.session().beginSampling(options, std::move(history));
+  return std::make_unique<DeviceDecoder>(std::move(sampler), options.temperature == 0);
+}
+
+} // namespace hone::rt

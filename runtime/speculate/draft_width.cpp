@@ -1,0 +1,74 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Moving averages of times and of acceptance.
+
+#include "speculate/draft_width.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+namespace hone::speculate {
+namespace {
+
+constexpr double kNewTime = 0.25;   // the share of a new time in the average
+constexpr double kForgotten = 0.98; // what is left of older counts with each draft
+constexpr double kLeastGain = 1.05; // by which a draft has to be better than none
+constexpr double kDoubted = 0.99;   // what is left of the time of a width that was not tried, so that it is tried again
+
+/// 0 … count - 1 for 0, 1, 2 … 3, 4 … 7, …
+size_t classOf(int64_t number, size_t count) {
+  return std::min(static_cast<size_t>(std::bit_width(static_cast<uint64_t>(number))), count - 1);
+}
+
+} // namespace
+
+double DraftWidth::expectedSeconds(int64_t rows) const {
+  // Weights are read once, whatever the rows are: of a width that was not tried it is only known that it takes no less than narrower ones.
+  double longest = 0;
+  for (size_t i = 0; i <= classOf(rows - 1, kRowClasses); ++i)
+    longest = std::max(longest, seconds[i]);
+  return longest > 0 ? longest : 1;
+}
+
+int64_t DraftWidth::choose(int64_t available, int64_t matched) const {
+  available = std::min(available, most);
+  if (available <= 0 || matched <= 0)
+    return 0;
+  const Acceptance &of = acceptances[classOf(matched, kMatchClasses)];
+  double acceptance = of.accepted / of.tried, expected = 1, likely = 1, bestRate = kLeastGain / expectedSeconds(1);
+  int64_t best = 0;
+  for (int64_t n = 1; n <= available; ++n) {
+    likely *= acceptance;
+    expected += likely;
+    double rate = expected / expectedSeconds(n + 1);
+    if (rate > bestRate) {
+      bestRate = rate;
+      best = n;
+    }
+  }
+  return best;
+}
+
+void DraftWidth::count(int64_t matched, int64_t accepted, int64_t tried) {
+  if (matched <= 0)
+    return;
+  Acceptance &of = acceptances[classOf(matched, kMatchClasses)];
+  of.accepted = of.accepted * kForgotten + static_cast<double>(accepted);
+  of.tried = of.tried * kForgotten + static_cast<double>(tried);
+}
+
+void DraftWidth::record(int64_t drafted, int64_t matched, int64_t accepted, double time) {
+  double &known = seconds[classOf(drafted, kRowClasses)];
+  double average = known > 0 ? known + kNewTime * (time - known) : time;
+  for (double &other : std::span(seconds).subspan<1>())
+    other *= kDoubted;
+  known = average;
+  // Nothing is known of what follows a token that was refused.
+  count(matched, accepted, std::min(accepted + 1, drafted));
+}
+
+void DraftWidth::observe(int64_t matched, bool isRight) { count(matched, isRight ? 1 : 0, 1); }
+
+} // namespace hone::speculate

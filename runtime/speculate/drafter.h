@@ -1,0 +1,33 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Speculative decoding (Leviathan et al. 2023): a drafter proposes the next tokens of a text, and the model verifies them in one pass.
+
+#ifndef HONE_RUNTIME_SPECULATE_DRAFTER_H
+#define HONE_RUNTIME_SPECULATE_DRAFTER_H
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hone::speculate {
+
+struct Draft {
+  std::vector<int64_t> tokens; // none where nothing is proposed
+  int64_t matched = 0;         // how much speaks for it: tokens of the text's end that the drafter has seen before
+};
+
+/// Follows a text and proposes how it goes on. One a text; not for several threads at once.
+class Drafter {
+public:
+  virtual ~Drafter() = default;
+
+  /// Tokens that the text got.
+  virtual void append(std::span<const int64_t> tokens) = 0;
+  /// At most `most` tokens that may come next.
+  virtual Draft draft(int64_t most) const = 0;
+};
+
+} // namespace hone::speculate
+
+#endif // HONE_RUNTIME_SPECULATE_DRAFTER_H

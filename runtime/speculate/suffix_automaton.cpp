@@ -1,0 +1,95 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Transitions are in one hash table, those of a state in a list: a vocabulary is too large for an array of each state.
+
+#include "speculate/suffix_automaton.h"
+
+#include <algorithm>
+
+namespace hone::speculate {
+
+SuffixAutomaton::SuffixAutomaton() { states.push_back({kNone, 0, 0, kNone}); }
+
+SuffixAutomaton::Edge *SuffixAutomaton::find(int32_t state, int64_t token) {
+  auto found = edgeOf.find(Key{token, state});
+  return found == edgeOf.end() ? nullptr : &edges[static_cast<size_t>(found->second)];
+}
+
+void SuffixAutomaton::connect(int32_t from, int64_t token, int32_t to) {
+  State &state = states[static_cast<size_t>(from)];
+  auto edge = static_cast<int32_t>(edges.size());
+  edges.push_back({token, to, state.lastEdge});
+  edgeOf.emplace(Key{token, from}, edge);
+  state.lastEdge = edge;
+}
+
+void SuffixAutomaton::append(int64_t token) {
+  follow(token);
+  add(token);
+}
+
+void SuffixAutomaton::follow(int64_t token) {
+  const Edge *edge = find(match, token);
+  while (!edge && match != kRoot) {
+    match = states[static_cast<size_t>(match)].link;
+    length = states[static_cast<size_t>(match)].length;
+    edge = find(match, token);
+  }
+  if (edge) {
+    match = edge->target;
+    ++length;
+  }
+}
+
+void SuffixAutomaton::add(int64_t token) {
+  tokens.push_back(token);
+  auto end = static_cast<int32_t>(tokens.size()), whole = static_cast<int32_t>(states.size());
+  states.push_back({kRoot, end, end, kNone});
+  int32_t parent = std::exchange(last, whole);
+  Edge *edge = nullptr;
+  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link) {
+    edge = find(parent, token);
+    if (edge)
+      break;
+    connect(parent, token, whole);
+  }
+  if (parent == kNone)
+    return;
+  bool isOneLonger = states[static_cast<size_t>(edge->target)].length == states[static_cast<size_t>(parent)].length + 1;
+  states[static_cast<size_t>(whole)].link = isOneLonger ? edge->target : split(parent, token, edge->target);
+}
+
+/// Makes a state of those strings of `target` that are no longer than `parent` and the token, with the transitions of `target`.
+int32_t SuffixAutomaton::split(int32_t parent, int64_t token, int32_t target) {
+  auto copy = static_cast<int32_t>(states.size());
+  State &whole = states[static_cast<size_t>(target)];
+  State shorter = {whole.link, states[static_cast<size_t>(parent)].length + 1, whole.firstEnd, kNone};
+  whole.link = copy;
+  int32_t edge = whole.lastEdge;
+  states.push_back(shorter);
+  for (; edge != kNone; edge = edges[static_cast<size_t>(edge)].next)
+    connect(copy, edges[static_cast<size_t>(edge)].token, edges[static_cast<size_t>(edge)].target);
+  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link) {
+    Edge *redirected = find(parent, token);
+    if (!redirected || redirected->target != target)
+      break;
+    redirected->target = copy;
+  }
+  return copy;
+}
+
+void AutomatonDrafter::append(std::span<const int64_t> tokens) {
+  for (int64_t token : tokens)
+    automaton.append(token);
+}
+
+Draft AutomatonDrafter::draft(int64_t most) const {
+  if (automaton.matchedLength() == 0)
+    return {};
+  std::span<const int64_t> rest = automaton.text().subspan(static_cast<size_t>(automaton.matchedEnd()));
+  rest = rest.first(std::min(rest.size(), static_cast<size_t>(std::max<int64_t>(most, 0))));
+  return {{rest.begin(), rest.end()}, automaton.matchedLength()};
+}
+
+} // namespace hone::speculate
