@@ -7,7 +7,7 @@
 # presets build kernels for some ISAs: threads are the same in all, and loads of tiles are not instrumented.
 
 RUNTIME_TESTS=(RuntimeCApiTests RuntimeCalibrationTests RuntimeCliTests RuntimeCollectivesTests RuntimeCoreTests RuntimeIoTests
-  RuntimeKernelsTests SamplingTests TextTests)
+  RuntimeKernelsTests SamplingTests SpeculateTests TextTests)
 # Fuzz targets of the runtime, whose corpora are replayed.
 RUNTIME_CORPORA=(artefact inputs manifest npy npz safetensors text tokenizer)
 

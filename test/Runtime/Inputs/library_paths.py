@@ -21,7 +21,9 @@ def is_linked(path):
     return header[:4] == b"\x7fELF" and int.from_bytes(header[16:18], "little") in (2, 3)
 
 
-files = sorted(path for folder in folders for path in folder.rglob("*") if is_linked(path))
+# What other tests make lies in their folders "Output", and comes and goes meanwhile.
+files = sorted(path for folder in folders for path in folder.rglob("*")
+               if "Output" not in path.relative_to(folder).parts and is_linked(path))
 found, wrong = set(), []
 for path in files:
     dump = subprocess.run([objdump, "-p", path], check=True, capture_output=True, text=True).stdout
