@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many drafted tokens pay: what passes of so many rows cost on this machine, and how many of their tokens are accepted, as measured
+// How many drafted tokens pay: what passes of each width cost on this machine, and how many of their tokens are accepted, as measured
 // while the text is written.
 
 #ifndef HONE_RUNTIME_SPECULATE_DRAFT_WIDTH_H

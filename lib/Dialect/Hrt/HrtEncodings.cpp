@@ -62,6 +62,8 @@ LogicalResult PanelsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
 
 static LogicalResult verifyBlocks(StringRef what, int64_t bits, ArrayRef<int64_t> shape, Type elementType,
                                   llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (!elementType) // what the parser could not read
+    return failure();
   if (bits != 0 && !elementType.isF32()) // key_blocks C2, value_blocks C2
     return emitError() << "expected " << what << " in blocks of " << bits << " bits to have elements of f32, but got "
                        << elementType;
@@ -96,15 +98,11 @@ int64_t ValueBlocksAttr::getIntegerBits() const { return getBits(); }
 
 LogicalResult KeyBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                             llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  if (!elementType) // what the parser could not read
-    return failure();
   return verifyBlocks("keys", getBits(), shape, elementType, emitError);
 }
 
 LogicalResult ValueBlocksAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               llvm::function_ref<InFlightDiagnostic()> emitError) const {
-  if (!elementType) // what the parser could not read
-    return failure();
   return verifyBlocks("values", getBits(), shape, elementType, emitError);
 }
 

@@ -351,35 +351,30 @@ func.func private @f() -> tensor<4x16x!f32, #hone.stored<f16>>
 
 // -----
 
-// Verifiers of encodings are called for element types that cannot be read, too.
 // @affine_of_unknown_elements
 // expected-error @below {{undefined symbol alias id 'f32'}}
 func.func private @f() -> tensor<4x16x!f32, #hone.affine<bits = 8>>
 
 // -----
 
-// Verifiers of encodings are called for element types that cannot be read, too.
 // @codebook_of_unknown_elements
 // expected-error @below {{undefined symbol alias id 'f32'}}
 func.func private @f() -> tensor<4x16x!f32, #hone.codebook<bits = 4>>
 
 // -----
 
-// Verifiers of encodings are called for element types that cannot be read, too.
 // @quantized_kv_of_unknown_elements
 // expected-error @below {{undefined symbol alias id 'f32'}}
 func.func private @f() -> tensor<4x16x!f32, #hone.quantized_kv<bits = 8>>
 
 // -----
 
-// Verifiers of encodings are called for element types that cannot be read, too.
 // @nm_of_unknown_elements
 // expected-error @below {{undefined symbol alias id 'f32'}}
 func.func private @f() -> tensor<4x16x!f32, #hone.nm<2:4, of = f32>>
 
 // -----
 
-// Verifiers of encodings are called for element types that cannot be read, too.
 // @dense_sparse_of_unknown_elements
 // expected-error @below {{undefined symbol alias id 'f32'}}
 func.func private @f() -> tensor<4x16x!f32, #hone.dense_sparse<of = #hone.affine<bits = 4>, outliers = 16>>

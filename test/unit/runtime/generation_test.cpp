@@ -12,7 +12,6 @@ namespace hone::test {
 namespace {
 
 using rt::SpeculationOptions;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 using Tokens = std::vector<int64_t>;
