@@ -3,6 +3,9 @@
 # Overridden methods and matchers leave arguments unused by design, in our code and in what TableGen writes.
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 
+# Packages name more libraries than are used, and each costs time at every start.
+add_link_options(LINKER:--as-needed)
+
 # What one clone compiled serves all: ccache sees paths inside the sources as relative ones, and knows a precompiled header, which
 # holds absolute paths, by a sum of what it is made from (lib/Pch). CMake would also name the header's source, as an absolute path.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
