@@ -9,6 +9,7 @@
 #include "../scratch_memory.h"
 #include "../sgemm.h"
 #include "matrix.h"
+#include "parallel_for.h"
 #include "parts.h"
 #include "vector.h"
 
@@ -82,20 +83,20 @@ template <int ROWS>
 void gemvByColumns(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
   constexpr int64_t width = 4 * kLanes;
   int64_t blocks = c.columns / width;
-#pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
-  for (int64_t block = 0; block <= blocks; ++block)
+  parallelFor(blocks + 1, a.columns * c.columns > kSmallWork, [&](int64_t block) {
     if (block < blocks)
       gemvBlock<ROWS, 4>(a, b, c, bias, block * width);
     else
       gemvTail(a, b, c, bias, blocks * width);
+  });
 }
 
 /// b is column-major: every element is a dot product of two dense rows.
 void gemvByDots(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
-#pragma omp parallel for schedule(static) if (a.columns * c.columns > kSmallWork)
-  for (int64_t j = 0; j < c.columns; ++j)
+  parallelFor(c.columns, a.columns * c.columns > kSmallWork, [&](int64_t j) {
     for (int64_t i = 0; i < c.rows; ++i)
       c.at(i, j) = dot(a.data + i * a.rowStride, b.data + j * b.columnStride, a.columns) + (bias.data ? bias[j] : 0.0f);
+  });
 }
 
 /// True where the GEMV loops did the product.
@@ -183,9 +184,7 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
     return;
   }
   Parts threads;
-#pragma omp parallel for schedule(static)
-  for (int64_t index = 0; index < batches; ++index)
-    threads.run([&] { multiplyOne(index); });
+  parallelFor(batches, true, [&](int64_t index) { threads.run([&] { multiplyOne(index); }); });
   threads.finish();
 }
 

@@ -5,6 +5,7 @@
 
 #include "entry.h"
 
+#include "parallel_for.h"
 #include "rows.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
@@ -16,9 +17,9 @@ void forRows(const hone_tensor &x, const hone_tensor &y, Body body, Rows... othe
   if (isAbsent(x))
     return;
   int64_t rows = countRows(x), size = x.sizes[x.rank - 1];
-#pragma omp parallel for schedule(static) if (rows * size > 4096)
-  for (int64_t row = 0; row < rows; ++row)
+  parallelFor(rows, rows * size > 4096, [&](int64_t row) {
     withKnownStrides([&](auto... known) { body(size, known...); }, rowOf(x, row), rowOf(y, row), others...);
+  });
 }
 
 /// The factor of element i: weight[i] + offset, 1 without a weight.

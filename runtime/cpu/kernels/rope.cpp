@@ -5,6 +5,7 @@
 
 #include "entry.h"
 
+#include "parallel_for.h"
 #include "rows.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
@@ -34,8 +35,7 @@ void run(const kernels::Call<kernels::Rope, kernels::NoWeight> &call) {
     return;
   int64_t heads = x.sizes[1], positions = x.sizes[2], size = x.sizes[3], pairs = cos.sizes[2];
   int64_t step = call.ints.interleaved ? 2 : 1, pairStride = call.ints.interleaved ? 1 : pairs, rows = countRows(x);
-#pragma omp parallel for schedule(static) if (rows * size > 4096)
-  for (int64_t row = 0; row < rows; ++row) {
+  parallelFor(rows, rows * size > 4096, [&](int64_t row) {
     int64_t b = row / (heads * positions), s = row % positions;
     Row from = rowOf(x, row), to = rowOf(y, row);
     Row c = tableRow(cos, b, s), n = tableRow(sin, b, s);
@@ -49,7 +49,7 @@ void run(const kernels::Call<kernels::Rope, kernels::NoWeight> &call) {
         from, to, c, n);
     for (int64_t i = 2 * pairs; i < size; ++i)
       to[i] = from[i];
-  }
+  });
 }
 
 } // namespace

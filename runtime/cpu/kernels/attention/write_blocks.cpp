@@ -5,6 +5,7 @@
 
 #include "../entry.h"
 
+#include "../parallel_for.h"
 #include "../rows.h"
 #include "../transpose.h"
 #include "hone/cpu/packing/cache_blocks.h"
@@ -162,8 +163,7 @@ template <typename Blocks> void run(const kernels::Call<kernels::WriteBlocks, ke
   // memory: so the hardware prefetches what comes next, and stays in the same pages.
   int64_t firstRun = first / kRunPositions, runs = (first + count - 1) / kRunPositions - firstRun + 1;
   int64_t rows = fresh.sizes[0] * fresh.sizes[1], tasks = rows * runs;
-#pragma omp parallel for schedule(static) if (countRows(fresh) * size > 4096)
-  for (int64_t task = 0; task < tasks; ++task) {
+  parallelFor(tasks, countRows(fresh) * size > 4096, [&](int64_t task) {
     int64_t row = task % rows, run = firstRun + task / rows;
     auto head = headOf<Elements>(fresh, cache, row);
     int64_t position = larger(first, run * kRunPositions);
@@ -176,7 +176,7 @@ template <typename Blocks> void run(const kernels::Call<kernels::WriteBlocks, ke
         writePosition(head, layout, position - first, position);
         ++position;
       }
-  }
+  });
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_EXPERT_ROWS_H
 
+#include "../parallel_for.h"
 #include "hone/kernels/arguments.h"
 #include "outliers.h"
 
@@ -121,14 +122,14 @@ public:
   /// A dense row for each place: that of x which `each` choices share.
   void gather(const hone_tensor &x, int64_t each, float *to) const {
     int64_t size = x.sizes[x.rank - 1];
-#pragma omp parallel for schedule(static) if (count() * size > 1 << 15)
-    for (int64_t place = 0; place < count(); ++place)
+    parallelFor(count(), count() * size > 1 << 15, [&](int64_t place) {
       withKnownStrides(
           [=](Row from) {
             for (int64_t i = 0; i < size; ++i)
               to[place * size + i] = from[i];
           },
           rowOf(x, origins.data()[place] / each));
+    });
   }
 
 private:

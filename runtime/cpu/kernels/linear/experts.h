@@ -118,9 +118,8 @@ public:
     up.multiply(rows.data(), inputs, call.formatInts);
     gate.multiply(rows.data(), inputs, call.formatInts);
     withActivation(call.ints.activation, [&](auto known) {
-#pragma omp parallel for schedule(static) if (routing.count() * width > 1 << 15)
-      for (int64_t choice = 0; choice < countRows(hidden); ++choice)
-        writeRow<known.kNumber>(choice);
+      parallelFor(countRows(hidden), routing.count() * width > 1 << 15,
+                  [&](int64_t choice) { writeRow<known.kNumber>(choice); });
     });
   }
 
@@ -168,9 +167,8 @@ public:
     Scratch<float> rows(routing.count() * inputs);
     routing.gather(hidden, 1, rows.data());
     down.multiply(rows.data(), inputs, call.formatInts);
-#pragma omp parallel for schedule(static) if (routing.count() * outputs > 1 << 15)
-    for (int64_t row = 0; row < countRows(y); ++row)
-      writeRow(row, rowOf(weights, row), rowOf(y, row));
+    parallelFor(countRows(y), routing.count() * outputs > 1 << 15,
+                [&](int64_t row) { writeRow(row, rowOf(weights, row), rowOf(y, row)); });
   }
 
 private:

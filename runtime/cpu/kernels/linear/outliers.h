@@ -10,6 +10,7 @@
 #include "hone/kernels/arguments.h"
 
 #include "../matrix.h"
+#include "../parallel_for.h"
 #include "../scratch.h"
 #include "../transpose.h"
 #include "packed_layer.h"
@@ -106,8 +107,8 @@ private:
 
   /// x as [input][row]; rows after the last are 0. Sixteen are read from any row on: of the last input some that are after all.
   void transposeRows(int64_t rows) {
-#pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
-    for (int64_t k = 0; k < inputs; k += kLanes)
+    parallelFor(ceilDivide(inputs, kLanes), rows * inputs > 1 << 15, [&](int64_t task) {
+      int64_t k = task * kLanes;
       for (int64_t r = 0; r < stride; r += kLanes) {
         Vector block[kLanes] = {};
         int64_t count = smaller(kLanes, inputs - k);
@@ -117,6 +118,7 @@ private:
         for (int64_t i = 0; i < count; ++i)
           store(memory.data() + (k + i) * stride + r, block[i]);
       }
+    });
   }
 
   static Vector inputsOf(Row from, int64_t first, int64_t count) {

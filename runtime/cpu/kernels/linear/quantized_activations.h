@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_ACTIVATIONS_H
 
+#include "../parallel_for.h"
 #include "packed_layer.h"
 #include "packed_rows.h"
 #include "quantized_dot.h"
@@ -27,10 +28,10 @@ public:
         limbCount(bits == 16 ? kMostLimbs : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
         limbs((rows + spareRows) * stride * limbCount), scales(rows * chunks), sums(rows * chunks) {
     int64_t given = x.sizes[x.rank - 1];
-#pragma omp parallel for schedule(static) if (rows * inputs > 1 << 15)
-    for (int64_t r = 0; r < rows; ++r)
+    parallelFor(rows, rows * inputs > 1 << 15, [&](int64_t r) {
       for (int64_t c = 0; c < chunks; ++c)
         quantize(rowOf(x, r), given, r, c);
+    });
   }
 
   const Limb *row(int64_t r) const { return limbs.data() + r * stride; }
@@ -104,8 +105,7 @@ public:
   PackedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
       : words(rows.inputs / kWordLimbs), planeWords(count * words), memory(planeWords * rows.limbCount) {
     int64_t blocks = ceilDivide(count, height);
-#pragma omp parallel for schedule(static) if (planeWords > 1 << 15)
-    for (int64_t block = 0; block < blocks; ++block)
+    parallelFor(blocks, planeWords > 1 << 15, [&](int64_t block) {
       for (int64_t limb = 0; limb < rows.limbCount; ++limb) {
         int64_t first = block * height;
         packRows(memory.data() + limb * planeWords + first * words, smaller(height, count - first), words,
@@ -113,6 +113,7 @@ public:
                    return loadAs<Vector>(rows.row(first + r) + limb * rows.planeStride() + word * kWordLimbs);
                  });
       }
+    });
   }
 
   /// The block of `rows` rows that begins at row `first`, from `input` on.
