@@ -84,8 +84,8 @@ private:
   std::vector<Operands> calls;
 };
 
-void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, const std::string &name) {
-  constexpr int64_t keys = 32768;
+void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn kernel, int64_t keys,
+            const std::string &name) {
   Layers layers(test, 1, keys, 1 << 20, pool.all()), eight(test, 8, keys, 1 << 20, pool.all());
   Measurement reading, verifying;
   takeTurns(options, [&](bool counts) {
@@ -96,8 +96,9 @@ void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn
     reading.add(layers.bytes / time, limit);
     verifying.add(timeOfEight, time);
   });
-  std::printf("%-34s 32k keys %6.1f GB/s, %4.0f %% of reading; 8 queries cost %.2f times one\n", name.c_str(),
-              median(reading.rates) * 1e-9, median(reading.ratios) * 100, median(verifying.ratios));
+  std::printf("%-34s %5lld keys %6.1f GB/s, %4.0f %% of reading; 8 queries cost %.2f times one\n", name.c_str(),
+              static_cast<long long>(keys), median(reading.rates) * 1e-9, median(reading.ratios) * 100,
+              median(verifying.ratios));
   std::fflush(stdout);
 }
 
@@ -127,7 +128,8 @@ void reportAttention(const Options &options, Pool &pool, cpu::Isa isa) {
     std::string name = std::string("attention/") + test.name + "/" + std::string(isaName(isa));
     if (!isWanted(options, name))
       continue;
-    decode(options, pool, test, findKernel(test.kernel, isa), name);
+    for (int64_t keys : {512, 2048, 8192, 32768})
+      decode(options, pool, test, findKernel(test.kernel, isa), keys, name);
     for (int64_t tokens : {128, 512, 1024, 8192})
       prefill(options, pool, test, isa, tokens, name);
   }

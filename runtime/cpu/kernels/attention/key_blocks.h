@@ -11,38 +11,34 @@
 
 namespace {
 
-constexpr int64_t kBlockKeys = 64;                           // keys whose scores are held at a time
-constexpr int64_t kRangeBits = 2, kRanges = 1 << kRangeBits; // that are read alternately where the call is memory-bound
+constexpr int64_t kBlockKeys = 64; // keys whose scores are held at a time
 
-/// Blocks of the keys [begin, end), those that are seen, one after another or, where `isSpread`, alternately from kRanges
-/// ranges of equal length: a core reaches its full bandwidth only with several streams.
+/// Blocks of kBlockKeys keys that hold keys of [begin, end), those that are listed, from the first to the last. They begin
+/// at multiples of their size, so that which keys are a block does not depend on which ones the rows of a call see.
 class KeyBlocks {
 public:
-  KeyBlocks(const SeenKeys &seen, int64_t begin, int64_t end, bool isSpread)
-      : begin(begin), end(larger(begin, end)), bits(isSpread ? kRangeBits : 0),
-        blocks(seen.words ? seen.list(begin, end, kBlockKeys) : (this->end - begin + kBlockKeys - 1) / kBlockKeys),
-        perRange(((blocks - 1) >> bits) + 1), numbers(seen.words ? seen.numbers : nullptr) {}
+  KeyBlocks(const SeenKeys &seen, int64_t begin, int64_t end)
+      : end(end), first(begin / kBlockKeys), blocks(end <= begin   ? 0
+                                                    : seen.numbers ? seen.list(begin, end, kBlockKeys)
+                                                                   : (end + kBlockKeys - 1) / kBlockKeys - first),
+        numbers(seen.numbers) {}
 
-  /// Blocks to go through; some may be empty.
-  int64_t count() const { return perRange << bits; }
+  int64_t count() const { return blocks; }
   int64_t firstKey(int64_t index) const {
-    int64_t range = index & ((1 << bits) - 1), block = range * perRange + (index >> bits);
     if (numbers)
-      return block < blocks ? numbers[block] * kBlockKeys : end;
-    return begin + block * kBlockKeys;
+      return index < blocks ? numbers[index] * kBlockKeys : end;
+    return (first + index) * kBlockKeys;
   }
-  int64_t keyCount(int64_t index) const {
-    return index < count() ? larger(smaller(kBlockKeys, end - firstKey(index)), 0) : 0;
-  }
+  int64_t keyCount(int64_t index) const { return index < blocks ? smaller(kBlockKeys, end - firstKey(index)) : 0; }
 
 private:
-  int64_t begin, end, bits, blocks, perRange;
-  const int64_t *numbers; // of blocks of kBlockKeys keys; null where all are taken from `begin` on
+  int64_t end, first, blocks;
+  const int64_t *numbers; // of blocks; null where all are taken from `first` on
 };
 
 /// Prefetches keys and values of the following blocks, a few lines at a time between the calculations of one, so that
-/// loads overlap with arithmetic. Of each of the next kRanges blocks a part is prefetched, the larger part the sooner
-/// the block comes, so that all ranges are read concurrently.
+/// loads overlap with arithmetic. Of each of the next kStreams blocks a part is prefetched, the larger part the sooner
+/// the block comes: a core reaches its full bandwidth only with several streams.
 template <typename Cache> class Prefetch {
 public:
   /// `advance` is called `calls` times a block.
@@ -53,12 +49,12 @@ public:
 
   /// Block `index` is worked on.
   void begin(const KeyBlocks &blocks, int64_t index) {
-    for (int64_t range = 1; range <= kRanges; ++range) {
-      int64_t skipped = (kRanges - range) * kRows;
-      bool exists = blocks.keyCount(index + range) > skipped;
-      int64_t first = exists ? blocks.firstKey(index + range) + skipped : blocks.firstKey(index);
-      keyRuns[range - 1] = key.rowBytes(first);
-      valueRuns[range - 1] = value.rowBytes(first);
+    for (int64_t stream = 1; stream <= kStreams; ++stream) {
+      int64_t skipped = (kStreams - stream) * kRows;
+      bool exists = blocks.keyCount(index + stream) > skipped;
+      int64_t first = exists ? blocks.firstKey(index + stream) + skipped : blocks.firstKey(index);
+      keyRuns[stream - 1] = key.rowBytes(first);
+      valueRuns[stream - 1] = value.rowBytes(first);
     }
     line = keyOffset = valueOffset = 0;
     left = kRows * lines;
@@ -66,7 +62,7 @@ public:
 
   void advance() {
     for (int64_t end = larger(left - linesPerCall, 0); left > end; --left) {
-      for (int64_t run = 0; run < kRanges; ++run) {
+      for (int64_t run = 0; run < kStreams; ++run) {
         __builtin_prefetch(keyRuns[run] + keyOffset, 0, 2);
         __builtin_prefetch(valueRuns[run] + valueOffset, 0, 2);
       }
@@ -78,12 +74,12 @@ public:
   }
 
 private:
-  static constexpr int64_t kRows = kBlockKeys / kRanges; // prefetched during a block, of each range
+  static constexpr int64_t kStreams = 4, kRows = kBlockKeys / kStreams; // prefetched during a block, of each stream
 
   CacheRows<Cache> key, value;
   int64_t lines, linesPerCall, left = 0, line = 0;
   int64_t keyOffset = 0, valueOffset = 0, keySkip, valueSkip; // from the last line of a row to the next row
-  const uint8_t *keyRuns[kRanges] = {}, *valueRuns[kRanges] = {};
+  const uint8_t *keyRuns[kStreams] = {}, *valueRuns[kStreams] = {};
 };
 
 } // namespace

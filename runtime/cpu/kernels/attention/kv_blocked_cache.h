@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Keys and values in blocks (packing/cache_blocks.h), and the order in which they are read. A KV micro-block is the
-// positions whose values share words. A step takes four of them, or two. Where the call is memory-bound they come from
-// distant ranges of the cache: a core reaches its full bandwidth only with several streams.
+// positions whose values share words. A step takes four of them, or two.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_CACHE_H
@@ -49,59 +48,62 @@ template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> 
   static constexpr int kUnits = UNITS;
   static constexpr int64_t kUnitKeys = kLanes * WORD;
 
-  int64_t firstKeys[UNITS]; // no key's number where a KV micro-block does not exist; its memory is that of another one
+  int64_t firstKeys[UNITS]; // that no row sees where a KV micro-block does not exist; its memory is that of another one
   const Element *keys[UNITS], *values[UNITS];
   int64_t begin, end; // all keys are in this range
+  int present;        // KV micro-blocks that exist, the first ones
 
   int64_t firstKey(int piece) const { return firstKeys[piece / WORD] + piece % WORD * kLanes; }
 };
 
-/// Steps through the KV micro-blocks of one sequence and key head that hold keys [begin, end), those that are seen.
+/// Steps through the KV micro-blocks of one sequence and key head that hold keys [begin, end), those that are listed, from
+/// the first to the last. They begin at multiples of UNITS KV micro-blocks, so that which of these are a step does not
+/// depend on which keys the rows of a call see.
 template <typename Cache, int WORD = Cache::kBlockWord, int UNITS = kStepUnits> class BlockedSteps {
 public:
   using Element = typename Cache::Element;
+  using Step = BlockedStep<Cache, WORD, UNITS>;
 
   BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, const SeenKeys &seen, int64_t begin,
-               int64_t end, bool isSpread)
+               int64_t end)
       : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
         keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
-        valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), first(begin / kUnitKeys),
-        units(end <= begin ? 0
-              : seen.words ? seen.list(begin, end, kUnitKeys)
-                           : (end + kUnitKeys - 1) / kUnitKeys - first),
-        steps((units + UNITS - 1) / UNITS), isSpread(isSpread), numbers(seen.words ? seen.numbers : nullptr) {}
+        valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), numbers(seen.numbers),
+        first(numbers ? 0 : begin / (UNITS * kUnitKeys)), units(end <= begin ? 0
+                                                                : numbers    ? seen.list(begin, end, kUnitKeys)
+                                                                             : (end + kUnitKeys - 1) / kUnitKeys) {}
 
-  int64_t count() const { return steps; }
+  int64_t count() const { return larger((units + UNITS - 1) / UNITS - first, 0); }
 
-  BlockedStep<Cache, WORD, UNITS> operator[](int64_t index) const {
-    BlockedStep<Cache, WORD, UNITS> step;
-    step.begin = placeOf(unitOf(index, 0)) * kUnitKeys;
-    for (int64_t u = 0; u < UNITS; ++u) {
-      int64_t unit = unitOf(index, u), place = placeOf(smaller(unit, units - 1));
-      step.firstKeys[u] = unit < units ? place * kUnitKeys : kNoKey;
+  Step operator[](int64_t index) const {
+    Step step;
+    int64_t unit = (first + index) * UNITS;
+    step.present = static_cast<int>(smaller(units - unit, UNITS));
+    for (int64_t u = 0; u < UNITS; ++u, ++unit) {
+      int64_t place = placeOf(smaller(unit, units - 1));
+      step.firstKeys[u] = !numbers ? unit * kUnitKeys : unit < units ? place * kUnitKeys : kNoKey;
       step.keys[u] = keys + place * keyElements;
       step.values[u] = values + place * valueElements;
-      step.end = step.firstKeys[u] + kUnitKeys;
     }
+    step.begin = step.firstKeys[0];
+    step.end = step.firstKeys[UNITS - 1] + kUnitKeys;
     return step;
   }
 
 private:
-  static constexpr int64_t kUnitKeys = BlockedStep<Cache, WORD, UNITS>::kUnitKeys;
+  static constexpr int64_t kUnitKeys = Step::kUnitKeys;
   static constexpr int64_t kNoKey = INT64_MAX / 2;
 
   static const Element *firstOf(const hone_tensor &tensor, int64_t sequence, int64_t head) {
     return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
   }
 
-  int64_t placeOf(int64_t unit) const { return numbers ? numbers[unit] : first + unit; }
-  int64_t unitOf(int64_t index, int64_t u) const { return isSpread ? u * steps + index : index * UNITS + u; }
+  int64_t placeOf(int64_t unit) const { return numbers ? numbers[unit] : unit; }
 
   const Element *keys, *values;
   int64_t keyElements, valueElements; // of a KV micro-block
-  int64_t first, units, steps;
-  bool isSpread;
-  const int64_t *numbers; // of KV micro-blocks; null where all are taken from the first on
+  const int64_t *numbers;             // of KV micro-blocks; null where all are taken
+  int64_t first, units;               // the number of the first step, and KV micro-blocks before the end
 };
 
 /// Prefetches the values of a step line by line, a line of each KV micro-block at a time.

@@ -26,7 +26,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end);
     block = &of;
     queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
@@ -36,9 +36,12 @@ public:
     }
     int64_t groups = (of.count + kBlockedRows - 1) / kBlockedRows;
     int64_t height = groups == 0 ? 1 : (of.count + groups - 1) / groups; // nearly equal
-    for (int64_t i = 0; i < steps.count(); ++i)
+    for (int64_t i = 0; i < steps.count(); ++i) {
+      Step step = i == 0 ? steps[0] : next;
+      next = steps[smaller(i + 1, steps.count() - 1)];
       for (int64_t first = 0; first < of.count; first += height)
-        addRows<kBlockedRows>(steps[i], first, smaller(height, of.count - first));
+        addRows<kBlockedRows>(step, first, smaller(height, of.count - first));
+    }
     for (int64_t r = 0; r < of.count; ++r)
       of.rows[r].sum = sumLanes(load(totalOf(r)));
   }
@@ -50,10 +53,6 @@ private:
   using Factor = typename Products::Factor;
   using Numbers = typename Products::Numbers;
   static constexpr int kFactors = Products::kFactors, kWord = Keys::kWord, kPieces = Keys::kPieces;
-  // Elements between what is read and what is prefetched, as measured: memory needs what a few KiB of keys take to be
-  // multiplied.
-  static constexpr int64_t kKeyPrefetchDistance = 3072 / sizeof(typename Cache::Element);
-  static constexpr int64_t kValuePrefetchDistance = 2048 / sizeof(typename Cache::Element);
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
@@ -64,30 +63,28 @@ private:
     if (!block->seesStep(first, ROWS, step))
       return;
     bool prefetches = first == 0 && block->count < kGemvRows;
-    int64_t keyPrefetchDistance = prefetches ? kKeyPrefetchDistance : 0,
-            valuePrefetchDistance = prefetches ? kValuePrefetchDistance : 0;
-    for (int unit = 0; unit < kStepUnits; unit += kBlockedVectors)
+    const Step &prefetched = prefetches ? next : step;
+    for (int unit = 0; unit < step.present; unit += kBlockedVectors)
       for (int part = 0; part < kWord; ++part)
-        multiplyKeys<ROWS>(step, unit, part, first, keyPrefetchDistance);
+        multiplyKeys<ROWS>(step, unit, part, first, prefetched);
     ValuePrefetcher<Step> values(step, prefetches);
     for (int64_t r = 0; r < ROWS; ++r)
       exponentiate(step, first + r, r, values);
-    int64_t column = 0;
-    for (; column + kBlockedVectors <= columns; column += kBlockedVectors)
-      multiplyValues<ROWS, kBlockedVectors>(step, column, first, valuePrefetchDistance);
-    for (; column < columns; ++column)
-      multiplyValues<ROWS, 1>(step, column, first, valuePrefetchDistance);
+    if (step.present == kStepUnits)
+      multiplyColumns<ROWS>([](const Step &) { return kStepUnits; }, step, first, prefetched);
+    else
+      multiplyColumns<ROWS>([](const Step &some) { return some.present; }, step, first, prefetched);
   }
 
   /// Scores of the pieces `part` of kBlockedVectors KV micro-blocks.
-  template <int ROWS> void multiplyKeys(const Step &step, int unit, int part, int64_t first, int64_t prefetchDistance) {
+  template <int ROWS> void multiplyKeys(const Step &step, int unit, int part, int64_t first, const Step &prefetched) {
     Vector sums[ROWS][kBlockedVectors] = {};
     const Factor *query = queries.data() + first * queries.stride(), *end = query + width / kWord * kFactors;
     for (int64_t offset = part * kLanes * width; query < end; offset += Keys::kWordsElements, query += kFactors) {
       Numbers numbers[kBlockedVectors][kFactors];
       for (int v = 0; v < kBlockedVectors; ++v) {
         Products::read(step.keys[unit + v] + offset, numbers[v]);
-        __builtin_prefetch(step.keys[unit + v] + offset + prefetchDistance, 0, 3);
+        __builtin_prefetch(prefetched.keys[unit + v] + offset, 0, 3);
       }
       for (int e = 0; e < kFactors; ++e)
         for (int r = 0; r < ROWS; ++r)
@@ -117,21 +114,31 @@ private:
       store(sums, load(sums) * correction);
   }
 
-  /// sums += weights · values, for sixteen elements from 16 · `column` on and those of the next VECTORS - 1 columns
-  template <int ROWS, int VECTORS>
-  void multiplyValues(const Step &step, int64_t column, int64_t first, int64_t prefetchDistance) const {
+  /// sums += weights · values, for the KV micro-blocks that exist, whose number may be known when this is compiled.
+  template <int ROWS, typename Units>
+  void multiplyColumns(Units units, const Step &step, int64_t first, const Step &prefetched) const {
+    int64_t column = 0;
+    for (; column + kBlockedVectors <= columns; column += kBlockedVectors)
+      multiplyValues<ROWS, kBlockedVectors>(units, step, column, first, prefetched);
+    for (; column < columns; ++column)
+      multiplyValues<ROWS, 1>(units, step, column, first, prefetched);
+  }
+
+  /// For sixteen elements from 16 · `column` on and those of the next VECTORS - 1 columns.
+  template <int ROWS, int VECTORS, typename Units>
+  void multiplyValues(Units units, const Step &step, int64_t column, int64_t first, const Step &prefetched) const {
     Vector sums[ROWS][VECTORS];
     float *to = block->sums + first * block->sumStride + column * kLanes;
     for (int r = 0; r < ROWS; ++r)
       for (int v = 0; v < VECTORS; ++v)
         sums[r][v] = load(to + r * block->sumStride + v * kLanes);
     for (int64_t i = 0; i < kLanes; ++i)
-      for (int unit = 0; unit < kStepUnits; ++unit) {
+      for (int unit = 0; unit < units(step); ++unit) {
         Numbers numbers[VECTORS][kFactors];
         for (int v = 0; v < VECTORS; ++v) {
-          const auto *from = step.values[unit] + ((column + v) * kLanes + i) * Keys::kWordsElements;
-          Products::read(from, numbers[v]);
-          __builtin_prefetch(from + prefetchDistance, 0, 3);
+          int64_t offset = ((column + v) * kLanes + i) * Keys::kWordsElements;
+          Products::read(step.values[unit] + offset, numbers[v]);
+          __builtin_prefetch(prefetched.values[unit] + offset, 0, 3);
         }
         for (int e = 0; e < kFactors; ++e)
           for (int r = 0; r < ROWS; ++r)
@@ -148,6 +155,7 @@ private:
   QueryFactors<Cache> queries;
   Scratch<float> totals; // [row][lane]
   const RowBlock *block = nullptr;
+  Step next; // the step after the one that is worked on
   alignas(64) float scores[kBlockedRows][kPieces * kLanes];
   alignas(64) Factor weights[kBlockedRows][kStepUnits * kFactors * kLanes];
 };

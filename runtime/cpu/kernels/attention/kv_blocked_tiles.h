@@ -100,11 +100,13 @@ public:
         queries(isTaken ? tilesOf(mostRows) * steps * kTileElements : 0),
         sums(isTaken ? tilesOf(mostRows) * columns * kTileFloats : 0), totals(tilesOf(mostRows) * kTileFloats) {}
 
-  bool takes(int64_t rows) const { return isTaken && rows >= Operands::kLeastRows; }
+  bool takes(int64_t rows) const {
+    return isTaken && (Operands::kLeastRows == 0 || (!attention.hasIndependentRows() && rows >= Operands::kLeastRows));
+  }
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    Steps order(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
+    Steps order(attention, of.sequence, of.head, of.seen, begin, end);
     TileItems<Steps> items(of, order, kRows);
     TileRegisters registers(kTileRows, kTileRowBytes);
     block = &of;
@@ -257,7 +259,7 @@ private:
     _tile_loadd(0, to, kTileRowBytes);
     if (hasSecond)
       _tile_loadd(1, to + kTileFloats, kTileRowBytes);
-    for (int unit = 0; unit < kStepUnits; ++unit) {
+    for (int unit = 0; unit < item.step.present; ++unit) {
       _tile_loadd(4, item.weights[unit], kTileRowBytes);
       for (int limb = 0; limb < Operands::kLimbs; ++limb) {
         _tile_loadd(6, operands.value(unit, column, limb), kTileRowBytes);

@@ -47,31 +47,56 @@ public:
       }
   }
 
-  /// Divides the steps by the largest, which is the result; where one is no number, so is that.
-  float normalize() {
-    Words most = 0; // of numbers from 0 on, and those that are none, the largest has the largest bits
-    for (const auto &some : steps) {
-      auto bits = loadAs<Words>(some);
-      most = bits > most ? bits : most;
-    }
-    uint32_t bits = __builtin_reduce_max(most);
-    float maximum = loadAs<float>(&bits), inverse = maximum > kLeast ? 1 / maximum : 0.0f;
-    for (auto &some : steps)
-      store(some, load(some) * inverse);
-    return maximum;
-  }
-
   Vector step(int piece) const { return load(steps[piece]); }
   Vector base(int piece) const { return load(bases[piece]); }
 
 private:
   static constexpr int kPieces = UNITS * Cache::kBlockWord;
   static constexpr int64_t kNumberBytes = 2;
-  static constexpr float kLeast = 1e-30f; // what is smaller counts as 0
 
   static Vector loadNumbers(const uint8_t *from) { return Bf16Cache::load16(reinterpret_cast<const uint16_t *>(from)); }
 
   alignas(64) float steps[kPieces][kLanes], bases[kPieces][kLanes];
+};
+
+/// Steps of the values of a step, divided by the largest; where one is no number, so is that.
+template <typename Cache, int UNITS> struct ValueSteps {
+  static constexpr int kPieces = UNITS * Cache::kBlockWord;
+
+  float maximum;
+
+  void take(const StepNumbers<Cache, UNITS> &numbers) {
+    take(numbers, [](int) { return (Integers)-1; });
+  }
+
+  /// Those of keys whose logits are minus infinity are left out: what other rows see must not change how the weights of
+  /// this one are rounded.
+  void take(const StepNumbers<Cache, UNITS> &numbers, const Vector (&logits)[kPieces]) {
+    take(numbers, [&](int piece) { return logits[piece] != (Vector)-__builtin_inff(); });
+  }
+
+  Vector operator[](int piece) const { return load(steps[piece]); }
+
+private:
+  static constexpr float kLeast = 1e-30f; // what is smaller counts as 0
+
+  template <typename Mask>
+  void take(const StepNumbers<Cache, UNITS> &numbers, const Mask &isCounted) {
+    Words most = 0; // of numbers from 0 on, and those that are none, the largest has the largest bits
+    for (int piece = 0; piece < kPieces; ++piece) {
+      Vector some = numbers.step(piece);
+      Words bits = loadAs<Words>(&some) & (Words)isCounted(piece);
+      most = bits > most ? bits : most;
+      store(steps[piece], asFloats(bits));
+    }
+    uint32_t bits = __builtin_reduce_max(most);
+    maximum = loadAs<float>(&bits);
+    float inverse = maximum > kLeast ? 1 / maximum : 0.0f;
+    for (auto &some : steps)
+      store(some, load(some) * inverse);
+  }
+
+  alignas(64) float steps[kPieces][kLanes];
 };
 
 } // namespace

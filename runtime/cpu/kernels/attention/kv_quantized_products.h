@@ -27,14 +27,12 @@ public:
     height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
       beginRow(r);
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
+    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end);
     for (int64_t i = 0; i < steps.count(); ++i) {
       Step step = steps[i];
       if (of.count < kGemvRows && i + 1 < steps.count())
         prefetchElements(steps[i + 1]);
-      numbers.keys.take(step.keys, keyLayout.kBlock * keyLayout.bytes.width);
-      numbers.values.take(step.values, valueLayout.kBlock * valueLayout.bytes.width);
-      numbers.maximum = numbers.values.normalize();
+      numbers.take(step, keyLayout.kBlock * keyLayout.bytes.width, valueLayout.kBlock * valueLayout.bytes.width);
       for (int64_t first = 0; first < of.count; first += height)
         addRows<kRows>(step, first, smaller(height, of.count - first));
     }
@@ -97,7 +95,7 @@ private:
       return;
     int64_t prefetchDistance = first == 0 && block->count < kGemvRows ? kPrefetchDistance : 0;
     constexpr int units = vectorsOf<ROWS>();
-    for (int unit = 0; unit < kStepUnits; unit += units)
+    for (int unit = 0; unit < step.present; unit += units)
       for (int part = 0; part < Cache::kBlockWord; ++part)
         multiplyKeys<ROWS, units>(step, unit, part, first, prefetchDistance);
     ValuePrefetcher<Step> prefetcher(step, prefetchDistance != 0);
@@ -186,7 +184,7 @@ private:
     constexpr int lines = (COLUMNS + Cache::kPerByte - 1) / Cache::kPerByte;
     for (int lane = 0; lane < kLanes; lane += kDotLanes) {
       Dot dots[ROWS][COLUMNS] = {};
-      for (int unit = 0; unit < kStepUnits; ++unit) {
+      for (int unit = 0; unit < step.present; ++unit) {
         const uint8_t *from = step.values[unit] + column / Cache::kPerByte * kLanes * kLineBytes + lane * kWordBytes;
         for (int64_t i = 0; i < kLanes; ++i, from += kLineBytes) {
           for (int line = 0; line < lines; ++line)

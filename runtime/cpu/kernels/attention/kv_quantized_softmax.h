@@ -94,10 +94,17 @@ template <typename Cache> void finishRow(const RowBlock &block, int64_t r, const
   }
 }
 
-/// Steps and bases of keys, and of values, whose steps are divided by `maximum`.
+/// Steps and bases of keys and of values.
 template <typename Cache, int UNITS> struct CacheNumbers {
   StepNumbers<Cache, UNITS> keys, values;
-  float maximum;
+  ValueSteps<Cache, UNITS> valueSteps; // where a row sees all keys
+
+  /// `keyBytes` and `valueBytes` are those of the codes of a KV micro-block.
+  void take(const QuantizedStep<Cache, UNITS> &step, int64_t keyBytes, int64_t valueBytes) {
+    keys.take(step.keys, keyBytes);
+    values.take(step.values, valueBytes);
+    valueSteps.take(values);
+  }
 };
 
 /// From products of integers to logits, but for a factor, which is the result.
@@ -135,6 +142,7 @@ public:
     bool isPlainStep = isPlain(row, step, softcap);
     float scale = scaleLogits<Cache, UNITS>(row, query, step, softcap, isPlainStep, keys, logits);
     float most = maximumLane(maximumOf(logits)) * scale;
+    isWhole[r] = row.wholeBegin <= step.begin && step.end <= row.wholeEnd;
     corrections[r] = row.updateMaximum((Vector)most);
     above[r] = most - row.reference();
     float shift = most == -__builtin_inff() ? 0 : most;
@@ -158,9 +166,13 @@ public:
   [[gnu::always_inline]] QuantizedProbabilities<UNITS>
   exponentiate(int64_t r, const CacheNumbers<Cache, UNITS> &numbers, const Vector (&logits)[PIECES],
                RowTotals &totals) const {
+    ValueSteps<Cache, UNITS> own;
+    if (__builtin_expect(!isWhole[r], false))
+      own.take(numbers.values, logits);
+    const auto &steps = isWhole[r] ? numbers.valueSteps : own;
     QuantizedProbabilities<UNITS> result;
     result.correction = corrections[r];
-    result.step = units[r] * numbers.maximum;
+    result.step = units[r] * steps.maximum;
     Vector added = 0, bases = 0;
     for (int word = 0; word < UNITS; ++word) {
       Words four[4];
@@ -170,7 +182,7 @@ public:
         added += weight;
         if constexpr (Cache::kHasBases)
           bases += weight * numbers.values.base(piece);
-        Vector integers = weight * numbers.values.step(piece) + kRounding;
+        Vector integers = weight * steps[piece] + kRounding;
         four[part] = loadAs<Words>(&integers);
       }
       result.words[word] = weightWords(four);
@@ -187,6 +199,7 @@ private:
   alignas(64) float above[kMostRows] = {},
                     units[kMostRows]; // largest logits over what sums are relative to, powers of e of it
   float corrections[kMostRows], factors[kMostRows], offsets[kMostRows];
+  bool isWhole[kMostRows] = {}; // whether a row sees all keys of the step
 };
 
 } // namespace

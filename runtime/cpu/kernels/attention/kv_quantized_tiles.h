@@ -132,7 +132,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    Steps steps(attention, of.sequence, of.head, of.seen, begin, end, of.count < kGemvRows);
+    Steps steps(attention, of.sequence, of.head, of.seen, begin, end);
     height = smaller(of.count, kRowsOfTile);
     TileItems<Steps> items(of, steps, height);
     TileRegisters registers(2 * height, kTileRowBytes);
@@ -209,9 +209,7 @@ private:
                      valueUnit);
     if (!item.exists)
       return;
-    numbers.keys.take(item.step.keys, keyBytes);
-    numbers.values.take(item.step.values, valueBytes);
-    numbers.maximum = numbers.values.normalize();
+    numbers.take(item.step, keyBytes, valueBytes);
   }
   /// A third is prefetched while rows are scaled.
   void prefetch(const Item &, int64_t part, int64_t parts) { prefetcher.prefetch(parts + 2 * part, 3 * parts); }
@@ -293,7 +291,7 @@ private:
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (int unit = 0; unit < kTileUnits; ++unit) {
+    for (int unit = 0; unit < item.step.present; ++unit) {
       _tile_loadd(4, item.weights[unit], kTileRowBytes);
       _tile_loadd(6, operands.value(unit, column), kTileRowBytes);
       _tile_dpbusd(0, 4, 6);

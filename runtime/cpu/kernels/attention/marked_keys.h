@@ -15,7 +15,7 @@ class MarkedKeys {
 public:
   MarkedKeys(const Attention &attention, int64_t mostRows)
       : attention(attention), words(attention.isMasked() ? (attention.keys() + 63) / 64 : 0),
-        memory(words * (mostRows + 1)), numbers(words * 64 / kLanes) {}
+        memory(words * (mostRows + 1)), numbers(attention.hasLists() ? words * 64 / kLanes : 0) {}
 
   /// Says of rows of one sequence which keys of `range`, which begins at a multiple of 64, they see: the bits, and narrower
   /// intervals. The result is what all of them see.
@@ -34,13 +34,13 @@ public:
       for (int64_t word = range.begin / 64; word * 64 < range.end; ++word)
         all[word] |= rows[r].seen[word];
     }
-    return {all, numbers.data()};
+    return {all, attention.hasLists() ? numbers.data() : nullptr};
   }
 
 private:
   /// Rows of one query see the same keys unless each head has its lists.
   bool isAlike(const QueryRow &a, const QueryRow &b) const {
-    int64_t heads = attention.visibility.blockKeys > 0 ? larger(attention.visibility.listHeads, 1) : attention.heads();
+    int64_t heads = attention.hasLists() ? larger(attention.visibility.listHeads, 1) : attention.heads();
     return a.query == b.query && a.head / heads == b.head / heads;
   }
 
@@ -61,7 +61,7 @@ private:
       row.keyPositions = {visibility.keyPositions.data + sequence * visibility.keyPositions.strides[0],
                           {visibility.keyPositions.strides[1]}};
     // All queries of a tree see the keys before it.
-    bool hasWhole = visibility.blockKeys == 0 && !visibility.keyPositions.data;
+    bool hasWhole = !attention.hasLists() && !visibility.keyPositions.data;
     row.wholeEnd = hasWhole ? smaller(row.end, hone::kernels::firstDraftOf(visibility)) : row.wholeBegin;
     row.begin = range.end;
     row.end = range.begin;

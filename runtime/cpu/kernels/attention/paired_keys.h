@@ -28,7 +28,7 @@ public:
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     if (!isTaken)
       return rows.run(of, begin, end);
-    if (begin < end && of.seen.words)
+    if (begin < end && of.seen.numbers)
       takeSeen(of, begin, end);
     else if (begin < end)
       take(of, begin / kUnitKeys, (end + kUnitKeys - 1) / kUnitKeys);

@@ -44,11 +44,11 @@ public:
       : attention(attention), steps(attention.size() / kTileDepth), columns(toLanes(attention.valueSize()) / kLanes),
         queries(groupsOf(mostRows) * 2 * steps * kTileElements), sums(groupsOf(mostRows) * 2 * columns * kTileFloats) {}
 
-  /// Whether keys stay near while all rows attend to them, or rows are so many that memory keeps up anyway. How rows
-  /// are divided into blocks does not matter, as that depends on the number of threads.
+  /// Whether keys stay near while all rows of a prompt attend to them, or rows are so many that memory keeps up anyway.
+  /// How rows are divided into blocks does not matter, as that depends on the number of threads.
   static bool takes(const Attention &attention) {
     int64_t rows = attention.group() * attention.queries();
-    return attention.size() % kTileDepth == 0 &&
+    return !attention.hasIndependentRows() && attention.size() % kTileDepth == 0 &&
            (rows >= kGemmRows || (rows > kTileRows && attention.keys() <= kNearUnits * kUnitKeys));
   }
 

@@ -17,6 +17,12 @@ inline int64_t offsetOf(const hone_tensor &tensor, int64_t a, int64_t b, int64_t
   return a * tensor.strides[0] + b * tensor.strides[1] + c * tensor.strides[2];
 }
 
+/// Up to so many queries a sequence, as decoding and verification have, what a row gives is bit-equal whatever other
+/// rows and sequences are in the call: which keys are added up together, and in which order, follows from their indices
+/// alone. What a row does not see adds exact zeros.
+/// Of more queries, which are a prompt, keys are divided as is fastest.
+constexpr int64_t kIndependentQueries = 64;
+
 struct Attention {
   const hone_tensor &query, &key, &value, &bias;
   Row alibi, sinks;
@@ -40,7 +46,9 @@ struct Attention {
   int64_t valueSize() const { return value.sizes[3]; }
   int64_t group() const { return heads() / keyHeads(); }
 
+  bool hasIndependentRows() const { return queries() <= kIndependentQueries; }
   bool isMasked() const { return hone::kernels::isMasked(visibility); }
+  bool hasLists() const { return visibility.blockKeys > 0; } // of blocks of keys
   bool hasLse() const { return !isAbsent(lse); }
 
   /// Address and stride of the bias of a row, or null.

@@ -25,7 +25,7 @@ public:
 
   /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    KeyBlocks blocks(of.seen, begin, end, of.count < kGemvRows);
+    KeyBlocks blocks(of.seen, begin, end);
     if (tiles.takes())
       return tiles.run(of, blocks);
     block = &of;

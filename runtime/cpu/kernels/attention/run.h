@@ -14,20 +14,21 @@
 
 namespace {
 
-/// Keys of a part where a cache is divided. The division does not depend on the number of threads, so that results do
-/// not.
+/// Keys of a part where a cache is divided. Parts have fixed places, whatever the numbers of rows and of threads, and are
+/// merged from the first to the last, so that results do not depend on these numbers.
 constexpr int64_t kSplitKeys = 4096;
 
-constexpr int64_t kPartRows = 64; // with so many rows there is work for all threads without parts
-
-/// How the rows of a sequence and key head are divided into blocks, and keys into parts.
+/// How the rows of a sequence and key head are divided into blocks, and keys into parts. A prompt has work for all
+/// threads without parts.
 struct Division {
   int64_t sequenceHeads, rows, blockRows, blocks, parts;
 
   explicit Division(const Attention &attention)
       : sequenceHeads(attention.batch() * attention.keyHeads()), rows(attention.group() * attention.queries()),
-        blockRows(chooseBlockRows(sequenceHeads, rows)), blocks((rows + blockRows - 1) / blockRows), parts(1) {
-    if (rows < kPartRows)
+        blockRows(attention.hasIndependentRows() && attention.hasLists() ? rowsOfList(attention.group())
+                                                                         : chooseBlockRows(sequenceHeads, rows)),
+        blocks((rows + blockRows - 1) / blockRows), parts(1) {
+    if (attention.hasIndependentRows())
       parts = larger((attention.keys() + kSplitKeys - 1) / kSplitKeys, 1);
   }
 
@@ -39,6 +40,15 @@ struct Division {
     while (block > kGemvRows && sequenceHeads * ((rows + block - 1) / block) < threads)
       block /= 2;
     return smaller(block, larger(rows, 1));
+  }
+
+  /// Rows of a block where each query has lists: those of one query alone, as the steps of a block are made of all that
+  /// is listed for its rows.
+  static int64_t rowsOfList(int64_t group) {
+    int64_t block = smaller(group, kBlockQueries);
+    while (group % block != 0)
+      --block;
+    return block;
   }
 };
 

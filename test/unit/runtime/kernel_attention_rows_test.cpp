@@ -1,0 +1,320 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What attention gives a query is the same to the last bit whether it is alone, as in decoding, or one of several, as in
+// verification, whatever sequences are beside its own, and whatever the number of threads.
+
+#include "attention_masks.h"
+
+#include "hone/cpu/packing/quantized_blocks.h"
+
+#include <bit>
+#include <cstring>
+#include <omp.h>
+
+namespace hone::test {
+namespace {
+
+constexpr int64_t kMostQueries = 33;
+
+enum class Form { Rows, Blocks, Quantized };
+
+/// A kernel and how the keys and values that it takes lie.
+struct Kind {
+  const char *kernel;
+  hone_dtype dtype;
+  Form form;
+  int64_t bits = 0; // of quantized elements
+};
+
+const Kind kKinds[] = {
+    {"hone.attention.f32", HONE_F32, Form::Rows},
+    {"hone.attention.f16", HONE_F16, Form::Rows},
+    {"hone.attention.bf16", HONE_BF16, Form::Rows},
+    {"hone.attention.pairs.f32", HONE_F32, Form::Rows},
+    {"hone.attention.blocks.f32", HONE_F32, Form::Blocks},
+    {"hone.attention.blocks.f16", HONE_F16, Form::Blocks},
+    {"hone.attention.blocks.bf16", HONE_BF16, Form::Blocks},
+    {"hone.attention.blocks.i8", HONE_I8, Form::Quantized, 8},
+    {"hone.attention.blocks.u4", HONE_I8, Form::Quantized, 4},
+};
+
+/// Keys or values of several sequences, which grow by a position at a time; what follows the last one is zeros.
+class GrowingCache {
+public:
+  GrowingCache(const Kind &kind, bool isOfKeys, int64_t batch, int64_t heads, int64_t capacity, int64_t size)
+      : kind(kind), isOfKeys(isOfKeys), batch(batch), heads(heads), size(size),
+        elementBytes(kind.form == Form::Quantized ? 1 : io::dtypeBytes(kind.dtype)) {
+    int64_t block = cpu::kCacheBlockPositions, room = (capacity + block - 1) / block * block;
+    width = withLayout([](const auto &layout) { return widthOf(layout); });
+    headElements = room * width;
+    memory.resize(static_cast<size_t>(batch * heads * headElements * elementBytes));
+  }
+
+  /// Draws position `position` of every sequence and head.
+  void append(int64_t position, std::mt19937 &random) {
+    withLayout([&](const auto &layout) {
+      for (int64_t head = 0; head < batch * heads; ++head)
+        write(layout, memory.data() + head * headElements * elementBytes, position, random);
+      return 0;
+    });
+  }
+
+  /// The first `count` positions of `sequences` sequences from `first` on.
+  hone_tensor view(int64_t first, int64_t sequences, int64_t count) {
+    hone_tensor tensor = {};
+    tensor.data = memory.data() + first * heads * headElements * elementBytes;
+    tensor.dtype = kind.dtype;
+    tensor.rank = 4;
+    std::ranges::copy(std::array{sequences, heads, count, size}, tensor.sizes);
+    std::ranges::copy(std::array{heads * headElements, headElements, width, int64_t{1}}, tensor.strides);
+    return tensor;
+  }
+
+private:
+  struct RowLayout {
+    int64_t width;
+    int64_t ofPosition(int64_t position) const { return position * width; }
+    static int64_t ofElement(int64_t d) { return d; }
+  };
+
+  template <typename Layout> static int64_t widthOf(const Layout &layout) {
+    if constexpr (requires { layout.positionBytes(); })
+      return layout.positionBytes();
+    else
+      return layout.width;
+  }
+
+  template <typename Body> int64_t withLayout(const Body &body) const {
+    if (kind.form == Form::Rows)
+      return body(RowLayout{size});
+    if (kind.form == Form::Blocks)
+      return isOfKeys ? body(cpu::BlockedKeyLayout(cpu::cacheWordElements(kind.dtype), size))
+                      : body(cpu::BlockedValueLayout(cpu::cacheWordElements(kind.dtype), size));
+    return isOfKeys ? body(cpu::QuantizedKeyLayout(kind.bits, size)) : body(cpu::QuantizedValueLayout(kind.bits, size));
+  }
+
+  template <typename Layout>
+  void write(const Layout &layout, uint8_t *head, int64_t position, std::mt19937 &random) const {
+    std::normal_distribution<float> normal;
+    for (int64_t d = 0; d < size; ++d) {
+      int64_t at = layout.ofPosition(position) + layout.ofElement(d);
+      if constexpr (requires { layout.positionBytes(); })
+        head[at] |= static_cast<uint8_t>((random() & (kind.bits == 8 ? 0xff : 0xf)) << layout.shiftOf(d));
+      else
+        writeFloat(normal(random), head + at * elementBytes);
+    }
+    if constexpr (requires { layout.positionBytes(); }) { // scales of a few magnitudes
+      writeBf16(std::abs(normal(random)) * (kind.bits == 8 ? 0.02f : 0.3f), head + layout.ofScale(position));
+      if (kind.bits == 4)
+        writeBf16(normal(random) - 2, head + layout.ofBase(position));
+    }
+  }
+
+  void writeFloat(float number, uint8_t *to) const {
+    auto half = static_cast<_Float16>(number);
+    if (kind.dtype == HONE_BF16)
+      writeBf16(number, to);
+    else if (kind.dtype == HONE_F16)
+      std::memcpy(to, &half, sizeof half);
+    else
+      std::memcpy(to, &number, sizeof number);
+  }
+
+  static void writeBf16(float number, uint8_t *to) {
+    auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
+    std::memcpy(to, &upper, sizeof upper);
+  }
+
+  Kind kind;
+  bool isOfKeys;
+  int64_t batch, heads, size, elementBytes, width = 0, headElements = 0;
+  std::vector<uint8_t> memory;
+};
+
+/// `earlier` keys precede those of the queries.
+struct Case {
+  int64_t earlier, heads = 7, keyHeads = 1, size = 64, valueSize = 64, batch = 1;
+  int64_t window = -1, blockKeys = 0, listed = 3;
+  double softcap = 0;
+  bool isTree = false, hasPositions = false, hasBias = false, hasAlibi = false, hasSinks = false, hasLse = false;
+  std::vector<int64_t> keyBegin = {};
+};
+
+/// The rows [first, first + count) of axis `axis`.
+hone_tensor slice(hone_tensor tensor, int32_t axis, int64_t first, int64_t count) {
+  if (tensor.rank <= axis || tensor.sizes[axis] == 0)
+    return tensor;
+  tensor.data = static_cast<uint8_t *>(tensor.data) +
+                first * tensor.strides[axis] * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+  tensor.sizes[axis] = count;
+  return tensor;
+}
+
+class AttentionRows : public KernelTest {
+protected:
+  void TearDown() override { omp_set_num_threads(threads); }
+
+  void checkAll(const Case &test, std::initializer_list<int64_t> counts) {
+    for (const Kind &kind : kKinds)
+      check(kind, test, counts);
+  }
+
+  /// Compares calls with each of `counts` queries with calls that have one query of one sequence, or as few as a tree can
+  /// be cut down to.
+  void check(const Kind &kind, const Case &test, std::initializer_list<int64_t> counts) {
+    int64_t most = std::ranges::max(counts), capacity = test.earlier + most;
+    GrowingCache keys(kind, true, test.batch, test.keyHeads, capacity, test.size);
+    GrowingCache values(kind, false, test.batch, test.keyHeads, capacity, test.valueSize);
+    for (int64_t position = 0; position < test.earlier; ++position)
+      keys.append(position, random), values.append(position, random);
+    Operands operands(test, most, capacity, random);
+    Tensor expected({test.batch, test.heads, most, test.valueSize}), expectedLse({test.batch, test.heads, most});
+    omp_set_num_threads(1);
+    for (int64_t i = 0; i < most; ++i) {
+      keys.append(test.earlier + i, random), values.append(test.earlier + i, random);
+      for (int64_t b = 0; b < test.batch; ++b)
+        call(kind, test, operands, keys, values, {b, 1, test.isTree ? 0 : i, i + 1}, expected, expectedLse);
+    }
+    for (int64_t count : counts)
+      for (int threadCount : {1, 2}) {
+        omp_set_num_threads(threadCount);
+        Tensor out(expected.sizes), lse(expectedLse.sizes);
+        call(kind, test, operands, keys, values, {0, test.batch, 0, count}, out, lse);
+        compare(kind, test, count, out, expected);
+        if (test.hasLse)
+          compare(kind, test, count, lse, expectedLse);
+      }
+  }
+
+private:
+  struct Operands {
+    Tensor query, bias, alibi, sinks;
+    IntegerTensor positions, lists, ancestors;
+    std::vector<int64_t> keyBegin;
+
+    Operands(const Case &test, int64_t queries, int64_t keys, std::mt19937 &random)
+        : query(Tensor({test.batch, test.heads, queries, test.size}).randomize(random)),
+          bias(test.hasBias ? Tensor({test.batch, 1, queries, keys}).randomize(random) : Tensor::absent()),
+          alibi(test.hasAlibi ? Tensor({test.heads}).randomize(random, 0.01f) : Tensor::absent()),
+          sinks(test.hasSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent()),
+          positions({test.hasPositions ? test.batch : 0, keys}),
+          lists({test.blockKeys > 0 ? test.batch : 0, 1, queries, test.listed}),
+          ancestors({test.isTree ? test.batch : 0, queries, 1}), keyBegin(test.keyBegin) {
+      for (size_t i = 0; i < positions.values.size(); ++i) // a compacted cache: positions have gaps, and some are dead
+        positions.values[i] = random() % 5 == 0 ? -1 : static_cast<int64_t>(i) % keys * 2;
+      for (int64_t &block : lists.values)
+        block = static_cast<int64_t>(random()) % (keys / std::max<int64_t>(test.blockKeys, 1) + 1);
+      for (size_t i = 0; i < ancestors.values.size(); ++i) {
+        size_t node = i % static_cast<size_t>(queries);
+        int64_t ofParent = node == 0 ? 0 : ancestors.values[i - 1 - random() % node];
+        ancestors.values[i] = ofParent | static_cast<int64_t>(uint64_t{1} << node);
+      }
+    }
+  };
+
+  /// The part of all queries that a call has; the queries before `end` have keys.
+  struct Part {
+    int64_t sequence, sequences, begin, end;
+  };
+
+  void call(const Kind &kind, const Case &test, Operands &all, GrowingCache &keys, GrowingCache &values,
+            const Part &part, Tensor &out, Tensor &lse) {
+    int64_t queries = part.end - part.begin, count = test.earlier + part.end;
+    auto cut = [&](hone_tensor tensor, int32_t axis) {
+      return slice(slice(tensor, axis, part.begin, queries), 0, part.sequence, part.sequences);
+    };
+    AttentionOperands operands = attentionOf(cut(all.query.view(), 2), keys.view(part.sequence, part.sequences, count),
+                                             values.view(part.sequence, part.sequences, count), cut(out.view(), 2));
+    operands.bias = slice(cut(all.bias.view(), 2), 3, 0, count);
+    operands.alibi = all.alibi.view(), operands.sinks = all.sinks.view();
+    operands.keyBegin = slice(listOf(all.keyBegin), 0, part.sequence, part.sequences);
+    operands.keyPositions = slice(slice(all.positions.view(), 1, 0, count), 0, part.sequence, part.sequences);
+    operands.blocks = cut(all.lists.view(), 2);
+    operands.ancestors = cut(all.ancestors.view(), 1);
+    if (test.hasLse)
+      operands.lse = cut(lse.view(), 2);
+    run(kind.kernel, listOperands(operands), {!test.isTree, test.window, test.blockKeys, 1}, {0.2, test.softcap});
+  }
+
+  static void compare(const Kind &kind, const Case &test, int64_t count, const Tensor &actual, const Tensor &expected) {
+    bool hasFailed = false;
+    expected.forEach([&](const std::vector<int64_t> &index) {
+      float a = actual.at(index), e = expected.at(index);
+      if (hasFailed || index[2] >= count || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(e))
+        return;
+      hasFailed = true;
+      ADD_FAILURE() << kind.kernel << " with " << test.earlier << " earlier keys: at " << io::shapeText(index) << " of "
+                    << count << " queries expected " << e << ", but got " << a;
+    });
+  }
+
+  int threads = omp_get_max_threads();
+};
+
+// Around the borders of what is read, multiplied and summed at once.
+constexpr int64_t kBorders[] = {0, 1, 15, 16, 17, 63, 64, 511, 512, 4095, 4096, 5000};
+
+TEST_P(AttentionRows, Grouped) {
+  for (int64_t earlier : kBorders)
+    checkAll({.earlier = earlier}, {1, 2, 5, 8, 19, 32, 33});
+}
+
+TEST_P(AttentionRows, EveryNumberOfQueries) {
+  for (int64_t earlier : {50, 480})
+    checkAll({.earlier = earlier, .heads = 2, .size = 32, .valueSize = 32},
+             {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,          17,
+              18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, kMostQueries});
+}
+
+TEST_P(AttentionRows, ManyHeadsAndSizes) {
+  for (int64_t earlier : {17, 700, 4090})
+    for (int64_t keyHeads : {1, 2, 4})
+      for (int64_t size : {19, 128})
+        checkAll({.earlier = earlier, .heads = 4, .keyHeads = keyHeads, .size = size, .valueSize = size}, {4, 9});
+}
+
+TEST_P(AttentionRows, LongCaches) {
+  for (int64_t earlier : {8185, 12286, 16500, 33000})
+    checkAll({.earlier = earlier, .heads = 2, .size = 32, .valueSize = 32, .hasSinks = true, .hasLse = true}, {3, 8});
+}
+
+TEST_P(AttentionRows, Windows) {
+  for (int64_t earlier : {64, 500, 5000, 9000})
+    for (int64_t window : {1, 70, 3000})
+      checkAll({.earlier = earlier, .heads = 3, .window = window, .hasSinks = true}, {3, 8, 33});
+}
+
+TEST_P(AttentionRows, Batches) {
+  for (int64_t earlier : {15, 500, 4095})
+    checkAll({.earlier = earlier, .heads = 4, .keyHeads = 2, .batch = 3, .hasLse = true}, {1, 4, 17});
+  checkAll({.earlier = 300, .heads = 2, .batch = 3, .keyBegin = {0, 100, 299}}, {1, 6});
+}
+
+TEST_P(AttentionRows, WhatLogitsHaveBesidesProducts) {
+  for (int64_t earlier : {60, 300, 4090}) {
+    checkAll({.earlier = earlier, .heads = 3, .softcap = 2}, {3, 9});
+    checkAll({.earlier = earlier, .heads = 3, .hasBias = true, .hasSinks = true}, {3, 9});
+    checkAll({.earlier = earlier, .heads = 3, .hasAlibi = true, .hasLse = true}, {3, 9});
+  }
+}
+
+TEST_P(AttentionRows, Trees) {
+  for (int64_t earlier : {0, 15, 62, 500, 4090}) {
+    checkAll({.earlier = earlier, .isTree = true}, {2, 9, 33});
+    checkAll({.earlier = earlier, .heads = 2, .batch = 2, .window = 70, .isTree = true}, {2, 9, 33});
+  }
+}
+
+TEST_P(AttentionRows, ListsAndPositions) {
+  for (int64_t earlier : {40, 700, 9000}) {
+    for (int64_t blockKeys : {16, 64, 128})
+      checkAll({.earlier = earlier, .heads = 4, .keyHeads = 2, .blockKeys = blockKeys, .listed = 9}, {2, 9, 33});
+    checkAll({.earlier = earlier, .heads = 4, .window = 300, .hasPositions = true}, {2, 9, 33});
+  }
+}
+
+HONE_INSTANTIATE_LEVELS(AttentionRows);
+
+} // namespace
+} // namespace hone::test
