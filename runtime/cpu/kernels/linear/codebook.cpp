@@ -33,7 +33,7 @@ template <typename Indices, typename FORMAT> struct Layer {
       return false;
     body([rows](const Weight &weight) { return TileEngine<StepTiles<Weight>>(StepTiles<Weight>(weight), rows); });
 #else
-    if (rows <= kCodebookSums)
+    if (rows <= kIndependentRows)
       return false;
     body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
 #endif

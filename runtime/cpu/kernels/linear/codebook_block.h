@@ -14,12 +14,17 @@
 namespace {
 
 // Rows and panels whose sums, four registers each, stay in registers beside what is looked up. Where sixteen outputs
-// are two registers not even those of one row and panel do, and go through the L1 cache once a step.
+// are two registers not even those of one row and panel do, and go through the L1 cache once a step; of several rows
+// those of a quarter do.
 #ifdef __AVX512F__
 constexpr int kCodebookSums = 6;
 #else
 constexpr int kCodebookSums = 4;
 #endif
+
+/// Up to so many rows, as verification has, what a row gives is the same as alone, bit by bit. GEMM adds inputs up in
+/// another order than quads of them.
+constexpr int64_t kIndependentRows = 64;
 
 /// Four words, four times.
 inline Vector repeat(const float *four) {
@@ -98,13 +103,20 @@ template <typename Indices> struct CodebookOperands {
 template <typename Indices> struct CodebookBlock {
   using Weight = CodebookWeight<Indices>;
 
-  /// y[ROWS, columns] = x[ROWS, inputs] · weight, without outliers.
+  /// y[ROWS, columns] = x[ROWS, inputs] · weight, without outliers. Where registers have 256 bits, several rows go
+  /// through a panel once for each quarter, whose sums stay in registers then.
   template <int ROWS, int PANELS> static void run(const CodebookOperands<Indices> &o) {
     Vector sums[ROWS][PANELS][kQuarters] = {};
-    const float *x = o.x;
-    for (int64_t step = 0; step < o.weight.steps; ++step, x += CodebookActivations::kStepWords)
+    if constexpr (kHasByQuarters && ROWS > 1) {
       for (int p = 0; p < PANELS; ++p)
-        addStep<ROWS, PANELS>(o, p, step, x, sums);
+        for (int quarter = 0; quarter < kQuarters; ++quarter)
+          addQuarter<ROWS, PANELS>(o, p, quarter, sums);
+    } else {
+      const float *x = o.x;
+      for (int64_t step = 0; step < o.weight.steps; ++step, x += CodebookActivations::kStepWords)
+        for (int p = 0; p < PANELS; ++p)
+          addStep<ROWS, PANELS>(o, p, step, x, sums);
+    }
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p) {
         transposeQuads(sums[r][p]);
@@ -115,6 +127,35 @@ template <typename Indices> struct CodebookBlock {
   }
 
 private:
+#ifdef __AVX512F__
+  static constexpr bool kHasByQuarters = false;
+#else
+  static constexpr bool kHasByQuarters = true;
+#endif
+
+  template <int ROWS, int PANELS>
+  static void addQuarter(const CodebookOperands<Indices> &o, int p, int quarter,
+                         Vector (&sums)[ROWS][PANELS][kQuarters]) {
+    int64_t panel = o.panel + p * o.panelStride;
+    const uint8_t *from = o.weight.at(panel, 0), *tables = o.weight.tablesOf(panel);
+    Vector own[ROWS] = {};
+    const float *x = o.x;
+    for (int64_t step = 0; step < o.weight.steps; ++step, from += Weight::kStepBytes) {
+      if (quarter == 0)
+        Weight::prefetch(from, p);
+#pragma unroll
+      for (int half = 0; half < kHalves; ++half) {
+        Words pairs[2];
+        Weight::look(from, tables, quarter * kHalves + half, pairs);
+        for (int part = 0; part < 2; ++part, x += kEightWords)
+          for (int r = 0; r < ROWS; ++r)
+            addPairs(own[r], pairs[part], x + r * o.rowWords);
+      }
+    }
+    for (int r = 0; r < ROWS; ++r)
+      sums[r][p][quarter] = own[r];
+  }
+
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addStep(const CodebookOperands<Indices> &o, int p, int64_t step,
                                                      const float *x, Vector (&sums)[ROWS][PANELS][kQuarters]) {
@@ -141,8 +182,8 @@ public:
         outliers(weight.outliers, x, rows) {}
 
   static int64_t blockRows() { return kCodebookSums; }
-  static int64_t blockHeight(int64_t rows) { return rows; }
-  static int64_t width(int64_t rows) { return widthOf(rows, kCodebookSums, 1); }
+  static int64_t blockHeight(int64_t rows) { return smaller(rows, kCodebookSums); }
+  static int64_t width(int64_t rows) { return widthOf(blockHeight(rows), kCodebookSums, 1); }
   int64_t sliceSteps(int64_t) const { return steps; }
 
   class Worker {
