@@ -43,15 +43,24 @@ void printTokens(const std::vector<int64_t> &tokens) {
   std::printf("\n");
 }
 
-void printStatistics(const rt::GenerationStatistics &statistics, bool speculates) {
+void printSpeculation(const rt::GenerationStatistics &statistics, const rt::Speculation &speculation) {
+  int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
+  std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass\n", static_cast<long long>(statistics.passes),
+               statistics.passes > 0 ? static_cast<double>(steps) / static_cast<double>(statistics.passes) : 0.0);
+  for (size_t i = 0; i < speculation.sources().size(); ++i)
+    std::fprintf(stderr, "drafts of %s: %lld tokens verified, %lld accepted\n", nameOf(speculation.sources()[i]),
+                 static_cast<long long>(speculation.counts()[i].verified),
+                 static_cast<long long>(speculation.counts()[i].accepted));
+}
+
+void printStatistics(const rt::GenerationStatistics &statistics, const rt::Speculation *speculation) {
   int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
   std::fprintf(stderr, "prompt: %lld tokens, first token after %.3f s\n",
                static_cast<long long>(statistics.promptTokens), statistics.firstTokenSeconds);
   std::fprintf(stderr, "new: %lld tokens, %.2f tokens a second\n", static_cast<long long>(statistics.newTokens),
                statistics.decodeSeconds > 0 ? static_cast<double>(steps) / statistics.decodeSeconds : 0.0);
-  if (speculates)
-    std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass\n", static_cast<long long>(statistics.passes),
-                 statistics.passes > 0 ? static_cast<double>(steps) / static_cast<double>(statistics.passes) : 0.0);
+  if (speculation)
+    printSpeculation(statistics, *speculation);
 }
 
 /// One prompt, and what becomes of its continuation.
@@ -78,7 +87,7 @@ public:
       printTokens(written);
     HONE_RETURN_IF_ERROR(statistics.status());
     if (options.statistics && rt::isFirstRank())
-      printStatistics(*statistics, options.writing.speculation.drafts != rt::SpeculationOptions::Drafts::None);
+      printStatistics(*statistics, options.writing.speculation);
     return written;
   }
 
@@ -150,6 +159,11 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
+  std::unique_ptr<rt::Speculation> speculation;
+  if (!options.speculation.sources.empty()) {
+    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation, model));
+  }
+  options.writing.speculation = speculation.get();
   Continuation continuation(model, tokenizer.get(), options);
   Progress progress("prompts", static_cast<int64_t>(prompts.size()));
   Rows written;

@@ -14,7 +14,8 @@ namespace hone::cli {
 
 struct GenerateOptions {
   std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
-  rt::WritingOptions writing;
+  rt::WritingOptions writing;         // without speculation
+  rt::SpeculationOptions speculation; // without sources: none
   int64_t threads = 0;
   bool ignoreEnd = false, statistics = false;
 };

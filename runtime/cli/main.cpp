@@ -48,7 +48,7 @@ void printHelp(std::FILE *stream, std::string text, const std::string &program) 
 
 void printOverview(std::FILE *stream, const std::string &program) {
   constexpr int column = 10;
-  std::fprintf(stream, "usage: %s COMMAND MODEL.hone [OPTIONS]\n\ncommands\n", program.c_str());
+  std::fprintf(stream, "usage: %s COMMAND FILE [OPTIONS]\n\ncommands\n", program.c_str());
   for (const Command *command : listCommands())
     std::fprintf(stream, "  %-*s%s\n", column, command->name, command->summary);
   std::fprintf(stream, "\n'%s COMMAND --help' lists a command's options, '%s --version' says the version.\n",

@@ -13,6 +13,8 @@ namespace {
 
 using io::invalid;
 
+constexpr std::string_view kOutput = "output", kShortOutput = "-o";
+
 template <typename Number>
 absl::Status parseNumber(const std::string &name, std::string_view value, Number smallest, Number largest,
                          std::string_view kind, Number &target) {
@@ -70,7 +72,8 @@ void OptionParser::number(std::string_view name, double &target, double smallest
 
 absl::Status OptionParser::parse(std::span<const std::string> arguments, std::vector<std::string> &positionals) const {
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].starts_with("--"))
+    bool isOutput = arguments[i] == kShortOutput && std::ranges::count(options, kOutput, &Option::name) > 0;
+    if (arguments[i].starts_with("--") || isOutput)
       HONE_RETURN_IF_ERROR(parseOption(arguments, i));
     else if (arguments[i].size() > 1 && arguments[i][0] == '-')
       return invalid("unknown option '", arguments[i], "'; options begin with two dashes");
@@ -84,6 +87,8 @@ absl::Status OptionParser::parseOption(std::span<const std::string> arguments, s
   std::string_view argument = arguments[i];
   size_t equals = argument.find('=');
   std::string_view name = argument.substr(2, equals == std::string_view::npos ? equals : equals - 2);
+  if (argument == kShortOutput)
+    name = kOutput;
   auto option = std::ranges::find(options, name, &Option::name);
   if (option == options.end())
     return invalid("unknown option '--", name, "'; --help lists the options");

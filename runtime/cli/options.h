@@ -25,7 +25,7 @@ public:
   void integer(std::string_view name, int64_t &target, int64_t smallest, int64_t largest = INT64_MAX);
   void number(std::string_view name, double &target, double smallest, double largest);
 
-  /// Fills the variables; what is no option goes to `positionals` in order.
+  /// Fills the variables; what is no option goes to `positionals` in order. `-o` stands for `--output`, where that is an option.
   absl::Status parse(std::span<const std::string> arguments, std::vector<std::string> &positionals) const;
 
   std::vector<std::string> names() const;

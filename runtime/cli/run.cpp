@@ -8,6 +8,8 @@
 #include "cli/generate.h"
 #include "cli/profile.h"
 
+#include <algorithm>
+
 namespace hone::cli {
 namespace {
 
@@ -43,7 +45,11 @@ generation
   --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
   --speculate DRAFTS        verify several drafted tokens in one pass, as many as pay: automaton (what followed the longest
-                            suffix of the text where it occurred before), or none (default)
+                            suffix of the text where it occurred before, in this prompt and answer or in those before),
+                            corpus (where it occurred in a corpus), lookup (what followed the last three tokens), several
+                            of them with commas between (the longest match counts, and the first of those as long), or
+                            none (default)
+  --draft-corpus FILE       the corpus, as 'corpus build' makes it of texts and the model's tokenizer
   --draft-tokens N          verify at most N drafted tokens in a pass (default 32)
   --stats                   print counts and times on stderr
 
@@ -64,7 +70,7 @@ struct RunOptions {
   GenerateOptions generate;
   int64_t threads = 0, seed = 0;
   std::vector<std::string> profile;
-  std::optional<std::string> drafts;
+  std::optional<std::string> drafts, corpus;
 };
 
 OptionParser parserFor(RunOptions &options) {
@@ -88,7 +94,8 @@ OptionParser parserFor(RunOptions &options) {
   parser.flag("ignore-end", options.generate.ignoreEnd);
   parser.integer("prefill-chunk", generation.prefillChunk, 1);
   parser.text("speculate", options.drafts);
-  parser.integer("draft-tokens", options.generate.writing.speculation.mostDrafted, 1, 1024);
+  parser.text("draft-corpus", options.corpus);
+  parser.integer("draft-tokens", options.generate.speculation.mostDrafted, 1, 1024);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -102,12 +109,31 @@ OptionParser parserFor(RunOptions &options) {
   return parser;
 }
 
-absl::StatusOr<rt::SpeculationOptions::Drafts> draftsOf(std::string_view name) {
-  if (name == "none")
-    return rt::SpeculationOptions::Drafts::None;
-  if (name == "automaton")
-    return rt::SpeculationOptions::Drafts::Automaton;
-  return invalid("unknown drafts '", name, "' of --speculate; supported: none, automaton");
+absl::StatusOr<rt::DraftSource> draftSourceOf(std::string_view name) {
+  for (rt::DraftSource source : {rt::DraftSource::Automaton, rt::DraftSource::Corpus, rt::DraftSource::Lookup})
+    if (name == nameOf(source))
+      return source;
+  return invalid("unknown drafts '", name, "' of --speculate; supported: none, or a list of automaton, corpus, lookup");
+}
+
+/// The list of --speculate, and the corpus that belongs to it.
+absl::Status readSpeculation(RunOptions &options) {
+  rt::SpeculationOptions &speculation = options.generate.speculation;
+  std::string names = options.drafts.value_or("none");
+  for (size_t begin = 0; names != "none" && begin <= names.size();) {
+    size_t end = std::min(names.find(',', begin), names.size());
+    HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(std::string_view(names).substr(begin, end - begin)));
+    if (std::ranges::count(speculation.sources, source) > 0)
+      return invalid("expected each of --speculate once, but got '", nameOf(source), "' twice");
+    speculation.sources.push_back(source);
+    begin = end + 1;
+  }
+  bool takesCorpus = std::ranges::count(speculation.sources, rt::DraftSource::Corpus) > 0;
+  if (takesCorpus != options.corpus.has_value())
+    return takesCorpus ? invalid("expected --draft-corpus FILE with --speculate=", names)
+                       : invalid("expected corpus in --speculate with --draft-corpus, but got '", names, "'");
+  speculation.corpus = options.corpus.value_or("");
+  return absl::OkStatus();
 }
 
 /// Exactly one of the three things to do.
@@ -129,8 +155,8 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
   const GenerateOptions &generate = options.generate;
   io::InputFiles inputs;
   inputs.add(model);
-  for (const auto *file :
-       {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect, &call.cases})
+  for (const auto *file : {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect,
+                           &call.cases, &options.corpus})
     inputs.add(file->value_or(""));
   for (const auto *file : {&generate.outputTokens, &call.outputs})
     HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
@@ -143,13 +169,13 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(checkMode(options));
+  HONE_RETURN_IF_ERROR(readSpeculation(options));
   HONE_ASSIGN_OR_RETURN(io::InputFiles inputs, checkOutputs(path, options));
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
-  HONE_ASSIGN_OR_RETURN(options.generate.writing.speculation.drafts, draftsOf(options.drafts.value_or("none")));
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;
   HONE_RETURN_IF_ERROR(calls ? callWithTensors(*module, options.call) : generateText(module, options.generate));
   return profiler.write(*module);

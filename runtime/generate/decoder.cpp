@@ -7,8 +7,7 @@
 
 #include "hone/sampling/arithmetic.h"
 #include "hone/sampling/sampler.h"
-#include "speculate/draft_width.h"
-#include "speculate/suffix_automaton.h"
+#include "speculate/drafter.h"
 
 #include <chrono>
 
@@ -75,15 +74,14 @@ private:
 /// not. So tokens, their probabilities and the draws that they take are those of decoding without drafts.
 class SpeculativeDecoder : public Decoder {
 public:
-  SpeculativeDecoder(TextSampler sampler, std::unique_ptr<speculate::Drafter> drafter, int64_t mostDrafted,
-                     std::span<const int64_t> prompt)
-      : sampler(std::move(sampler)), drafter(std::move(drafter)), width(mostDrafted), mostDrafted(mostDrafted) {
-    this->drafter->append(prompt);
+  SpeculativeDecoder(TextSampler sampler, Speculation &speculation, std::span<const int64_t> prompt)
+      : sampler(std::move(sampler)), speculation(speculation) {
+    speculation.beginText(prompt);
   }
 
   absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
                                               int64_t most) override {
-    speculate::Draft draft = drafter->draft(std::min(most - 1, mostDrafted));
+    speculate::Draft draft = speculation.draft(most - 1);
     auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
     std::vector<int64_t> fed(tokens.begin(), tokens.end()), next;
     fed.insert(fed.end(), draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen));
@@ -97,10 +95,8 @@ public:
         model.session().state().truncate(before + std::max<int64_t>(static_cast<int64_t>(next.size()) - 1, 0)));
     HONE_RETURN_IF_ERROR(status);
     if (tokens.size() == 1)
-      width.record(static_cast<int64_t>(chosen), draft.matched, static_cast<int64_t>(next.size()) - 1, seconds.count());
-    if (chosen == 0 && !draft.tokens.empty())
-      width.observe(draft.matched, next.front() == draft.tokens.front());
-    drafter->append(next);
+      speculation.record(draft, static_cast<int64_t>(chosen), next, seconds.count());
+    speculation.append(next);
     return next;
   }
 
@@ -108,7 +104,7 @@ private:
   /// None where the model has no room for as many.
   int64_t chooseWidth(const LanguageModel &model, std::span<const int64_t> tokens,
                       const speculate::Draft &draft) const {
-    int64_t count = width.choose(static_cast<int64_t>(draft.tokens.size()), draft.matched);
+    int64_t count = speculation.chooseWidth(draft);
     bool hasRoom = count == 0 || model.checkRoom(static_cast<int64_t>(tokens.size()) + count).ok();
     return hasRoom ? count : 0;
   }
@@ -127,36 +123,16 @@ private:
   }
 
   TextSampler sampler;
-  std::unique_ptr<speculate::Drafter> drafter;
-  speculate::DraftWidth width;
-  int64_t mostDrafted;
+  Speculation &speculation;
 };
-
-absl::Status checkSpeculation(const LanguageModel &model) {
-  Session &session = model.session();
-  if (session.module().manifest().ranks > 1)
-    return io::invalid("speculation needs a model that is not divided among processes");
-  if (const Slot *slot = session.state().findWithoutHistory())
-    return io::invalid("speculation takes back tokens, but state '", slot->description().name,
-                       "' has no history to return to");
-  const io::Dim &rows = session.entry().outputs[0].shape[1];
-  if (rows.isFixed() && rows.size == 1)
-    return io::invalid("speculation needs logits of several tokens, but the model gives those of the last one alone");
-  return absl::OkStatus();
-}
 
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
-                                                       const SpeculationOptions &speculation,
-                                                       std::span<const int64_t> prompt) {
+                                                       Speculation *speculation, std::span<const int64_t> prompt) {
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
-  if (speculation.drafts == SpeculationOptions::Drafts::Automaton) {
-    HONE_RETURN_IF_ERROR(checkSpeculation(model));
-    return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt),
-                                                std::make_unique<speculate::AutomatonDrafter>(),
-                                                speculation.mostDrafted, prompt);
-  }
+  if (speculation)
+    return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt), *speculation, prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
   if (!model.session().isOnDevice() || !vocabulary)
     return std::make_unique<HostDecoder>(TextSampler(std::move(sampler), prompt));

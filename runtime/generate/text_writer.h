@@ -15,7 +15,7 @@ namespace hone::rt {
 struct WritingOptions {
   GenerationOptions generation;
   sampling::SamplingOptions sampling;
-  SpeculationOptions speculation;
+  Speculation *speculation = nullptr; // none, or drafters of all that the model writes
   std::vector<std::string> stop;
 };
 

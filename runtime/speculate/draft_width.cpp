@@ -32,11 +32,11 @@ double DraftWidth::expectedSeconds(int64_t rows) const {
   return longest > 0 ? longest : 1;
 }
 
-int64_t DraftWidth::choose(int64_t available, int64_t matched) const {
-  available = std::min(available, most);
-  if (available <= 0 || matched <= 0)
+int64_t DraftWidth::choose(const Draft &draft) const {
+  int64_t available = std::min(static_cast<int64_t>(draft.tokens.size()), largest);
+  if (available <= 0 || draft.matched <= 0)
     return 0;
-  const Acceptance &of = acceptances[classOf(matched, kMatchClasses)];
+  const Acceptance &of = acceptances[draft.drafter][classOf(draft.matched, kMatchClasses)];
   double acceptance = of.accepted / of.tried, expected = 1, likely = 1, bestRate = kLeastGain / expectedSeconds(1);
   int64_t best = 0;
   for (int64_t n = 1; n <= available; ++n) {
@@ -51,24 +51,28 @@ int64_t DraftWidth::choose(int64_t available, int64_t matched) const {
   return best;
 }
 
-void DraftWidth::count(int64_t matched, int64_t accepted, int64_t tried) {
-  if (matched <= 0)
+void DraftWidth::count(const Draft &draft, int64_t accepted, int64_t tried) {
+  if (draft.matched <= 0)
     return;
-  Acceptance &of = acceptances[classOf(matched, kMatchClasses)];
+  Acceptance &of = acceptances[draft.drafter][classOf(draft.matched, kMatchClasses)];
   of.accepted = of.accepted * kForgotten + static_cast<double>(accepted);
   of.tried = of.tried * kForgotten + static_cast<double>(tried);
 }
 
-void DraftWidth::record(int64_t drafted, int64_t matched, int64_t accepted, double time) {
-  double &known = seconds[classOf(drafted, kRowClasses)];
+void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, double time) {
+  double &known = seconds[classOf(verified, kRowClasses)];
   double average = known > 0 ? known + kNewTime * (time - known) : time;
   for (double &other : std::span(seconds).subspan<1>())
     other *= kDoubted;
   known = average;
-  // Nothing is known of what follows a token that was refused.
-  count(matched, accepted, std::min(accepted + 1, drafted));
+  // Nothing is known of what follows a token that was refused, nor of a draft that was not looked at.
+  if (verified > 0)
+    count(draft, accepted, std::min(accepted + 1, verified));
 }
 
-void DraftWidth::observe(int64_t matched, bool isRight) { count(matched, isRight ? 1 : 0, 1); }
+void DraftWidth::observe(const Draft &draft, int64_t token) {
+  if (!draft.tokens.empty())
+    count(draft, token == draft.tokens.front() ? 1 : 0, 1);
+}
 
 } // namespace hone::speculate

@@ -7,9 +7,9 @@
 #ifndef HONE_RUNTIME_SPECULATE_DRAFT_WIDTH_H
 #define HONE_RUNTIME_SPECULATE_DRAFT_WIDTH_H
 
+#include "speculate/drafter.h"
+
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
 namespace hone::speculate {
 
@@ -17,15 +17,16 @@ namespace hone::speculate {
 /// accepted, n drafted tokens give 1 + a + a^2 + … + a^n.
 class DraftWidth {
 public:
-  /// `most` drafted tokens at once.
-  explicit DraftWidth(int64_t most) : most(most) {}
+  /// At most `most` drafted tokens at once, from `drafters` drafters, whose acceptance is counted for each of them.
+  explicit DraftWidth(int64_t most, size_t drafters = 1) : largest(most), acceptances(drafters) {}
 
-  /// How many of `available` drafted tokens to verify; `matched` as in Draft.
-  int64_t choose(int64_t available, int64_t matched) const;
-  /// A pass over a token and `drafted` others, of which `accepted` were.
-  void record(int64_t drafted, int64_t matched, int64_t accepted, double seconds);
-  /// Whether the first token of a draft that was not verified would have been accepted.
-  void observe(int64_t matched, bool isRight);
+  int64_t most() const { return largest; }
+  /// How many of the drafted tokens to verify.
+  int64_t choose(const Draft &draft) const;
+  /// A pass over a token and the first `verified` of a draft, of which `accepted` were.
+  void record(const Draft &draft, int64_t verified, int64_t accepted, double seconds);
+  /// The token that came where none of a draft was verified: what would have become of the first one.
+  void observe(const Draft &draft, int64_t token);
 
 private:
   /// Classes of passes by drafted tokens, and of drafts by matched ones: 0, 1, 2 … 3, 4 … 7, ….
@@ -36,12 +37,14 @@ private:
     double accepted = 1, tried = 2;
   };
 
-  void count(int64_t matched, int64_t accepted, int64_t tried);
+  using MatchClasses = std::array<Acceptance, kMatchClasses>;
+
+  void count(const Draft &draft, int64_t accepted, int64_t tried);
   double expectedSeconds(int64_t rows) const;
 
-  int64_t most;
+  int64_t largest;
   std::array<double, kRowClasses> seconds = {}; // 0: not measured
-  std::array<Acceptance, kMatchClasses> acceptances;
+  std::vector<MatchClasses> acceptances;        // by drafter
 };
 
 } // namespace hone::speculate

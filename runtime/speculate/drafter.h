@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_SPECULATE_DRAFTER_H
 #define HONE_RUNTIME_SPECULATE_DRAFTER_H
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,13 +16,16 @@ namespace hone::speculate {
 struct Draft {
   std::vector<int64_t> tokens; // none where nothing is proposed
   int64_t matched = 0;         // how much speaks for it: tokens of the text's end that the drafter has seen before
+  size_t drafter = 0;          // which of several it is from
 };
 
-/// Follows a text and proposes how it goes on. One a text; not for several threads at once.
+/// Follows texts, one after the other, and proposes how the last one goes on. Not for several threads at once.
 class Drafter {
 public:
   virtual ~Drafter() = default;
 
+  /// What is appended from here on is another text: no match reaches back to the one before.
+  virtual void beginText() = 0;
   /// Tokens that the text got.
   virtual void append(std::span<const int64_t> tokens) = 0;
   /// At most `most` tokens that may come next.

@@ -25,30 +25,12 @@ void SuffixAutomaton::connect(int32_t from, int64_t token, int32_t to) {
 }
 
 void SuffixAutomaton::append(int64_t token) {
-  follow(token);
-  add(token);
-}
-
-void SuffixAutomaton::follow(int64_t token) {
-  const Edge *edge = find(match, token);
-  while (!edge && match != kRoot) {
-    match = states[static_cast<size_t>(match)].link;
-    length = states[static_cast<size_t>(match)].length;
-    edge = find(match, token);
-  }
-  if (edge) {
-    match = edge->target;
-    ++length;
-  }
-}
-
-void SuffixAutomaton::add(int64_t token) {
   tokens.push_back(token);
   auto end = static_cast<int32_t>(tokens.size()), whole = static_cast<int32_t>(states.size());
   states.push_back({kRoot, end, end, kNone});
   int32_t parent = std::exchange(last, whole);
   Edge *edge = nullptr;
-  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link) {
+  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link, ++steps) {
     edge = find(parent, token);
     if (edge)
       break;
@@ -70,7 +52,7 @@ int32_t SuffixAutomaton::split(int32_t parent, int64_t token, int32_t target) {
   states.push_back(shorter);
   for (; edge != kNone; edge = edges[static_cast<size_t>(edge)].next)
     connect(copy, edges[static_cast<size_t>(edge)].token, edges[static_cast<size_t>(edge)].target);
-  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link) {
+  for (; parent != kNone; parent = states[static_cast<size_t>(parent)].link, ++steps) {
     Edge *redirected = find(parent, token);
     if (!redirected || redirected->target != target)
       break;
@@ -79,9 +61,24 @@ int32_t SuffixAutomaton::split(int32_t parent, int64_t token, int32_t target) {
   return copy;
 }
 
+void AutomatonDrafter::beginText() {
+  if (!automaton.text().empty())
+    automaton.append(nextSeparator--);
+}
+
 void AutomatonDrafter::append(std::span<const int64_t> tokens) {
-  for (int64_t token : tokens)
+  for (int64_t token : tokens) {
+    if (automaton.text().size() >= mostTokens)
+      forgetOlderHalf();
     automaton.append(token);
+  }
+}
+
+void AutomatonDrafter::forgetOlderHalf() {
+  SuffixAutomaton newer;
+  for (int64_t token : automaton.text().subspan(automaton.text().size() - automaton.text().size() / 2))
+    newer.append(token);
+  automaton = std::move(newer);
 }
 
 Draft AutomatonDrafter::draft(int64_t most) const {
@@ -89,7 +86,8 @@ Draft AutomatonDrafter::draft(int64_t most) const {
     return {};
   std::span<const int64_t> rest = automaton.text().subspan(static_cast<size_t>(automaton.matchedEnd()));
   rest = rest.first(std::min(rest.size(), static_cast<size_t>(std::max<int64_t>(most, 0))));
-  return {{rest.begin(), rest.end()}, automaton.matchedLength()};
+  auto isSeparator = [](int64_t token) { return token < 0; };
+  return {.tokens = {rest.begin(), std::ranges::find_if(rest, isSeparator)}, .matched = automaton.matchedLength()};
 }
 
 } // namespace hone::speculate

@@ -13,21 +13,23 @@
 namespace hone::speculate {
 
 /// The suffix automaton of a text (Blumer et al. 1985), which grows token by token in amortised constant time: at most 2 states and 3
-/// transitions a token. With it goes the longest suffix of the text that also ends at an earlier position.
+/// transitions a token. With it goes the longest suffix of the text that also ends at an earlier position: the strings of the link of the whole
+/// text's state are those suffixes that do.
 class SuffixAutomaton {
 public:
   SuffixAutomaton();
 
-  /// First follows the token in what came before it, and then adds it.
   void append(int64_t token);
 
   std::span<const int64_t> text() const { return tokens; }
   /// Length of the longest suffix of the text that ends at an earlier position too; occurrences may overlap.
-  int64_t matchedLength() const { return length; }
+  int64_t matchedLength() const { return match().length; }
   /// The position after its first occurrence; 0 where nothing matches.
-  int64_t matchedEnd() const { return states[match].firstEnd; }
+  int64_t matchedEnd() const { return match().firstEnd; }
   size_t countStates() const { return states.size(); }
   size_t countTransitions() const { return edges.size(); }
+  /// How many suffix links and transitions were followed so far.
+  int64_t countSteps() const { return steps; }
 
 private:
   static constexpr int32_t kNone = -1, kRoot = 0;
@@ -52,29 +54,44 @@ private:
     }
   };
 
+  const State &match() const {
+    int32_t link = states[static_cast<size_t>(last)].link;
+    return states[static_cast<size_t>(link == kNone ? kRoot : link)];
+  }
   /// The transition of a state, or null.
   Edge *find(int32_t state, int64_t token);
   void connect(int32_t from, int64_t token, int32_t to);
-  void follow(int64_t token);
-  void add(int64_t token);
   int32_t split(int32_t parent, int64_t token, int32_t target);
 
   std::vector<int64_t> tokens;
   std::vector<State> states;
   std::vector<Edge> edges;
   absl::flat_hash_map<Key, int32_t> edgeOf;
-  int32_t last = kRoot;              // the state of the whole text
-  int32_t match = kRoot, length = 0; // the state of the matched suffix, and its length
+  int32_t last = kRoot; // the state of the whole text
+  int64_t steps = 0;
 };
 
-/// Drafts from a text's own suffix automaton.
+/// Drafts from the suffix automaton of the text and of those before it. Once they have `mostTokens` in all, the older half is forgotten,
+/// which takes as long as appending the other half again.
 class AutomatonDrafter : public Drafter {
 public:
+  /// Of 100 to 150 bytes each.
+  static constexpr size_t kMostTokens = size_t{1} << 20;
+
+  explicit AutomatonDrafter(size_t mostTokens = kMostTokens) : mostTokens(mostTokens) {}
+
+  void beginText() override;
   void append(std::span<const int64_t> tokens) override;
   Draft draft(int64_t most) const override;
+  size_t countTokens() const { return automaton.text().size(); }
 
 private:
+  void forgetOlderHalf();
+
+  size_t mostTokens;
   SuffixAutomaton automaton;
+  // Each occurs once, so that no match reaches across it.
+  int64_t nextSeparator = -1;
 };
 
 } // namespace hone::speculate

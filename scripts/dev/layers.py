@@ -11,7 +11,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 USES = {
     "c_api": {"core", "generate", "io", "sampling", "text"},
     "calibration": {"cpu", "io"},
-    "cli": {"calibration", "core", "cpu", "generate", "io", "sampling", "text"},
+    "cli": {"calibration", "core", "cpu", "generate", "io", "sampling", "speculate", "text"},
     "core": {"cpu", "io", "sampling"},
     "cpu": {"io"},
     "cuda": {"core", "io", "sampling"},
@@ -19,7 +19,7 @@ USES = {
     "io": set(),
     "mpi": set(),
     "sampling": {"io"},
-    "speculate": set(),
+    "speculate": {"io"},
     "text": {"io"},
 }
 INTERFACE = {"kernels", "runtime"}

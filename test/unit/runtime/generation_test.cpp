@@ -5,13 +5,16 @@
 
 #include "cli_support.h"
 #include "generate/decoder.h"
+#include "speculate/corpus.h"
+#include "speculate/corpus_builder.h"
+#include "speculate/drafter.h"
 
 #include <random>
 
 namespace hone::test {
 namespace {
 
-using rt::SpeculationOptions;
+using rt::DraftSource;
 using testing::HasSubstr;
 
 using Tokens = std::vector<int64_t>;
@@ -32,12 +35,20 @@ protected:
   }
 
   /// `stopAfter` tokens are received at most.
-  Written writeText(const Tokens &prompt, SpeculationOptions::Drafts drafts, sampling::SamplingOptions sampling = {},
+  Written writeText(const Tokens &prompt, std::vector<DraftSource> drafts, sampling::SamplingOptions sampling = {},
                     rt::GenerationOptions options = {}, int64_t stopAfter = INT64_MAX) {
     Written written;
     auto session = *rt::openLanguageSession(*rt::Module::load(folder));
     rt::LanguageModel model = *rt::LanguageModel::over(*session);
-    auto decoder = rt::createDecoder(model, sampling, {drafts, 8}, prompt);
+    std::unique_ptr<rt::Speculation> speculation;
+    if (!drafts.empty()) {
+      auto created = rt::Speculation::create({drafts, corpus, 8}, model);
+      written.message = messageOf(created);
+      if (!created.ok())
+        return written;
+      speculation = *std::move(created);
+    }
+    auto decoder = rt::createDecoder(model, sampling, speculation.get(), prompt);
     written.message = messageOf(decoder);
     if (!decoder.ok())
       return written;
@@ -60,12 +71,22 @@ protected:
     EXPECT_LE(drafted.passes, plain.passes);
   }
 
+  /// What the drafts of a corpus come from.
+  void buildCorpus(const std::vector<std::vector<int32_t>> &texts, uint64_t tokenizer = 0) {
+    speculate::CorpusBuilder builder;
+    for (const std::vector<int32_t> &text : texts)
+      ASSERT_EQ(messageOf(builder.add(text)), "OK");
+    ASSERT_EQ(messageOf(std::move(builder).write(corpus, tokenizer)), "OK");
+  }
+
   int64_t kUnwelcome = -1;
   TemporaryFolder temporary;
+  std::string corpus = temporary.file("toy.corpus");
   std::string folder = temporary.file("toy.hone");
 };
 
-constexpr auto kNone = SpeculationOptions::Drafts::None, kAutomaton = SpeculationOptions::Drafts::Automaton;
+const std::vector<DraftSource> kNone, kAutomaton = {DraftSource::Automaton}, kCorpus = {DraftSource::Corpus},
+                                      kAll = {DraftSource::Automaton, DraftSource::Corpus, DraftSource::Lookup};
 
 TEST_F(Generation, DraftsSavePassesAndChangeNothing) {
   rt::GenerationOptions options;
@@ -104,6 +125,62 @@ TEST_F(Generation, EndsInTheMiddleOfADraft) {
   expectSame(writeText({1, 2}, kAutomaton), writeText({1, 2}, kNone));
 }
 
+TEST_F(Generation, ACorpusSavesPassesWhereNothingWasBefore) {
+  buildCorpus({{5, 5}, {1, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}});
+  rt::GenerationOptions options;
+  options.maximalNewTokens = 20;
+  Written plain = writeText({4}, kNone, {}, options), drafted = writeText({4}, kCorpus, {}, options);
+  expectSame(drafted, plain);
+  EXPECT_LT(drafted.passes, plain.passes);
+}
+
+TEST_F(Generation, ACorpusThatIsAlwaysWrongChangesNothing) {
+  // The toy writes what its tokens add up to; none of these does.
+  buildCorpus({{1, 6, 2, 7, 3, 6, 4, 3, 5, 1, 0, 5, 6, 2, 7, 1}, {0, 3}, {2, 5}, {4, 1}});
+  std::mt19937 random(8);
+  for (int trial = 0; trial < 40; ++trial) {
+    Tokens prompt(1 + random() % 12);
+    for (int64_t &token : prompt)
+      token = static_cast<int64_t>(random() % 8);
+    rt::GenerationOptions options;
+    options.maximalNewTokens = 1 + static_cast<int64_t>(random() % 50);
+    sampling::SamplingOptions sampling;
+    sampling.temperature = trial % 2 ? 0.9 : 0;
+    expectSame(writeText(prompt, kCorpus, sampling, options), writeText(prompt, kNone, sampling, options));
+    expectSame(writeText(prompt, kAll, sampling, options), writeText(prompt, kNone, sampling, options));
+  }
+}
+
+TEST_F(Generation, ACorpusOfOtherTokensIsRefused) {
+  buildCorpus({{1, 9}});
+  EXPECT_THAT(writeText({1}, kCorpus).message,
+              HasSubstr("expected tokens of the model's vocabulary of 8, but got token 9"));
+  io::Manifest manifest = toyManifest();
+  manifest.tokenizer = "tokenizer.json";
+  write(manifest);
+  ASSERT_EQ(messageOf(io::writeFile(folder + "/tokenizer.json", "{}")), "OK");
+  signArtefact(folder);
+  buildCorpus({{1, 2}}, speculate::fingerprintOf("[]"));
+  EXPECT_THAT(writeText({1}, kCorpus).message,
+              HasSubstr("expected a corpus of the tokenizer CRC-32 a3a6bf43 of 2 bytes of " + folder +
+                        ", but it is of CRC-32 "));
+  buildCorpus({{1, 2}}, speculate::fingerprintOf("{}"));
+  EXPECT_EQ(writeText({1}, kCorpus).message, "OK");
+}
+
+TEST_F(Generation, WhatWasWrittenDraftsWhatIsWrittenNext) {
+  auto session = *rt::openLanguageSession(*rt::Module::load(folder));
+  rt::LanguageModel model = *rt::LanguageModel::over(*session);
+  auto speculation = *rt::Speculation::create({kAutomaton, "", 8}, model);
+  const Tokens prompt = {1, 2};
+  speculation->beginText(prompt);
+  speculation->append(Tokens{3, 6, 4});
+  EXPECT_TRUE(speculation->draft(8).tokens.empty());
+  speculation->beginText(prompt);
+  EXPECT_EQ(speculation->draft(8).tokens, (Tokens{3, 6, 4})) << "and not the separator";
+  EXPECT_EQ(speculation->draft(100).matched, 2);
+}
+
 TEST_F(Generation, SpeculationNeedsLogitsOfSeveralTokens) {
   io::Manifest manifest = toyManifest();
   for (io::EntryInfo &entry : manifest.entries)
@@ -114,10 +191,23 @@ TEST_F(Generation, SpeculationNeedsLogitsOfSeveralTokens) {
   EXPECT_EQ(writeText({1}, kNone).message, "OK");
 }
 
-TEST_F(Generation, UnknownDraftsAreRefused) {
-  Outcome outcome = run({"run", folder, "--tokens", "none.npy", "--speculate=oracle"});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("unknown drafts 'oracle' of --speculate; supported: none, automaton"));
+TEST_F(Generation, DraftsThatCannotBeAreRefused) {
+  auto errorOf = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"run", folder, "--tokens", "none.npy"});
+    Outcome outcome = run(options);
+    EXPECT_EQ(outcome.code, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(
+      errorOf({"--speculate=oracle"}),
+      HasSubstr("unknown drafts 'oracle' of --speculate; supported: none, or a list of automaton, corpus, lookup"));
+  EXPECT_THAT(errorOf({"--speculate=automaton,"}), HasSubstr("unknown drafts ''"));
+  EXPECT_THAT(errorOf({"--speculate=automaton,none"}), HasSubstr("unknown drafts 'none'"));
+  EXPECT_THAT(errorOf({"--speculate=lookup,automaton,lookup"}), HasSubstr("once, but got 'lookup' twice"));
+  EXPECT_THAT(errorOf({"--speculate=lookup,corpus"}),
+              HasSubstr("expected --draft-corpus FILE with --speculate=lookup,corpus"));
+  EXPECT_THAT(errorOf({"--draft-corpus=x"}),
+              HasSubstr("expected corpus in --speculate with --draft-corpus, but got 'none'"));
 }
 
 } // namespace

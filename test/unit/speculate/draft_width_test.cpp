@@ -11,19 +11,26 @@
 namespace hone::test {
 namespace {
 
+using speculate::Draft;
 using speculate::DraftWidth;
+
+constexpr int64_t kToken = 1, kOther = 2;
+
+Draft draftOf(int64_t tokens, int64_t matched, size_t drafter = 0) {
+  return {.tokens = std::vector(static_cast<size_t>(tokens), kToken), .matched = matched, .drafter = drafter};
+}
 
 /// Passes over drafts of `available` tokens, of which `right` would be accepted; a pass takes `perRow` seconds a row, and no less than 1.
 /// Returns how many were verified at last.
 int64_t runPasses(DraftWidth &width, int64_t available, int64_t right, double perRow, int passes = 200) {
-  constexpr int64_t kMatched = 5;
+  Draft draft = draftOf(available, 5);
   for (int pass = 0; pass < passes; ++pass) {
-    int64_t drafted = width.choose(available, kMatched);
-    width.record(drafted, kMatched, std::min(drafted, right), std::max(1.0, perRow * static_cast<double>(drafted + 1)));
+    int64_t drafted = width.choose(draft);
+    width.record(draft, drafted, std::min(drafted, right), std::max(1.0, perRow * static_cast<double>(drafted + 1)));
     if (drafted == 0)
-      width.observe(kMatched, right > 0);
+      width.observe(draft, right > 0 ? kToken : kOther);
   }
-  return width.choose(available, kMatched);
+  return width.choose(draft);
 }
 
 TEST(DraftWidth, TakesAllWhereRowsCostNothing) {
@@ -45,8 +52,30 @@ TEST(DraftWidth, TurnsItselfOffAndOnAgain) {
 
 TEST(DraftWidth, TakesNothingWithoutADraft) {
   DraftWidth width(8);
-  EXPECT_EQ(width.choose(0, 3), 0);
-  EXPECT_EQ(width.choose(4, 0), 0);
+  EXPECT_EQ(width.choose(draftOf(0, 3)), 0);
+  EXPECT_EQ(width.choose(draftOf(4, 0)), 0);
+}
+
+TEST(DraftWidth, CountsEachDrafterAlone) {
+  DraftWidth width(8, /*drafters=*/2);
+  for (int pass = 0; pass < 100; ++pass) {
+    width.record(draftOf(4, 5, 0), 4, 4, 1);
+    width.observe(draftOf(4, 5, 1), kOther);
+  }
+  EXPECT_EQ(width.choose(draftOf(4, 5, 0)), 4);
+  EXPECT_EQ(width.choose(draftOf(4, 5, 1)), 0) << "where another is right, this one is wrong";
+}
+
+TEST(DraftWidth, ADraftThatIsNotVerifiedCountsOnce) {
+  // The first pass says nothing of acceptance. One wrong token leaves .98 of 1 accepted, of .98 * 2 + 1 tried, which is 0.331; counted twice
+  // it would be 0.329. Two rows pay from (1 + acceptance) / 1.05 on.
+  constexpr double threshold = 0.330, decay = 0.99; // of the time of two rows with the last pass
+  DraftWidth width(1);
+  Draft other = draftOf(1, 100), draft = draftOf(1, 5);
+  width.record(other, 1, 0, (1 + threshold) / 1.05 / decay);
+  width.record(draft, 0, 0, 1);
+  width.observe(draft, kOther);
+  EXPECT_EQ(width.choose(draft), 1);
 }
 
 } // namespace

@@ -1,0 +1,124 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Drafters as options name them, for the model at hand.
+
+#include "generate/speculation.h"
+
+#include "hone/io/file.h"
+#include "speculate/combined_drafter.h"
+#include "speculate/corpus.h"
+#include "speculate/draft_width.h"
+#include "speculate/lookup.h"
+#include "speculate/suffix_automaton.h"
+
+#include <filesystem>
+
+namespace hone::rt {
+namespace {
+
+using io::invalid;
+
+absl::Status checkModel(const LanguageModel &model) {
+  Session &session = model.session();
+  if (session.module().manifest().ranks > 1)
+    return invalid("speculation needs a model that is not divided among processes");
+  if (const Slot *slot = session.state().findWithoutHistory())
+    return invalid("speculation takes back tokens, but state '", slot->description().name,
+                   "' has no history to return to");
+  const io::Dim &rows = session.entry().outputs[0].shape[1];
+  if (rows.isFixed() && rows.size == 1)
+    return invalid("speculation needs logits of several tokens, but the model gives those of the last one alone");
+  return absl::OkStatus();
+}
+
+/// The tokens of a corpus must mean to the model what they meant to whoever made it.
+absl::Status checkCorpus(const speculate::Corpus &corpus, const LanguageModel &model) {
+  const Module &module = model.session().module();
+  std::optional<int64_t> vocabulary = model.vocabulary();
+  if (vocabulary && corpus.vocabulary() > *vocabulary)
+    return invalid(corpus.path(), ": expected tokens of the model's vocabulary of ", *vocabulary, ", but got token ",
+                   corpus.vocabulary() - 1);
+  if (module.manifest().tokenizer.empty())
+    return vocabulary ? absl::OkStatus()
+                      : invalid(corpus.path(), ": cannot draft for ", module.folder(),
+                                ": it has neither a tokenizer nor a fixed vocabulary to compare with");
+  std::string path = (std::filesystem::path(module.folder()) / module.manifest().tokenizer).string();
+  HONE_ASSIGN_OR_RETURN(io::MappedFile tokenizer, io::MappedFile::open(path));
+  uint64_t fingerprint = speculate::fingerprintOf(tokenizer.text());
+  if (fingerprint == corpus.tokenizer())
+    return absl::OkStatus();
+  return invalid(corpus.path(), ": expected a corpus of the tokenizer ", speculate::showFingerprint(fingerprint),
+                 " of ", module.folder(), ", but it is of ", speculate::showFingerprint(corpus.tokenizer()));
+}
+
+absl::StatusOr<std::unique_ptr<speculate::Drafter>> createDrafter(DraftSource source, const std::string &file,
+                                                                  const LanguageModel &model) {
+  switch (source) {
+  case DraftSource::Automaton:
+    return std::make_unique<speculate::AutomatonDrafter>();
+  case DraftSource::Lookup:
+    return std::make_unique<speculate::LookupDrafter>();
+  case DraftSource::Corpus:
+    break;
+  }
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const speculate::Corpus> corpus, speculate::Corpus::open(file));
+  HONE_RETURN_IF_ERROR(checkCorpus(*corpus, model));
+  return std::make_unique<speculate::CorpusDrafter>(std::move(corpus));
+}
+
+} // namespace
+
+const char *nameOf(DraftSource source) {
+  switch (source) {
+  case DraftSource::Automaton:
+    return "automaton";
+  case DraftSource::Corpus:
+    return "corpus";
+  case DraftSource::Lookup:
+    return "lookup";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const SpeculationOptions &options,
+                                                                 const LanguageModel &model) {
+  HONE_RETURN_IF_ERROR(checkModel(model));
+  std::vector<std::unique_ptr<speculate::Drafter>> drafters;
+  for (DraftSource source : options.sources) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<speculate::Drafter> drafter, createDrafter(source, options.corpus, model));
+    drafters.push_back(std::move(drafter));
+  }
+  auto combined = std::make_unique<speculate::CombinedDrafter>(std::move(drafters));
+  return std::unique_ptr<Speculation>(new Speculation(options, std::move(combined)));
+}
+
+Speculation::Speculation(SpeculationOptions options, std::unique_ptr<speculate::Drafter> drafter)
+    : options(std::move(options)), drafter(std::move(drafter)),
+      width(std::make_unique<speculate::DraftWidth>(this->options.mostDrafted, this->options.sources.size())) {}
+
+Speculation::~Speculation() = default;
+
+void Speculation::beginText(std::span<const int64_t> prompt) {
+  drafted.assign(options.sources.size(), {});
+  drafter->beginText();
+  drafter->append(prompt);
+}
+
+void Speculation::append(std::span<const int64_t> tokens) { drafter->append(tokens); }
+
+speculate::Draft Speculation::draft(int64_t most) const { return drafter->draft(std::min(most, width->most())); }
+
+int64_t Speculation::chooseWidth(const speculate::Draft &draft) const { return width->choose(draft); }
+
+void Speculation::record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens,
+                         double seconds) {
+  auto accepted = static_cast<int64_t>(tokens.size()) - 1;
+  width->record(draft, verified, accepted, seconds);
+  if (verified == 0)
+    return width->observe(draft, tokens.front());
+  drafted[draft.drafter].verified += verified;
+  drafted[draft.drafter].accepted += accepted;
+}
+
+} // namespace hone::rt

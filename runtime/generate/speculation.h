@@ -1,0 +1,74 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What speculative decoding knows beyond one text: drafters that have seen the texts before, and which drafts paid.
+
+#ifndef HONE_RUNTIME_GENERATE_SPECULATION_H
+#define HONE_RUNTIME_GENERATE_SPECULATION_H
+
+#include "core/language_model.h"
+
+namespace hone::speculate {
+class Drafter;
+class DraftWidth;
+struct Draft;
+} // namespace hone::speculate
+
+namespace hone::rt {
+
+/// Where drafts come from.
+enum class DraftSource {
+  Automaton, // what followed the longest suffix of the text, in it or in those before it
+  Corpus,    // what followed that in a corpus
+  Lookup,    // what followed the last three tokens in the text
+};
+
+/// "automaton", "corpus" or "lookup".
+const char *nameOf(DraftSource source);
+
+struct SpeculationOptions {
+  std::vector<DraftSource> sources; // of matches as long, the first one's counts
+  std::string corpus;               // the file of the source Corpus
+  int64_t mostDrafted = 32;         // tokens verified in one pass, besides the last one of the text
+};
+
+/// What became of the drafts of a source.
+struct DraftCounts {
+  int64_t verified = 0, accepted = 0; // tokens
+};
+
+/// Drafters of texts that a model writes one after the other: what it wrote drafts what it writes next. One text at a time.
+class Speculation {
+public:
+  /// Fails where a model cannot take back tokens or gives logits of the last one alone, and for a corpus that cannot be read or is of another
+  /// tokenizer or vocabulary.
+  static absl::StatusOr<std::unique_ptr<Speculation>> create(const SpeculationOptions &options,
+                                                             const LanguageModel &model);
+  ~Speculation();
+
+  /// Begins a text and its counts.
+  void beginText(std::span<const int64_t> prompt);
+  void append(std::span<const int64_t> tokens);
+  /// At most `most` tokens.
+  speculate::Draft draft(int64_t most) const;
+  /// How many tokens of a draft to verify: DraftWidth::choose.
+  int64_t chooseWidth(const speculate::Draft &draft) const;
+  /// A pass that verified the first tokens of a draft, of which `accepted` were, and that gave `tokens`.
+  void record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens, double seconds);
+
+  const std::vector<DraftSource> &sources() const { return options.sources; }
+  /// Of the text, by source.
+  const std::vector<DraftCounts> &counts() const { return drafted; }
+
+private:
+  Speculation(SpeculationOptions options, std::unique_ptr<speculate::Drafter> drafter);
+
+  SpeculationOptions options;
+  std::unique_ptr<speculate::Drafter> drafter;
+  std::unique_ptr<speculate::DraftWidth> width;
+  std::vector<DraftCounts> drafted;
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_GENERATE_SPECULATION_H
