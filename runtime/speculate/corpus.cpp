@@ -95,15 +95,11 @@ absl::Status Corpus::verify() const {
 }
 
 uint32_t Corpus::tokenAt(uint64_t position) const {
-  return header.tokenBytes == sizeof(uint16_t) ? reinterpret_cast<const uint16_t *>(text)[position]
-                                               : reinterpret_cast<const uint32_t *>(text)[position];
-}
-
-std::vector<int64_t> Corpus::tokensFrom(uint64_t position, int64_t most) const {
-  std::vector<int64_t> tokens;
-  for (; most > 0 && position < header.size && tokenAt(position) < header.vocabulary; ++position, --most)
-    tokens.push_back(tokenAt(position));
-  return tokens;
+  if (position >= header.size)
+    return static_cast<uint32_t>(header.vocabulary);
+  uint32_t token = header.tokenBytes == sizeof(uint16_t) ? reinterpret_cast<const uint16_t *>(text)[position]
+                                                         : reinterpret_cast<const uint32_t *>(text)[position];
+  return std::min(token, static_cast<uint32_t>(header.vocabulary));
 }
 
 /// One pass over bytes; the list of long lengths only where all of them are long.
@@ -159,15 +155,53 @@ void CorpusMatch::append(int64_t token) {
   rank = static_cast<uint64_t>(place - corpus.shorter);
 }
 
+/// Where occurrences of the suffix end: those of ranks on both sides that share as much as the nearest ones.
+std::vector<uint64_t> CorpusMatch::listEnds() const {
+  std::vector<uint64_t> ends;
+  int64_t shared = before;
+  for (uint64_t i = rank; i > 0 && rank - i < kVoters && shared == length(); --i) {
+    ends.push_back(corpus.ends[i - 1]);
+    shared = std::min<int64_t>(shared, corpus.lengthAt(i - 1));
+  }
+  shared = after;
+  for (uint64_t i = rank; i < corpus.header.size && i - rank < kVoters && shared == length(); ++i) {
+    ends.push_back(corpus.ends[i]);
+    if (i + 1 < corpus.header.size)
+      shared = std::min<int64_t>(shared, corpus.lengthAt(i + 1));
+  }
+  return ends;
+}
+
+std::vector<int64_t> CorpusMatch::likeliestTokens(int64_t most) const {
+  std::vector<int64_t> likeliest;
+  if (length() == 0)
+    return likeliest;
+  std::vector<uint64_t> ends = listEnds();
+  auto tokenAfter = [&](uint64_t end) { return corpus.tokenAt(end); };
+  for (; static_cast<int64_t>(likeliest.size()) < most; std::ranges::for_each(ends, [](uint64_t &end) { ++end; })) {
+    std::erase_if(ends, [&](uint64_t end) { return tokenAfter(end) >= corpus.header.vocabulary; });
+    if (ends.empty())
+      break;
+    uint32_t best = tokenAfter(ends.front());
+    ptrdiff_t votes = 0;
+    for (uint64_t end : ends)
+      if (ptrdiff_t count = std::ranges::count(ends, tokenAfter(end), tokenAfter); count > votes) {
+        votes = count;
+        best = tokenAfter(end);
+      }
+    std::erase_if(ends, [&](uint64_t end) { return tokenAfter(end) != best; });
+    likeliest.push_back(best);
+  }
+  return likeliest;
+}
+
 void CorpusDrafter::append(std::span<const int64_t> tokens) {
   for (int64_t token : tokens)
     match.append(token);
 }
 
 Draft CorpusDrafter::draft(int64_t most) const {
-  if (match.length() == 0)
-    return {};
-  return {.tokens = corpus->tokensFrom(match.end(), most), .matched = match.length()};
+  return {.tokens = match.likeliestTokens(most), .matched = match.length()};
 }
 
 } // namespace hone::speculate

@@ -38,9 +38,6 @@ public:
   /// Reads the whole file; fails where it is not what was written.
   absl::Status verify() const;
 
-  /// The tokens from a position on, at most `most` and none of the next text.
-  std::vector<int64_t> tokensFrom(uint64_t position, int64_t most) const;
-
 private:
   friend class CorpusMatch;
   template <typename Element> const Element *arrayAt(uint64_t offset) const {
@@ -48,7 +45,9 @@ private:
   }
   absl::Status readHeader();
   absl::Status checkBuckets() const;
+  /// The token at a position, or the vocabulary where there is none: at the end of a text.
   uint32_t tokenAt(uint64_t position) const;
+  uint32_t lengthAt(uint64_t place) const { return leastOfRanks(place, place + 1); }
   /// The least length of the ranks from `from` to before `to`, some at least.
   uint32_t leastLength(uint64_t from, uint64_t to) const;
   uint32_t leastOfLevel(size_t level, uint64_t from, uint64_t to) const;
@@ -75,10 +74,16 @@ public:
   int64_t length() const { return std::max(before, after); }
   /// The position after one of its occurrences; that of the smaller rank where two are as long.
   uint64_t end() const { return corpus.ends[before >= after ? rank - 1 : rank]; }
+  /// At most `most` tokens that follow the suffix: after each the one that most of up to 2 * kVoters occurrences have, which are next to each
+  /// other in the index.
+  std::vector<int64_t> likeliestTokens(int64_t most) const;
+  static constexpr uint64_t kVoters = 16;
   /// How many elements of the index were compared with the text's rank so far.
   int64_t countSteps() const { return steps; }
 
 private:
+  std::vector<uint64_t> listEnds() const;
+
   const Corpus &corpus;
   uint64_t rank = 0;             // how many are smaller than the text
   int64_t before = 0, after = 0; // tokens shared with the rank before that and with that

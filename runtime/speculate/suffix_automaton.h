@@ -75,7 +75,7 @@ private:
 /// which takes as long as appending the other half again.
 class AutomatonDrafter : public Drafter {
 public:
-  /// Of 100 to 150 bytes each.
+  /// On source text of about 170 bytes each.
   static constexpr size_t kMostTokens = size_t{1} << 20;
 
   explicit AutomatonDrafter(size_t mostTokens = kMostTokens) : mostTokens(mostTokens) {}

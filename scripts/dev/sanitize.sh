@@ -9,7 +9,7 @@
 RUNTIME_TESTS=(RuntimeCApiTests RuntimeCalibrationTests RuntimeCliTests RuntimeCollectivesTests RuntimeCoreTests RuntimeIoTests
   RuntimeKernelsTests SamplingTests SpeculateTests TextTests)
 # Fuzz targets of the runtime, whose corpora are replayed.
-RUNTIME_CORPORA=(artefact inputs manifest npy npz safetensors text tokenizer)
+RUNTIME_CORPORA=(artefact corpus inputs manifest npy npz safetensors text tokenizer)
 
 command_test-sanitize() {
   local kind=${1:-} tests

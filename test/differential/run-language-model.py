@@ -41,7 +41,8 @@ ORDERS = [("--quantize=int3", "--calibration"), ("--quantize=int3",)], \
 CALIBRATION_TOKENS = 32 * WINDOW
 ORDER_TOKENS = 16 * WINDOW  # enough to tell methods apart
 CHUNKS = {"at once": [], "in chunks": ["--prefill-chunk", 7], "one by one": ["--prefill-chunk", 1],
-          "with drafts": ["--speculate", "automaton"]}
+          "with drafts": ["--speculate", "automaton"], "with drafts of a corpus": ["--speculate", "corpus"],
+          "with all drafts": ["--speculate", "automaton,corpus,lookup"]}
 
 
 class Reference:
@@ -101,7 +102,17 @@ class Compiled:
         flags = [f"{flag}={statistics}" if flag == "--calibration" else flag for flag in flags]
         suite.run_tool([tools / "hone", "compile", path, *flags, "-o", self.artefact])
 
+    @functools.cached_property
+    def corpus(self):
+        """Source text in tokens of the example, which are those of the shared folder's models too."""
+        path = self.folder / "source.corpus"
+        suite.run_tool([self.tools / "hone", "corpus", "build", suite.ROOT / "test", suite.ROOT / "benchmarks", "--tokenizer",
+                        EXAMPLE.with_name("tokenizer.json"), "-o", path])
+        return path
+
     def continuation(self, prompt, count, flags):
+        if any("corpus" in str(flag) for flag in flags):
+            flags = [*flags, "--draft-corpus", self.corpus]
         np.save(self.folder / "prompt.npy", np.asarray(prompt, np.int64))
         suite.run_tool([self.tools / "hone-run", "run", self.artefact, "--tokens", self.folder / "prompt.npy",
                         "--output-tokens", self.folder / "new.npy", "--max-new-tokens", count, "--ignore-end", *flags])

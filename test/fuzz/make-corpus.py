@@ -9,6 +9,7 @@ import json
 import pathlib
 import struct
 import sys
+import zlib
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -86,6 +87,38 @@ def statistics():
     tensors = {"0.second_moment": ("F32", [2, 2], moment), "0.absmax": ("F32", [2], bytes(8)), "0.rows": ("I64", [], rows),
                "cost of w": ("F32", [], cost)}
     return safetensors(tensors, {"format": "hone-statistics", "version": "1", "tokens": "3", "model": "0" * 32, "input of w": "0"})
+
+
+def corpus(*texts, block=64):
+    """As docs/corpora.md describes the file."""
+    vocabulary = 1 + max(max(text) for text in texts)
+    tokens = [token for text in texts for token in (vocabulary, *text)]
+    symbols = [0 if token == vocabulary else token + 1 for token in reversed(tokens)]
+    size = len(symbols)
+    order = sorted(range(size), key=lambda begin: symbols[begin:])
+    rank = {begin: i for i, begin in enumerate(order)} | {size: 0}
+
+    def shared(one, other):
+        length = 0
+        while max(one, other) + length < size and symbols[one + length] == symbols[other + length] != 0:
+            length += 1
+        return length
+
+    lengths = [shared(order[i - 1], order[i]) if i else 0 for i in range(size)]
+    minima = [[min(lengths[i:i + block]) for i in range(0, size, block)]]
+    while len(minima[-1]) > 1:
+        minima.append([min(minima[-1][i:i + block]) for i in range(0, len(minima[-1]), block)])
+    longs = [length for length in lengths if length >= 255]
+    starts = [sum(length >= 255 for length in lengths[:i]) for i in range(0, size, block)]
+    buckets = [sum(symbol < i for symbol in symbols) for i in range(vocabulary + 2)]
+    width = "u2" if vocabulary < 2**16 else "u4"
+    arrays = [(buckets, "u4"), (tokens, width), ([rank[begin + 1] for begin in order], "u4"), ([size - begin for begin in order], "u4"),
+              ([min(length, 255) for length in lengths], "u1"), (starts, "u4"), *((level, "u4") for level in minima), (longs, "u4")]
+    body = b""
+    for array, kind in arrays:
+        body += bytes(-len(body) % 64) + np.array(array, "<" + kind).tobytes()
+    header = struct.pack("<8sIIQQQQQI", b"HONECORP", 1, int(width[1]), 0, vocabulary, size, len(texts), len(longs), zlib.crc32(body))
+    return header + struct.pack("<I", zlib.crc32(header)) + body
 
 
 def value(name, shape, dtype=TensorProto.FLOAT):
@@ -252,6 +285,8 @@ def seeds():
     yield "inputs/empty", npz(np.savez, **inputs(tokens=np.zeros((0, 2), int), mask=np.ones((0, 0), bool),
                                                  x=np.zeros((0, 2, 3), np.uint16)))
     yield from ((f"artefact/{name}", content) for name, content in artefacts())
+    yield "corpus/two", corpus([1, 2, 3, 1, 2], [2, 3, 3])
+    yield "corpus/long", corpus([1] * 300, [0, 1] * 150)
     yield "manifest/full", manifest()
     yield "npy/f32", npy(f32)
     yield "npy/f16-fortran", npy(f32.astype(np.float16), fortran=True)

@@ -39,6 +39,8 @@ def prepare(source, folder):
         shutil.copy(source / "examples" / "python-lm" / name, folder / name)
     for name, count in (("train.npy", 1024), ("test.npy", 1024), ("tokens.npy", 512)):
         np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
+    shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source / "docs" / "compression", folder / "docs")
     encoder = source / "test" / "models" / "bert.optimum"
     subprocess.run(["hone", "compile", encoder / "model.onnx", "-o", folder / "encoder.hone", "--quiet"], check=True)
     with np.load(encoder / "model.npz") as arrays:

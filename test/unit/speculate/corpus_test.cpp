@@ -186,6 +186,17 @@ TEST_F(CorpusFile, DraftsEndWhereTheTextDoes) {
   EXPECT_THAT(drafter.draft(8).tokens, IsEmpty());
 }
 
+TEST_F(CorpusFile, DraftsWhatMostOccurrencesGoOnWith) {
+  auto corpus = build({{1, 2, 5, 6}, {1, 2, 7, 8}, {3, 2, 7, 8}, {4, 2, 7, 9}});
+  EXPECT_THAT(draftAfter(corpus, {2}, 8), ElementsAre(7, 8));
+  EXPECT_THAT(draftAfter(corpus, {4, 2}, 8), ElementsAre(7, 9)) << "the longest match alone counts";
+  // More than are asked, and the last of a text, which nothing follows.
+  Texts texts(100, Text{0, 1, 2});
+  texts.resize(150, Text{0});
+  corpus = build(texts);
+  EXPECT_THAT(draftAfter(corpus, {1}, 8), ElementsAre(2));
+}
+
 TEST_F(CorpusFile, TheSameTextsGiveTheSameBytes) {
   Texts texts = {{1, 2, 3, 1, 2}, {}, {2, 2}};
   auto corpus = build(texts);
