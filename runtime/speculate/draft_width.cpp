@@ -28,7 +28,7 @@ double DraftWidth::expectedSeconds(int64_t rows) const {
   // Weights are read once, whatever the rows are: of a width that was not tried it is only known that it takes no less than narrower ones.
   double longest = 0;
   for (size_t i = 0; i <= classOf(rows - 1, kRowClasses); ++i)
-    longest = std::max(longest, seconds[i]);
+    longest = std::max(longest, seconds[i] * trust[i]);
   return longest > 0 ? longest : 1;
 }
 
@@ -61,10 +61,10 @@ void DraftWidth::count(const Draft &draft, int64_t accepted, int64_t tried) {
 
 void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, double time) {
   double &known = seconds[classOf(verified, kRowClasses)];
-  double average = known > 0 ? known + kNewTime * (time - known) : time;
-  for (double &other : std::span(seconds).subspan<1>())
+  known = known > 0 ? known + kNewTime * (time - known) : time;
+  for (double &other : std::span(trust).subspan<1>())
     other *= kDoubted;
-  known = average;
+  trust[classOf(verified, kRowClasses)] = 1;
   // Nothing is known of what follows a token that was refused, nor of a draft that was not looked at.
   if (verified > 0)
     count(draft, accepted, std::min(accepted + 1, verified));

@@ -18,7 +18,7 @@ namespace hone::speculate {
 class DraftWidth {
 public:
   /// At most `most` drafted tokens at once, from `drafters` drafters, whose acceptance is counted for each of them.
-  explicit DraftWidth(int64_t most, size_t drafters = 1) : largest(most), acceptances(drafters) {}
+  explicit DraftWidth(int64_t most, size_t drafters = 1) : largest(most), acceptances(drafters) { trust.fill(1); }
 
   int64_t most() const { return largest; }
   /// How many of the drafted tokens to verify.
@@ -44,6 +44,7 @@ private:
 
   int64_t largest;
   std::array<double, kRowClasses> seconds = {}; // 0: not measured
+  std::array<double, kRowClasses> trust;        // what is left of a time that was not measured again
   std::vector<MatchClasses> acceptances;        // by drafter
 };
 

@@ -56,6 +56,19 @@ TEST(DraftWidth, TakesNothingWithoutADraft) {
   EXPECT_EQ(width.choose(draftOf(4, 0)), 0);
 }
 
+TEST(DraftWidth, AWidthThatIsTriedAgainIsKnownAgain) {
+  // Two rows take twice the time of one, which does not pay. Long after that was seen it is tried again, and once is enough.
+  DraftWidth width(1);
+  Draft draft = draftOf(1, 5);
+  for (int pass = 0; pass < 20; ++pass)
+    width.record(draft, 1, 1, 2);
+  for (int pass = 0; pass < 100; ++pass)
+    width.record({}, 0, 0, 1);
+  EXPECT_EQ(width.choose(draft), 1);
+  width.record(draft, 1, 1, 2);
+  EXPECT_EQ(width.choose(draft), 0);
+}
+
 TEST(DraftWidth, CountsEachDrafterAlone) {
   DraftWidth width(8, /*drafters=*/2);
   for (int pass = 0; pass < 100; ++pass) {
