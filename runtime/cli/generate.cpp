@@ -8,6 +8,7 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "core/communicator.h"
+#include "generate/model_drafter.h"
 #include "hone/cli/progress.h"
 #include "hone/io/npy.h"
 
@@ -45,11 +46,16 @@ void printTokens(const std::vector<int64_t> &tokens) {
 
 void printSpeculation(const rt::GenerationStatistics &statistics, const rt::Speculation &speculation) {
   int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
-  std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass\n", static_cast<long long>(statistics.passes),
-               statistics.passes > 0 ? static_cast<double>(steps) / static_cast<double>(statistics.passes) : 0.0);
-  for (size_t i = 0; i < speculation.sources().size(); ++i)
-    std::fprintf(stderr, "drafts of %s: %lld tokens verified, %lld accepted\n", nameOf(speculation.sources()[i]),
-                 static_cast<long long>(speculation.counts()[i].verified),
+  const rt::SpeculationStatistics &drafts = statistics.speculation;
+  std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass, %lld of %lld drafted tokens accepted\n",
+               static_cast<long long>(statistics.passes),
+               statistics.passes > 0 ? static_cast<double>(steps) / static_cast<double>(statistics.passes) : 0.0,
+               static_cast<long long>(drafts.accepted), static_cast<long long>(drafts.drafted));
+  std::fprintf(stderr, "speculation: %.3f s to draft, %.3f s to verify, %.3f s to commit\n", drafts.draftSeconds,
+               drafts.verifySeconds, drafts.commitSeconds);
+  for (size_t i = 0; !speculation.usesModel() && i < speculation.counts().size(); ++i)
+    std::fprintf(stderr, "drafts of %s: %lld tokens verified, %lld accepted\n",
+                 nameOf(speculation.settings().sources[i]), static_cast<long long>(speculation.counts()[i].verified),
                  static_cast<long long>(speculation.counts()[i].accepted));
 }
 
@@ -120,6 +126,23 @@ private:
   const GenerateOptions &options;
 };
 
+/// A draft model and its session.
+class DraftModel {
+public:
+  /// Gives `speculation` what it drafts with, which this object holds.
+  absl::Status open(const GenerateOptions &options, const rt::Session &target, rt::SpeculationOptions &speculation) {
+    HONE_ASSIGN_OR_RETURN(
+        session, rt::openDraftSession(options.draft, options.draftEntry, target, static_cast<int>(options.threads)));
+    HONE_ASSIGN_OR_RETURN(rt::LanguageModel over, rt::LanguageModel::over(*session));
+    speculation.draft = &model.emplace(over);
+    return absl::OkStatus();
+  }
+
+private:
+  std::unique_ptr<rt::Session> session;
+  std::optional<rt::LanguageModel> model;
+};
+
 absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer *tokenizer,
                                  const GenerateOptions &options) {
   if (options.tokens)
@@ -159,6 +182,9 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
+  DraftModel draft;
+  if (std::ranges::count(options.speculation.sources, rt::DraftSource::Model) > 0)
+    HONE_RETURN_IF_ERROR(draft.open(options, *session, options.speculation));
   std::unique_ptr<rt::Speculation> speculation;
   if (!options.speculation.sources.empty()) {
     HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation, model));

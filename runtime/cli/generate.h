@@ -16,6 +16,9 @@ struct GenerateOptions {
   std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
   rt::WritingOptions writing;         // without speculation
   rt::SpeculationOptions speculation; // without sources: none
+  /// Where its `draftEntry` is, for drafts of a model.
+  std::shared_ptr<const rt::Module> draft;
+  std::string draftEntry = "draft";
   int64_t threads = 0;
   bool ignoreEnd = false, statistics = false;
 };

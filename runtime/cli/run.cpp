@@ -47,10 +47,18 @@ generation
   --speculate DRAFTS        verify several drafted tokens in one pass, as many as pay: automaton (what followed the longest
                             suffix of the text where it occurred before, in this prompt and answer or in those before),
                             corpus (where it occurred in a corpus), lookup (what followed the last three tokens), several
-                            of them with commas between (the longest match counts, and the first of those as long), or
-                            none (default)
+                            of them with commas between (the longest match counts, and the first of those as long), model
+                            (what a draft model writes), or none (default)
   --draft-corpus FILE       the corpus, as 'corpus build' makes it of texts and the model's tokenizer
   --draft-tokens N          verify at most N drafted tokens in a pass (default 32)
+  --draft DRAFT.hone        with --speculate=model: the draft model, with the same tokens (default: the entry 'draft' of
+                            MODEL.hone)
+  --draft-confidence P      with --speculate=model: end a draft where the product of the draft model's probabilities falls
+                            below P (default 0.1; 0: never)
+  --accept RULE             with --speculate=model, the drafted tokens that are accepted: identical (default: those that are
+                            drawn without drafts too, so that the seed gives the same text), exact (by speculative sampling:
+                            the same probabilities, but another text, which --draft-tokens changes too), or typical (lossy:
+                            those that are probable enough, by other probabilities)
   --stats                   print counts and times on stderr
 
 calls with tensors
@@ -70,7 +78,7 @@ struct RunOptions {
   GenerateOptions generate;
   int64_t threads = 0, seed = 0;
   std::vector<std::string> profile;
-  std::optional<std::string> drafts, corpus;
+  std::optional<std::string> drafts, corpus, accept, draft;
 };
 
 OptionParser parserFor(RunOptions &options) {
@@ -96,6 +104,9 @@ OptionParser parserFor(RunOptions &options) {
   parser.text("speculate", options.drafts);
   parser.text("draft-corpus", options.corpus);
   parser.integer("draft-tokens", options.generate.speculation.mostDrafted, 1, 1024);
+  parser.text("draft", options.draft);
+  parser.number("draft-confidence", options.generate.speculation.leastConfidence, 0, 1);
+  parser.text("accept", options.accept);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -110,29 +121,58 @@ OptionParser parserFor(RunOptions &options) {
 }
 
 absl::StatusOr<rt::DraftSource> draftSourceOf(std::string_view name) {
-  for (rt::DraftSource source : {rt::DraftSource::Automaton, rt::DraftSource::Corpus, rt::DraftSource::Lookup})
+  for (rt::DraftSource source :
+       {rt::DraftSource::Automaton, rt::DraftSource::Corpus, rt::DraftSource::Lookup, rt::DraftSource::Model})
     if (name == nameOf(source))
       return source;
-  return invalid("unknown drafts '", name, "' of --speculate; supported: none, or a list of automaton, corpus, lookup");
+  return invalid("unknown drafts '", name,
+                 "' of --speculate; supported: none, model, or a list of automaton, corpus, lookup");
 }
 
-/// The list of --speculate, and the corpus that belongs to it.
+absl::StatusOr<rt::Acceptance> acceptanceOf(std::string_view name) {
+  if (name == "identical")
+    return rt::Acceptance::Identical;
+  if (name == "exact")
+    return rt::Acceptance::Exact;
+  if (name == "typical")
+    return rt::Acceptance::Typical;
+  return invalid("unknown rule '", name, "' of --accept; supported: identical, exact, typical");
+}
+
+bool takesDraftsOf(const RunOptions &options, rt::DraftSource source) {
+  return std::ranges::count(options.generate.speculation.sources, source) > 0;
+}
+
+/// Options that belong to a source of drafts go with it.
+absl::Status checkSources(const RunOptions &options, const std::string &names) {
+  bool takesCorpus = takesDraftsOf(options, rt::DraftSource::Corpus);
+  if (takesCorpus != options.corpus.has_value())
+    return takesCorpus ? invalid("expected --draft-corpus FILE with --speculate=", names)
+                       : invalid("expected corpus in --speculate with --draft-corpus, but got '", names, "'");
+  bool takesModel = takesDraftsOf(options, rt::DraftSource::Model);
+  if (takesModel && options.generate.speculation.sources.size() > 1)
+    return invalid("expected --speculate=model without other drafts, but got '", names, "'");
+  for (const auto &[name, value] : {std::pair("--draft", options.draft), std::pair("--accept", options.accept)})
+    if (value && !takesModel)
+      return invalid("expected --speculate=model with ", name, "=", *value, ", but got ", names);
+  return absl::OkStatus();
+}
+
+/// The list of --speculate, and what belongs to it.
 absl::Status readSpeculation(RunOptions &options) {
   rt::SpeculationOptions &speculation = options.generate.speculation;
   std::string names = options.drafts.value_or("none");
   for (size_t begin = 0; names != "none" && begin <= names.size();) {
     size_t end = std::min(names.find(',', begin), names.size());
     HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(std::string_view(names).substr(begin, end - begin)));
-    if (std::ranges::count(speculation.sources, source) > 0)
+    if (takesDraftsOf(options, source))
       return invalid("expected each of --speculate once, but got '", nameOf(source), "' twice");
     speculation.sources.push_back(source);
     begin = end + 1;
   }
-  bool takesCorpus = std::ranges::count(speculation.sources, rt::DraftSource::Corpus) > 0;
-  if (takesCorpus != options.corpus.has_value())
-    return takesCorpus ? invalid("expected --draft-corpus FILE with --speculate=", names)
-                       : invalid("expected corpus in --speculate with --draft-corpus, but got '", names, "'");
+  HONE_RETURN_IF_ERROR(checkSources(options, names));
   speculation.corpus = options.corpus.value_or("");
+  HONE_ASSIGN_OR_RETURN(speculation.acceptance, acceptanceOf(options.accept.value_or("identical")));
   return absl::OkStatus();
 }
 
@@ -156,7 +196,7 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
   io::InputFiles inputs;
   inputs.add(model);
   for (const auto *file : {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect,
-                           &call.cases, &options.corpus})
+                           &call.cases, &options.corpus, &options.draft})
     inputs.add(file->value_or(""));
   for (const auto *file : {&generate.outputTokens, &call.outputs})
     HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
@@ -174,6 +214,13 @@ absl::Status runRun(std::span<const std::string> arguments) {
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
+  if (takesDraftsOf(options, rt::DraftSource::Model) && !options.draft && !module->manifest().entry("draft"))
+    return invalid(path, ": expected --draft=DRAFT.hone or an entry 'draft' in the artefact, but there is neither");
+  options.generate.draft = module;
+  if (options.draft) {
+    HONE_ASSIGN_OR_RETURN(options.generate.draft, loadModule(*options.draft, profiler.recorder()));
+    options.generate.draftEntry = "forward";
+  }
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;

@@ -54,6 +54,11 @@ absl::StatusOr<std::vector<int64_t>> prefill(LanguageModel &model, std::span<con
 
 } // namespace
 
+SpeculationStatistics SpeculationStatistics::since(const SpeculationStatistics &before) const {
+  return {drafted - before.drafted, accepted - before.accepted, draftSeconds - before.draftSeconds,
+          verifySeconds - before.verifySeconds, commitSeconds - before.commitSeconds};
+}
+
 absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads) {
   if (!module->manifest().entry("forward"))
     return invalid(module->folder(), ": not a language model: it has no entry 'forward'");
@@ -165,6 +170,7 @@ public:
     HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
     model.reserve(statistics.promptTokens, options.maximalNewTokens);
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, prefill(model, prompt, options, decoder));
+    ofPrompt = decoder.statistics();
     while (true) {
       HONE_ASSIGN_OR_RETURN(bool goesOn, take(tokens));
       if (!goesOn)
@@ -181,7 +187,8 @@ public:
     return hasMore ? model.session().state().truncate(received) : absl::OkStatus();
   }
 
-  GenerationStatistics finish() {
+  GenerationStatistics finish(const Decoder &decoder) {
+    statistics.speculation = decoder.statistics().since(ofPrompt);
     statistics.decodeSeconds = secondsSince(start) - statistics.firstTokenSeconds;
     return statistics;
   }
@@ -208,6 +215,7 @@ private:
   const GenerationOptions &options;
   const TokenReceiver &receive;
   GenerationStatistics statistics;
+  SpeculationStatistics ofPrompt;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int64_t before = model.length(), last = 0;
 };
@@ -221,7 +229,7 @@ absl::StatusOr<GenerationStatistics> generate(LanguageModel &model, std::span<co
   absl::Status status = generation.run(prompt, decoder);
   HONE_RETURN_IF_ERROR(generation.takeBack());
   HONE_RETURN_IF_ERROR(status);
-  return generation.finish();
+  return generation.finish(decoder);
 }
 
 } // namespace hone::rt

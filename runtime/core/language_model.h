@@ -58,11 +58,23 @@ struct GenerationOptions {
   std::function<void(int64_t tokens)> onPromptFed; // called after every piece with the tokens fed so far, or empty
 };
 
+/// What became of drafts, and where the time of their passes went.
+struct SpeculationStatistics {
+  int64_t drafted = 0, accepted = 0; // tokens
+  double draftSeconds = 0;           // until the tokens were drafted
+  double verifySeconds = 0;          // in the pass over them, and until it was known which are accepted
+  double commitSeconds = 0;          // in taking back what was refused
+
+  /// What was added since `before`.
+  SpeculationStatistics since(const SpeculationStatistics &before) const;
+};
+
 struct GenerationStatistics {
   int64_t promptTokens = 0, newTokens = 0;
-  int64_t passes = 0;           // of the model after the prompt, which gave all new tokens but the first
-  double firstTokenSeconds = 0; // from the start until the first new token is sampled
-  double decodeSeconds = 0;     // from there to the end
+  int64_t passes = 0;                // of the model after the prompt, which gave all new tokens but the first
+  double firstTokenSeconds = 0;      // from the start until the first new token is sampled
+  double decodeSeconds = 0;          // from there to the end
+  SpeculationStatistics speculation; // of these passes
 };
 
 /// Continues a text.
@@ -73,6 +85,8 @@ public:
   /// all but the last are fed too. Fails with all that comes after `tokens` taken back.
   virtual absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
                                                       int64_t most) = 0;
+  /// Of all that it decoded.
+  virtual SpeculationStatistics statistics() const { return {}; }
 };
 
 /// Receives a new token; false ends the generation.

@@ -5,38 +5,15 @@
 
 #include "generate/decoder.h"
 
+#include "generate/model_decoder.h"
+#include "generate/speculation_clock.h"
 #include "hone/sampling/arithmetic.h"
-#include "hone/sampling/sampler.h"
 #include "speculate/drafter.h"
 
 #include <chrono>
 
 namespace hone::rt {
 namespace {
-
-std::vector<int32_t> asHistory(std::span<const int64_t> tokens) {
-  std::vector<int32_t> history;
-  for (int64_t token : tokens)
-    history.push_back(static_cast<int32_t>(token));
-  return history;
-}
-
-/// Samples the tokens of a text one after the other.
-class TextSampler {
-public:
-  TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt)
-      : sampler(std::move(sampler)), history(asHistory(prompt)) {}
-
-  absl::StatusOr<int64_t> sample(std::span<const float> logits) {
-    HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
-    history.push_back(token);
-    return token;
-  }
-
-private:
-  sampling::Sampler sampler;
-  std::vector<int32_t> history;
-};
 
 /// Copies logits from wherever they are.
 class HostDecoder : public Decoder {
@@ -81,15 +58,19 @@ public:
 
   absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
                                               int64_t most) override {
+    SpeculationClock clock(counted);
     speculate::Draft draft = speculation.draft(most - 1);
     auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
+    clock.endDraft(chosen);
+    DraftedTokens drafted = {{draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen)}, {}};
     std::vector<int64_t> fed(tokens.begin(), tokens.end()), next;
-    fed.insert(fed.end(), draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen));
+    fed.insert(fed.end(), drafted.tokens.begin(), drafted.tokens.end());
     int64_t before = model.length() + static_cast<int64_t>(tokens.size());
     auto start = std::chrono::steady_clock::now();
     HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(fed, static_cast<int64_t>(chosen) + 1));
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    absl::Status status = verify(logits, {draft.tokens.data(), chosen}, next);
+    absl::Status status = sampler.verify(Acceptance::Identical, logits, drafted, next);
+    clock.endVerification(next.empty() ? 0 : next.size() - 1);
     // The last of the new tokens was not fed.
     HONE_RETURN_IF_ERROR(
         model.session().state().truncate(before + std::max<int64_t>(static_cast<int64_t>(next.size()) - 1, 0)));
@@ -97,8 +78,11 @@ public:
     if (tokens.size() == 1)
       speculation.record(draft, static_cast<int64_t>(chosen), next, seconds.count());
     speculation.append(next);
+    clock.endCommit();
     return next;
   }
+
+  SpeculationStatistics statistics() const override { return counted; }
 
 private:
   /// None where the model has no room for as many.
@@ -109,21 +93,9 @@ private:
     return hasRoom ? count : 0;
   }
 
-  /// Samples the token after each row of logits, as long as they are those of the draft.
-  absl::Status verify(const io::Array &logits, std::span<const int64_t> draft, std::vector<int64_t> &next) {
-    auto vocabulary = static_cast<size_t>(logits.shape().back());
-    std::span<const float> rows = logits.as<float>().last((draft.size() + 1) * vocabulary);
-    for (size_t row = 0; row <= draft.size(); ++row) {
-      HONE_ASSIGN_OR_RETURN(int64_t token, sampler.sample(rows.subspan(row * vocabulary, vocabulary)));
-      next.push_back(token);
-      if (row < draft.size() && token != draft[row])
-        break;
-    }
-    return absl::OkStatus();
-  }
-
   TextSampler sampler;
   Speculation &speculation;
+  SpeculationStatistics counted;
 };
 
 } // namespace
@@ -131,12 +103,14 @@ private:
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
                                                        Speculation *speculation, std::span<const int64_t> prompt) {
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
+  if (speculation && speculation->usesModel())
+    return createModelDecoder(TextSampler(std::move(sampler), prompt), speculation->settings(), prompt);
   if (speculation)
     return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt), *speculation, prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
   if (!model.session().isOnDevice() || !vocabulary)
     return std::make_unique<HostDecoder>(TextSampler(std::move(sampler), prompt));
-  std::vector<int32_t> history = asHistory(prompt);
+  std::vector<int32_t> history(prompt.begin(), prompt.end());
   if (options.repetitionPenalty != 1)
     HONE_RETURN_IF_ERROR(sampling::checkHistory(history, *vocabulary));
   model.session().beginSampling(options, std::move(history));

@@ -8,13 +8,13 @@
 #define HONE_RUNTIME_GENERATE_DECODER_H
 
 #include "generate/speculation.h"
-#include "hone/sampling/options.h"
 
 namespace hone::rt {
 
 /// Of texts that begin with `prompt`; tokens are sampled as hone/sampling/sampler.h says wherever it is done. On a device whose model fixes the size
-/// of its vocabulary, logits stay there, but not with speculation. `speculation` is of the same model and outlives the decoder, or is null: each
-/// token is sampled from the model's logits, after a verified draft as without one. Fails for options out of their ranges. For one text at a time
+/// of its vocabulary, logits stay there, but not with speculation. `speculation` is of the same model and outlives the decoder, or is null.
+/// Unless it has another rule of acceptance, each token is sampled from the model's logits, after a verified draft as without one. Fails for options
+/// out of their ranges. For one text at a time
 /// of a session.
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &sampling,
                                                        Speculation *speculation, std::span<const int64_t> prompt);

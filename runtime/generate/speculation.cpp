@@ -12,6 +12,7 @@
 #include "speculate/lookup.h"
 #include "speculate/suffix_automaton.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace hone::rt {
@@ -60,11 +61,25 @@ absl::StatusOr<std::unique_ptr<speculate::Drafter>> createDrafter(DraftSource so
   case DraftSource::Lookup:
     return std::make_unique<speculate::LookupDrafter>();
   case DraftSource::Corpus:
+  case DraftSource::Model: // has no drafter of this kind
     break;
   }
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const speculate::Corpus> corpus, speculate::Corpus::open(file));
   HONE_RETURN_IF_ERROR(checkCorpus(*corpus, model));
   return std::make_unique<speculate::CorpusDrafter>(std::move(corpus));
+}
+
+/// A draft model is told what to draw and how its drafts are accepted; what was not drawn is accepted by the draw as often as by any exact rule.
+absl::Status checkSources(const SpeculationOptions &options) {
+  bool takesModel = std::ranges::count(options.sources, DraftSource::Model) > 0;
+  if (takesModel && options.sources.size() > 1)
+    return invalid("expected drafts of a model alone, but got them beside those of ",
+                   nameOf(options.sources[options.sources[0] == DraftSource::Model ? 1 : 0]));
+  if (takesModel != (options.draft != nullptr))
+    return invalid(takesModel ? "expected a draft model" : "expected no draft model without the source model");
+  if (!takesModel && options.acceptance != Acceptance::Identical)
+    return invalid("expected drafts of a model for this rule of acceptance, but got others");
+  return absl::OkStatus();
 }
 
 } // namespace
@@ -77,6 +92,8 @@ const char *nameOf(DraftSource source) {
     return "corpus";
   case DraftSource::Lookup:
     return "lookup";
+  case DraftSource::Model:
+    return "model";
   }
   return "";
 }
@@ -84,8 +101,9 @@ const char *nameOf(DraftSource source) {
 absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const SpeculationOptions &options,
                                                                  const LanguageModel &model) {
   HONE_RETURN_IF_ERROR(checkModel(model));
+  HONE_RETURN_IF_ERROR(checkSources(options));
   std::vector<std::unique_ptr<speculate::Drafter>> drafters;
-  for (DraftSource source : options.sources) {
+  for (DraftSource source : options.draft ? std::vector<DraftSource>() : options.sources) {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<speculate::Drafter> drafter, createDrafter(source, options.corpus, model));
     drafters.push_back(std::move(drafter));
   }

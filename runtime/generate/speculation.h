@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_GENERATE_SPECULATION_H
 
 #include "core/language_model.h"
+#include "generate/text_sampler.h"
 
 namespace hone::speculate {
 class Drafter;
@@ -21,15 +22,22 @@ enum class DraftSource {
   Automaton, // what followed the longest suffix of the text, in it or in those before it
   Corpus,    // what followed that in a corpus
   Lookup,    // what followed the last three tokens in the text
+  Model,     // what a draft model writes; not with others
 };
 
-/// "automaton", "corpus" or "lookup".
+/// "automaton", "corpus", "lookup" or "model".
 const char *nameOf(DraftSource source);
 
 struct SpeculationOptions {
   std::vector<DraftSource> sources; // of matches as long, the first one's counts
   std::string corpus;               // the file of the source Corpus
   int64_t mostDrafted = 32;         // tokens verified in one pass, besides the last one of the text
+
+  // Of the source Model:
+  LanguageModel *draft =
+      nullptr; // over a session of openDraftSession(), which outlives the Speculation; its state begins anew with each text
+  Acceptance acceptance = Acceptance::Identical;
+  double leastConfidence = 0.1; // a draft ends where it falls below (ModelDrafter)
 };
 
 /// What became of the drafts of a source.
@@ -40,8 +48,8 @@ struct DraftCounts {
 /// Drafters of texts that a model writes one after the other: what it wrote drafts what it writes next. One text at a time.
 class Speculation {
 public:
-  /// Fails where a model cannot take back tokens or gives logits of the last one alone, and for a corpus that cannot be read or is of another
-  /// tokenizer or vocabulary.
+  /// Fails where a model cannot take back tokens or gives logits of the last one alone, for a corpus that cannot be read or is of another
+  /// tokenizer or vocabulary, for a rule of acceptance that the drafts are not made for, and for a draft model beside other sources.
   static absl::StatusOr<std::unique_ptr<Speculation>> create(const SpeculationOptions &options,
                                                              const LanguageModel &model);
   ~Speculation();
@@ -56,7 +64,8 @@ public:
   /// A pass that verified the first tokens of a draft, of which `accepted` were, and that gave `tokens`.
   void record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens, double seconds);
 
-  const std::vector<DraftSource> &sources() const { return options.sources; }
+  const SpeculationOptions &settings() const { return options; }
+  bool usesModel() const { return options.draft != nullptr; }
   /// Of the text, by source.
   const std::vector<DraftCounts> &counts() const { return drafted; }
 

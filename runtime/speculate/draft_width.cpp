@@ -32,17 +32,17 @@ double DraftWidth::expectedSeconds(int64_t rows) const {
   return longest > 0 ? longest : 1;
 }
 
-int64_t DraftWidth::choose(const Draft &draft) const {
-  int64_t available = std::min(static_cast<int64_t>(draft.tokens.size()), largest);
-  if (available <= 0 || draft.matched <= 0)
+int64_t DraftWidth::choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft) const {
+  available = std::min(available, largest);
+  if (available <= 0 || matched <= 0)
     return 0;
-  const Acceptance &of = acceptances[draft.drafter][classOf(draft.matched, kMatchClasses)];
+  const Acceptance &of = acceptances[drafter][classOf(matched, kMatchClasses)];
   double acceptance = of.accepted / of.tried, expected = 1, likely = 1, bestRate = kLeastGain / expectedSeconds(1);
   int64_t best = 0;
   for (int64_t n = 1; n <= available; ++n) {
     likely *= acceptance;
     expected += likely;
-    double rate = expected / expectedSeconds(n + 1);
+    double rate = expected / (expectedSeconds(n + 1) + static_cast<double>(n) * secondsPerDraft);
     if (rate > bestRate) {
       bestRate = rate;
       best = n;

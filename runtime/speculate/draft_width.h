@@ -22,7 +22,11 @@ public:
 
   int64_t most() const { return largest; }
   /// How many of the drafted tokens to verify.
-  int64_t choose(const Draft &draft) const;
+  int64_t choose(const Draft &draft) const {
+    return choose(static_cast<int64_t>(draft.tokens.size()), draft.matched, draft.drafter);
+  }
+  /// How many of `available` tokens to verify, or to draft where that takes so long for each; the others as in Draft.
+  int64_t choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft = 0) const;
   /// A pass over a token and the first `verified` of a draft, of which `accepted` were.
   void record(const Draft &draft, int64_t verified, int64_t accepted, double seconds);
   /// The token that came where none of a draft was verified: what would have become of the first one.

@@ -50,8 +50,9 @@ def one_line(text):
     return lines[0][:300] if lines else "no message"
 
 
-def run_tool(command, threads=1, variables=None):
-    """Runs a tool of the build, with more variables of the environment; anything but exit 0 is a Failure with its first message."""
+def run_tool(command, threads=1, variables=None, stream="stdout"):
+    """Runs a tool of the build, with more variables of the environment; what it wrote to `stream`. Anything but exit 0 is a Failure
+    with its first message."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), **(variables or {})}
     command = [str(word) for word in command]
     try:
@@ -63,7 +64,7 @@ def run_tool(command, threads=1, variables=None):
         raise Failure(f"{' '.join(command[:2])} crashed (exit {result.returncode}): {one_line(result.stderr)}")
     if result.returncode:
         raise Failure(one_line(result.stderr or result.stdout))
-    return result.stdout
+    return getattr(result, stream)
 
 
 def use_emulated_driver(build):

@@ -200,7 +200,8 @@ TEST_F(Generation, DraftsThatCannotBeAreRefused) {
   };
   EXPECT_THAT(
       errorOf({"--speculate=oracle"}),
-      HasSubstr("unknown drafts 'oracle' of --speculate; supported: none, or a list of automaton, corpus, lookup"));
+      HasSubstr(
+          "unknown drafts 'oracle' of --speculate; supported: none, model, or a list of automaton, corpus, lookup"));
   EXPECT_THAT(errorOf({"--speculate=automaton,"}), HasSubstr("unknown drafts ''"));
   EXPECT_THAT(errorOf({"--speculate=automaton,none"}), HasSubstr("unknown drafts 'none'"));
   EXPECT_THAT(errorOf({"--speculate=lookup,automaton,lookup"}), HasSubstr("once, but got 'lookup' twice"));

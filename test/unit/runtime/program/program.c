@@ -6,9 +6,11 @@
 //   main     sum = x + y + offset (a weight); fails with numbers where x[0][0] is negative; rows = batch
 //   forward  a toy language model: the likeliest next token is (sum of the sequence's tokens so far) mod 8, where left
 //            padding does not count; fails where a token is negative. It shows tokens and their positions at site 4
-//            With LAST_LOGITS, it gives those of the last token only. With CALLS_KERNEL, logits are made by hone.rms_norm.f32
+//            With LAST_LOGITS, it gives those of the last token only. With ADDED, the likeliest token is so many more, with NO_NUMBERS
+//            no logit is a number, and VOCABULARY is the number of tokens. With CALLS_KERNEL, logits are made by hone.rms_norm.f32
 //   count    how often it was called in this session
 //   verify   forward by another name, over the same state
+//   draft    forward by another name, over a state of its own
 
 #include "hone/runtime/program.h"
 
@@ -23,7 +25,17 @@
 #define EXTRA_IMPORT "hone_rt_free"
 #endif
 
-enum { VOCABULARY = 8 };
+#ifndef VOCABULARY
+#define VOCABULARY 8
+#endif
+#ifndef ADDED
+#define ADDED 0
+#endif
+#ifdef NO_NUMBERS
+#define LIKELIEST __builtin_nanf("")
+#else
+#define LIKELIEST 1.0f
+#endif
 
 static void *(*allocate)(uint64_t);
 static void *(*output)(hone_call *, int64_t, int64_t, const int64_t *);
@@ -94,7 +106,7 @@ static void runForward(hone_call *call) {
       for (int64_t p = statePadding(call, b); p <= length + sequence - rows + r; ++p)
         sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
       for (int64_t v = 0; v < VOCABULARY; ++v)
-        logits[(b * rows + r) * VOCABULARY + v] = v == sum % VOCABULARY ? 1.0f : 0.0f;
+        logits[(b * rows + r) * VOCABULARY + v] = v == (sum + ADDED) % VOCABULARY ? LIKELIEST : 0.0f;
     }
 #ifdef CALLS_KERNEL
   hone_tensor view = {logits, HONE_F32, 2, {batch * rows, VOCABULARY}, {VOCABULARY, 1}};
@@ -132,7 +144,7 @@ static const hone_import imports[] = {
 };
 
 static const hone_entry entries[] = {
-    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}};
+    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}, {"draft", runForward}};
 
 extern const hone_program hone_program_description __asm__("hone_program");
 const hone_program hone_program_description = {

@@ -1,0 +1,86 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One pass: the draft model writes on, the target verifies, and both keep what was accepted.
+
+#include "generate/model_decoder.h"
+
+#include "generate/model_drafter.h"
+#include "generate/speculation_clock.h"
+#include "speculate/draft_length.h"
+
+namespace hone::rt {
+namespace {
+
+class ModelDecoder : public Decoder {
+public:
+  ModelDecoder(TextSampler sampler, const SpeculationOptions &options, std::span<const int64_t> prompt)
+      : sampler(std::move(sampler)), drafter(*options.draft, prompt, options.leastConfidence),
+        length(options.mostDrafted), rule(options.acceptance), mostDrafted(options.mostDrafted) {}
+
+  absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
+                                              int64_t most) override {
+    SpeculationClock clock(counted);
+    HONE_ASSIGN_OR_RETURN(DraftedTokens drafted, draft(model, tokens, most - 1));
+    clock.endDraft(drafted.tokens.size());
+    int64_t before = model.length() + std::ssize(tokens);
+    std::vector<int64_t> next;
+    auto start = std::chrono::steady_clock::now();
+    HONE_ASSIGN_OR_RETURN(io::Array logits, feed(model, tokens, drafted));
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    vocabulary = logits.shape().back();
+    absl::Status status = sampler.verify(rule, logits, drafted, next);
+    int64_t accepted = std::max<int64_t>(std::ssize(next) - 1, 0); // the last token is not fed
+    clock.endVerification(static_cast<size_t>(accepted));
+    HONE_RETURN_IF_ERROR(model.session().state().truncate(before + accepted));
+    HONE_RETURN_IF_ERROR(status);
+    if (tokens.size() == 1)
+      length.record(std::ssize(drafted.tokens), accepted, seconds.count());
+    drafter.append(next);
+    clock.endCommit();
+    return next;
+  }
+
+  SpeculationStatistics statistics() const override { return counted; }
+
+private:
+  absl::StatusOr<DraftedTokens> draft(const LanguageModel &model, std::span<const int64_t> tokens, int64_t most) {
+    most = std::min(most, mostDrafted);
+    int64_t count = rule == Acceptance::Identical ? length.choose(most, drafter.costs()) : most;
+    if (count <= 0 || !model.checkRoom(std::ssize(tokens) + count).ok())
+      return DraftedTokens();
+    TextSampler ahead = sampler;
+    HONE_ASSIGN_OR_RETURN(DraftedTokens drafted, drafter.draft(count, rule, ahead));
+    // The pass over the prompt has no draft, so both are known here, also where the artefacts do not fix them.
+    if (!drafted.tokens.empty() && drafter.vocabulary() != vocabulary)
+      return io::invalid("expected the draft model to have the target's vocabulary of ", vocabulary,
+                         " tokens, but got ", drafter.vocabulary());
+    // Where the text has to be the one without drafts, the model is going to draw what the drafter drew. Otherwise draws have to be new ones.
+    if (rule != Acceptance::Identical)
+      sampler.drawAfter(ahead);
+    return drafted;
+  }
+
+  static absl::StatusOr<io::Array> feed(LanguageModel &model, std::span<const int64_t> tokens,
+                                        const DraftedTokens &drafted) {
+    std::vector<int64_t> fed(tokens.begin(), tokens.end());
+    fed.insert(fed.end(), drafted.tokens.begin(), drafted.tokens.end());
+    return model.feed(fed, std::ssize(drafted.tokens) + 1);
+  }
+
+  TextSampler sampler;
+  ModelDrafter drafter;
+  speculate::DraftLength length;
+  SpeculationStatistics counted;
+  Acceptance rule;
+  int64_t mostDrafted, vocabulary = 0; // of the target
+};
+
+} // namespace
+
+std::unique_ptr<Decoder> createModelDecoder(TextSampler sampler, const SpeculationOptions &options,
+                                            std::span<const int64_t> prompt) {
+  return std::make_unique<ModelDecoder>(std::move(sampler), options, prompt);
+}
+
+} // namespace hone::rt

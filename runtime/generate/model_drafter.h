@@ -1,0 +1,58 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Drafts from a second model, which writes the text on by itself.
+
+#ifndef HONE_RUNTIME_GENERATE_MODEL_DRAFTER_H
+#define HONE_RUNTIME_GENERATE_MODEL_DRAFTER_H
+
+#include "core/language_model.h"
+#include "generate/text_sampler.h"
+#include "speculate/draft_length.h"
+
+namespace hone::rt {
+
+/// A session of a draft model: the entry `forward` of a module, or `draft` of a module that has the target besides. It is fit to draft
+/// for `target`.
+/// Fails where the draft's vocabulary is another, where tokens of the same id are others in the tokenizers, of which either may be
+/// absent, and where the draft cannot take back tokens, has context or is divided among processes.
+absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const Module> draft, std::string_view entry,
+                                                          const Session &target, int threads = 0);
+
+/// Follows a text with a draft model. Its session has the text up to some token, and what was drafted after it until that is known to be
+/// wrong.
+class ModelDrafter {
+public:
+  /// `model` outlives the drafter and begins anew. A draft ends after the token with which the product of the draft model's
+  /// probabilities, at temperature 1, falls below `confidence`.
+  ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence);
+
+  /// Tokens that the text got.
+  void append(std::span<const int64_t> tokens) { text.insert(text.end(), tokens.begin(), tokens.end()); }
+
+  /// At most `most` tokens that may come next, drawn by `sampler` for verification by `rule`; fewer where the model is not confident, or has
+  /// no room. Fails for logits that no token can be drawn from.
+  absl::StatusOr<DraftedTokens> draft(int64_t most, Acceptance rule, TextSampler &sampler);
+
+  /// Of the draft model; 0 before the first pass.
+  int64_t vocabulary() const { return logitCount; }
+
+  /// What drafting takes, on average of late.
+  speculate::DrafterCosts costs() const;
+
+private:
+  bool hasRoom(size_t tokens) const { return model->checkRoom(static_cast<int64_t>(tokens)).ok(); }
+  absl::Status takeBack();
+  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
+
+  LanguageModel *model;
+  std::vector<int64_t> text, fed; // `fed` is what the session has
+  double confidence;
+  double secondsPerToken = 0,
+         secondsPerRow = 0; // of drafted tokens, and of rows where many are fed; 0 before the first
+  int64_t logitCount = 0;
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_GENERATE_MODEL_DRAFTER_H

@@ -1,0 +1,43 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Trials and pauses around the choice of DraftWidth.
+
+#include "speculate/draft_length.h"
+
+#include <algorithm>
+
+namespace hone::speculate {
+namespace {
+
+constexpr int64_t kOneClass = 1;     // a model has no matches by which drafts would differ
+constexpr double kTrialShare = 0.02; // of the time of passes without drafts, for a trial
+
+} // namespace
+
+int64_t DraftLength::choose(int64_t available, const DrafterCosts &costs) {
+  available = std::min({available, most, reach});
+  if (available <= 0 || isFirst)
+    return 0;
+  int64_t chosen = width.choose(available, kOneClass, /*drafter=*/0, costs.perToken);
+  if (chosen > 0) {
+    pause = kLeastPause;
+    return chosen;
+  }
+  if (passed < pause || costs.catchUp + costs.perToken > kTrialShare * secondsPassed)
+    return 0;
+  pause = std::min(2 * pause, kMostPause);
+  return 1;
+}
+
+void DraftLength::record(int64_t drafted, int64_t accepted, double seconds) {
+  isFirst = false;
+  passed = drafted > 0 ? 0 : passed + 1;
+  secondsPassed = drafted > 0 ? 0 : secondsPassed + seconds;
+  reach = std::max(reach, 2 * drafted);
+  Draft draft;
+  draft.matched = kOneClass;
+  width.record(draft, drafted, accepted, seconds);
+}
+
+} // namespace hone::speculate
