@@ -37,6 +37,7 @@ def prepare(source, folder):
     folder.mkdir(parents=True)
     for name in ("model.onnx", "tokenizer.json"):
         shutil.copy(source / "examples" / "python-lm" / name, folder / name)
+    shutil.copy(folder / "model.onnx", folder / "draft.onnx")  # it drafts for itself
     for name, count in (("train.npy", 1024), ("test.npy", 1024), ("tokens.npy", 512)):
         np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
