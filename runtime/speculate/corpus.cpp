@@ -184,10 +184,10 @@ std::vector<int64_t> CorpusMatch::likeliestTokens(int64_t most) const {
       break;
     uint32_t best = tokenAfter(ends.front());
     ptrdiff_t votes = 0;
-    for (uint64_t end : ends)
-      if (ptrdiff_t count = std::ranges::count(ends, tokenAfter(end), tokenAfter); count > votes) {
+    for (size_t i = 0; i < ends.size() && 2 * votes < std::ssize(ends); ++i)
+      if (ptrdiff_t count = std::ranges::count(ends, tokenAfter(ends[i]), tokenAfter); count > votes) {
         votes = count;
-        best = tokenAfter(end);
+        best = tokenAfter(ends[i]);
       }
     std::erase_if(ends, [&](uint64_t end) { return tokenAfter(end) != best; });
     likeliest.push_back(best);
