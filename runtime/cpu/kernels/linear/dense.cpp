@@ -15,17 +15,17 @@
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-/// GEMV by vector registers: each panel from its first input to its last.
+/// GEMV by vector registers: each panel from its first input to its last, for all rows.
 template <typename Format> class DenseKernel {
 public:
   DenseKernel(const hone_tensor &x, const hone_tensor &weight, int64_t rows)
       : weight(static_cast<const uint8_t *>(weight.data)), steps(weight.sizes[1]), panels(weight.sizes[0]),
-        activations(x, rows, steps * Format::kStepWords) {}
+        height(evenHeight(rows, kDenseRows)), activations(x, rows, steps * Format::kStepWords, height) {}
 
-  static int64_t blockRows() { return kDenseRows; }
-  static int64_t blockHeight(int64_t rows) { return rows; }
+  static int64_t blockRows() { return kDenseGemvRows; }
+  int64_t blockHeight(int64_t) const { return height; }
   static int64_t width(int64_t rows) { return widthOf(rows, kDenseSums, kDensePanels); }
-  int64_t sliceSteps(int64_t) const { return steps; }
+  int64_t sliceSteps(int64_t rows) const { return rows <= kDenseRows ? steps : kDenseGemvSliceBytes / Format::kBytes; }
 
   class Worker {
   public:
@@ -33,29 +33,42 @@ public:
 
     void select(const Slice &next) { slice = next; }
 
-    void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      if (slice.taskRows <= kDenseRows)
+        return run<1>(row, rows, y, yStride, columns);
+      if constexpr (kDenseGemvBlocks > 1)
+        run<kDenseGemvBlocks>(row, rows, y, yStride, columns);
+    }
+
+  private:
+    /// Where BLOCKS blocks take turns, each prefetches its share of the next slice.
+    template <int64_t BLOCKS>
+    void run(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+      constexpr int64_t share = kDenseGemvSliceBytes / BLOCKS, stepBytes = Format::kBytes / BLOCKS;
       int64_t panelBytes = kernel.steps * Format::kBytes;
-      const uint8_t *weight = kernel.weight + slice.panel * panelBytes;
+      const uint8_t *weight = kernel.weight + slice.panel * panelBytes + slice.step * Format::kBytes;
+      WeightPrefetch prefetch = {weight + kWeightsL2Distance, stepBytes, kPanelStagger};
+      if (BLOCKS > 1)
+        prefetch = {weight + kDenseGemvSliceBytes + row / kernel.height % BLOCKS * share, stepBytes, 0};
       DenseOperands operands = {weight,
                                 slice.panelStride * panelBytes,
                                 slice.panelStride * kLanes,
                                 slice.steps,
-                                {weight + kWeightsL2Distance, Format::kBytes, kPanelStagger},
-                                kernel.activations.data(),
+                                prefetch,
+                                kernel.activations.block(row, rows, slice.step * Format::kStepWords),
                                 y,
                                 yStride,
                                 columns,
-                                /*accumulate=*/false};
-      runPanels<DenseBlock<Format>, kDenseSums, kDenseRows>(slice.width, rows, operands);
+                                /*accumulate=*/BLOCKS > 1 && slice.step != 0};
+      runPanels<DenseBlock<Format, stepBytes>, kDenseSums, kDenseRows>(slice.width, rows, operands);
     }
 
-  private:
     const DenseKernel &kernel;
     Slice slice = {};
   };
 
   const uint8_t *weight;
-  int64_t steps, panels;
+  int64_t steps, panels, height;
   DenseActivations<Format> activations;
 };
 
@@ -72,7 +85,7 @@ template <typename Format, typename Body> bool withEngine(int64_t rows, const Bo
     return true;
   }
 #endif
-  if (rows <= kDenseRows)
+  if (rows <= kDenseGemvRows)
     return false;
   body([](const hone_tensor &weight) { return VectorEngine<DenseWeight<Format>>(DenseWeight<Format>(weight)); });
   return true;

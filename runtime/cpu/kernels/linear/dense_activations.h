@@ -40,13 +40,17 @@ void packWords(const hone_tensor &x, int64_t row, int64_t rows, int64_t firstWor
 /// by constants. A single row is not copied where x has it so.
 template <typename Format> class DenseActivations {
 public:
-  DenseActivations(const hone_tensor &x, int64_t rows, int64_t words)
-      : direct(findDirect(x, rows, words)), copy(direct ? 0 : rows * words) {
-    if (!direct)
-      packWords<Format>(x, 0, rows, 0, words, copy.data());
+  /// In blocks of `height` rows, the last one lower.
+  DenseActivations(const hone_tensor &x, int64_t rows, int64_t words, int64_t height)
+      : words(words), direct(findDirect(x, rows, words)), copy(direct ? 0 : rows * words) {
+    for (int64_t first = 0; !direct && first < rows; first += height)
+      packWords<Format>(x, first, smaller(height, rows - first), 0, words, copy.data() + first * words);
   }
 
-  const float *data() const { return direct ? direct : copy.data(); }
+  /// The block of `rows` rows that begins at row `first`, from `word` on.
+  const float *block(int64_t first, int64_t rows, int64_t word) const {
+    return (direct ? direct : copy.data()) + first * words + word * rows;
+  }
 
 private:
   static const float *findDirect(const hone_tensor &x, int64_t rows, int64_t words) {
@@ -54,6 +58,7 @@ private:
     return isReady ? rowOf(x, 0).data : nullptr;
   }
 
+  int64_t words;
   const float *direct;
   Scratch<float> copy;
 };

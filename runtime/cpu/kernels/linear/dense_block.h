@@ -30,7 +30,8 @@ struct DenseOperands {
   bool accumulate;
 };
 
-template <typename Format> struct DenseBlock {
+/// PREFETCH_BYTES is `prefetch.stepBytes` where that is known; 0 where it is not.
+template <typename Format, int64_t PREFETCH_BYTES = 0> struct DenseBlock {
   /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
   template <int ROWS, int PANELS> static void run(const DenseOperands &o) {
     Vector sums[ROWS][PANELS];
@@ -51,7 +52,7 @@ template <typename Format> struct DenseBlock {
         for (int p = 0; p < PANELS; ++p)
           Format::template add<ROWS>(sums[r][p], weights[p], x + r);
       weight += Format::kBytes;
-      prefetched += o.prefetch.stepBytes;
+      prefetched += PREFETCH_BYTES ? PREFETCH_BYTES : o.prefetch.stepBytes;
       x += ROWS * Format::kStepWords;
     }
     for (int r = 0; r < ROWS; ++r)

@@ -26,6 +26,16 @@ constexpr int kDenseSums = 6, kDensePanels = 1;
 #endif
 constexpr int kDenseRows = kDenseSums / kDensePanels;
 
+// Up to so many rows weights are read once, as for one row. Where registers hold the sums of fewer, blocks of rows take turns
+// at slices of the inputs, short enough for the L1 cache.
+#ifdef __AVX512F__
+constexpr int kDenseGemvBlocks = 1;
+#else
+constexpr int kDenseGemvBlocks = 2;
+#endif
+constexpr int kDenseGemvRows = kDenseGemvBlocks * kDenseRows;
+constexpr int64_t kDenseGemvSliceBytes = 4096;
+
 /// Activations stay f32.
 struct FloatActivations {
   static constexpr int kWordInputs = 1;
