@@ -6,11 +6,9 @@
 #include "generate/decoder.h"
 
 #include "generate/model_decoder.h"
-#include "generate/speculation_clock.h"
+#include "generate/verification.h"
 #include "hone/sampling/arithmetic.h"
 #include "speculate/drafter.h"
-
-#include <chrono>
 
 namespace hone::rt {
 namespace {
@@ -63,23 +61,13 @@ public:
     auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
     clock.endDraft(chosen);
     DraftedTokens drafted = {{draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen)}, {}};
-    std::vector<int64_t> fed(tokens.begin(), tokens.end()), next;
-    fed.insert(fed.end(), drafted.tokens.begin(), drafted.tokens.end());
-    int64_t before = model.length() + static_cast<int64_t>(tokens.size());
-    auto start = std::chrono::steady_clock::now();
-    HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(fed, static_cast<int64_t>(chosen) + 1));
-    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    absl::Status status = sampler.verify(Acceptance::Identical, logits, drafted, next);
-    clock.endVerification(next.empty() ? 0 : next.size() - 1);
-    // The last of the new tokens was not fed.
-    HONE_RETURN_IF_ERROR(
-        model.session().state().truncate(before + std::max<int64_t>(static_cast<int64_t>(next.size()) - 1, 0)));
-    HONE_RETURN_IF_ERROR(status);
+    HONE_ASSIGN_OR_RETURN(Verification verified,
+                          verifyDraft(model, tokens, drafted, Acceptance::Identical, sampler, clock));
     if (tokens.size() == 1)
-      speculation.record(draft, static_cast<int64_t>(chosen), next, seconds.count());
-    speculation.append(next);
+      speculation.record(draft, static_cast<int64_t>(chosen), verified.next, verified.seconds);
+    speculation.append(verified.next);
     clock.endCommit();
-    return next;
+    return verified.next;
   }
 
   SpeculationStatistics statistics() const override { return counted; }

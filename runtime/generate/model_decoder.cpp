@@ -6,7 +6,7 @@
 #include "generate/model_decoder.h"
 
 #include "generate/model_drafter.h"
-#include "generate/speculation_clock.h"
+#include "generate/verification.h"
 #include "speculate/draft_length.h"
 
 namespace hone::rt {
@@ -23,22 +23,13 @@ public:
     SpeculationClock clock(counted);
     HONE_ASSIGN_OR_RETURN(DraftedTokens drafted, draft(model, tokens, most - 1));
     clock.endDraft(drafted.tokens.size());
-    int64_t before = model.length() + std::ssize(tokens);
-    std::vector<int64_t> next;
-    auto start = std::chrono::steady_clock::now();
-    HONE_ASSIGN_OR_RETURN(io::Array logits, feed(model, tokens, drafted));
-    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    vocabulary = logits.shape().back();
-    absl::Status status = sampler.verify(rule, logits, drafted, next);
-    int64_t accepted = std::max<int64_t>(std::ssize(next) - 1, 0); // the last token is not fed
-    clock.endVerification(static_cast<size_t>(accepted));
-    HONE_RETURN_IF_ERROR(model.session().state().truncate(before + accepted));
-    HONE_RETURN_IF_ERROR(status);
+    HONE_ASSIGN_OR_RETURN(Verification verified, verifyDraft(model, tokens, drafted, rule, sampler, clock));
+    vocabulary = verified.vocabulary;
     if (tokens.size() == 1)
-      length.record(std::ssize(drafted.tokens), accepted, seconds.count());
-    drafter.append(next);
+      length.record(std::ssize(drafted.tokens), verified.accepted(), verified.seconds);
+    drafter.append(verified.next);
     clock.endCommit();
-    return next;
+    return verified.next;
   }
 
   SpeculationStatistics statistics() const override { return counted; }
@@ -59,13 +50,6 @@ private:
     if (rule != Acceptance::Identical)
       sampler.drawAfter(ahead);
     return drafted;
-  }
-
-  static absl::StatusOr<io::Array> feed(LanguageModel &model, std::span<const int64_t> tokens,
-                                        const DraftedTokens &drafted) {
-    std::vector<int64_t> fed(tokens.begin(), tokens.end());
-    fed.insert(fed.end(), drafted.tokens.begin(), drafted.tokens.end());
-    return model.feed(fed, std::ssize(drafted.tokens) + 1);
   }
 
   TextSampler sampler;
