@@ -146,14 +146,4 @@ def cases():
         yield "the trained draft and target", in_folder(functools.partial(check_pair, shared / "lm"))
 
 
-def main():
-    options = suite.parser(__doc__).parse_args()
-    passed = failed = 0
-    chosen = [(name, case) for name, case in cases() if options.only in name]
-    for name, reason in suite.run_cases(chosen, lambda case: case(options.build / "bin"), options.jobs):
-        print(f"{name}: {reason or 'as expected'}", flush=True)
-        passed, failed = passed + (reason is None), failed + (reason is not None)
-    return suite.finish(passed, failed)
-
-
-sys.exit(main())
+sys.exit(suite.run_main(__doc__, cases()))

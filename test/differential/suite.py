@@ -178,3 +178,15 @@ def finish(passed, failed, skipped=0):
     """Prints the summary that `./dev test` adds up, and gives the exit code."""
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed + skipped else 0
+
+
+def run_main(description, cases):
+    """A whole suite of (name, case), where case(folder of the tools) raises Failure: parses options, prints a line a case, and returns the
+    exit code."""
+    options = parser(description).parse_args()
+    passed = failed = 0
+    chosen = [(name, case) for name, case in cases if options.only in name]
+    for name, reason in run_cases(chosen, lambda case: case(options.build / "bin"), options.jobs):
+        print(f"{name}: {reason or 'as expected'}", flush=True)
+        passed, failed = passed + (reason is None), failed + (reason is not None)
+    return finish(passed, failed)
