@@ -147,7 +147,7 @@ TEST_P(LinearRows, Mlp) {
     }
 }
 
-// How many rows an expert has depends on the others: here all have the same experts, or each some of four.
+// The number of rows of an expert depends on the others: here all have the same experts, or each some of four.
 TEST_P(LinearRows, Experts) {
   for (const WeightKind &kind : kKinds)
     for (int64_t experts : {2, 4}) {

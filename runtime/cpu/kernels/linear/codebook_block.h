@@ -22,7 +22,7 @@ constexpr int kCodebookSums = 6;
 constexpr int kCodebookSums = 4;
 #endif
 
-/// Up to so many rows, as verification has, what a row gives is the same as alone, bit by bit. GEMM adds inputs up in
+/// Up to this number of rows, as verification has, what a row gives is the same as alone, bit by bit. GEMM adds inputs up in
 /// another order than quads of them.
 constexpr int64_t kIndependentRows = 64;
 

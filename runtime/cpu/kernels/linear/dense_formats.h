@@ -26,7 +26,7 @@ constexpr int kDenseSums = 6, kDensePanels = 1;
 #endif
 constexpr int kDenseRows = kDenseSums / kDensePanels;
 
-// Up to so many rows weights are read once, as for one row. Where registers hold the sums of fewer, blocks of rows take turns
+// Up to this number of rows weights are read once, as for one. Where registers hold the sums of fewer, blocks of rows take turns
 // at slices of the inputs, short enough for the L1 cache.
 #ifdef __AVX512F__
 constexpr int kDenseGemvBlocks = 1;
