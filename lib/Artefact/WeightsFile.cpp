@@ -215,9 +215,12 @@ private:
 } // namespace
 
 struct WeightsWriter::State {
-  explicit State(MLIRContext *context) : diagnostics(context) {}
+  explicit State(MLIRContext *context)
+      : context(context), dialects(context->getLoadedDialects()), diagnostics(context) {}
 
-  HeldDiagnostics diagnostics; // of the thread: who stops it has an error of its own
+  MLIRContext *context;
+  std::vector<Dialect *> dialects; // of the context
+  HeldDiagnostics diagnostics;     // of the thread: who stops it has an error of its own
   std::vector<RankFile> files;
   size_t planes = 0;                   // of all files
   std::atomic<size_t> written = 0;     // of them
@@ -227,6 +230,7 @@ struct WeightsWriter::State {
   ~State() { isStopped = true; } // and the result waits for the thread
 
   LogicalResult write();
+  LogicalResult checkDialects() const;
 };
 
 /// Streams the planes of all files out, in their order.
@@ -242,6 +246,15 @@ LogicalResult WeightsWriter::State::write() {
     if (failed(report(file.params->getLoc(), file.writer.commit())))
       return failure();
   }
+  return success();
+}
+
+/// Fails where the context has got a dialect, which would have been a race with the thread.
+LogicalResult WeightsWriter::State::checkDialects() const {
+  for (Dialect *dialect : context->getLoadedDialects())
+    if (!llvm::is_contained(dialects, dialect))
+      return emitError(UnknownLoc::get(context))
+             << "internal error: dialect '" << dialect->getNamespace() << "' was loaded while weights were written";
   return success();
 }
 
@@ -277,7 +290,7 @@ LogicalResult WeightsWriter::finish() {
   while (state->result.wait_for(kInterval) == std::future_status::timeout);
   LogicalResult result = state->result.get();
   state->diagnostics.emit();
-  return result;
+  return failure(failed(result) || failed(state->checkDialects()));
 }
 
 /// Whether so many bytes could hold a tensor of `type`, so that sizes of its planes can be computed, and its elements unpacked: no

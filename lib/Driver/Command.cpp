@@ -9,6 +9,8 @@
 #include "FlagChecks.h"
 #include "Threads.h"
 #include "hone/InitAll.h"
+#include "hone/Target/CPU.h"
+#include "hone/Target/CUDA.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -42,6 +44,8 @@ int withContext(StringRef input, llvm::function_ref<LogicalResult(MLIRContext &)
     return fail("expected a model, but got none");
   DialectRegistry registry;
   registerAllDialects(registry);
+  registerHostTranslations(registry);
+  registerDeviceTranslations(registry);
   MLIRContext context;
   limitThreads(context);
   context.appendDialectRegistry(registry);

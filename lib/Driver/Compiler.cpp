@@ -115,6 +115,23 @@ static void fillManifest(const CompileOptions &options, const CpuTarget &target,
     manifest.tokenizer = "tokenizer.json";
 }
 
+/// Loads the dialects that phases after phase `number` use. Passes would do it, but not beside the thread that writes weights: MLIR's
+/// tables of types change when a dialect is loaded, and have no lock.
+static LogicalResult loadDialectsAfter(size_t number, const CompileOptions &options, ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  for (const Phase &phase : getPhases(options.target.device).drop_front(number + 1)) {
+    PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+    if (failed(buildPhase(phase, options, pm, module.getLoc())))
+      return failure();
+    DialectRegistry dialects;
+    pm.getDependentDialects(dialects);
+    context->appendDialectRegistry(dialects);
+    for (StringRef name : dialects.getDialectNames())
+      context->getOrLoadDialect(name);
+  }
+  return success();
+}
+
 /// Starts to write the weights as soon as their places are known: that takes as long as what is left to compile.
 static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
                                    ArtefactWriter &artefact) {
@@ -247,7 +264,10 @@ LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
   onnxir::dropDescriptions(module);
   if (entries)
     describeLayouts(module, manifest);
-  return entries && artefact ? beginArtefact(options, module, manifest, *artefact) : success();
+  if (!entries || !artefact)
+    return success();
+  return failure(failed(loadDialectsAfter(number, options, module)) ||
+                 failed(beginArtefact(options, module, manifest, *artefact)));
 }
 
 LogicalResult Compilation::runPhases() {

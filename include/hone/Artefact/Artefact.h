@@ -33,7 +33,7 @@ void describeLayouts(mlir::ModuleOp module, io::Manifest &manifest);
 std::optional<hone_dtype> getDtype(mlir::Type type);
 
 /// Streams the bytes of every placed parameter of a module into files (safetensors), on a thread of its own. Gone before `finish`,
-/// it stops.
+/// it stops. The thread makes types: until `finish` the context gets no dialect.
 class WeightsWriter {
 public:
   /// For the parameters of `module` as they are now, which may change at once; `paths` has a file for each rank. Fails after an error.

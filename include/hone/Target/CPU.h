@@ -42,6 +42,9 @@ void buildBufferPipeline(mlir::OpPassManager &pm, Target target, Sanitizer sanit
 /// From loops to the LLVM dialect; the module @device to that of NVVM.
 void buildLLVMPipeline(mlir::OpPassManager &pm, Target target);
 
+/// What emitProgram needs of the dialects that it translates.
+void registerHostTranslations(mlir::DialectRegistry &registry);
+
 /// Translates a module of the LLVM dialect, optimises it for `target`, and links it into the shared object `path`. What checks of
 /// `sanitizer` call is left to the process that loads it.
 llvm::LogicalResult emitProgram(mlir::ModuleOp module, const CpuTarget &target, Sanitizer sanitizer,

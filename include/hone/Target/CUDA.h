@@ -34,6 +34,9 @@ struct CudaOptions {
   std::string savePtx;
 };
 
+/// What emitDevice needs of the dialects that it translates, besides what the host's program needs.
+void registerDeviceTranslations(mlir::DialectRegistry &registry);
+
 /// Makes machine code of the module @device in `module`, which is in the dialects of LLVM and NVVM, and writes it with its PTX,
 /// uncompressed, to the fat binary `path`. Removes it from `module`. A remark for each kernel says how many registers it takes; one
 /// whose registers spill to memory is a missed one.

@@ -236,10 +236,13 @@ static LogicalResult checkConstants(ModuleOp module) {
   return success();
 }
 
+void registerHostTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
 LogicalResult emitProgram(ModuleOp module, const CpuTarget &target, Sanitizer sanitizer, StringRef path) {
   Location loc = module.getLoc();
-  registerBuiltinDialectTranslation(*module.getContext());
-  registerLLVMDialectTranslation(*module.getContext());
   if (failed(checkConstants(module)))
     return failure();
   std::string error;

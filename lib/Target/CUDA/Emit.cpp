@@ -11,9 +11,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -96,13 +94,13 @@ static void report(ArrayRef<KernelUsage> usage, Location loc) {
   }
 }
 
+void registerDeviceTranslations(DialectRegistry &registry) {
+  registerNVVMDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+}
+
 LogicalResult emitDevice(ModuleOp module, const CudaOptions &options, StringRef path) {
   Location loc = module.getLoc();
-  MLIRContext *context = module.getContext();
-  registerBuiltinDialectTranslation(*context);
-  registerLLVMDialectTranslation(*context);
-  registerNVVMDialectTranslation(*context);
-  registerGPUDialectTranslation(*context);
   FailureOr<CudaTools> tools = CudaTools::find(options, loc);
   if (failed(tools))
     return failure();
