@@ -10,15 +10,29 @@ function(hone_add_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
-# hone_compiler_library(NAME [SOURCES...] [DEPENDS targets...] [LINKS libs...]). A program that links one names MLIR and LLVM first: the dynamic
-# linker looks 50,000 of their symbols up at every start, and goes through the libraries in this order.
+# What the compiler uses of MLIR, linked statically: the dynamic linker would look up 50,000 symbols of libMLIR.so at every start. LLVM stays
+# a shared library, for which Debian's MLIR is built.
+set(HONE_MLIR_LIBRARIES
+  MLIRRegisterAllDialects
+  MLIRRegisterAllExtensions
+  MLIRRegisterAllPasses
+  MLIRBuiltinToLLVMIRTranslation
+  MLIRGPUToLLVMIRTranslation
+  MLIRLLVMToLLVMIRTranslation
+  MLIRNVVMToLLVMIRTranslation
+  MLIRLspServerLib
+  MLIROptLib
+  MLIRReduceLib)
+
+# hone_compiler_library(NAME [SOURCES...] [DEPENDS targets...] [LINKS libs...]). A program that links one names LLVM first: the dynamic linker
+# goes through the libraries in this order.
 function(hone_compiler_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
   hone_add_library(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_link_libraries(${name} PUBLIC ${ARG_LINKS} MLIR LLVM)
-  target_link_options(${name} INTERFACE $<TARGET_FILE:MLIR> $<TARGET_FILE:LLVM>)
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS} ${HONE_MLIR_LIBRARIES} LLVM)
+  target_link_options(${name} INTERFACE $<TARGET_FILE:LLVM>)
   target_precompile_headers(${name} REUSE_FROM HonePch)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
