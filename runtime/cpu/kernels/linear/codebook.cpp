@@ -33,7 +33,7 @@ template <typename Indices, typename FORMAT> struct Layer {
       return false;
     body([rows](const Weight &weight) { return TileEngine<StepTiles<Weight>>(StepTiles<Weight>(weight), rows); });
 #else
-    if (rows <= kIndependentRows)
+    if (rows <= kIndependentRows) // GEMM adds up inputs, not quads of them
       return false;
     body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
 #endif

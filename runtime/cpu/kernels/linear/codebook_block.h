@@ -22,10 +22,6 @@ constexpr int kCodebookSums = 6;
 constexpr int kCodebookSums = 4;
 #endif
 
-/// Up to this number of rows, as verification has, what a row gives is the same as alone, bit by bit. GEMM adds inputs up in
-/// another order than quads of them.
-constexpr int64_t kIndependentRows = 64;
-
 /// Four words, four times.
 inline Vector repeat(const float *four) {
   typedef float Four __attribute__((ext_vector_type(4)));

@@ -20,6 +20,10 @@ namespace {
 
 using hone::cpu::kPanelOutputs;
 
+/// Up to this number of rows, as verification has, what a row gives is the same as alone, bit by bit: formats that GEMM adds up in
+/// another order stay with GEMV.
+constexpr int64_t kIndependentRows = 64;
+
 inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t roundUpTo(int64_t size, int64_t multiple) { return ceilDivide(size, multiple) * multiple; }
 

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed 2:4 weights in f32, f16 and bf16. GEMV gathers the activations that it multiplies; for GEMM
-// the weights become dense, an N-tile at a time, in the cache.
+// Linear layers with packed 2:4 weights in f32, f16 and bf16. GEMV, and dot products of bf16, gather the activations that they multiply;
+// for other GEMM the weights become dense, an N-tile at a time, in the cache.
 
 #include "entries.h"
 #include "gemm_vectors.h"
@@ -37,10 +37,14 @@ template <typename Elements, typename FORMAT> struct Layer {
       return true;
     }
 #endif
-    if (rows <= kSparseRows)
+    // Where a dot product takes both kept elements, gathering takes fewer of them than dense pairs, for any number of rows.
+    if constexpr (Elements::kStepWords == 2)
       return false;
-    body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
-    return true;
+    else if (rows > kSparseRows) {
+      body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
+      return true;
+    }
+    return false;
   }
 
   static void runGemv(const hone_tensor &x, const Weight &weight, const hone_tensor &y, const Epilogue &epilogue) {

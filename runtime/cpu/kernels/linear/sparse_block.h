@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GEMV (small M) by 2:4 weights: sums stay in registers, all rows share the indices.
+// Products with 2:4 weights by gathered activations: GEMV (small M), and GEMM of bf16 pairs. Sums of a block of rows stay in registers, its
+// rows share the indices.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_BLOCK_H
@@ -72,17 +73,20 @@ private:
   }
 };
 
-/// Rows of x as blocks take them: [step][row][words of a chunk], zeros where x has no more. A single row is not copied
-/// where x has it so.
+/// Rows of x as blocks of `height` rows take them: [block][step][row][words of a chunk], zeros where x has no more. A single row is not
+/// copied where x has it so.
 template <typename Format> class SparseActivations {
 public:
-  SparseActivations(const hone_tensor &x, int64_t rows, int64_t steps)
-      : direct(findDirect(x, rows, steps)), copy(direct ? 0 : rows * steps * kChunkWords) {
-    for (int64_t r = 0; !direct && r < rows; ++r)
-      convertRow(rowOf(x, r), x.sizes[x.rank - 1], steps, rows * kChunkWords, copy.data() + r * kChunkWords);
+  SparseActivations(const hone_tensor &x, int64_t rows, int64_t steps, int64_t height)
+      : direct(findDirect(x, rows, steps)), rowWords(steps * kChunkWords), copy(direct ? 0 : rows * rowWords) {
+    for (int64_t first = 0; !direct && first < rows; first += height)
+      for (int64_t r = 0, end = smaller(height, rows - first); r < end; ++r)
+        convertRow(rowOf(x, first + r), x.sizes[x.rank - 1], steps, end * kChunkWords,
+                   copy.data() + first * rowWords + r * kChunkWords);
   }
 
-  const float *data() const { return direct ? direct : copy.data(); }
+  /// The block that begins with row `first`.
+  const float *block(int64_t first) const { return direct ? direct : copy.data() + first * rowWords; }
 
 private:
   static constexpr int64_t kChunkWords = kChunkSteps * Format::kStepWords;
@@ -106,17 +110,19 @@ private:
   }
 
   const float *direct;
+  int64_t rowWords;
   Scratch<float> copy;
 };
 
-/// GEMV: each panel from its first input to its last; for PackedLayer.
+/// Each panel from its first input to its last, for a block of rows; for PackedLayer.
 template <typename Format> class SparseKernel {
 public:
   SparseKernel(const hone_tensor &x, const SparseWeight<Format> &weight, int64_t rows)
-      : weight(weight), steps(weight.steps), panels(weight.panels), activations(x, rows, steps) {}
+      : weight(weight), steps(weight.steps), panels(weight.panels), height(evenHeight(rows, kSparseRows)),
+        activations(x, rows, steps, height) {}
 
   static int64_t blockRows() { return kSparseRows; }
-  static int64_t blockHeight(int64_t rows) { return rows; }
+  int64_t blockHeight(int64_t) const { return height; }
   static int64_t width(int64_t rows) { return widthOf(rows, kSparseSums, 1); }
   int64_t sliceSteps(int64_t) const { return steps; }
 
@@ -126,9 +132,10 @@ public:
 
     void select(const Slice &next) { slice = next; }
 
-    void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       SparseOperands<Format> operands = {
-          kernel.weight, slice.panel, slice.panelStride, slice.steps, kernel.activations.data(), y, yStride, columns};
+          kernel.weight, slice.panel, slice.panelStride, slice.steps, kernel.activations.block(row), y,
+          yStride,       columns};
       runPanels<SparseBlock<Format>, kSparseSums, kSparseRows>(slice.width, rows, operands);
     }
 
@@ -138,7 +145,7 @@ public:
   };
 
   const SparseWeight<Format> &weight;
-  int64_t steps, panels;
+  int64_t steps, panels, height;
   SparseActivations<Format> activations;
 };
 

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed 2:4 weights of 8 and 4 bits. GEMV gathers the activations that it multiplies,
-// on ISAs with dot products of bytes; otherwise weights become dense, a slice at a time, in the cache.
+// Linear layers with packed 2:4 weights of 8 and 4 bits. On ISAs with dot products of bytes the activations of kept weights are gathered;
+// otherwise, and by tiles, weights become dense, a slice at a time, in the cache.
 
 #include "entries.h"
 #include "quantized_kernel.h"
@@ -51,12 +51,12 @@ template <typename Codes, typename FORMAT> struct Layer {
 
   static void runGemv(const hone_tensor &x, const Operand &operand, const hone_tensor &y, const Epilogue &epilogue) {
     using Weight = SparseQuantizedWeight<Codes>;
-#ifdef __AVX512VNNI__
-    if (countRows(y) <= SparseQuantizedKernel<Codes>::mostRows(operand.bits))
-      return runPacked<SparseQuantizedKernel<Codes>>(x, operand, y, epilogue);
-#endif
 #ifdef __AMX_TILE__
-    runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+    if (countRows(y) > SparseQuantizedKernel<Codes>::mostRows(operand.bits))
+      return runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+#endif
+#ifdef __AVX512VNNI__
+    runPacked<SparseQuantizedKernel<Codes>>(x, operand, y, epilogue);
 #else
     runPacked<QuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
 #endif

@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GEMV (small M) by quantized 2:4 weights, with dot products of bytes. A product of a kept code q and its activation i
-// is (q - z)(i + 128) - 128 (q - z): the instruction takes one signed and one unsigned byte, and what is to be
-// subtracted is the same for all rows. So a zero point costs nothing, and what is not kept adds nothing.
+// Products with quantized 2:4 weights by dot products of bytes, for any number of rows. The product of a kept code q and its activation i
+// is (q - z)(i + 128) - 128 (q - z): the instruction takes one signed and one unsigned byte, and what is to be subtracted is the same for
+// all rows. So a zero point costs nothing, and what is not kept adds nothing.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_SPARSE_QUANTIZED_BLOCK_H
@@ -19,25 +19,30 @@ namespace {
 // Sums in registers beside what four panels have of a step, and the rows of a single panel.
 constexpr int kSparseQuantizedSums = 12, kSparseQuantizedRows = 16;
 
-/// Limbs of a few rows plus 128: [line of indices][row][limb][32 inputs].
+/// Limbs of rows plus 128, in blocks of `height` rows: [block][line of indices][row][limb][32 inputs].
 class BiasedLimbs {
 public:
-  BiasedLimbs(const QuantizedActivations &rows, int64_t count)
-      : lineBytes(count * rows.limbCount * kIndexInputs), memory(rows.inputs / kIndexInputs * lineBytes) {
-    for (int64_t r = 0; r < count; ++r)
-      for (int64_t d = 0; d < rows.limbCount; ++d) {
-        const Limb *from = rows.row(r) + d * rows.planeStride();
-        uint8_t *to = memory.data() + (r * rows.limbCount + d) * kIndexInputs;
-        for (int64_t k = 0; k < rows.inputs; k += kIndexInputs, to += lineBytes)
-          for (int64_t i = 0; i < kIndexInputs; ++i)
-            to[i] = static_cast<uint8_t>(from[k + i] + 128);
-      }
+  BiasedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
+      : rowBytes(rows.limbCount * rows.inputs), memory(count * rowBytes) {
+    for (int64_t first = 0; first < count; first += height)
+      for (int64_t r = 0, end = smaller(height, count - first); r < end; ++r)
+        for (int64_t d = 0; d < rows.limbCount; ++d)
+          convert(rows.row(first + r) + d * rows.planeStride(), rows.inputs,
+                  memory.data() + first * rowBytes + (r * rows.limbCount + d) * kIndexInputs,
+                  end * rows.limbCount * kIndexInputs);
   }
 
-  const uint8_t *data() const { return memory.data(); }
+  /// The block that begins with row `first`.
+  const uint8_t *block(int64_t first) const { return memory.data() + first * rowBytes; }
 
 private:
-  int64_t lineBytes;
+  static void convert(const Limb *from, int64_t inputs, uint8_t *to, int64_t lineBytes) {
+    for (int64_t k = 0; k < inputs; k += kIndexInputs, to += lineBytes)
+      for (int64_t i = 0; i < kIndexInputs; ++i)
+        to[i] = static_cast<uint8_t>(from[k + i] + 128);
+  }
+
+  int64_t rowBytes;
   Scratch<uint8_t> memory;
 };
 
@@ -71,7 +76,8 @@ template <typename Codes, int LIMBS> struct SparseQuantizedBlock {
       for (int p = 0; p < PANELS; ++p) {
         Vector scale = scales.scale(chunk, p);
         for (int r = 0; r < ROWS; ++r)
-          totals[r][p] += merge(sums[r][p], excess[p]) * (scale * o.xScales[r * o.chunks + chunk]);
+          totals[r][p] = __builtin_elementwise_fma(merge(sums[r][p], excess[p]),
+                                                   scale * o.xScales[r * o.chunks + chunk], totals[r][p]);
       }
     }
     for (int r = 0; r < ROWS; ++r)
@@ -138,14 +144,17 @@ public:
   SparseQuantizedKernel(const hone_tensor &x, const SparseQuantizedWeight<Codes> &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines), panels(weight.panels),
         activations(x, rows, weight.indexLines * kIndexInputs, chunkInputs(weight.group, bits), bits, 0),
-        limbs(activations, rows) {}
+        height(evenHeight(rows, blockRows())), limbs(activations, rows, height) {}
 
+#ifdef __AMX_TILE__
+  /// Tiles are faster with more.
   static int64_t mostRows(int64_t bits) {
     return bits == 16 ? kSparseQuantizedRows / kMostLimbs : kSparseQuantizedRows;
   }
+#endif
 
   int64_t blockRows() const { return kSparseQuantizedRows / activations.limbCount; }
-  static int64_t blockHeight(int64_t rows) { return rows; }
+  int64_t blockHeight(int64_t) const { return height; }
   int64_t width(int64_t rows) const { return widthOf(rows * activations.limbCount, kSparseQuantizedSums, 1); }
   int64_t sliceSteps(int64_t) const { return steps; }
 
@@ -155,14 +164,14 @@ public:
 
     void select(const Slice &next) { slice = next; }
 
-    void multiply(int64_t, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
+    void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
       const QuantizedActivations &x = kernel.activations;
       SparseQuantizedOperands<Codes> operands = {kernel.weight,
                                                  slice.panel,
                                                  slice.panelStride,
                                                  x.chunk / kIndexInputs,
-                                                 kernel.limbs.data(),
-                                                 x.rowScales(0),
+                                                 kernel.limbs.block(row),
+                                                 x.rowScales(row),
                                                  x.chunks,
                                                  y,
                                                  yStride,
@@ -187,6 +196,7 @@ public:
   const SparseQuantizedWeight<Codes> &weight;
   int64_t steps, panels;
   QuantizedActivations activations;
+  int64_t height;
   BiasedLimbs limbs;
 };
 
