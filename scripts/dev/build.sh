@@ -19,17 +19,17 @@ configuration() {
   hash_of CMakePresets.json <(readlink .deps/venv .deps/onnx; echo "$@")
 }
 
-# The ISAs of runtime/cpu/CMakeLists.txt that this machine runs: the highest, and the one that is always built.
-machine_isas() {
-  local flags isas=avx2 highest flag
+# The highest ISA of runtime/cpu/CMakeLists.txt that this machine runs.
+machine_isa() {
+  local flags isa=avx2 higher flag
   flags=" $(grep -m 1 '^flags' /proc/cpuinfo) "
-  for highest in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_bf16 avx512_bf16 avx512_vnni" "amx amx_tile amx_int8 amx_bf16"; do
-    for flag in ${highest#* }; do
+  for higher in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_bf16 avx512_bf16 avx512_vnni" "amx amx_tile amx_int8 amx_bf16"; do
+    for flag in ${higher#* }; do
       [[ $flags == *" $flag "* ]] || break 2
     done
-    isas="avx2;${highest%% *}"
+    isa=${higher%% *}
   done
-  echo "$isas"
+  echo "$isa"
 }
 
 # The tools, or what is named: a target of CMake, or `all`, with tests, benchmarks and kernels of devices.
@@ -51,7 +51,7 @@ command_demo() {
   local folder options
   folder=$(build_folder)
   command_deps
-  options=("-DHONE_KERNEL_ISAS=$(machine_isas)")
+  options=("-DHONE_KERNEL_ISAS=$(machine_isa)")
   [ ! -e "$folder/build.ninja" ] || [ "$(cat "$folder/.configured")" = "$(configuration "${options[@]}")" ] || options=()
   configure "$PRESET" "$folder" "${options[@]}"
   logged "build-$PRESET" "building ($PRESET)" cmake --build "$folder" --parallel "$JOBS" --target hone

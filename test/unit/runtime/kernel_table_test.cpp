@@ -38,11 +38,14 @@ TEST(KernelTable, CountsWhatKernelsRead) {
 
 TEST(KernelTable, EveryIsaHasEveryRow) {
   EXPECT_EQ(cpu::kernelNames().size(), std::size(kernels::kCpuKernels));
+  int built = 0;
   for (cpu::Isa isa : {cpu::Isa::Avx2, cpu::Isa::Avx512, cpu::Isa::Avx512Bf16, cpu::Isa::Amx}) {
-    bool isBuilt = isa == cpu::Isa::Avx2 || cpu::findKernel(kernels::kCpuKernels[0].name, isa) != nullptr;
+    bool isBuilt = cpu::findKernel(kernels::kCpuKernels[0].name, isa) != nullptr;
+    built += isBuilt;
     for (const KernelInfo &kernel : kernels::kCpuKernels)
       EXPECT_EQ(cpu::findKernel(kernel.name, isa) != nullptr, isBuilt) << kernel.name << " of " << cpu::isaName(isa);
   }
+  EXPECT_GT(built, 0);
 }
 
 TEST(KernelTable, NumbersTensorsAsCallsDo) {
