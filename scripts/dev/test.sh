@@ -25,10 +25,10 @@ run_lit() {
 
 # run_suite SUITE JOBS: its output is shown when it ends, as others run beside it.
 run_suite() {
-  local log status=0
+  local log took status=0 TIMEFORMAT='%0R s, %0U + %0S s of processors'
   log=$LOGS/$(basename "$1" .py)-$PRESET.log
-  python "$1" --build "$(build_folder)" --jobs "$2" >"$log" 2>&1 || status=1
-  printf '==> %s\n%s\n' "$1" "$(cat "$log")"
+  took=$({ time python "$1" --build "$(build_folder)" --jobs "$2" >"$log" 2>&1; } 2>&1) || status=1
+  printf '==> %s: %s\n%s\n' "$1" "$took" "$(cat "$log")"
   return $status
 }
 

@@ -52,18 +52,21 @@ protected:
 
   void compare(const Case &test, const Tensor &x, const LinearWeight &weight, const Tensor &bias, const Tensor &factor,
                const Tensor &residual, const Tensor &y) {
+    std::vector<double> xRows; // decoded once
+    x.forEach([&](const std::vector<int64_t> &index) { xRows.push_back(x.at(index)); });
     bool failed = false;
+    int64_t number = 0; // of the output, in the order of forEach
     y.forEach([&](const std::vector<int64_t> &index) {
+      const double *xRow = xRows.data() + number++ / test.outputs * test.inputs;
       if (failed)
         return;
-      std::vector<int64_t> at = index;
-      double sum = test.hasEpilogue ? bias.at({index.back()}) : 0, error = 1e-6;
+      double sum = test.hasEpilogue ? bias.at({index.back()}) : 0, products = 0;
       for (int64_t k = 0; k < test.inputs; ++k) {
-        at.back() = k;
-        double product = x.at(at) * weight.at(index.back(), k);
+        double product = xRow[k] * weight.at(index.back(), k);
         sum += product;
-        error += productError(test) * std::abs(product);
+        products += std::abs(product);
       }
+      double error = 1e-6 + productError(test) * products;
       double expected = activate(sum, test.activation);
       if (test.hasEpilogue) {
         double scale = test.hasFactor ? factor.at(index) : 1;
