@@ -51,13 +51,12 @@ protected:
   bool compareRow(const Case &test, const Tensor &x, const PackedWeight &weight, const Tensor &bias,
                   const Tensor &factor, const Tensor &residual, int64_t row, const Tensor &y) {
     std::vector<int64_t> index = indexOf(test.rows, row);
-    std::vector<double> values(static_cast<size_t>(test.inputs)), errors = values;
+    std::vector<double> values(static_cast<size_t>(test.inputs));
     for (int64_t k = 0; k < test.inputs; ++k) {
       index.back() = k;
       values[static_cast<size_t>(k)] = x.at(index);
     }
-    for (size_t k = 0; k < values.size(); ++k)
-      errors[k] = roundingOf(test, values, k);
+    std::vector<double> errors = roundingOf(test, values);
     for (int64_t n = 0; n < test.outputs; ++n) {
       double sum = test.hasEpilogue ? bias.at({n}) : 0, error = 1e-6;
       for (size_t k = 0; k < values.size(); ++k) {
@@ -97,21 +96,27 @@ protected:
            *io::elementCount(test.rows) >= (isBytes ? 64 : 17);
   }
 
-  /// The most that rounding changes x[k]: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
+  /// The most that rounding changes each of x: f32 sums err by less than 1e-6 of every term, bf16 has 8 bits, integers half a step
   /// of the largest magnitude that shares their scale.
-  static double roundingOf(const Case &test, const std::vector<double> &x, size_t k) {
-    double float32 = 1e-6 * std::abs(x[k]);
-    if (test.kind.format == PackedFormat::Bf16) // what outliers are added to is rounded again
-      return float32 + std::abs(x[k]) / (test.kind.outliers > 0 ? 128 : 256);
-    if (!isQuantized(test.kind.format))
-      return float32;
-    if (isUnpacked(test))
-      return float32 + std::abs(x[k]) / 128;
+  static std::vector<double> roundingOf(const Case &test, const std::vector<double> &x) {
+    bool isInteger = isQuantized(test.kind.format) && !isUnpacked(test);
+    double relative = 1e-6; // of f32
+    if (test.kind.format == PackedFormat::Bf16)
+      relative += 1.0 / (test.kind.outliers > 0 ? 128 : 256); // what outliers are added to is rounded again
+    else if (isQuantized(test.kind.format) && !isInteger)
+      relative += 1.0 / 128;
     auto chunk = static_cast<size_t>(test.kind.group > 0 ? test.kind.group : test.bits == 16 ? 128 : 512);
-    double largest = 0;
-    for (size_t j = k / chunk * chunk; j < std::min(x.size(), (k / chunk + 1) * chunk); ++j)
-      largest = std::max(largest, std::abs(x[j]));
-    return float32 + 0.51 * largest / (test.bits == 16 ? 32512 : 127);
+    std::vector<double> errors(x.size());
+    double largest = 0; // of a chunk
+    for (size_t k = 0; k < x.size(); ++k) {
+      if (isInteger && k % chunk == 0) {
+        largest = 0;
+        for (size_t j = k; j < std::min(x.size(), k + chunk); ++j)
+          largest = std::max(largest, std::abs(x[j]));
+      }
+      errors[k] = relative * std::abs(x[k]) + 0.51 * largest / (test.bits == 16 ? 32512 : 127);
+    }
+    return errors;
   }
 
   Tensor optional(const Case &test, const std::vector<int64_t> &shape) {
