@@ -27,7 +27,8 @@ def Hone_EncodingInterface : AttrInterface<"EncodingInterface", [VerifiableTenso
   }];
   let methods = [
     InterfaceMethod<[{
-      The planes as they are stored. Names are words, unique within the encoding.
+      The planes as they are stored. Names are words, unique within the encoding. A plane whose elements say where others are read or
+      written has the rule that they are checked by.
       }], "::llvm::SmallVector<::hone::EncodingPlane>", "getPlanes",
       (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType)>,
     InterfaceMethod<[{

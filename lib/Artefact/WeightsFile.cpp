@@ -9,7 +9,6 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
-#include "hone/Dialect/Hone/PlaneAddresses.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -124,7 +123,7 @@ std::vector<hone_addresses> listAddresses(ModuleOp module) {
   std::vector<hone_addresses> addresses;
   for (PlacedPlane placed : listPlanes(module)) {
     EncodingPlane plane = getPlanes(placed.param.getTensorType())[placed.number];
-    std::optional<AddressRule> rule = getAddressRule(placed.param.getTensorType(), placed.number);
+    std::optional<AddressRule> rule = plane.addresses;
     // Integers that were constants in the code: indices that are known to be inside are not checked there.
     auto known = dyn_cast<DenseIntElementsAttr>(placed.param.getStorage());
     if (known && !rule && !placed.param->hasAttr(kShardsAttrName)) // the same on all ranks

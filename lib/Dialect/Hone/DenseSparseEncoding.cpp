@@ -11,7 +11,6 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/PlainElements.h"
-#include "hone/Dialect/Hone/PlaneAddresses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -21,9 +20,6 @@ using namespace mlir;
 using namespace hone;
 
 using compress::kSparseRows;
-
-/// The planes of addresses, which encodings that have them as they are (#hrt.panels) do not rename.
-static constexpr llvm::StringLiteral kStarts = "starts", kColumns = "columns";
 
 static int64_t countPanels(ArrayRef<int64_t> shape) { return compress::countSparsePanels(shape[0]); }
 
@@ -63,22 +59,15 @@ LogicalResult DenseSparseAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
 
 SmallVector<EncodingPlane> DenseSparseAttr::getPlanes(ArrayRef<int64_t> shape, Type elementType) const {
   MLIRContext *context = getContext();
-  SmallVector<int64_t> starts{countPanels(shape) + 1}, slots{getOutliers() / kSparseRows, kSparseRows};
-  SmallVector<EncodingPlane> planes{{kStarts, RankedTensorType::get(starts, IntegerType::get(context, 32))},
-                                    {kColumns, RankedTensorType::get(slots, IntegerType::get(context, 16))},
-                                    {"outliers", RankedTensorType::get(slots, Float16Type::get(context))}};
+  int64_t slots = getOutliers() / kSparseRows;
+  SmallVector<int64_t> starts{countPanels(shape) + 1}, places{slots, kSparseRows};
+  SmallVector<EncodingPlane> planes{
+      {"starts", RankedTensorType::get(starts, IntegerType::get(context, 32)), AddressRule{HONE_ADDRESS_STARTS, slots}},
+      {"columns", RankedTensorType::get(places, IntegerType::get(context, 16)),
+       AddressRule{HONE_ADDRESS_BELOW, shape[1]}},
+      {"outliers", RankedTensorType::get(places, Float16Type::get(context))}};
   llvm::append_range(planes, getBase().getPlanes(shape, elementType));
   return planes;
-}
-
-std::optional<AddressRule> hone::getAddressRule(RankedTensorType type, size_t number) {
-  SmallVector<EncodingPlane> planes = getPlanes(type);
-  if (planes[number].name == kColumns)
-    return AddressRule{HONE_ADDRESS_BELOW, type.getDimSize(1)};
-  if (planes[number].name == kStarts)
-    return AddressRule{HONE_ADDRESS_STARTS,
-                       planes[number + 1].type.getDimSize(0)}; // slots, of which the next plane has columns
-  return std::nullopt;
 }
 
 //===- Packing ----------------------------------------------------------------------------------------------------===//

@@ -11,7 +11,6 @@
 
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
-#include "hone/Dialect/Hone/PlaneAddresses.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 
 #include "hone/io/addresses.h"
@@ -66,14 +65,12 @@ Attribute hone::makeResource(RankedTensorType type, ArrayRef<char> bytes) {
 }
 
 /// Unpacking reads and writes where some planes say.
-static LogicalResult checkElements(ParamOp param, size_t number, ArrayRef<char> bytes) {
-  RankedTensorType type = param.getStorageType();
-  std::optional<AddressRule> rule = getAddressRule(type, number);
-  if (!rule)
+static LogicalResult checkElements(ParamOp param, const EncodingPlane &plane, ArrayRef<char> bytes) {
+  if (!plane.addresses)
     return success();
-  absl::Status status =
-      io::checkAddresses(rule->rule, rule->bound, {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()},
-                         (param.getSymName() + "." + getPlanes(type)[number].name).str());
+  absl::Status status = io::checkAddresses(plane.addresses->rule, plane.addresses->bound,
+                                           {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()},
+                                           (param.getSymName() + "." + plane.name).str());
   return status.ok() ? success() : param.emitError() << std::string(status.message());
 }
 
@@ -88,7 +85,7 @@ FailureOr<SmallVector<StoredBytes>> hone::openPlanes(ParamOp param) {
     if (static_cast<int64_t>(stored->get().size()) != expected)
       return param.emitError() << "expected the bytes of a parameter of type " << type << " to be " << expected
                                << ", but got " << stored->get().size();
-    if (failed(checkElements(param, opened.size(), stored->get())))
+    if (failed(checkElements(param, plane, stored->get())))
       return failure();
     opened.push_back(std::move(*stored));
   }

@@ -7,6 +7,7 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/io/addresses.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -143,6 +144,26 @@ TEST_P(DenseSparse, AddsWhatCodebooksLack) {
         EXPECT_EQ(read[i], base[i]) << i;
     EncodingInterface panels = hrt::PanelsAttr::get(mlir::Attribute(encoding));
     EXPECT_EQ(unpack(panels, pack(panels, values)), read);
+  }
+}
+
+TEST_P(DenseSparse, SaysWhichElementsAreAddresses) {
+  DenseSparseAttr encoding = make(kForms[0]);
+  for (EncodingInterface of : {EncodingInterface(encoding), EncodingInterface(hrt::PanelsAttr::get(encoding))}) {
+    std::vector<std::string> names;
+    for (auto [plane, bytes] : llvm::zip_equal(of.getPlanes(shape(), f32()), pack(of, random()))) {
+      if (!plane.addresses)
+        continue;
+      names.push_back(plane.name.str());
+      auto isRight = [&, &plane = plane, &bytes = bytes] {
+        std::span<const uint8_t> span(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+        return io::checkAddresses(plane.addresses->rule, plane.addresses->bound, span, names.back()).ok();
+      };
+      EXPECT_TRUE(isRight()) << names.back();
+      bytes.back() = '\xff'; // below 0, or more columns than there are
+      EXPECT_FALSE(isRight()) << names.back();
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"starts", "columns"}));
   }
 }
 

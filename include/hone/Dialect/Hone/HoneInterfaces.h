@@ -11,6 +11,7 @@
 #define HONE_DIALECT_HONE_HONEINTERFACES_H
 
 #include "hone/kernels/visibility.h"
+#include "hone/runtime/signature.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -21,10 +22,19 @@
 
 namespace hone {
 
+/// What elements have to be that are addresses; see hone_addresses.
+struct AddressRule {
+  hone_address_rule rule;
+  int64_t bound;
+};
+
 /// One array of an encoded tensor's bytes: its name, and its shape and elements as a tensor type without encoding.
 struct EncodingPlane {
   llvm::StringRef name;
   mlir::RankedTensorType type;
+  /// Where kernels, generated code or unpacking read and write where the elements say: what these have to be. They are checked before, in
+  /// the compiler where planes are opened (ParamBytes.h), and in the runtime when an artefact is loaded.
+  std::optional<AddressRule> addresses = std::nullopt;
 };
 
 /// An array that operations read of an encoded tensor's bytes: a plane, or of a plane whose rows have several arrays' parts one of
