@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes weights.safetensors while the rest of the compiler goes on. What keeps its form is streamed in pieces, what is converted goes
-// through memory one parameter at a time, so that memory holds neither the model nor the file.
+// through memory one parameter at a time and once, so that memory holds neither the model nor the file.
 
 #include "hone/Artefact/Artefact.h"
 
@@ -46,31 +46,49 @@ static LogicalResult copyPlane(io::SafetensorsWriter &writer, Attribute storage,
 
 namespace {
 
-/// The planes of a parameter that are made from other bytes. What was made last is kept: planes of one parameter are mostly
-/// neighbours in the file.
+/// The planes of parameters that are made from other bytes: all planes of one at once. Those that the file has only after planes of other
+/// parameters are spilled until then.
 class Converter {
 public:
-  /// Plane `number` of `param`; valid until the next call.
-  FailureOr<ArrayRef<char>> convert(ParamOp param, size_t number);
+  /// Appends plane `number` of `param`. Each is asked for once.
+  LogicalResult write(io::SafetensorsWriter &writer, ParamOp param, size_t number);
 
 private:
+  LogicalResult convert(ParamOp param);
+  void spillRest();
+
   ParamOp last;
-  SmallVector<SmallVector<char, 0>> planes;
+  SmallVector<std::optional<SmallVector<char, 0>>> planes; // of `last`; without those that were written
+  llvm::DenseMap<std::pair<Operation *, size_t>, Attribute> spilled;
 };
 
 } // namespace
 
-FailureOr<ArrayRef<char>> Converter::convert(ParamOp param, size_t number) {
-  if (param != last) {
-    last = nullptr;
-    planes.clear();
-    FailureOr<SmallVector<SmallVector<char, 0>>> made = convertPlanes(param);
-    if (failed(made))
-      return failure();
-    planes = std::move(*made);
-    last = param;
-  }
-  return ArrayRef<char>(planes[number]);
+void Converter::spillRest() {
+  for (auto [number, bytes] : llvm::enumerate(planes))
+    if (bytes)
+      spilled[{last, number}] = makeResource(getPlanes(last.getTensorType())[number].type, *bytes);
+  planes.clear();
+}
+
+LogicalResult Converter::convert(ParamOp param) {
+  spillRest();
+  last = param;
+  FailureOr<SmallVector<SmallVector<char, 0>>> made = convertPlanes(param);
+  if (failed(made))
+    return failure();
+  for (SmallVector<char, 0> &bytes : *made)
+    planes.emplace_back(std::move(bytes));
+  return success();
+}
+
+LogicalResult Converter::write(io::SafetensorsWriter &writer, ParamOp param, size_t number) {
+  if (Attribute storage = spilled.lookup({param, number}))
+    return copyPlane(writer, storage, param.getLoc());
+  if (param != last && failed(convert(param)))
+    return failure();
+  SmallVector<char, 0> bytes = *std::exchange(planes[number], std::nullopt);
+  return report(param.getLoc(), writer.append({bytes.data(), bytes.size()}));
 }
 
 namespace {
@@ -84,12 +102,9 @@ struct PlacedPlane {
 
 static LogicalResult writePlane(io::SafetensorsWriter &writer, const PlacedPlane &plane, Converter &converter) {
   ParamOp param = plane.param;
-  if (!isa<ConvertedAttr>(param.getStorage()))
-    return copyPlane(writer, param.getPlaneStorage()[plane.number], param.getLoc());
-  FailureOr<ArrayRef<char>> bytes = converter.convert(param, plane.number);
-  if (failed(bytes))
-    return failure();
-  return report(param.getLoc(), writer.append({bytes->data(), bytes->size()}));
+  if (isa<ConvertedAttr>(param.getStorage()))
+    return converter.write(writer, param, plane.number);
+  return copyPlane(writer, param.getPlaneStorage()[plane.number], param.getLoc());
 }
 
 static SmallVector<PlacedPlane> listPlanes(ModuleOp module) {

@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every plane begins at a cache line, as in the file that the writer of weights makes.
+// Every plane begins at a cache line, as in the file that the writer of weights makes. Planes whose elements are addresses come last, next
+// to each other: who loads an artefact checks them, and pages that hold nothing else are few.
 
 #include "PlaceParameters.h"
 
@@ -35,15 +36,21 @@ static SmallVector<ParamOp> keepWhatIsRead(ModuleOp module) {
 
 int64_t placeParameters(ModuleOp module) {
   SmallVector<ParamOp> params = keepWhatIsRead(module);
+  SmallVector<SmallVector<int64_t>> offsets(params.size());
   int64_t end = 0;
-  for (ParamOp param : params) {
-    SmallVector<int64_t> offsets;
-    for (const EncodingPlane &plane : getPlanes(param.getTensorType())) {
-      offsets.push_back(llvm::alignTo(end, kAlignment));
-      end = offsets.back() + getDenseBytes(plane.type).value_or(0);
+  for (bool areAddresses : {false, true})
+    for (auto [param, places] : llvm::zip_equal(params, offsets)) {
+      SmallVector<EncodingPlane> planes = getPlanes(param.getTensorType());
+      places.resize(planes.size());
+      for (auto [plane, place] : llvm::zip_equal(planes, places)) {
+        if (plane.addresses.has_value() != areAddresses)
+          continue;
+        place = llvm::alignTo(end, kAlignment);
+        end = place + getDenseBytes(plane.type).value_or(0);
+      }
     }
-    param->setAttr(hrt::kOffsetsAttr, DenseI64ArrayAttr::get(module.getContext(), offsets));
-  }
+  for (auto [param, places] : llvm::zip_equal(params, offsets))
+    param->setAttr(hrt::kOffsetsAttr, DenseI64ArrayAttr::get(module.getContext(), places));
   return params.size();
 }
 

@@ -165,6 +165,9 @@ func.func @sparse(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
 // -----
 
 // Outliers come before the codes, whose zero points may be absent. The layers of a block may have other numbers of them than each other.
+// Planes of addresses, the first two of each parameter, come after all others.
+// CHECK: hone.param @up {{.*}}hrt.offsets = array<i64: 2752, 2816, 0, 192>
+// CHECK: hone.param @down {{.*}}hrt.offsets = array<i64: 3008, 3072, 1344, 1600>
 // CHECK-LABEL: @sparse_block
 // CHECK: hrt.kernel "hone.packed_mlp.outliers.u4" %{{.*}} ints [2, 32, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<3xi32>, tensor<7x16xi16>, tensor<7x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>)
 // CHECK: hrt.kernel "hone.packed_linear.outliers.u4" %{{.*}} ints [0, 32, 8, 1] ins(%{{.*}} : tensor<?x32xf32>, tensor<3xi32>, tensor<5x16xi16>, tensor<5x16xf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf16>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
