@@ -13,6 +13,14 @@ namespace hone {
 /// From here on memory that cannot be had ends the process so, and not by LLVM's crash report.
 void endWhereMemoryEnds();
 
+/// Whether memory can be limited: AddressSanitizer keeps its shadow and its heap in mappings that the limit counts, and finds no memory
+/// for itself.
+#if __has_feature(address_sanitizer)
+inline constexpr bool kCanLimitMemory = false;
+#else
+inline constexpr bool kCanLimitMemory = true;
+#endif
+
 /// From here on the process may have `bytes` of memory beside mapped files.
 void limitMemory(int64_t bytes);
 

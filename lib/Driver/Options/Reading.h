@@ -34,7 +34,8 @@ struct ReadOptions {
     set.add(
            "memory-limit", memoryLimit, "N",
            "Bytes of memory to take at most, mapped files not counted (default: no limit; with --untrusted 8589934592)")
-        .upTo();
+        .upTo()
+        .check([] { return kCanLimitMemory ? "" : "unsupported --memory-limit in a build with AddressSanitizer"; });
     set.add("time-limit", timeLimit, "N",
             "Seconds to take at most, and to compute on each processor (default: no limit; with --untrusted 600)")
         .upTo(mostSeconds);
@@ -42,7 +43,7 @@ struct ReadOptions {
 
   /// Sets the limits of the process.
   void limitProcess() const {
-    if (memoryLimit || untrusted)
+    if (kCanLimitMemory && (memoryLimit || untrusted))
       limitMemory(memoryLimit.value_or(kUntrustedBytes));
     if (timeLimit || untrusted)
       limitTime(timeLimit.value_or(kUntrustedSeconds));
