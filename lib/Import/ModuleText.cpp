@@ -189,4 +189,16 @@ std::string TextCheck::run() {
 
 std::string checkModuleText(StringRef text) { return TextCheck(text).run(); }
 
+std::string checkModuleTexts(StringRef text, StringRef marker) {
+  llvm::SmallVector<StringRef> modules = {text};
+  if (!marker.empty()) {
+    modules.clear();
+    text.split(modules, marker);
+  }
+  for (StringRef module : modules)
+    if (std::string problem = checkModuleText(module); !problem.empty())
+      return problem;
+  return "";
+}
+
 } // namespace hone

@@ -39,19 +39,6 @@ static LogicalResult checkInput(const std::string &input) {
   return success();
 }
 
-/// Why one of the modules in `text`, which `marker` divides unless it is empty, is not for the parser; or an empty string.
-static std::string checkModules(StringRef text, StringRef marker) {
-  SmallVector<StringRef> modules = {text};
-  if (!marker.empty()) {
-    modules.clear();
-    text.split(modules, marker);
-  }
-  for (StringRef module : modules)
-    if (std::string problem = hone::checkModuleText(module); !problem.empty())
-      return problem;
-  return "";
-}
-
 /// What was written must have arrived; LLVM's own complaint about it would be a crash.
 static LogicalResult close(llvm::raw_fd_ostream &stream, StringRef name) {
   stream.flush();
@@ -70,7 +57,7 @@ static LogicalResult run(const std::string &input, StringRef output, DialectRegi
   if (!file)
     return fail(error);
   if (!buffer->getBuffer().starts_with("ML\xEFR"))
-    if (std::string problem = checkModules(buffer->getBuffer(), config.inputSplitMarker()); !problem.empty())
+    if (std::string problem = hone::checkModuleTexts(buffer->getBuffer(), config.inputSplitMarker()); !problem.empty())
       return fail("cannot read '" + input + "': " + problem);
   LogicalResult result = MlirOptMain(file->os(), std::move(buffer), registry, config);
   if (failed(close(file->os(), output == "-" ? "standard output" : output)) || failed(result))

@@ -17,6 +17,9 @@ namespace hone {
 /// has more than `kMaxRank` dimensions; or aliases stand for more than `kMaxAliasParts` parts.
 std::string checkModuleText(llvm::StringRef text);
 
+/// The same of all modules in `text`, which `marker` divides unless it is empty.
+std::string checkModuleTexts(llvm::StringRef text, llvm::StringRef marker);
+
 } // namespace hone
 
 #endif // HONE_IMPORT_MODULETEXT_H

@@ -35,11 +35,22 @@ class Session:
         return message["params"]
 
     def request(self, method, params):
+        """The result, or the message of an error."""
         self.next_id += 1
         self.send(method, params, id=self.next_id)
         while (message := self.receive()).get("id") != self.next_id:
             pass
-        return message["result"]
+        return message["result"] if "result" in message else message["error"]["message"]
+
+    def initialize(self):
+        result = self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        self.send("initialized", {})
+        return result["capabilities"]
+
+    def end(self):
+        print("shutdown:", self.request("shutdown", None))
+        self.send("exit", None)
+        print("exit code:", self.server.wait(timeout=60))
 
 
 def position_of(text, word):
@@ -52,9 +63,7 @@ def main():
     text, uri = path.read_text(), path.as_uri()
     session = Session(command)
 
-    capabilities = session.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})["capabilities"]
-    print("capabilities:", " ".join(sorted(name for name, value in capabilities.items() if value)))
-    session.send("initialized", {})
+    print("capabilities:", " ".join(sorted(name for name, value in session.initialize().items() if value)))
 
     document = {"uri": uri, "languageId": "mlir", "version": 1, "text": text}
     session.send("textDocument/didOpen", {"textDocument": document})
@@ -64,9 +73,8 @@ def main():
     hover = session.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": position_of(text, "%norm")})
     print("hover:", " ".join(hover["contents"]["value"].split()) if hover else "nothing")
 
-    print("shutdown:", session.request("shutdown", None))
-    session.send("exit", None)
-    print("exit code:", session.server.wait(timeout=60))
+    session.end()
 
 
-main()
+if __name__ == "__main__":
+    main()
