@@ -250,7 +250,7 @@ absl::Status FileWriter::overwrite(uint64_t position, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status FileWriter::commit() {
+absl::Status FileWriter::commit(const ReplacementCheck &check) {
   HONE_RETURN_IF_ERROR(flush());
   // A late write error (quota, network file systems) shows at close, so that comes before the rename.
   bool whole = close(std::exchange(descriptor, -1)) == 0;
@@ -258,7 +258,10 @@ absl::Status FileWriter::commit() {
     return absl::OkStatus();
   if (!whole)
     return systemError("write", path);
-  return putInPlace(temporary, path, [&](const std::string &there) { return checkReplaceable(path, there); });
+  return putInPlace(temporary, path, [&](const std::string &there) {
+    absl::Status status = checkReplaceable(path, there);
+    return status.ok() && check ? check(there) : status;
+  });
 }
 
 absl::Status writeFile(const std::string &path, std::string_view bytes) {

@@ -186,12 +186,15 @@ absl::Status CorpusBuilder::add(std::span<const int32_t> tokens) {
   return absl::OkStatus();
 }
 
-absl::Status CorpusBuilder::checkOutput(const std::string &path) {
-  if (!std::filesystem::exists(path))
-    return absl::OkStatus();
+/// Whether what is at `path`, and is `shown` in the error, is a corpus.
+static absl::Status checkFormerCorpus(const std::string &shown, const std::string &path) {
   HONE_ASSIGN_OR_RETURN(io::MappedFile file, io::MappedFile::open(path));
   bool isCorpus = file.text().starts_with(std::string_view(kCorpusMagic, sizeof kCorpusMagic)); // of whatever version
-  return isCorpus ? absl::OkStatus() : invalid("cannot write ", path, ": it exists and is not a corpus");
+  return isCorpus ? absl::OkStatus() : invalid("cannot write ", shown, ": it exists and is not a corpus");
+}
+
+absl::Status CorpusBuilder::checkOutput(const std::string &path) {
+  return std::filesystem::exists(path) ? checkFormerCorpus(path, path) : absl::OkStatus();
 }
 
 absl::Status CorpusBuilder::write(const std::string &path, uint64_t tokenizer) && {
@@ -209,8 +212,7 @@ absl::Status CorpusBuilder::write(const std::string &path, uint64_t tokenizer) &
   header.headerCrc = crcOfHeader(header);
   HONE_RETURN_IF_ERROR(file.write({reinterpret_cast<const char *>(&header), sizeof header}));
   HONE_RETURN_IF_ERROR(index.forEachPiece(header, [&](std::string_view bytes) { return file.write(bytes); }));
-  HONE_RETURN_IF_ERROR(checkOutput(path)); // others may have put something there meanwhile
-  return file.commit();
+  return file.commit([&](const std::string &there) { return checkFormerCorpus(path, there); });
 }
 
 } // namespace hone::speculate

@@ -6,6 +6,7 @@
 #ifndef HONE_IO_FILE_H
 #define HONE_IO_FILE_H
 
+#include "hone/io/output.h"
 #include "hone/io/status.h"
 #include "hone/io/temporary.h"
 
@@ -66,9 +67,10 @@ uint32_t crcOf(std::string_view bytes, uint32_t crc = 0);
 /// All bytes of a small file.
 absl::StatusOr<std::string> readFile(const std::string &path);
 
-/// A file under construction, beside its place: commit() puts it there (output.h), and without that it is removed. A link stays, and what it
-/// names is written; permissions stay too. A pipe that is read, a terminal and what a shell has opened are written as it comes. Bytes are
-/// written in pieces of whole huge pages: what the system keeps of the file in memory can then be mapped by such pages.
+/// A file under construction, beside its place: commit() puts it there (output.h), and without that it is removed. It replaces any file, and
+/// nothing else. A link stays, and what it names is written; permissions stay too. A pipe that is read, a terminal and what a shell has
+/// opened are written as it comes. Bytes are written in pieces of whole huge pages: what the system keeps of the file in memory can then be
+/// mapped by such pages.
 class FileWriter {
 public:
   FileWriter() = default;
@@ -85,7 +87,8 @@ public:
   bool canOverwrite() const { return !temporary.path().empty(); }
   /// Puts other bytes in place of some that were written.
   absl::Status overwrite(uint64_t position, std::string_view bytes);
-  absl::Status commit();
+  /// Where `check` is given, it says which files may be replaced: of what is at the place then, also where nothing was before.
+  absl::Status commit(const ReplacementCheck &check = nullptr);
 
 private:
   absl::Status flush();

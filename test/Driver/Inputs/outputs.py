@@ -3,7 +3,7 @@
 """outputs.py CASE OUTPUT COMMAND...: what others do to OUTPUT while the command makes it. Prints how the command ended, what it said, and
 what is there.
 
-meanwhile-folder, meanwhile-file, meanwhile-added: stops the command once its temporary folder is there, puts something at OUTPUT or
+meanwhile-folder, meanwhile-file, meanwhile-added: stops the command once its temporary folder or file is there, puts something at OUTPUT or
 into it, and lets the command go on. together: runs the command several times at once."""
 
 import pathlib

@@ -100,6 +100,34 @@ TEST(FileWriters, KeepWhatAppearsMeanwhile) {
   EXPECT_EQ(countFiles(folder), 3u);
 }
 
+TEST(FileWriters, LetTheirCheckSayWhichFilesMakeWay) {
+  TemporaryFolder folder;
+  std::string path = folder.file("a");
+  auto check = [&](const std::string &there) {
+    return contentOf(there) == "former" ? absl::OkStatus() : io::invalid("cannot write ", path, ": it is a thesis");
+  };
+  for (const char *meanwhile : {"", "former", "thesis"}) {
+    auto writer = io::FileWriter::create(path);
+    ASSERT_EQ(messageOf(writer->write("whole")), "OK");
+    if (std::string_view(meanwhile) != "")
+      std::ofstream(path) << meanwhile;
+    bool isThesis = std::string_view(meanwhile) == "thesis";
+    EXPECT_EQ(messageOf(writer->commit(check)), isThesis ? "cannot write " + path + ": it is a thesis" : "OK");
+    EXPECT_EQ(contentOf(path), isThesis ? "thesis" : "whole");
+    std::filesystem::remove(path);
+    writer = io::FileWriter();
+    EXPECT_EQ(countFiles(folder), 0u);
+  }
+  // What only a second look shows was swapped out by then, and is put back.
+  std::ofstream(path) << "thesis";
+  auto writer = io::FileWriter::create(path);
+  int looks = 0;
+  EXPECT_EQ(messageOf(writer->commit(
+                [&](const std::string &there) { return ++looks == 1 ? absl::OkStatus() : check(there); })),
+            "cannot write " + path + ": it is a thesis");
+  EXPECT_EQ(contentOf(path), "thesis");
+}
+
 /// Puts a folder with a file into place over another, while `meanwhile` runs after the first look at what is there.
 absl::Status putFolder(const TemporaryFolder &folder,
                        const std::function<absl::Status(const std::string &path)> &check) {
