@@ -6,6 +6,7 @@
 #include "Compiler.h"
 
 #include "CompressionRecord.h"
+#include "DraftModel.h"
 #include "ExternalFiles.h"
 #include "Outputs.h"
 #include "RemarksFile.h"
@@ -238,19 +239,44 @@ struct Compilation {
   const io::InputFiles &inputs;
   Steps &steps;
   ModuleOp module;
+  OwningOpRef<ModuleOp> draft; // as it was read, and from lowerDraft() on as `module` takes it in; or null
   io::Manifest manifest;
   std::optional<ArtefactWriter> artefact; // where no phase is the last one
 
   /// Runs the phases; the last one that is asked for writes its IR.
   LogicalResult runPhases();
   LogicalResult runPhase(const Phase &phase, size_t number);
+  LogicalResult lowerDraft();
   LogicalResult finish();
 };
 
 } // namespace
 
+/// Takes the draft model through the phases between a file and entry points. The model itself is not rewritten yet.
+LogicalResult Compilation::lowerDraft() {
+  CompileOptions own = getDraftOptions(options);
+  auto run = [&](StringRef name) {
+    const Phase &phase = getPhases(options.target.device)[getPhaseNumber(name)];
+    return hone::runPhase(phase, own, *draft);
+  };
+  if (options.draft.isSelf())
+    draft = module.clone();
+  else if (failed(run("raise")))
+    return failure();
+  onnxir::dropDescriptions(*draft);
+  if (failed(checkDraft(options, module, *draft)))
+    return failure();
+  keepForward(*draft);
+  return failure(failed(run("rewrite")) || failed(run("lower")));
+}
+
 LogicalResult Compilation::runPhase(const Phase &phase, size_t number) {
   bool entries = phase.name == "tensor"; // where functions become entry points, and parameters get their places
+  if (phase.name == "rewrite" && options.draft.isAsked() &&
+      failed(steps.step("the draft model, until its entry point", [&] { return lowerDraft(); })))
+    return failure();
+  if (entries && draft && failed(addDraft(module, *draft)))
+    return failure();
   if (entries && artefact && failed(describe(module, manifest)))
     return failure();
   if (failed(steps.step(phase.summary, [&] { return hone::runPhase(phase, options, module); })) ||
@@ -306,6 +332,15 @@ static FailureOr<ArtefactWriter> createArtefact(const CompileOptions &options, c
   return artefact;
 }
 
+/// The model, and the draft model where that is a file.
+static LogicalResult readModels(const CompileOptions &options, MLIRContext *context,
+                                SmallVectorImpl<OwningOpRef<ModuleOp>> &models) {
+  for (const std::string &file : {options.input, options.draft.getFile()})
+    if (!file.empty() && !models.emplace_back(readModel(file, context, options.reading)))
+      return failure();
+  return success();
+}
+
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   std::string error;
@@ -317,18 +352,20 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
     return failure();
   context->loadDialect<HoneDialect>();
   ScratchBytes::get(context).spillBeside(options.outputs.path);
-  Steps steps(getPhases(options.target.device).size() + 3 + chip->has_value());
-  OwningOpRef<ModuleOp> module;
-  auto read = [&] { return success(bool(module = readModel(options.input, context, options.reading))); };
-  if (failed(steps.step("model read", read)))
+  Steps steps(getPhases(options.target.device).size() + 3 + chip->has_value() + options.draft.isAsked());
+  SmallVector<OwningOpRef<ModuleOp>, 2> models;
+  if (failed(steps.step("model read", [&] { return readModels(options, context, models); })))
     return failure();
-  io::InputFiles inputs = listInputs(options, *module);
-  if (failed(checkStart(options, *module)) || failed(checkOutputs(options, inputs, loc)))
+  io::InputFiles inputs = listInputs(options, llvm::map_to_vector<2>(models, [](auto &model) { return *model; }));
+  ModuleOp module = *models.front();
+  if (failed(checkStart(options, module)) || failed(checkOutputs(options, inputs, loc)))
     return failure();
   FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.outputs.remarks, *context, loc);
   if (failed(remarks))
     return failure();
-  Compilation compilation{options, *target, *chip, inputs, steps, *module, {}, {}};
+  Compilation compilation{options, *target, *chip, inputs, steps, module, {}, {}, {}};
+  if (models.size() > 1)
+    compilation.draft = std::move(models.back());
   fillManifest(options, *target, compilation.manifest);
   if (options.phases.stopAfter.empty()) {
     FailureOr<ArtefactWriter> artefact = createArtefact(options, *chip, inputs, loc);

@@ -7,6 +7,7 @@
 #define HONE_LIB_DRIVER_COMPILER_H
 
 #include "Options/Compression.h"
+#include "Options/Draft.h"
 #include "Options/Output.h"
 #include "Options/Reading.h"
 #include "Options/Storage.h"
@@ -27,6 +28,7 @@ struct CompileOptions {
   CompressionOptions compression;
   StorageOptions storage;
   StateOptions state;
+  DraftOptions draft;
   OutputOptions outputs;
   PhaseOptions phases;
   /// Files that the command reads beside those above; no output is an input.

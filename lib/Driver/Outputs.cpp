@@ -15,10 +15,11 @@ using namespace mlir;
 
 namespace hone {
 
-io::InputFiles listInputs(const CompileOptions &options, ModuleOp module) {
+io::InputFiles listInputs(const CompileOptions &options, ArrayRef<ModuleOp> modules) {
   io::InputFiles inputs;
   for (const std::string &file : {options.input, options.outputs.tokenizer, options.compression.statistics,
-                                  options.compression.quantization.pass.sensitivities, options.target.ptxas})
+                                  options.compression.quantization.pass.sensitivities, options.target.ptxas,
+                                  options.draft.getFile(), options.draft.tokenizer})
     inputs.add(file);
   for (const std::string &file : options.otherInputs)
     inputs.add(file);
@@ -28,7 +29,8 @@ io::InputFiles listInputs(const CompileOptions &options, ModuleOp module) {
     if (external.getFile() != last)
       inputs.add(last = external.getFile().str());
   });
-  module.walk([&](ParamOp param) { walker.walk(param->getAttrDictionary()); });
+  for (ModuleOp module : modules)
+    module.walk([&](ParamOp param) { walker.walk(param->getAttrDictionary()); });
   return inputs;
 }
 

@@ -12,8 +12,8 @@
 
 namespace hone {
 
-/// The model of `options`, the files that `module`, which was read from it, refers to, and what else the options name.
-io::InputFiles listInputs(const CompileOptions &options, mlir::ModuleOp module);
+/// The models of `options`, the files that `modules`, which were read from them, refer to, and what else the options name.
+io::InputFiles listInputs(const CompileOptions &options, llvm::ArrayRef<mlir::ModuleOp> modules);
 
 /// Fails, after an error, where an output that the options name is among `inputs`, or a folder with one of them in it.
 llvm::LogicalResult checkOutputs(const CompileOptions &options, const io::InputFiles &inputs, mlir::Location loc);

@@ -22,8 +22,6 @@ constexpr size_t kFewRows =
     4; // a pass over more tokens takes what its rows take, rather than what reading the weights takes
 constexpr double kNewTime = 0.25; // the share of a new time in the average
 
-std::string nameOf(std::optional<std::string> token) { return token ? "'" + *token + "'" : "no token"; }
-
 std::string tokenizerFile(const Module &module) { return module.folder() + "/" + module.manifest().tokenizer; }
 
 /// Of two artefacts that have one: most drafts have the target's, which need not be parsed.
@@ -42,13 +40,11 @@ absl::Status checkTokenizers(const Module &target, const Module &draft, int64_t 
     return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const text::Tokenizer> ofTarget, loadTokenizer(target));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const text::Tokenizer> ofDraft, loadTokenizer(draft));
-  for (int64_t id = 0; id < vocabulary; ++id) {
-    auto expected = ofTarget->tokenOf(static_cast<int32_t>(id)), got = ofDraft->tokenOf(static_cast<int32_t>(id));
-    if (expected != got)
-      return invalid(draft.folder(), ": expected the draft model to have the tokenizer of ", target.folder(),
-                     ", where token ", id, " is ", nameOf(expected), ", but got ", nameOf(got));
-  }
-  return absl::OkStatus();
+  std::optional<text::TokenDifference> other = text::findDifference(*ofTarget, *ofDraft, vocabulary);
+  if (!other)
+    return absl::OkStatus();
+  return invalid(draft.folder(), ": expected the draft model to have the tokenizer of ", target.folder(),
+                 ", where token ", other->id, " is ", other->expected, ", but got ", other->got);
 }
 
 absl::Status checkVocabulary(const Session &target, const Session &draft, int64_t vocabulary) {

@@ -194,6 +194,17 @@ bool Tokenizer::isSpecial(int32_t id) const {
   return token && parts->added.isSpecial(*token);
 }
 
+std::optional<TokenDifference> findDifference(const Tokenizer &expected, const Tokenizer &got, int64_t count) {
+  auto nameOf = [](const std::optional<std::string> &token) { return token ? "'" + *token + "'" : "no token"; };
+  for (int64_t id = 0; id < count; ++id) {
+    std::optional<std::string> one = expected.tokenOf(static_cast<int32_t>(id)),
+                               other = got.tokenOf(static_cast<int32_t>(id));
+    if (one != other)
+      return TokenDifference{id, nameOf(one), nameOf(other)};
+  }
+  return std::nullopt;
+}
+
 Detokenizer::Detokenizer(const Tokenizer &tokenizer, bool skipSpecialTokens)
     : tokenizer(&tokenizer), skipSpecialTokens(skipSpecialTokens), pending(std::make_unique<std::string>()),
       stage(tokenizer.parts->decoder->open(appendTo(*pending))) {}

@@ -64,7 +64,11 @@ class Writer:
 
     def check(self, draft, flags):
         """With these drafts texts are the same; passes, accepted and drafted tokens of all."""
-        drafts = ["--speculate", "model", "--draft", draft, "--draft-tokens", DRAFTED, *flags]
+        return self.check_drafts(["--draft", draft], flags)
+
+    def check_drafts(self, where, flags):
+        """The same with drafts that `where` names."""
+        drafts = ["--speculate", "model", *where, "--draft-tokens", DRAFTED, *flags]
         for manner, sampling in MANNERS.items():
             if sampling and "exact" in flags:  # has the same probabilities, but another text
                 continue
@@ -110,6 +114,20 @@ def check_forms(tools, folder):
         expect_tokens_a_pass(writer.check(draft, WHOLE_DRAFTS), least)
 
 
+def check_one_artefact(tools, folder):
+    """Target and draft in one artefact, the latter in every form; what both have alike is stored once."""
+    alone = compile_model(tools, EXAMPLE, folder / "target.hone")
+    size = (alone / "weights.safetensors").stat().st_size
+    prompts = example_prompts()
+    for form, least in {"int8": 4.5, "int4": 3.3, "int3": 2.5, "2:4": 2.3}.items():
+        both = compile_model(tools, EXAMPLE, folder / f"{form.replace(':', '')}.hone", f"--draft=self:{form}")
+        if (both / "weights.safetensors").stat().st_size > 1.5 * size:
+            raise suite.Failure(f"{form}: expected at most half as many weights beside the model's")
+        writer = Writer(tools, folder, both, prompts)
+        writer.check_drafts([], [])
+        expect_tokens_a_pass(writer.check_drafts([], WHOLE_DRAFTS), least)
+
+
 def check_oracle(tools, folder):
     target = compile_model(tools, EXAMPLE, folder / "target.hone")
     counts = Writer(tools, folder, target, example_prompts()).check(target, WHOLE_DRAFTS)
@@ -134,12 +152,15 @@ def check_pair(lm, tools, folder):
     prompts = [prompt["ids"] for prompt in json.loads((lm / "prompts.json").read_text())["prompts"]]
     writer = Writer(tools, folder, target, prompts)
     writer.check(draft, [])
+    both = compile_model(tools, lm / "target" / "optimum" / "model.onnx", folder / "both.hone", f"--draft={lm / 'draft' / 'optimum' / 'model.onnx'}")
+    expect_tokens_a_pass(Writer(tools, folder, both, prompts).check_drafts([], WHOLE_DRAFTS), 2.2)
     # PyTorch gives 2.52 along twice as long texts (reference.json), which repeat themselves more; along these it is 2.39.
     expect_tokens_a_pass(writer.check(draft, WHOLE_DRAFTS), 2.2)
 
 
 def cases():
     yield "examples/python-lm drafts for itself in other forms", in_folder(check_forms)
+    yield "examples/python-lm drafts for itself in one artefact", in_folder(check_one_artefact)
     yield "examples/python-lm drafts for itself", in_folder(check_oracle)
     yield "examples/python-lm, its logits negated, drafts for itself", in_folder(check_wrong)
     if shared := suite.shared_models():

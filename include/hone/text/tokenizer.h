@@ -52,6 +52,15 @@ private:
   std::unique_ptr<Parts> parts;
 };
 
+/// An id that stands for one token in a tokenizer and for another in a second one.
+struct TokenDifference {
+  int64_t id;
+  std::string expected, got; // the tokens in quotes, or "no token"
+};
+
+/// The first of the ids below `count` whose tokens differ, or nothing.
+std::optional<TokenDifference> findDifference(const Tokenizer &expected, const Tokenizer &got, int64_t count);
+
 /// Decodes ids as they come. What push() returns, one after the other, and what finish() returns is together what
 /// Tokenizer::decode returns for all ids; each is valid UTF-8. The tokenizer outlives it.
 class Detokenizer {

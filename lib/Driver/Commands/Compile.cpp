@@ -21,6 +21,7 @@ struct CompileCommandOptions {
     compile.compression.pruning.declareOutputs(set);
     compile.storage.declare(set);
     compile.state.declare(set, compile.target);
+    compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
     compile.outputs.declare(set);
     compile.phases.declare(set);
     compile.reading.declare(set);

@@ -54,7 +54,7 @@ static LogicalResult exportModel(ExportOptions &options, MLIRContext &context) {
   if (failed(placeOutputs(compile, options.report, UnknownLoc::get(&context))))
     return failure();
   OwningOpRef<ModuleOp> module = readModel(compile.input, &context, compile.reading);
-  if (!module || failed(checkOutputs(compile, listInputs(compile, *module), module->getLoc())) ||
+  if (!module || failed(checkOutputs(compile, listInputs(compile, {*module}), module->getLoc())) ||
       failed(rewriteWithReport(compile, options.report, *module)))
     return failure();
   std::optional<cli::Progress> progress;

@@ -31,7 +31,7 @@ static int runImport(ImportOptions &options) {
     compile.outputs.path = "-";
   return withContext(compile.input, [&](MLIRContext &context) -> LogicalResult {
     OwningOpRef<ModuleOp> module = readModel(compile.input, &context, compile.reading);
-    if (!module || failed(checkOutputs(compile, listInputs(compile, *module), module->getLoc())))
+    if (!module || failed(checkOutputs(compile, listInputs(compile, {*module}), module->getLoc())))
       return failure();
     warnAboutNames(*module, compile.outputs.path);
     return writeModule(*module, compile.outputs.path);
