@@ -5,6 +5,8 @@
 
 #include "cli/commands.h"
 #include "cli/profile.h"
+#include "cli/speculation.h"
+#include "cli/speculation_bench.h"
 #include "cpu/read_limit.h"
 #include "generate/decoder.h"
 #include "hone/cli/progress.h"
@@ -25,19 +27,44 @@ namespace {
 using cpu::wallSeconds;
 using io::invalid;
 
-constexpr const char *kHelp = R"(usage: {program} bench MODEL.hone [OPTIONS]
+constexpr const char *kHelp =
+    R"(usage: {program} bench MODEL.hone [OPTIONS]
 
 Measures a language model on a prompt of evenly spread token ids. Every repeat begins with an empty session; the medians of
 the repeats are printed, with the least and the most of them, after one repeat that is not counted.
 
 options
-  --prompt-length N   tokens of the prompt (default 128)
-  --new-tokens N      tokens decoded one by one after it (default 64)
-  --threads N         threads (default: one for each processor)
-  --repeat N          repeats (default 5)
-  --json              print one JSON object instead of text
+  --prompt-length N         tokens of the prompt (default 128)
+  --new-tokens N            tokens decoded one by one after it (default 64)
+  --threads N               threads (default: one for each processor)
+  --repeat N                repeats (default 5)
+  --json                    print one JSON object instead of text
 )" HONE_PROFILE_HELP R"(
-members of the object; those of the repeats have _min and _max beside the median
+speculative decoding: each answer is written without and with drafts, one after the other, in every repeat
+)" HONE_SPECULATION_HELP
+    R"(  --accept-length X         in place of --speculate: replay the answer without drafts as the draft, with so many tokens wrong
+                            that passes of --draft-tokens give X tokens on average; 1: all, N + 1: none
+  --prompts FILE.jsonl      the prompts, a JSON object a line: the string "category", and the string "prompt" or the list of
+                            strings "turns", of which each comes after the answer to the one before (default: the prompt of
+                            evenly spread token ids); answers end at a token that ends a text
+  --ignore-end              go on after such a token; without --prompts always
+  --temperature T           0 always takes the likeliest token (default 0); else logits are divided by T and a token is drawn
+  --seed S                  seed of the draws and of --accept-length (default 0)
+
+members of the object of speculative decoding, the same in "categories" for each category; those with _min and _max are of
+repeats, as below
+  prompts                   how many
+  tokens_per_pass           tokens that a pass after the prompt gave, with drafts
+  plain_tokens_per_second   without drafts: new tokens by the time from prompt to end, of each prompt, on average
+  tokens_per_second         the same with drafts
+  speed_up                  the ratio of those two
+  decode_speed_up           the same for the passes after the prompt
+  draft_share, verify_share, commit_share  the part of the time of these passes in which tokens were drafted, verified and
+                            taken back
+  same_texts                the part of the answers that are the same with and without drafts
+  new_tokens, threads, repeats
+
+members of the object of all else; those of the repeats have _min and _max beside the median
   decode_tokens_per_second    new tokens by the time of their calls
   prefill_tokens_per_second   prompt tokens by the time of the one call that takes them
   first_token_seconds         from the start of the process to the first new token, loading included
@@ -56,8 +83,16 @@ members of the object; those of the repeats have _min and _max beside the median
 
 struct BenchOptions {
   int64_t promptLength = 128, newTokens = 64, threads = 0, repeat = 5;
-  bool json = false;
+  bool json = false, ignoreEnd = false;
   std::vector<std::string> profile;
+  SpeculationFlags speculation;
+  double acceptLength = 0; // 0: none
+  std::optional<std::string> prompts;
+  int64_t seed = 0;
+  sampling::SamplingOptions sampling;
+
+  /// Whether decoding with drafts is measured.
+  bool speculates() const { return acceptLength > 0 || !speculation.options.sources.empty(); }
 };
 
 OptionParser parserFor(BenchOptions &options) {
@@ -69,6 +104,12 @@ OptionParser parserFor(BenchOptions &options) {
   parser.integer("repeat", options.repeat, 1, mostRepeats);
   parser.flag("json", options.json);
   parser.texts("profile", options.profile);
+  options.speculation.declare(parser);
+  parser.number("accept-length", options.acceptLength, 1, 1025);
+  parser.text("prompts", options.prompts);
+  parser.flag("ignore-end", options.ignoreEnd);
+  parser.number("temperature", options.sampling.temperature, 0, 1e6);
+  parser.integer("seed", options.seed, 0);
   return parser;
 }
 
@@ -185,11 +226,14 @@ int64_t stateBytes(std::span<const io::TensorInfo> slots, int64_t positions) {
   return total;
 }
 
-/// Bytes of weights that a step reads.
+/// Bytes of weights that a step reads. What a draft model in the artefact has for itself is no part of it.
 int64_t weightBytes(const rt::Module &module) {
   const std::vector<std::string> &gathered = module.manifest().gatheredWeights;
+  bool hasDraft = module.manifest().entry("draft") != nullptr;
   int64_t total = 0;
   for (const io::StoredTensor &tensor : module.weights().tensors()) {
+    if (hasDraft && tensor.name.starts_with("draft."))
+      continue;
     bool whole = std::ranges::find(gathered, tensor.name) == gathered.end() || tensor.shape.empty();
     total += static_cast<int64_t>(tensor.bytes) / (whole ? 1 : std::max<int64_t>(tensor.shape[0], 1));
   }
@@ -283,13 +327,64 @@ std::vector<int64_t> spreadPrompt(int64_t length, int64_t vocabulary) {
   return prompt;
 }
 
+/// Of options of speculation, those that go together.
+absl::Status checkSpeculation(const BenchOptions &options) {
+  int64_t most = options.speculation.options.mostDrafted + 1;
+  if (options.acceptLength > 0 && options.speculation.drafts)
+    return invalid("expected --speculate or --accept-length, but got both");
+  if (options.acceptLength > static_cast<double>(most))
+    return invalid("expected --accept-length to be a number from 1 to ", most, " with --draft-tokens=", most - 1,
+                   ", but got ", options.acceptLength);
+  if (options.prompts && !options.speculates())
+    return invalid("expected --speculate or --accept-length with --prompts=", *options.prompts);
+  return absl::OkStatus();
+}
+
+absl::Status benchDrafts(BenchOptions &options, rt::LanguageModel &model, int threads) {
+  const rt::Module &module = model.session().module();
+  DraftModel draft;
+  HONE_RETURN_IF_ERROR(draft.open(options.speculation, model.session(), options.threads));
+  SpeculationBenchOptions bench;
+  bench.speculation = options.speculation.options;
+  if (options.acceptLength > 0) {
+    bench.speculation.sources = {rt::DraftSource::Replay};
+    bench.acceptLength = options.acceptLength;
+  }
+  bench.sampling = options.sampling;
+  bench.sampling.seed = static_cast<uint64_t>(options.seed);
+  if (options.prompts && !options.ignoreEnd)
+    bench.endTokens = module.manifest().endTokens;
+  bench.newTokens = options.newTokens;
+  bench.repeats = options.repeat;
+  bench.threads = threads;
+  bench.json = options.json;
+  std::vector<Prompt> prompts = {
+      {"the prompt", "spread", {spreadPrompt(options.promptLength, model.vocabulary().value_or(1))}}};
+  if (options.prompts) {
+    HONE_ASSIGN_OR_RETURN(prompts, readPrompts(*options.prompts, module));
+  }
+  return benchSpeculation(model, prompts, bench);
+}
+
+absl::Status benchPlain(const BenchOptions &options, rt::LanguageModel &model, int threads, Measurement &measured) {
+  std::vector<int64_t> prompt = spreadPrompt(options.promptLength, model.vocabulary().value_or(1));
+  HONE_RETURN_IF_ERROR(measure(model, prompt, options, threads, measured));
+  Report report = reportOf(model.session().module(), model.session().entry(), options, threads, measured);
+  options.json ? printJson(report) : printText(report);
+  return absl::OkStatus();
+}
+
 absl::Status runBench(std::span<const std::string> arguments) {
   BenchOptions options;
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
+  HONE_RETURN_IF_ERROR(options.speculation.read());
+  HONE_RETURN_IF_ERROR(checkSpeculation(options));
   io::InputFiles inputs;
   inputs.add(path);
+  inputs.add(options.prompts.value_or(""));
+  options.speculation.addInputs(inputs);
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   Measurement measured;
@@ -299,11 +394,10 @@ absl::Status runBench(std::span<const std::string> arguments) {
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   measured.loadSeconds = wallSeconds() - start;
+  HONE_RETURN_IF_ERROR(options.speculation.loadDraft(path, module, profiler.recorder()));
   int threads = options.threads > 0 ? static_cast<int>(options.threads) : omp_get_max_threads();
-  std::vector<int64_t> prompt = spreadPrompt(options.promptLength, model.vocabulary().value_or(1));
-  HONE_RETURN_IF_ERROR(measure(model, prompt, options, threads, measured));
-  Report report = reportOf(*module, session->entry(), options, threads, measured);
-  options.json ? printJson(report) : printText(report);
+  HONE_RETURN_IF_ERROR(options.speculates() ? benchDrafts(options, model, threads)
+                                            : benchPlain(options, model, threads, measured));
   return profiler.write(*module);
 }
 

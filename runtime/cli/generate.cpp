@@ -8,7 +8,6 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "core/communicator.h"
-#include "generate/model_drafter.h"
 #include "hone/cli/progress.h"
 #include "hone/io/npy.h"
 
@@ -126,23 +125,6 @@ private:
   const GenerateOptions &options;
 };
 
-/// A draft model and its session.
-class DraftModel {
-public:
-  /// Gives `speculation` what it drafts with, which this object holds.
-  absl::Status open(const GenerateOptions &options, const rt::Session &target, rt::SpeculationOptions &speculation) {
-    HONE_ASSIGN_OR_RETURN(
-        session, rt::openDraftSession(options.draft, options.draftEntry, target, static_cast<int>(options.threads)));
-    HONE_ASSIGN_OR_RETURN(rt::LanguageModel over, rt::LanguageModel::over(*session));
-    speculation.draft = &model.emplace(over);
-    return absl::OkStatus();
-  }
-
-private:
-  std::unique_ptr<rt::Session> session;
-  std::optional<rt::LanguageModel> model;
-};
-
 absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer *tokenizer,
                                  const GenerateOptions &options) {
   if (options.tokens)
@@ -183,11 +165,10 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   DraftModel draft;
-  if (std::ranges::count(options.speculation.sources, rt::DraftSource::Model) > 0)
-    HONE_RETURN_IF_ERROR(draft.open(options, *session, options.speculation));
+  HONE_RETURN_IF_ERROR(draft.open(options.speculation, *session, options.threads));
   std::unique_ptr<rt::Speculation> speculation;
-  if (!options.speculation.sources.empty()) {
-    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation, model));
+  if (!options.speculation.options.sources.empty()) {
+    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation.options, model));
   }
   options.writing.speculation = speculation.get();
   Continuation continuation(model, tokenizer.get(), options);

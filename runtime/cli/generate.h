@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CLI_GENERATE_H
 #define HONE_RUNTIME_CLI_GENERATE_H
 
+#include "cli/speculation.h"
 #include "generate/text_writer.h"
 
 #include <optional>
@@ -14,11 +15,8 @@ namespace hone::cli {
 
 struct GenerateOptions {
   std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
-  rt::WritingOptions writing;         // without speculation
-  rt::SpeculationOptions speculation; // without sources: none
-  /// Where its `draftEntry` is, for drafts of a model.
-  std::shared_ptr<const rt::Module> draft;
-  std::string draftEntry = "draft";
+  rt::WritingOptions writing; // without speculation
+  SpeculationFlags speculation;
   int64_t threads = 0;
   bool ignoreEnd = false, statistics = false;
 };

@@ -8,8 +8,6 @@
 #include "cli/generate.h"
 #include "cli/profile.h"
 
-#include <algorithm>
-
 namespace hone::cli {
 namespace {
 
@@ -44,22 +42,7 @@ generation
   --stop TEXT               end before this text; may be given several times
   --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
-  --speculate DRAFTS        verify several drafted tokens in one pass, as many as pay: automaton (what followed the longest
-                            suffix of the text where it occurred before, in this prompt and answer or in those before),
-                            corpus (where it occurred in a corpus), lookup (what followed the last three tokens), several
-                            of them with commas between (the longest match counts, and the first of those as long), model
-                            (what a draft model writes), or none (default)
-  --draft-corpus FILE       the corpus, as 'corpus build' makes it of texts and the model's tokenizer
-  --draft-tokens N          verify at most N drafted tokens in a pass (default 32)
-  --draft DRAFT.hone        with --speculate=model: the draft model, with the same tokens (default: the entry 'draft' of
-                            MODEL.hone)
-  --draft-confidence P      with --speculate=model: end a draft where the product of the draft model's probabilities falls
-                            below P (default 0.1; 0: never)
-  --accept RULE             with --speculate=model, the drafted tokens that are accepted: identical (default: those that are
-                            drawn without drafts too, so that the seed gives the same text), exact (by speculative sampling:
-                            the same probabilities, but another text, which --draft-tokens changes too), or typical (lossy:
-                            those that are probable enough, by other probabilities)
-  --stats                   print counts and times on stderr
+)" HONE_SPECULATION_HELP R"(  --stats                   print counts and times on stderr
 
 calls with tensors
   --inputs FILE.npz         an array for every input, by its name; bfloat16 as uint16, 8-bit floats as uint8
@@ -78,7 +61,6 @@ struct RunOptions {
   GenerateOptions generate;
   int64_t threads = 0, seed = 0;
   std::vector<std::string> profile;
-  std::optional<std::string> drafts, corpus, accept, draft;
 };
 
 OptionParser parserFor(RunOptions &options) {
@@ -101,12 +83,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.texts("stop", options.generate.writing.stop);
   parser.flag("ignore-end", options.generate.ignoreEnd);
   parser.integer("prefill-chunk", generation.prefillChunk, 1);
-  parser.text("speculate", options.drafts);
-  parser.text("draft-corpus", options.corpus);
-  parser.integer("draft-tokens", options.generate.speculation.mostDrafted, 1, 1024);
-  parser.text("draft", options.draft);
-  parser.number("draft-confidence", options.generate.speculation.leastConfidence, 0, 1);
-  parser.text("accept", options.accept);
+  options.generate.speculation.declare(parser);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -118,62 +95,6 @@ OptionParser parserFor(RunOptions &options) {
   parser.integer("threads", options.threads, 1, kMostThreads);
   parser.texts("profile", options.profile);
   return parser;
-}
-
-absl::StatusOr<rt::DraftSource> draftSourceOf(std::string_view name) {
-  for (rt::DraftSource source :
-       {rt::DraftSource::Automaton, rt::DraftSource::Corpus, rt::DraftSource::Lookup, rt::DraftSource::Model})
-    if (name == nameOf(source))
-      return source;
-  return invalid("unknown drafts '", name,
-                 "' of --speculate; supported: none, model, or a list of automaton, corpus, lookup");
-}
-
-absl::StatusOr<rt::Acceptance> acceptanceOf(std::string_view name) {
-  if (name == "identical")
-    return rt::Acceptance::Identical;
-  if (name == "exact")
-    return rt::Acceptance::Exact;
-  if (name == "typical")
-    return rt::Acceptance::Typical;
-  return invalid("unknown rule '", name, "' of --accept; supported: identical, exact, typical");
-}
-
-bool takesDraftsOf(const RunOptions &options, rt::DraftSource source) {
-  return std::ranges::count(options.generate.speculation.sources, source) > 0;
-}
-
-/// Options that belong to a source of drafts go with it.
-absl::Status checkSources(const RunOptions &options, const std::string &names) {
-  bool takesCorpus = takesDraftsOf(options, rt::DraftSource::Corpus);
-  if (takesCorpus != options.corpus.has_value())
-    return takesCorpus ? invalid("expected --draft-corpus FILE with --speculate=", names)
-                       : invalid("expected corpus in --speculate with --draft-corpus, but got '", names, "'");
-  bool takesModel = takesDraftsOf(options, rt::DraftSource::Model);
-  if (takesModel && options.generate.speculation.sources.size() > 1)
-    return invalid("expected --speculate=model without other drafts, but got '", names, "'");
-  for (const auto &[name, value] : {std::pair("--draft", options.draft), std::pair("--accept", options.accept)})
-    if (value && !takesModel)
-      return invalid("expected --speculate=model with ", name, "=", *value, ", but got ", names);
-  return absl::OkStatus();
-}
-
-/// The list of --speculate, and what belongs to it.
-absl::Status readSpeculation(RunOptions &options) {
-  rt::SpeculationOptions &speculation = options.generate.speculation;
-  std::string names = options.drafts.value_or("none");
-  for (size_t begin = 0; names != "none" && begin <= names.size();) {
-    size_t end = std::min(names.find(',', begin), names.size());
-    HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(std::string_view(names).substr(begin, end - begin)));
-    if (takesDraftsOf(options, source))
-      return invalid("expected each of --speculate once, but got '", nameOf(source), "' twice");
-    speculation.sources.push_back(source);
-    begin = end + 1;
-  }
-  HONE_RETURN_IF_ERROR(checkSources(options, names));
-  speculation.corpus = options.corpus.value_or("");
-  HONE_ASSIGN_OR_RETURN(speculation.acceptance, acceptanceOf(options.accept.value_or("identical")));
-  return absl::OkStatus();
 }
 
 /// Exactly one of the three things to do.
@@ -195,9 +116,10 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
   const GenerateOptions &generate = options.generate;
   io::InputFiles inputs;
   inputs.add(model);
-  for (const auto *file : {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect,
-                           &call.cases, &options.corpus, &options.draft})
+  for (const auto *file :
+       {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect, &call.cases})
     inputs.add(file->value_or(""));
+  generate.speculation.addInputs(inputs);
   for (const auto *file : {&generate.outputTokens, &call.outputs})
     HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
   return inputs;
@@ -209,18 +131,12 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(checkMode(options));
-  HONE_RETURN_IF_ERROR(readSpeculation(options));
+  HONE_RETURN_IF_ERROR(options.generate.speculation.read());
   HONE_ASSIGN_OR_RETURN(io::InputFiles inputs, checkOutputs(path, options));
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
-  if (takesDraftsOf(options, rt::DraftSource::Model) && !options.draft && !module->manifest().entry("draft"))
-    return invalid(path, ": expected --draft=DRAFT.hone or an entry 'draft' in the artefact, but there is neither");
-  options.generate.draft = module;
-  if (options.draft) {
-    HONE_ASSIGN_OR_RETURN(options.generate.draft, loadModule(*options.draft, profiler.recorder()));
-    options.generate.draftEntry = "forward";
-  }
+  HONE_RETURN_IF_ERROR(options.generate.speculation.loadDraft(path, module, profiler.recorder()));
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;

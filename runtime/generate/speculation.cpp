@@ -53,18 +53,20 @@ absl::Status checkCorpus(const speculate::Corpus &corpus, const LanguageModel &m
                  " of ", module.folder(), ", but it is of ", speculate::showFingerprint(corpus.tokenizer()));
 }
 
-absl::StatusOr<std::unique_ptr<speculate::Drafter>> createDrafter(DraftSource source, const std::string &file,
+absl::StatusOr<std::unique_ptr<speculate::Drafter>> createDrafter(DraftSource source, const SpeculationOptions &options,
                                                                   const LanguageModel &model) {
   switch (source) {
   case DraftSource::Automaton:
     return std::make_unique<speculate::AutomatonDrafter>();
   case DraftSource::Lookup:
     return std::make_unique<speculate::LookupDrafter>();
+  case DraftSource::Replay:
+    return std::make_unique<speculate::ReplayDrafter>(options.replay);
   case DraftSource::Corpus:
   case DraftSource::Model: // has no drafter of this kind
     break;
   }
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const speculate::Corpus> corpus, speculate::Corpus::open(file));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const speculate::Corpus> corpus, speculate::Corpus::open(options.corpus));
   HONE_RETURN_IF_ERROR(checkCorpus(*corpus, model));
   return std::make_unique<speculate::CorpusDrafter>(std::move(corpus));
 }
@@ -94,6 +96,8 @@ const char *nameOf(DraftSource source) {
     return "lookup";
   case DraftSource::Model:
     return "model";
+  case DraftSource::Replay:
+    return "replay";
   }
   return "";
 }
@@ -104,7 +108,7 @@ absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const Speculati
   HONE_RETURN_IF_ERROR(checkSources(options));
   std::vector<std::unique_ptr<speculate::Drafter>> drafters;
   for (DraftSource source : options.draft ? std::vector<DraftSource>() : options.sources) {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<speculate::Drafter> drafter, createDrafter(source, options.corpus, model));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<speculate::Drafter> drafter, createDrafter(source, options, model));
     drafters.push_back(std::move(drafter));
   }
   auto combined = std::make_unique<speculate::CombinedDrafter>(std::move(drafters));

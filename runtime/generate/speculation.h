@@ -8,6 +8,7 @@
 
 #include "core/language_model.h"
 #include "generate/text_sampler.h"
+#include "speculate/replay.h"
 
 namespace hone::speculate {
 class Drafter;
@@ -23,9 +24,10 @@ enum class DraftSource {
   Corpus,    // what followed that in a corpus
   Lookup,    // what followed the last three tokens in the text
   Model,     // what a draft model writes; not with others
+  Replay,    // a known text, with some tokens wrong
 };
 
-/// "automaton", "corpus", "lookup" or "model".
+/// "automaton", "corpus", "lookup", "model" or "replay".
 const char *nameOf(DraftSource source);
 
 struct SpeculationOptions {
@@ -38,6 +40,8 @@ struct SpeculationOptions {
       nullptr; // over a session of openDraftSession(), which outlives the Speculation; its state begins anew with each text
   Acceptance acceptance = Acceptance::Identical;
   double leastConfidence = 0.1; // a draft ends where it falls below (ModelDrafter)
+
+  speculate::Replay replay; // of the source Replay
 };
 
 /// What became of the drafts of a source.

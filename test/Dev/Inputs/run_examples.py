@@ -38,6 +38,7 @@ def prepare(source, folder):
     for name in ("model.onnx", "tokenizer.json"):
         shutil.copy(source / "examples" / "python-lm" / name, folder / name)
     shutil.copy(folder / "model.onnx", folder / "draft.onnx")  # it drafts for itself
+    (folder / "prompts.jsonl").write_text('{"category": "code", "prompt": "def main():"}\n{"category": "text", "turns": ["Returns", "and"]}\n')
     for name, count in (("train.npy", 1024), ("test.npy", 1024), ("tokens.npy", 512)):
         np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))

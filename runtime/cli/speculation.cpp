@@ -1,0 +1,110 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which options of speculation go together.
+
+#include "cli/speculation.h"
+
+#include "cli/commands.h"
+#include "generate/model_drafter.h"
+
+#include <algorithm>
+
+namespace hone::cli {
+namespace {
+
+using io::invalid;
+
+absl::StatusOr<rt::DraftSource> draftSourceOf(std::string_view name) {
+  for (rt::DraftSource source :
+       {rt::DraftSource::Automaton, rt::DraftSource::Corpus, rt::DraftSource::Lookup, rt::DraftSource::Model})
+    if (name == nameOf(source))
+      return source;
+  return invalid("unknown drafts '", name,
+                 "' of --speculate; supported: none, model, or a list of automaton, corpus, lookup");
+}
+
+absl::StatusOr<rt::Acceptance> acceptanceOf(std::string_view name) {
+  if (name == "identical")
+    return rt::Acceptance::Identical;
+  if (name == "exact")
+    return rt::Acceptance::Exact;
+  if (name == "typical")
+    return rt::Acceptance::Typical;
+  return invalid("unknown rule '", name, "' of --accept; supported: identical, exact, typical");
+}
+
+/// Options that belong to a source of drafts go with it.
+absl::Status checkSources(const SpeculationFlags &flags, const std::string &names) {
+  bool takesCorpus = flags.takes(rt::DraftSource::Corpus);
+  if (takesCorpus != flags.corpus.has_value())
+    return takesCorpus ? invalid("expected --draft-corpus FILE with --speculate=", names)
+                       : invalid("expected corpus in --speculate with --draft-corpus, but got '", names, "'");
+  bool takesModel = flags.takes(rt::DraftSource::Model);
+  if (takesModel && flags.options.sources.size() > 1)
+    return invalid("expected --speculate=model without other drafts, but got '", names, "'");
+  for (const auto &[name, value] : {std::pair("--draft", flags.draftFile), std::pair("--accept", flags.accept)})
+    if (value && !takesModel)
+      return invalid("expected --speculate=model with ", name, "=", *value, ", but got ", names);
+  return absl::OkStatus();
+}
+
+} // namespace
+
+void SpeculationFlags::declare(OptionParser &parser) {
+  parser.text("speculate", drafts);
+  parser.text("draft-corpus", corpus);
+  parser.integer("draft-tokens", options.mostDrafted, 1, 1024);
+  parser.text("draft", draftFile);
+  parser.number("draft-confidence", options.leastConfidence, 0, 1);
+  parser.text("accept", accept);
+}
+
+absl::Status SpeculationFlags::read() {
+  std::string names = drafts.value_or("none");
+  for (size_t begin = 0; names != "none" && begin <= names.size();) {
+    size_t end = std::min(names.find(',', begin), names.size());
+    HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(std::string_view(names).substr(begin, end - begin)));
+    if (takes(source))
+      return invalid("expected each of --speculate once, but got '", nameOf(source), "' twice");
+    options.sources.push_back(source);
+    begin = end + 1;
+  }
+  HONE_RETURN_IF_ERROR(checkSources(*this, names));
+  options.corpus = corpus.value_or("");
+  HONE_ASSIGN_OR_RETURN(options.acceptance, acceptanceOf(accept.value_or("identical")));
+  return absl::OkStatus();
+}
+
+void SpeculationFlags::addInputs(io::InputFiles &inputs) const {
+  inputs.add(corpus.value_or(""));
+  inputs.add(draftFile.value_or(""));
+}
+
+bool SpeculationFlags::takes(rt::DraftSource source) const { return std::ranges::count(options.sources, source) > 0; }
+
+absl::Status SpeculationFlags::loadDraft(const std::string &path, std::shared_ptr<const rt::Module> model,
+                                         rt::Profile *profile) {
+  if (!takes(rt::DraftSource::Model))
+    return absl::OkStatus();
+  draft = std::move(model);
+  if (!draftFile && !draft->manifest().entry(draftEntry))
+    return invalid(path, ": expected --draft=DRAFT.hone or an entry 'draft' in the artefact, but there is neither");
+  if (!draftFile)
+    return absl::OkStatus();
+  draftEntry = "forward";
+  HONE_ASSIGN_OR_RETURN(draft, loadModule(*draftFile, profile));
+  return absl::OkStatus();
+}
+
+absl::Status DraftModel::open(SpeculationFlags &flags, const rt::Session &target, int64_t threads) {
+  if (!flags.takes(rt::DraftSource::Model))
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(session,
+                        rt::openDraftSession(flags.draft, flags.draftEntry, target, static_cast<int>(threads)));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel over, rt::LanguageModel::over(*session));
+  flags.options.draft = &model.emplace(over);
+  return absl::OkStatus();
+}
+
+} // namespace hone::cli
