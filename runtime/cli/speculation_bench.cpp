@@ -58,29 +58,29 @@ public:
   }
 
 private:
-  absl::StatusOr<std::unique_ptr<rt::Speculation>> createSpeculation(const Tokens &text, const Tokens &known) const {
-    rt::SpeculationOptions speculation = options.speculation;
+  /// Begins with drafters that know nothing, and with what was found out of times and acceptance so far.
+  absl::Status beginSpeculation(const Tokens &text, const Tokens &known) {
+    rt::SpeculationOptions drafts = options.speculation;
     if (options.acceptLength) {
-      speculation.replay.text = text;
-      speculation.replay.text.insert(speculation.replay.text.end(), known.begin(), known.end());
-      speculation.replay.acceptance = speculate::acceptanceFor(*options.acceptLength, speculation.mostDrafted);
-      speculation.replay.seed = options.sampling.seed;
+      drafts.replay.text = text;
+      drafts.replay.text.insert(drafts.replay.text.end(), known.begin(), known.end());
+      drafts.replay.acceptance = speculate::acceptanceFor(*options.acceptLength, drafts.mostDrafted);
+      drafts.replay.seed = options.sampling.seed;
     }
-    return rt::Speculation::create(speculation, model);
+    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(drafts, model, std::move(speculation)));
+    return absl::OkStatus();
   }
 
   absl::Status writeTurn(const Tokens &text, const Tokens &pending, const Tokens *known, Answers &answers) {
-    std::unique_ptr<rt::Speculation> speculation;
-    if (known) {
-      HONE_ASSIGN_OR_RETURN(speculation, createSpeculation(text, *known));
-    }
+    if (known)
+      HONE_RETURN_IF_ERROR(beginSpeculation(text, *known));
     rt::GenerationOptions generation;
     generation.maximalNewTokens = options.newTokens;
     generation.endTokens = options.endTokens;
     Tokens &answer = answers.turns.emplace_back();
     double start = cpu::wallSeconds();
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder,
-                          rt::createDecoder(model, options.sampling, speculation.get(), text));
+                          rt::createDecoder(model, options.sampling, known ? speculation.get() : nullptr, text));
     auto receive = [&](int64_t token) -> absl::StatusOr<bool> {
       answer.push_back(token);
       return true;
@@ -100,6 +100,7 @@ private:
 
   rt::LanguageModel &model;
   const SpeculationBenchOptions &options;
+  std::unique_ptr<rt::Speculation> speculation;
 };
 
 /// Median, least and most of the repeats.

@@ -22,7 +22,7 @@ struct SpeculationBenchOptions {
 };
 
 /// Writes the answers to `prompts` without and with drafts, one after the other, `repeats` times, and prints what became of them. The drafters know
-/// nothing of the prompts and answers before.
+/// nothing of the prompts and answers before; how many of their tokens are verified follows from those too.
 absl::Status benchSpeculation(rt::LanguageModel &model, std::span<const Prompt> prompts,
                               const SpeculationBenchOptions &options);
 

@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, con
                                                        Speculation *speculation, std::span<const int64_t> prompt) {
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
   if (speculation && speculation->usesModel())
-    return createModelDecoder(TextSampler(std::move(sampler), prompt), speculation->settings(), prompt);
+    return createModelDecoder(TextSampler(std::move(sampler), prompt), *speculation, prompt);
   if (speculation)
     return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt), *speculation, prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size

@@ -14,9 +14,11 @@ namespace {
 
 class ModelDecoder : public Decoder {
 public:
-  ModelDecoder(TextSampler sampler, const SpeculationOptions &options, std::span<const int64_t> prompt)
-      : sampler(std::move(sampler)), drafter(*options.draft, prompt, options.leastConfidence),
-        length(options.mostDrafted), rule(options.acceptance), mostDrafted(options.mostDrafted) {}
+  ModelDecoder(TextSampler sampler, Speculation &speculation, std::span<const int64_t> prompt)
+      : sampler(std::move(sampler)), drafter(*speculation.settings().draft, prompt,
+                                             speculation.settings().leastConfidence, speculation.drafterTimes()),
+        length(speculation.draftLength()), rule(speculation.settings().acceptance),
+        mostDrafted(speculation.settings().mostDrafted) {}
 
   absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
                                               int64_t most) override {
@@ -26,7 +28,7 @@ public:
     HONE_ASSIGN_OR_RETURN(Verification verified, verifyDraft(model, tokens, drafted, rule, sampler, clock));
     vocabulary = verified.vocabulary;
     if (tokens.size() == 1)
-      length.record(std::ssize(drafted.tokens), verified.accepted(), verified.seconds);
+      length.record(std::ssize(drafted.tokens), verified.accepted(), verified.seconds, drafter.costs().perToken);
     drafter.append(verified.next);
     clock.endCommit();
     return verified.next;
@@ -54,7 +56,7 @@ private:
 
   TextSampler sampler;
   ModelDrafter drafter;
-  speculate::DraftLength length;
+  speculate::DraftLength &length;
   SpeculationStatistics counted;
   Acceptance rule;
   int64_t mostDrafted, vocabulary = 0; // of the target
@@ -62,9 +64,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Decoder> createModelDecoder(TextSampler sampler, const SpeculationOptions &options,
+std::unique_ptr<Decoder> createModelDecoder(TextSampler sampler, Speculation &speculation,
                                             std::span<const int64_t> prompt) {
-  return std::make_unique<ModelDecoder>(std::move(sampler), options, prompt);
+  return std::make_unique<ModelDecoder>(std::move(sampler), speculation, prompt);
 }
 
 } // namespace hone::rt

@@ -11,9 +11,10 @@
 
 namespace hone::rt {
 
-/// Drafts with `options.draft`, and verifies in one pass of the model that it is given. How many tokens are drafted follows from times for
-/// Acceptance::Identical. With the other rules the text depends on it, and as many are drafted as `options` allow.
-std::unique_ptr<Decoder> createModelDecoder(TextSampler sampler, const SpeculationOptions &options,
+/// Drafts with the draft model of `speculation`, which outlives the decoder, and verifies in one pass of the model that it is given. How many
+/// tokens are drafted follows from times, those of earlier texts too, for Acceptance::Identical. With the other rules the text depends on it, and
+/// as many are drafted as the options allow.
+std::unique_ptr<Decoder> createModelDecoder(TextSampler sampler, Speculation &speculation,
                                             std::span<const int64_t> prompt);
 
 } // namespace hone::rt

@@ -100,21 +100,22 @@ absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const 
   return session;
 }
 
-ModelDrafter::ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence)
-    : model(&model), text(prompt.begin(), prompt.end()), confidence(confidence) {
+ModelDrafter::ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence,
+                           speculate::DrafterTimes &times)
+    : model(&model), text(prompt.begin(), prompt.end()), confidence(confidence), times(&times) {
   model.session().state().reset();
 }
 
 speculate::DrafterCosts ModelDrafter::costs() const {
   size_t missing = text.size() - std::min(text.size(), fed.size());
-  return {secondsPerToken, missing > kFewRows ? static_cast<double>(missing) * secondsPerRow : 0};
+  return {times->perToken, missing > kFewRows ? static_cast<double>(missing) * times->perRow : 0};
 }
 
 absl::StatusOr<io::Array> ModelDrafter::feed(std::span<const int64_t> tokens) {
   auto start = std::chrono::steady_clock::now();
   HONE_ASSIGN_OR_RETURN(io::Array logits, model->feed(tokens, /*logitsToKeep=*/1));
   if (tokens.size() > kFewRows)
-    average(secondsPerRow, secondsSince(start) / static_cast<double>(tokens.size()));
+    average(times->perRow, secondsSince(start) / static_cast<double>(tokens.size()));
   fed.insert(fed.end(), tokens.begin(), tokens.end());
   logitCount = logits.shape().back();
   return logits;
@@ -142,7 +143,7 @@ absl::StatusOr<DraftedTokens> ModelDrafter::draft(int64_t most, Acceptance rule,
     HONE_RETURN_IF_ERROR(sampler.draft(rule, lastRow(logits), drafted));
     joint *= probabilityOf(lastRow(logits), drafted.tokens.back());
     if (pending.size() <= kFewRows)
-      average(secondsPerToken, secondsSince(start));
+      average(times->perToken, secondsSince(start));
     pending.assign(1, drafted.tokens.back());
   }
   return drafted;

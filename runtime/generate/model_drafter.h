@@ -23,9 +23,10 @@ absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const 
 /// wrong.
 class ModelDrafter {
 public:
-  /// `model` outlives the drafter and begins anew. A draft ends after the token with which the product of the draft model's
+  /// `model` and `times` outlive the drafter; the model begins anew. A draft ends after the token with which the product of the draft model's
   /// probabilities, at temperature 1, falls below `confidence`.
-  ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence);
+  ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence,
+               speculate::DrafterTimes &times);
 
   /// Tokens that the text got.
   void append(std::span<const int64_t> tokens) { text.insert(text.end(), tokens.begin(), tokens.end()); }
@@ -48,8 +49,7 @@ private:
   LanguageModel *model;
   std::vector<int64_t> text, fed; // `fed` is what the session has
   double confidence;
-  double secondsPerToken = 0,
-         secondsPerRow = 0; // of drafted tokens, and of rows where many are fed; 0 before the first
+  speculate::DrafterTimes *times; // per row where many are fed
   int64_t logitCount = 0;
 };
 

@@ -8,7 +8,7 @@
 #include "hone/io/file.h"
 #include "speculate/combined_drafter.h"
 #include "speculate/corpus.h"
-#include "speculate/draft_width.h"
+#include "speculate/draft_length.h"
 #include "speculate/lookup.h"
 #include "speculate/suffix_automaton.h"
 
@@ -103,7 +103,8 @@ const char *nameOf(DraftSource source) {
 }
 
 absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const SpeculationOptions &options,
-                                                                 const LanguageModel &model) {
+                                                                 const LanguageModel &model,
+                                                                 std::unique_ptr<Speculation> before) {
   HONE_RETURN_IF_ERROR(checkModel(model));
   HONE_RETURN_IF_ERROR(checkSources(options));
   std::vector<std::unique_ptr<speculate::Drafter>> drafters;
@@ -112,12 +113,20 @@ absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const Speculati
     drafters.push_back(std::move(drafter));
   }
   auto combined = std::make_unique<speculate::CombinedDrafter>(std::move(drafters));
-  return std::unique_ptr<Speculation>(new Speculation(options, std::move(combined)));
+  std::unique_ptr<Speculation> created(new Speculation(options, std::move(combined)));
+  if (before) {
+    created->width = std::move(before->width);
+    created->length = std::move(before->length);
+    created->times = std::move(before->times);
+  }
+  return created;
 }
 
 Speculation::Speculation(SpeculationOptions options, std::unique_ptr<speculate::Drafter> drafter)
     : options(std::move(options)), drafter(std::move(drafter)),
-      width(std::make_unique<speculate::DraftWidth>(this->options.mostDrafted, this->options.sources.size())) {}
+      width(std::make_unique<speculate::DraftWidth>(this->options.mostDrafted, this->options.sources.size())),
+      length(std::make_unique<speculate::DraftLength>(this->options.mostDrafted)),
+      times(std::make_unique<speculate::DrafterTimes>()) {}
 
 Speculation::~Speculation() = default;
 

@@ -12,8 +12,10 @@
 
 namespace hone::speculate {
 class Drafter;
+class DraftLength;
 class DraftWidth;
 struct Draft;
+struct DrafterTimes;
 } // namespace hone::speculate
 
 namespace hone::rt {
@@ -41,7 +43,7 @@ struct SpeculationOptions {
   Acceptance acceptance = Acceptance::Identical;
   double leastConfidence = 0.1; // a draft ends where it falls below (ModelDrafter)
 
-  speculate::Replay replay; // of the source Replay
+  speculate::Replay replay = {}; // of the source Replay
 };
 
 /// What became of the drafts of a source.
@@ -54,8 +56,9 @@ class Speculation {
 public:
   /// Fails where a model cannot take back tokens or gives logits of the last one alone, for a corpus that cannot be read or is of another
   /// tokenizer or vocabulary, for a rule of acceptance that the drafts are not made for, and for a draft model beside other sources.
-  static absl::StatusOr<std::unique_ptr<Speculation>> create(const SpeculationOptions &options,
-                                                             const LanguageModel &model);
+  /// Takes over what `before`, of the same sources and models, found out of times and acceptance, but none of its texts; that is of no more use.
+  static absl::StatusOr<std::unique_ptr<Speculation>>
+  create(const SpeculationOptions &options, const LanguageModel &model, std::unique_ptr<Speculation> before = nullptr);
   ~Speculation();
 
   /// Begins a text and its counts.
@@ -68,6 +71,9 @@ public:
   /// A pass that verified the first tokens of a draft, of which `accepted` were, and that gave `tokens`.
   void record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens, double seconds);
 
+  /// How many tokens a draft model is asked for, and what it takes, as the texts so far say.
+  speculate::DraftLength &draftLength() { return *length; }
+  speculate::DrafterTimes &drafterTimes() { return *times; }
   const SpeculationOptions &settings() const { return options; }
   bool usesModel() const { return options.draft != nullptr; }
   /// Of the text, by source.
@@ -79,6 +85,8 @@ private:
   SpeculationOptions options;
   std::unique_ptr<speculate::Drafter> drafter;
   std::unique_ptr<speculate::DraftWidth> width;
+  std::unique_ptr<speculate::DraftLength> length;
+  std::unique_ptr<speculate::DrafterTimes> times;
   std::vector<DraftCounts> drafted;
 };
 

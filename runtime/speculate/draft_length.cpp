@@ -11,13 +11,13 @@ namespace hone::speculate {
 namespace {
 
 constexpr int64_t kOneClass = 1;     // a model has no matches by which drafts would differ
-constexpr double kTrialShare = 0.02; // of the time of passes without drafts, for a trial
+constexpr double kTrialShare = 0.01; // of the time of passes without drafts, for a trial
 
 } // namespace
 
 int64_t DraftLength::choose(int64_t available, const DrafterCosts &costs) {
-  available = std::min({available, most, reach});
-  if (available <= 0 || isFirst)
+  available = std::min(available, most);
+  if (available <= 0)
     return 0;
   int64_t chosen = width.choose(available, kOneClass, /*drafter=*/0, costs.perToken);
   if (chosen > 0) {
@@ -30,14 +30,12 @@ int64_t DraftLength::choose(int64_t available, const DrafterCosts &costs) {
   return 1;
 }
 
-void DraftLength::record(int64_t drafted, int64_t accepted, double seconds) {
-  isFirst = false;
+void DraftLength::record(int64_t drafted, int64_t accepted, double seconds, double secondsPerDraft) {
   passed = drafted > 0 ? 0 : passed + 1;
   secondsPassed = drafted > 0 ? 0 : secondsPassed + seconds;
-  reach = std::max(reach, 2 * drafted);
   Draft draft;
   draft.matched = kOneClass;
-  width.record(draft, drafted, accepted, seconds);
+  width.record(draft, drafted, accepted, seconds, secondsPerDraft);
 }
 
 } // namespace hone::speculate

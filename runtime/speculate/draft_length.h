@@ -15,28 +15,31 @@ struct DrafterCosts {
   double perToken = 0, catchUp = 0; // for each token; before the first, to follow the text
 };
 
-/// Chooses by the expected tokens a second of drafting and verifying (DraftWidth). The first pass has no draft, so that it is known what one
-/// takes, and a draft has at most twice as many tokens as one before it. Where drafts do not pay, one token is drafted now and then to see
-/// whether they do by now: where that takes a small share of the time since, and at the earliest after 16 passes, and after twice as
-/// many each time that they do not, up to 256.
+/// What a drafter took on average of late, in seconds; 0 before the first time.
+struct DrafterTimes {
+  double perToken = 0, perRow = 0; // for a drafted token; for a token of a text that it reads
+};
+
+/// Chooses by the expected tokens a second of drafting and verifying (DraftWidth). Where drafts do not pay, one token is drafted now and then
+/// to see whether they do by now: where that takes a small share of the time since, and at the earliest after 16 passes, and after twice
+/// as many each time that they do not, up to 256.
 class DraftLength {
 public:
   explicit DraftLength(int64_t most) : most(most), width(most) {}
 
   /// For the next pass: 0 to `available`.
   int64_t choose(int64_t available, const DrafterCosts &costs);
-  /// A pass over a token and `drafted` others, of which `accepted` were; `seconds` are those of the pass alone.
-  void record(int64_t drafted, int64_t accepted, double seconds);
+  /// A pass over a token and `drafted` others, of which `accepted` were; `seconds` are those of the pass alone, and drafting took
+  /// `secondsPerDraft` for each.
+  void record(int64_t drafted, int64_t accepted, double seconds, double secondsPerDraft = 0);
 
 private:
-  static constexpr int64_t kFirstDraft = 2, kLeastPause = 16, kMostPause = 256;
+  static constexpr int64_t kLeastPause = 16, kMostPause = 256;
 
   int64_t most;
   DraftWidth width;
-  int64_t reach = kFirstDraft;             // most tokens of the next draft
   int64_t pause = kLeastPause, passed = 0; // passes without drafts until the next trial, and since the last draft
   double secondsPassed = 0;                // in those
-  bool isFirst = true;
 };
 
 } // namespace hone::speculate

@@ -15,7 +15,9 @@ namespace {
 constexpr double kNewTime = 0.25;   // the share of a new time in the average
 constexpr double kForgotten = 0.98; // what is left of older counts with each draft
 constexpr double kLeastGain = 1.05; // by which a draft has to be better than none
-constexpr double kDoubted = 0.99;   // what is left of the time of a width that was not tried, so that it is tried again
+constexpr double kLossShare = 0.01; // of all time, that drafts may lose
+constexpr double kPrior = 2; // how many tokens of a class that were not seen the acceptance of all classes counts for
+constexpr double kDoubted = 0.99; // what is left of the time of a width that was not tried, so that it is tried again
 
 /// 0 … count - 1 for 0, 1, 2 … 3, 4 … 7, …
 size_t classOf(int64_t number, size_t count) {
@@ -33,11 +35,12 @@ double DraftWidth::expectedSeconds(int64_t rows) const {
 }
 
 int64_t DraftWidth::choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft) const {
-  available = std::min(available, largest);
-  if (available <= 0 || matched <= 0)
+  available = std::min({available, largest, reach});
+  bool isKnown = seconds[0] > 0, mayLose = lost <= seconds[0] + kLossShare * total;
+  if (available <= 0 || matched <= 0 || !isKnown || !mayLose)
     return 0;
-  const Acceptance &of = acceptances[drafter][classOf(matched, kMatchClasses)];
-  double acceptance = of.accepted / of.tried, expected = 1, likely = 1, bestRate = kLeastGain / expectedSeconds(1);
+  double acceptance = acceptanceOf(drafter, matched), expected = 1, likely = 1;
+  double bestRate = kLeastGain / expectedSeconds(1);
   int64_t best = 0;
   for (int64_t n = 1; n <= available; ++n) {
     likely *= acceptance;
@@ -51,15 +54,30 @@ int64_t DraftWidth::choose(int64_t available, int64_t matched, size_t drafter, d
   return best;
 }
 
+void DraftWidth::Acceptance::count(int64_t newlyAccepted, int64_t newlyTried) {
+  accepted = accepted * kForgotten + static_cast<double>(newlyAccepted);
+  tried = tried * kForgotten + static_cast<double>(newlyTried);
+}
+
 void DraftWidth::count(const Draft &draft, int64_t accepted, int64_t tried) {
   if (draft.matched <= 0)
     return;
-  Acceptance &of = acceptances[draft.drafter][classOf(draft.matched, kMatchClasses)];
-  of.accepted = of.accepted * kForgotten + static_cast<double>(accepted);
-  of.tried = of.tried * kForgotten + static_cast<double>(tried);
+  DrafterAcceptance &of = drafters[draft.drafter];
+  of.classes[classOf(draft.matched, kMatchClasses)].count(accepted, tried);
+  of.all.count(accepted, tried);
 }
 
-void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, double time) {
+double DraftWidth::acceptanceOf(size_t drafter, int64_t matched) const {
+  const Acceptance &all = drafters[drafter].all, &of = drafters[drafter].classes[classOf(matched, kMatchClasses)];
+  return (of.accepted + kPrior * all.accepted / all.tried) / (of.tried + kPrior);
+}
+
+void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, double time, double secondsPerDraft) {
+  double drafting = static_cast<double>(verified) * secondsPerDraft;
+  total += time + drafting;
+  if (verified > 0 && seconds[0] > 0)
+    lost += time + drafting - static_cast<double>(accepted + 1) * seconds[0];
+  reach = std::max(reach, 2 * verified);
   double &known = seconds[classOf(verified, kRowClasses)];
   known = known > 0 ? known + kNewTime * (time - known) : time;
   for (double &other : std::span(trust).subspan<1>())

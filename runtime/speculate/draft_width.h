@@ -14,11 +14,13 @@
 namespace hone::speculate {
 
 /// Chooses the length of a draft by the expected tokens a second. With acceptance a of a drafted token, given that those before it were
-/// accepted, n drafted tokens give 1 + a + a^2 + … + a^n.
+/// accepted, n drafted tokens give 1 + a + a^2 + … + a^n. The first pass has no draft, so that it is known what one takes, and a draft has at most
+/// twice as many tokens as one before it. What drafts lose in all, beside passes without, is limited: to the time of one pass and a
+/// hundredth of all time.
 class DraftWidth {
 public:
   /// At most `most` drafted tokens at once, from `drafters` drafters, whose acceptance is counted for each of them.
-  explicit DraftWidth(int64_t most, size_t drafters = 1) : largest(most), acceptances(drafters) { trust.fill(1); }
+  explicit DraftWidth(int64_t most, size_t drafters = 1) : largest(most), drafters(drafters) { trust.fill(1); }
 
   int64_t most() const { return largest; }
   /// How many of the drafted tokens to verify.
@@ -27,8 +29,8 @@ public:
   }
   /// How many of `available` tokens to verify, or to draft where that takes so long for each; the others as in Draft.
   int64_t choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft = 0) const;
-  /// A pass over a token and the first `verified` of a draft, of which `accepted` were.
-  void record(const Draft &draft, int64_t verified, int64_t accepted, double seconds);
+  /// A pass over a token and the first `verified` of a draft, of which `accepted` were; drafting took so long for each.
+  void record(const Draft &draft, int64_t verified, int64_t accepted, double seconds, double secondsPerDraft = 0);
   /// The token that came where none of a draft was verified: what would have become of the first one.
   void observe(const Draft &draft, int64_t token);
 
@@ -37,19 +39,26 @@ private:
   static constexpr size_t kRowClasses = 8, kMatchClasses = 7;
 
   struct Acceptance {
-    // Before anything was seen: one in two.
-    double accepted = 1, tried = 2;
+    double accepted = 0, tried = 0;
+    void count(int64_t newlyAccepted, int64_t newlyTried);
   };
 
-  using MatchClasses = std::array<Acceptance, kMatchClasses>;
+  struct DrafterAcceptance {
+    std::array<Acceptance, kMatchClasses> classes;
+    Acceptance all = {.accepted = 1, .tried = 2}; // before anything was seen: one in two
+  };
 
   void count(const Draft &draft, int64_t accepted, int64_t tried);
+  double acceptanceOf(size_t drafter, int64_t matched) const;
   double expectedSeconds(int64_t rows) const;
 
-  int64_t largest;
+  static constexpr int64_t kFirstDraft = 2;
+
+  int64_t largest, reach = kFirstDraft; // most tokens of any draft, and of the next one
+  double lost = 0, total = 0; // seconds: what drafts took more than passes without would have, and of all passes
   std::array<double, kRowClasses> seconds = {}; // 0: not measured
   std::array<double, kRowClasses> trust;        // what is left of a time that was not measured again
-  std::vector<MatchClasses> acceptances;        // by drafter
+  std::vector<DrafterAcceptance> drafters;
 };
 
 } // namespace hone::speculate

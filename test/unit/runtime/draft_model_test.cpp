@@ -171,7 +171,8 @@ TEST_F(DraftModel, TheDraftsStateIsThatOfTheText) {
   Model drafted = open(wrong), plain = open(wrong);
   auto sampler = *sampling::Sampler::create({.temperature = 1, .seed = 3});
   Tokens text = {1, 2, 3};
-  rt::ModelDrafter drafter(*drafted.model, text, 0);
+  speculate::DrafterTimes times;
+  rt::ModelDrafter drafter(*drafted.model, text, 0, times);
   std::mt19937 random(5);
   for (int pass = 0; pass < 50; ++pass) {
     rt::TextSampler ahead(sampler, text);
@@ -195,7 +196,8 @@ TEST_F(DraftModel, ADraftEndsWhereConfidenceIsLost) {
   auto sampler = *sampling::Sampler::create({});
   // The likeliest token has e / (e + 7) of the probability, 0.28: three of them 0.022.
   for (auto [confidence, expected] : {std::pair(0.0, 8), std::pair(0.02, 4), std::pair(0.03, 3), std::pair(0.9, 1)}) {
-    rt::ModelDrafter drafter(*draft.model, Tokens{1, 2}, confidence);
+    speculate::DrafterTimes times;
+    rt::ModelDrafter drafter(*draft.model, Tokens{1, 2}, confidence, times);
     rt::TextSampler ahead(sampler, Tokens{1, 2});
     EXPECT_EQ(drafter.draft(8, Acceptance::Identical, ahead)->tokens.size(), expected) << confidence;
   }

@@ -8,7 +8,6 @@
 #include "speculate/corpus.h"
 #include "speculate/corpus_builder.h"
 #include "speculate/drafter.h"
-
 #include <random>
 
 namespace hone::test {
@@ -179,6 +178,21 @@ TEST_F(Generation, WhatWasWrittenDraftsWhatIsWrittenNext) {
   speculation->beginText(prompt);
   EXPECT_EQ(speculation->draft(8).tokens, (Tokens{3, 6, 4})) << "and not the separator";
   EXPECT_EQ(speculation->draft(100).matched, 2);
+}
+
+TEST_F(Generation, WhatPaidIsKnownWithoutTheTexts) {
+  auto session = *rt::openLanguageSession(*rt::Module::load(folder));
+  rt::LanguageModel model = *rt::LanguageModel::over(*session);
+  auto speculation = *rt::Speculation::create({kAutomaton, "", 8}, model);
+  speculate::Draft draft = {.tokens = {3, 6, 4}, .matched = 2};
+  speculation->beginText(Tokens{1, 2, 3, 6, 4, 1, 2});
+  EXPECT_EQ(speculation->chooseWidth(draft), 0) << "it is not known what a pass takes";
+  speculation->record(draft, 0, Tokens{3}, /*seconds=*/1);
+  EXPECT_EQ(speculation->chooseWidth(draft), 2);
+  speculation = *rt::Speculation::create({kAutomaton, "", 8}, model, std::move(speculation));
+  EXPECT_EQ(speculation->chooseWidth(draft), 2);
+  speculation->beginText(Tokens{1, 2});
+  EXPECT_TRUE(speculation->draft(8).tokens.empty());
 }
 
 TEST_F(Generation, SpeculationNeedsLogitsOfSeveralTokens) {

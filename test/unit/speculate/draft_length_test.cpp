@@ -61,7 +61,7 @@ TEST(DraftLength, TrialsTakeASmallShareOfTheTime) {
     return count;
   };
   EXPECT_LE(trials(0.1), 6) << "reading the text takes a tenth of writing it: no trial after the first drafts";
-  EXPECT_GT(trials(0.01), 12);
+  EXPECT_GT(trials(0.002), 12);
 }
 
 TEST(DraftLength, TakesAllWhereDraftsCostNothing) {

@@ -71,6 +71,7 @@ TEST(DraftWidth, AWidthThatIsTriedAgainIsKnownAgain) {
 
 TEST(DraftWidth, CountsEachDrafterAlone) {
   DraftWidth width(8, /*drafters=*/2);
+  width.record({}, 0, 0, 1);
   for (int pass = 0; pass < 100; ++pass) {
     width.record(draftOf(4, 5, 0), 4, 4, 1);
     width.observe(draftOf(4, 5, 1), kOther);
@@ -80,15 +81,70 @@ TEST(DraftWidth, CountsEachDrafterAlone) {
 }
 
 TEST(DraftWidth, ADraftThatIsNotVerifiedCountsOnce) {
-  // The first pass says nothing of acceptance. One wrong token leaves .98 of 1 accepted, of .98 * 2 + 1 tried, which is 0.331; counted twice
-  // it would be 0.329. Two rows pay from (1 + acceptance) / 1.05 on.
-  constexpr double threshold = 0.330, decay = 0.99; // of the time of two rows with the last pass
+  // Of all drafts .98 * .98 of 1 are accepted, of 3.9 tried, which is 0.246; that counts for two of this match, of which one more was wrong, which
+  // is 0.164. Counted twice, it would be 0.098. Two rows pay from (1 + acceptance) / 1.05 on.
+  constexpr double threshold = 0.130, decay = 0.99; // of the time of two rows with the last pass
   DraftWidth width(1);
   Draft other = draftOf(1, 100), draft = draftOf(1, 5);
   width.record(other, 1, 0, (1 + threshold) / 1.05 / decay);
   width.record(draft, 0, 0, 1);
   width.observe(draft, kOther);
   EXPECT_EQ(width.choose(draft), 1);
+}
+
+TEST(DraftWidth, TheFirstPassHasNoDraftAndTheNextAreShort) {
+  DraftWidth width(32);
+  EXPECT_EQ(width.choose(draftOf(32, 5)), 0);
+  width.record(draftOf(32, 5), 0, 0, 1);
+  for (int64_t expected : {2, 4, 8, 16, 32, 32}) {
+    EXPECT_EQ(width.choose(draftOf(32, 5)), expected);
+    width.record(draftOf(32, 5), expected, expected, 1);
+  }
+}
+
+TEST(DraftWidth, ShortAndLongMatchesLearnFromOneAnother) {
+  DraftWidth width(2);
+  width.record({}, 0, 0, 1);
+  for (int pass = 0; pass < 20; ++pass)
+    width.observe(draftOf(2, 5), kOther);
+  width.record(draftOf(2, 5), 2, 0, 1.2);
+  EXPECT_EQ(width.choose(draftOf(2, 50)), 0) << "this drafter was wrong all the time";
+}
+
+TEST(DraftWidth, WhatDraftsGainedTheyMayLose) {
+  DraftWidth width(32);
+  EXPECT_EQ(runPasses(width, 32, 32, 0, 20), 32);
+  width.record(draftOf(32, 5), 32, 0, 20);
+  EXPECT_GT(width.choose(draftOf(32, 5)), 0) << "one long draft that was wrong";
+  DraftWidth poor(32);
+  poor.record({}, 0, 0, 1);
+  poor.record(draftOf(2, 5), 2, 1, 4);
+  EXPECT_EQ(poor.choose(draftOf(2, 5)), 0) << "two seconds are lost, of five";
+  for (int pass = 0; pass < 200; ++pass) {
+    poor.record(draftOf(2, 5), 0, 0, 1);
+    poor.observe(draftOf(2, 5), kToken);
+  }
+  EXPECT_GT(poor.choose(draftOf(2, 5)), 0);
+}
+
+TEST(DraftWidth, DraftsThatAreAlwaysWrongLoseLittle) {
+  // Matches of every length, all of them wrong, whatever a row takes.
+  for (double perRow : {0.05, 0.3, 1.0}) {
+    DraftWidth width(32);
+    double seconds = 0;
+    constexpr int passes = 128;
+    for (int pass = 0; pass < passes; ++pass) {
+      Draft draft = draftOf(32, int64_t(1) << pass % 7);
+      int64_t drafted = width.choose(draft);
+      double time = 1 + perRow * static_cast<double>(drafted);
+      width.record(draft, drafted, 0, time);
+      if (drafted == 0)
+        width.observe(draft, kOther);
+      seconds += time;
+    }
+    EXPECT_GT(seconds, passes) << "some are tried";
+    EXPECT_LE(seconds, 1.03 * passes) << perRow << " a row";
+  }
 }
 
 } // namespace
