@@ -383,6 +383,31 @@ def ObserveInputs : Pass<"hone-observe-inputs", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def Speculate : Pass<"hone-speculate", "::mlir::ModuleOp"> {
+  let summary = "Make an entry that verifies a tree of draft tokens in one call";
+  let description = [{
+    Makes `@verify` of `@forward`, in the same module and over the same state. Beside what `@forward` takes it has the input
+    `ancestors`, i64 `[sequence]`: bit j of element i is set iff token j of the call is token i or an ancestor of it. The tokens of a
+    call, at most 64, are a tree in topological order, or several; all sequences of a batch have the same. A token is at the
+    position after its parent's, and sees the state, its ancestors and itself. A chain has the lowest i + 1 bits set in element i: then
+    `@verify` is `@forward`.
+
+    - Each `hone.attention` over the state sees what it saw and `#hone.tree` shows. One that counts from positions, with a sliding window or
+      alibi, gets `key_positions`.
+    - What is computed from the positions of the tokens, tables of rotations and rows of learned embeddings, is computed from those in
+      the tree: an integer tensor whose element is `kv_length + i + …`, i the number of the token, loses as many positions as
+      earlier tokens of the call are not ancestors.
+
+    It is an error, with a remark that says why, where that is not all that there is to change: a slot is replaced as a whole
+    or read by something other than attention, an attention over the state is neither causal nor sliding or has a bias, something else
+    is computed from how many positions are held.
+  }];
+  let statistics = [Statistic<"numAttentions", "num-attentions-branched", "Number of attentions that see a tree">,
+                    Statistic<"numPositions", "num-positions-branched", "Number of tensors of positions that go by a tree">];
+  let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
   let summary = "Split layers over several processes, each of which has a part of the weights";
   let description = [{

@@ -56,6 +56,8 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     return success();
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
     return failure();
+  if (!options.speculation.drafts.empty())
+    pm.addPass(createSpeculate()); // of the model as it is rewritten
   if (options.target.ranks != 1)
     pm.addPass(createShardLayers({options.target.ranks})); // parts of weights as they are stored
   return success();

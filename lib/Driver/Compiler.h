@@ -10,6 +10,7 @@
 #include "Options/Draft.h"
 #include "Options/Output.h"
 #include "Options/Reading.h"
+#include "Options/Speculation.h"
 #include "Options/Storage.h"
 #include "Options/Target.h"
 #include "Phases.h"
@@ -29,6 +30,7 @@ struct CompileOptions {
   StorageOptions storage;
   StateOptions state;
   DraftOptions draft;
+  SpeculationOptions speculation;
   OutputOptions outputs;
   PhaseOptions phases;
   /// Files that the command reads beside those above; no output is an input.

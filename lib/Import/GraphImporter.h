@@ -71,7 +71,7 @@ private:
   /// Inferred types of the graphs around the current node, innermost last.
   mlir::SmallVector<llvm::StringMap<const ::onnx::TypeProto *>> types;
   /// Symbols of the module; the compiler's own functions have the first.
-  llvm::StringSet<> symbols{"main", "forward", "draft"};
+  llvm::StringSet<> symbols{"main", "forward", "draft", "verify"};
   /// How many symbols were tried for a name beside itself.
   llvm::StringMap<unsigned> parameterNames;
   /// Where given, the location of everything.

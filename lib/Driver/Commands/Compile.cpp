@@ -22,6 +22,7 @@ struct CompileCommandOptions {
     compile.storage.declare(set);
     compile.state.declare(set, compile.target);
     compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
+    compile.speculation.declare(set, compile.target);
     compile.outputs.declare(set);
     compile.phases.declare(set);
     compile.reading.declare(set);

@@ -1,0 +1,321 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass hone-speculate: @verify of @forward, for the tokens of a tree. Everything that the number of held positions decides is either
+// rewritten or a reason to refuse, so that what is left is computed as for a chain.
+
+#include "PositionReaders.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Remarks.h"
+
+namespace hone {
+#define GEN_PASS_DEF_SPECULATE
+#include "hone/Transforms/Passes.h.inc"
+} // namespace hone
+
+using namespace mlir;
+
+namespace hone::speculation {
+namespace {
+
+constexpr llvm::StringLiteral kForward = "forward", kVerify = "verify", kAncestors = "ancestors";
+/// Tokens of a call: the bits of a word.
+constexpr int64_t kMostTokens = 64;
+
+/// Makes @verify of a copy of @forward.
+class Verifier {
+public:
+  explicit Verifier(func::FuncOp function)
+      : function(function), state(function.getArguments().back()), tokens(function.getArgument(0)) {}
+
+  /// Fails after an error and a remark, with the function as useless as it then is.
+  LogicalResult build();
+  int64_t numAttentions = 0, numPositions = 0;
+
+private:
+  LogicalResult refuse(Operation *op, const Twine &reason) const;
+  LogicalResult checkSlots();
+  LogicalResult checkSlotUse(OpOperand &use, StringRef slot) const;
+  LogicalResult checkAttention(AttentionOp op) const;
+  void addAncestors();
+  void branchPositions(ArrayRef<PositionTensor> positions);
+  void branchAttentions();
+  Value buildKeyPositions(ImplicitLocOpBuilder &b);
+
+  func::FuncOp function;
+  Value state, tokens;
+  SmallVector<AttentionOp> attentions; // over the state
+  Value count;                         // of tokens, an index
+  Value ancestors;                     // as #hone.tree takes them
+  Value lags;                          // by token, how many of the earlier ones are no ancestors
+  Value keyPositions;                  // null until one is needed
+};
+
+} // namespace
+
+LogicalResult Verifier::refuse(Operation *op, const Twine &reason) const {
+  remark::missed(op->getLoc(), remark::RemarkOpts::name("Verify").category("hone-speculate")) << reason.str();
+  return op->emitError() << "cannot make an entry '" << kVerify << "' for trees of tokens: " << reason;
+}
+
+static StringRef getSlotName(Operation *op, SlotId id) {
+  return cast<StateOp>(SymbolTable::lookupNearestSymbolFrom(op, id.first)).getSlotAttr(id.second).getName();
+}
+
+//===- What can be verified -------------------------------------------------------------------------------------------===//
+
+LogicalResult Verifier::checkSlotUse(OpOperand &use, StringRef slot) const {
+  Operation *user = use.getOwner();
+  auto attention = dyn_cast<AttentionOp>(user);
+  bool isKeyOrValue = attention && (attention.getKeyMutable().getOperandNumber() == use.getOperandNumber() ||
+                                    attention.getValueMutable().getOperandNumber() == use.getOperandNumber());
+  if (isKeyOrValue || readsSizes(user))
+    return success();
+  return refuse(user, "slot '" + slot + "' of the state is read by " + user->getName().getStringRef() +
+                          ", which does not know trees");
+}
+
+/// Slots grow, and attention alone reads their positions.
+LogicalResult Verifier::checkSlots() {
+  auto declared = StateOp::lookup(function, cast<KvType>(state.getType()));
+  for (SlotAttr slot : declared.getSlots().getAsRange<SlotAttr>())
+    if (!slot.getAxis())
+      return refuse(function, "slot '" + slot.getName() +
+                                  "' of the state is replaced as a whole, and cannot keep some tokens of a call");
+  auto check = [&](Operation *op, Value slot, SlotId id) {
+    for (OpOperand &use : slot.getUses())
+      if (failed(checkSlotUse(use, getSlotName(op, id))))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  };
+  WalkResult result = function.walk([&](Operation *op) {
+    if (auto append = dyn_cast<KvAppendOp>(op))
+      return check(op, append.getAll(), append.getSlotId());
+    if (auto view = dyn_cast<KvViewOp>(op))
+      return check(op, view.getResult(), view.getSlotId());
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return WalkResult(checkAttention(attention));
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+static bool isOverState(AttentionOp op) { return isa_and_nonnull<KvAppendOp, KvViewOp>(op.getKey().getDefiningOp()); }
+
+static bool areAllCausal(AttentionPatternInterface pattern) {
+  if (auto all = dyn_cast<AllOfAttr>(pattern))
+    return llvm::all_of(all.getPatterns(), areAllCausal);
+  return isa<CausalAttr, SlidingAttr>(pattern);
+}
+
+static bool hasWindow(AttentionPatternInterface pattern) {
+  if (auto all = dyn_cast<AllOfAttr>(pattern))
+    return llvm::any_of(all.getPatterns(), hasWindow);
+  return isa<SlidingAttr>(pattern);
+}
+
+/// What an encoder gave has no positions; what else is computed in the call is in the order of its tokens.
+LogicalResult Verifier::checkAttention(AttentionOp op) const {
+  bool isCross = !isOverState(op) && isa<FullAttr>(op.getPattern());
+  if (isCross)
+    return success();
+  if (!isOverState(op))
+    return refuse(op, "an attention that is not over the state goes by the order of the tokens");
+  if (!areAllCausal(op.getPattern())) {
+    std::string pattern;
+    llvm::raw_string_ostream(pattern) << op.getPattern();
+    return refuse(op, "attention with the pattern " + pattern +
+                          " does not know trees; supported: causal and sliding, and all_of these");
+  }
+  for (auto [operand, name] : {std::pair(Value(op.getBias()), "bias"), std::pair(Value(op.getKeyEnd()), "key_end"),
+                               std::pair(Value(op.getKeyPositions()), "key_positions")})
+    if (operand)
+      return refuse(op, Twine("the ") + name + " of an attention goes by the order of the tokens");
+  return success();
+}
+
+//===- The tree -------------------------------------------------------------------------------------------------------===//
+
+/// The name of a dimension of the tokens, given to it if it has none.
+static StringAttr nameDimension(func::FuncOp function, unsigned dim, StringRef otherwise) {
+  Builder b(function.getContext());
+  auto given = function.getArgAttrOfType<ArrayAttr>(0, onnxir::kDimsAttr);
+  SmallVector<Attribute> names(2, b.getStringAttr(""));
+  if (given && given.size() == 2)
+    names.assign(given.begin(), given.end());
+  if (cast<StringAttr>(names[dim]).empty())
+    names[dim] = b.getStringAttr(otherwise);
+  function.setArgAttr(0, onnxir::kDimsAttr, b.getArrayAttr(names));
+  return cast<StringAttr>(names[dim]);
+}
+
+/// The input, as attention takes it, and how far the tokens of a tree are before those of a chain.
+void Verifier::addAncestors() {
+  ImplicitLocOpBuilder b(function.getLoc(), function.getContext());
+  Type i64 = b.getI64Type();
+  auto type = RankedTensorType::get({ShapedType::kDynamic}, i64);
+  StringAttr sequence = nameDimension(function, 1, "sequence");
+  DictionaryAttr attributes = b.getDictionaryAttr({b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(kAncestors)),
+                                                   b.getNamedAttr(onnxir::kDimsAttr, b.getArrayAttr({sequence}))});
+  (void)function.insertArgument(1, type, attributes, function.getLoc());
+  Value words = function.getArgument(1);
+  b.setInsertionPointToStart(&function.getBody().front());
+  count = tensor::DimOp::create(b, tokens, 1);
+  Value fits =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, count, arith::ConstantIndexOp::create(b, kMostTokens));
+  hrt::CheckOp::create(b, fits, "expected a tree of at most 64 tokens, but got {}", count);
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), count, b.getIndexAttr(1)};
+  ancestors = tensor::ExpandShapeOp::create(b, RankedTensorType::get({1, ShapedType::kDynamic, 1}, i64), words,
+                                            SmallVector<ReassociationIndices>{{0, 1, 2}}, sizes);
+  lags = tensor::GenerateOp::create(b, type, count, [&](OpBuilder &nested, Location loc, ValueRange token) {
+    Value own = arith::IndexCastOp::create(nested, loc, i64, token[0]);
+    Value one = arith::ConstantIntOp::create(nested, loc, i64, 1),
+          zero = arith::ConstantIntOp::create(nested, loc, i64, 0);
+    Value word = tensor::ExtractOp::create(nested, loc, words, token);
+    Value path = math::CtPopOp::create(nested, loc, word); // with the token itself
+    Value others = arith::SubIOp::create(nested, loc, arith::AddIOp::create(nested, loc, own, one), path);
+    // Whatever the words are, no position is before the first token or after the last one.
+    Value bounded = arith::MinSIOp::create(nested, loc, arith::MaxSIOp::create(nested, loc, others, zero), own);
+    tensor::YieldOp::create(nested, loc, bounded);
+  });
+}
+
+/// Lets what reads positions read those in the tree.
+void Verifier::branchPositions(ArrayRef<PositionTensor> positions) {
+  for (const PositionTensor &tensor : positions) {
+    ImplicitLocOpBuilder b(tensor.value.getLoc(), function.getContext());
+    b.setInsertionPointAfterValue(tensor.value);
+    auto type = cast<RankedTensorType>(tensor.value.getType());
+    Value aligned = lags;
+    if (int64_t after = type.getRank() - 1 - tensor.axis; after > 0) {
+      SmallVector<int64_t> shape(1 + after, 1);
+      shape[0] = ShapedType::kDynamic;
+      SmallVector<OpFoldResult> sizes(1 + after, b.getIndexAttr(1));
+      sizes[0] = count;
+      ReassociationIndices all = llvm::to_vector<2>(llvm::seq<int64_t>(0, 1 + after));
+      aligned = tensor::ExpandShapeOp::create(b, RankedTensorType::get(shape, b.getI64Type()), lags,
+                                              SmallVector<ReassociationIndices>{all}, sizes);
+    }
+    OperationState sub(b.getLoc(), onnxir::getOperationName("", "Sub"));
+    sub.addOperands({tensor.value, aligned});
+    sub.addTypes(type);
+    Operation *branched = b.create(sub);
+    Value read = tensor.value;
+    read.replaceAllUsesExcept(branched->getResult(0), branched);
+    ++numPositions;
+  }
+}
+
+/// `[B, Sk]`: held positions are at their own places, tokens of the call where the tree has them.
+Value Verifier::buildKeyPositions(ImplicitLocOpBuilder &b) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(lags);
+  Type i64 = b.getI64Type();
+  Value batch = tensor::DimOp::create(b, tokens, 0), held = KvLengthOp::create(b, state);
+  Value keys = arith::AddIOp::create(b, held, count);
+  auto type = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i64);
+  return tensor::GenerateOp::create(
+      b, type, ValueRange{batch, keys}, [&](OpBuilder &nested, Location loc, ValueRange at) {
+        Value zero = arith::ConstantIndexOp::create(nested, loc, 0);
+        Value token = arith::SubIOp::create(nested, loc, at[1], held);
+        Value isHeld = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, token, zero);
+        Value inCall = arith::MaxSIOp::create(nested, loc, token, zero);
+        Value lag = tensor::ExtractOp::create(nested, loc, lags, inCall);
+        Value none = arith::ConstantIntOp::create(nested, loc, i64, 0);
+        Value back = arith::SelectOp::create(nested, loc, isHeld, none, lag);
+        Value place = arith::IndexCastOp::create(nested, loc, i64, at[1]);
+        tensor::YieldOp::create(nested, loc, arith::SubIOp::create(nested, loc, place, back).getResult());
+      });
+}
+
+void Verifier::branchAttentions() {
+  function.walk([&](AttentionOp op) {
+    if (!isOverState(op))
+      return;
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    MLIRContext *context = b.getContext();
+    SmallVector<AttentionPatternInterface> patterns;
+    if (auto all = dyn_cast<AllOfAttr>(op.getPattern()))
+      llvm::append_range(patterns, all.getPatterns());
+    else
+      patterns.push_back(op.getPattern());
+    patterns.push_back(TreeAttr::get(context));
+    op.setPatternAttr(AllOfAttr::get(context, patterns));
+    op.getPatternOperandsMutable().append(ancestors);
+    if (op.getAlibi() || hasWindow(op.getPattern())) {
+      if (!keyPositions)
+        keyPositions = buildKeyPositions(b);
+      op.getKeyPositionsMutable().assign(keyPositions);
+    }
+    ++numAttentions;
+  });
+}
+
+LogicalResult Verifier::build() {
+  if (failed(checkSlots()))
+    return failure();
+  FailureOr<SmallVector<PositionTensor>> positions =
+      findPositions(function, tokens, [&](Operation *op, const Twine &reason) { return refuse(op, reason); });
+  if (failed(positions))
+    return failure();
+  addAncestors();
+  branchPositions(*positions);
+  branchAttentions();
+  if (numAttentions == 0)
+    return refuse(function, "no attention reads the state");
+  return success();
+}
+
+namespace {
+struct Speculate : impl::SpeculateBase<Speculate> {
+  void runOnOperation() override {
+    if (failed(addVerify()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult addVerify();
+};
+} // namespace
+
+/// Whether the function takes tokens, and a state last.
+static bool isOverTokens(func::FuncOp function) {
+  if (function.isExternal() || function.getNumArguments() < 2 || !isa<KvType>(function.getArgumentTypes().back()))
+    return false;
+  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes().front());
+  return type && type.getRank() == 2 && type.getElementType().isSignlessInteger() && type.isDynamicDim(1);
+}
+
+LogicalResult Speculate::addVerify() {
+  auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward);
+  if (!forward || !isOverTokens(forward))
+    return getOperation().emitError() << "cannot make an entry '" << kVerify << "' for trees of tokens: the model has "
+                                      << "no entry '" << kForward << "' of tokens with a state";
+  if (getOperation().lookupSymbol(kVerify))
+    return getOperation().emitError() << "cannot make an entry '" << kVerify << "': the model has one";
+  OpBuilder b(forward);
+  b.setInsertionPointAfter(forward);
+  auto verify = cast<func::FuncOp>(b.clone(*forward));
+  verify.setName(kVerify);
+  Verifier verifier(verify);
+  if (failed(verifier.build()))
+    return verify.erase(), failure();
+  numAttentions += verifier.numAttentions;
+  numPositions += verifier.numPositions;
+  remark::passed(forward.getLoc(), remark::RemarkOpts::name("Verify").category("hone-speculate"))
+      << (Twine(verifier.numAttentions) + " attentions see the ancestors of a token, " + Twine(verifier.numPositions) +
+          " tensors of positions go by them")
+             .str();
+  return success();
+}
+
+} // namespace hone::speculation
