@@ -46,6 +46,8 @@ absl::Status checkSources(const SpeculationFlags &flags, const std::string &name
   for (const auto &[name, value] : {std::pair("--draft", flags.draftFile), std::pair("--accept", flags.accept)})
     if (value && !takesModel)
       return invalid("expected --speculate=model with ", name, "=", *value, ", but got ", names);
+  if (flags.options.draftsTrees && (takesModel || flags.options.sources.empty()))
+    return invalid("expected automaton, corpus or lookup in --speculate with --draft-tree, but got ", names);
   return absl::OkStatus();
 }
 
@@ -55,6 +57,7 @@ void SpeculationFlags::declare(OptionParser &parser) {
   parser.text("speculate", drafts);
   parser.text("draft-corpus", corpus);
   parser.integer("draft-tokens", options.mostDrafted, 1, 1024);
+  parser.flag("draft-tree", options.draftsTrees);
   parser.text("draft", draftFile);
   parser.number("draft-confidence", options.leastConfidence, 0, 1);
   parser.text("accept", accept);

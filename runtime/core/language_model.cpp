@@ -8,6 +8,7 @@
 #include "core/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ranges>
 
@@ -16,6 +17,8 @@ namespace {
 
 using io::cat;
 using io::invalid;
+
+constexpr std::string_view kVerify = "verify", kAncestors = "ancestors";
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -134,15 +137,46 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
   NamedTensor input = {memory->entry().inputs[0].name, array.view()};
   KeptLogits kept(memory->state(), logitsToKeep);
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, memory->forward({&input, 1}));
+  return takeLogits(memory->forward({&input, 1}), std::ssize(tokens), logitsToKeep);
+}
+
+/// Those of a call for `count` tokens.
+absl::StatusOr<io::Array> LanguageModel::takeLogits(absl::StatusOr<std::vector<io::Array>> called, int64_t count,
+                                                    int64_t logitsToKeep) const {
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, std::move(called));
   std::span<const int64_t> shape = outputs[0].shape();
-  auto count = static_cast<int64_t>(tokens.size());
   bool isAll = shape[1] == count, isKept = logitsToKeep > 0 && shape[1] == std::min(logitsToKeep, count),
        isLast = shape[1] == 1;
   if (shape[0] != 1 || !(isAll || isKept || isLast) || shape[2] == 0)
     return absl::InternalError(
-        cat("the program gave logits of shape ", io::shapeText(shape), " for ", tokens.size(), " tokens"));
+        cat("the program gave logits of shape ", io::shapeText(shape), " for ", count, " tokens"));
   return std::move(outputs[0]);
+}
+
+absl::StatusOr<io::Array> LanguageModel::feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
+                                                  int64_t logitsToKeep) {
+  HONE_RETURN_IF_ERROR(checkTokens(tokens));
+  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
+  std::array sizes = {std::ssize(ancestors)};
+  hone_tensor words = io::denseView(const_cast<int64_t *>(ancestors.data()), HONE_I64, sizes); // which is read alone
+  std::array inputs = {NamedTensor{memory->entry().inputs[0].name, array.view()}, NamedTensor{kAncestors, words}};
+  KeptLogits kept(memory->state(), logitsToKeep);
+  return takeLogits(memory->call(kVerify, inputs), std::ssize(tokens), logitsToKeep);
+}
+
+absl::Status LanguageModel::checkTrees() const {
+  const io::EntryInfo *verify = memory->module().manifest().entry(kVerify);
+  const io::EntryInfo &own = memory->entry();
+  bool takesTree = verify && verify->state == own.state && verify->inputs.size() == own.inputs.size() + 1 &&
+                   verify->inputs[0].name == own.inputs[0].name && verify->inputs[0].dtype == own.inputs[0].dtype &&
+                   verify->inputs[1].name == kAncestors && verify->inputs[1].dtype == HONE_I64 &&
+                   verify->inputs[1].shape.size() == 1;
+  bool givesLogits = takesTree && !verify->outputs.empty() && verify->outputs[0].dtype == HONE_F32 &&
+                     verify->outputs[0].shape.size() == 3;
+  if (givesLogits)
+    return absl::OkStatus();
+  return invalid(memory->module().folder(), ": drafts that are trees need an entry '", kVerify, "' of tokens and ",
+                 kAncestors, " over the state of '", own.name, "'; 'hone compile --speculate=tree' adds one");
 }
 
 absl::StatusOr<int64_t> LanguageModel::sample(std::span<const int64_t> tokens, uint64_t draw) {

@@ -36,6 +36,14 @@ public:
   /// last gives that.
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 
+  /// The same for tokens that are a tree: bit j of `ancestors[i]` is set iff token j is token i or comes before it. Each is at the position
+  /// after the one that it follows. By the entry `verify`, which checkTrees() has found.
+  absl::StatusOr<io::Array> feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
+                                     int64_t logitsToKeep = 0);
+
+  /// Fails where the module has no entry `verify` of tokens and ancestors over the session's state.
+  absl::Status checkTrees() const;
+
   /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).
   absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t draw);
 
@@ -44,6 +52,8 @@ private:
   absl::Status checkSignature() const;
   absl::Status checkTokens(std::span<const int64_t> tokens) const;
   absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens) const;
+  absl::StatusOr<io::Array> takeLogits(absl::StatusOr<std::vector<io::Array>> outputs, int64_t tokens,
+                                       int64_t logitsToKeep) const;
 
   Session *memory;
 };

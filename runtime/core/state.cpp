@@ -366,6 +366,8 @@ absl::Status State::keep(std::span<const int64_t> kept) {
   int64_t same = 0; // positions that stay where they are
   while (same < count && kept[static_cast<size_t>(same)] == same)
     ++same;
+  if (same == count)
+    return truncate(lastBegin + count);
   loseCheckpoints(lastBegin + same);
   HONE_RETURN_IF_ERROR(memory->betweenCalls([&]() -> absl::Status {
     for (Slot &slot : all)

@@ -60,11 +60,11 @@ public:
     speculate::Draft draft = speculation.draft(most - 1);
     auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
     clock.endDraft(chosen);
-    DraftedTokens drafted = {{draft.tokens.begin(), draft.tokens.begin() + static_cast<int64_t>(chosen)}, {}};
+    DraftedTokens drafted = {draft.first(static_cast<int64_t>(chosen))};
     HONE_ASSIGN_OR_RETURN(Verification verified,
                           verifyDraft(model, tokens, drafted, Acceptance::Identical, sampler, clock));
     if (tokens.size() == 1)
-      speculation.record(draft, static_cast<int64_t>(chosen), verified.next, verified.seconds);
+      speculation.record(draft, static_cast<int64_t>(chosen), verified, verified.seconds);
     speculation.append(verified.next);
     clock.endCommit();
     return verified.next;
@@ -73,12 +73,13 @@ public:
   SpeculationStatistics statistics() const override { return counted; }
 
 private:
-  /// None where the model has no room for as many.
+  /// None where the model has no room for as many, or a call for so many tokens of a tree.
   int64_t chooseWidth(const LanguageModel &model, std::span<const int64_t> tokens,
                       const speculate::Draft &draft) const {
-    int64_t count = speculation.chooseWidth(draft);
-    bool hasRoom = count == 0 || model.checkRoom(static_cast<int64_t>(tokens.size()) + count).ok();
-    return hasRoom ? count : 0;
+    int64_t count = speculation.chooseWidth(draft), all = std::ssize(tokens) + count;
+    if (count == 0 || (all > speculate::kMostTreeTokens && !draft.isChain()))
+      return 0;
+    return model.checkRoom(all).ok() ? count : 0;
   }
 
   TextSampler sampler;

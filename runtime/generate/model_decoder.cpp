@@ -28,7 +28,7 @@ public:
     HONE_ASSIGN_OR_RETURN(Verification verified, verifyDraft(model, tokens, drafted, rule, sampler, clock));
     vocabulary = verified.vocabulary;
     if (tokens.size() == 1)
-      length.record(std::ssize(drafted.tokens), verified.accepted(), verified.seconds, drafter.costs().perToken);
+      length.record(drafted.size(), std::ssize(verified.path), verified.seconds, drafter.costs().perToken);
     drafter.append(verified.next);
     clock.endCommit();
     return verified.next;

@@ -79,6 +79,8 @@ absl::Status checkSources(const SpeculationOptions &options) {
                    nameOf(options.sources[options.sources[0] == DraftSource::Model ? 1 : 0]));
   if (takesModel != (options.draft != nullptr))
     return invalid(takesModel ? "expected a draft model" : "expected no draft model without the source model");
+  if (takesModel && options.draftsTrees)
+    return invalid("expected chains of a draft model, but got trees");
   if (!takesModel && options.acceptance != Acceptance::Identical)
     return invalid("expected drafts of a model for this rule of acceptance, but got others");
   return absl::OkStatus();
@@ -106,6 +108,8 @@ absl::StatusOr<std::unique_ptr<Speculation>> Speculation::create(const Speculati
                                                                  const LanguageModel &model,
                                                                  std::unique_ptr<Speculation> before) {
   HONE_RETURN_IF_ERROR(checkModel(model));
+  if (options.draftsTrees)
+    HONE_RETURN_IF_ERROR(model.checkTrees());
   HONE_RETURN_IF_ERROR(checkSources(options));
   std::vector<std::unique_ptr<speculate::Drafter>> drafters;
   for (DraftSource source : options.draft ? std::vector<DraftSource>() : options.sources) {
@@ -138,18 +142,21 @@ void Speculation::beginText(std::span<const int64_t> prompt) {
 
 void Speculation::append(std::span<const int64_t> tokens) { drafter->append(tokens); }
 
-speculate::Draft Speculation::draft(int64_t most) const { return drafter->draft(std::min(most, width->most())); }
+speculate::Draft Speculation::draft(int64_t most) const {
+  most = std::min(most, width->most());
+  if (!options.draftsTrees)
+    return drafter->draft(most);
+  return drafter->draftTree(std::min(most, speculate::kMostTreeTokens - 1));
+}
 
 int64_t Speculation::chooseWidth(const speculate::Draft &draft) const { return width->choose(draft); }
 
-void Speculation::record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens,
-                         double seconds) {
-  auto accepted = static_cast<int64_t>(tokens.size()) - 1;
-  width->record(draft, verified, accepted, seconds);
+void Speculation::record(const speculate::Draft &draft, int64_t verified, const Verdict &verdict, double seconds) {
+  width->record(draft, verified, verdict.path, seconds);
   if (verified == 0)
-    return width->observe(draft, tokens.front());
+    return width->observe(draft, verdict.next.front());
   drafted[draft.drafter].verified += verified;
-  drafted[draft.drafter].accepted += accepted;
+  drafted[draft.drafter].accepted += std::ssize(verdict.path);
 }
 
 } // namespace hone::rt

@@ -36,6 +36,7 @@ struct SpeculationOptions {
   std::vector<DraftSource> sources; // of matches as long, the first one's counts
   std::string corpus;               // the file of the source Corpus
   int64_t mostDrafted = 32;         // tokens verified in one pass, besides the last one of the text
+  bool draftsTrees = false;         // several continuations at once, for LanguageModel::feedTree
 
   // Of the source Model:
   LanguageModel *draft =
@@ -68,8 +69,8 @@ public:
   speculate::Draft draft(int64_t most) const;
   /// How many tokens of a draft to verify: DraftWidth::choose.
   int64_t chooseWidth(const speculate::Draft &draft) const;
-  /// A pass that verified the first tokens of a draft, of which `accepted` were, and that gave `tokens`.
-  void record(const speculate::Draft &draft, int64_t verified, std::span<const int64_t> tokens, double seconds);
+  /// A pass that verified the first tokens of a draft.
+  void record(const speculate::Draft &draft, int64_t verified, const Verdict &verdict, double seconds);
 
   /// How many tokens a draft model is asked for, and what it takes, as the texts so far say.
   speculate::DraftLength &draftLength() { return *length; }

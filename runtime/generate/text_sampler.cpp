@@ -5,6 +5,8 @@
 
 #include "generate/text_sampler.h"
 
+#include <algorithm>
+
 namespace hone::rt {
 
 TextSampler::TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt) : sampler(std::move(sampler)) {
@@ -32,37 +34,46 @@ absl::Status TextSampler::draft(Acceptance rule, std::span<const float> logits, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> TextSampler::choose(Acceptance rule, std::span<const float> logits,
-                                            const DraftedTokens &drafted, size_t number) {
-  if (rule == Acceptance::Identical)
-    return sample(logits);
-  HONE_ASSIGN_OR_RETURN(sampling::Distribution p, sampler.distribution({logits.data(), logits.size()}, history));
+absl::StatusOr<sampling::Choice> TextSampler::choose(Acceptance rule, std::span<const float> logits,
+                                                     const DraftedTokens &drafted, std::span<const int64_t> children) {
   std::vector<int32_t> here;
-  if (number < drafted.tokens.size())
-    here.push_back(static_cast<int32_t>(drafted.tokens[number]));
-  static const sampling::Distribution kNothing;
-  bool isDrawn = !here.empty() && rule == Acceptance::Exact;
-  const sampling::Distribution &q = isDrawn ? drafted.distributions[number] : kNothing;
+  for (int64_t child : children)
+    here.push_back(static_cast<int32_t>(drafted.tokenOf(child)));
+  if (rule == Acceptance::Identical) {
+    HONE_ASSIGN_OR_RETURN(int64_t token, sample(logits));
+    auto found = std::ranges::find(here, token);
+    return sampling::Choice{static_cast<int32_t>(token), found == here.end() ? -1 : found - here.begin()};
+  }
+  HONE_ASSIGN_OR_RETURN(sampling::Distribution p, sampler.distribution({logits.data(), logits.size()}, history));
   auto draws = [this] { return sampler.draw(); };
-  HONE_ASSIGN_OR_RETURN(sampling::Choice choice, rule == Acceptance::Exact
-                                                     ? sampling::chooseSampled(p, q, here, length(), draws)
-                                                     : sampling::chooseTypical(p, here, length(), draws));
+  auto chosen = [&]() -> absl::StatusOr<sampling::Choice> {
+    if (rule == Acceptance::Typical)
+      return sampling::chooseTypical(p, here, length(), draws);
+    if (here.empty() || drafted.distributions.empty())
+      return sampling::chooseDeterministic(p, here, length(), draws);
+    // Those that follow one token are drawn from the same.
+    const sampling::Distribution &q = drafted.distributions[static_cast<size_t>(children.front()) - 1];
+    return sampling::chooseSampled(p, q, here, length(), draws);
+  };
+  HONE_ASSIGN_OR_RETURN(sampling::Choice choice, chosen());
   history.push_back(choice.token);
-  return choice.token;
+  return choice;
 }
 
-absl::Status TextSampler::verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted,
-                                 std::vector<int64_t> &next) {
-  size_t count = drafted.tokens.size();
-  auto vocabulary = static_cast<size_t>(logits.shape().back());
-  std::span<const float> rows = logits.as<float>().last((count + 1) * vocabulary);
-  for (size_t row = 0; row <= count; ++row) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, choose(rule, rows.subspan(row * vocabulary, vocabulary), drafted, row));
-    next.push_back(token);
-    if (row < count && token != drafted.tokens[row])
-      break;
+absl::StatusOr<Verdict> TextSampler::verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted) {
+  auto nodes = static_cast<size_t>(drafted.size()) + 1, vocabulary = static_cast<size_t>(logits.shape().back());
+  std::span<const float> rows = logits.as<float>().last(nodes * vocabulary);
+  Verdict verdict;
+  for (int64_t node = 0; node >= 0;) {
+    std::vector<int64_t> children = drafted.childrenOf(node);
+    std::span<const float> row = rows.subspan(static_cast<size_t>(node) * vocabulary, vocabulary);
+    HONE_ASSIGN_OR_RETURN(sampling::Choice choice, choose(rule, row, drafted, children));
+    verdict.next.push_back(choice.token);
+    node = choice.accepted < 0 ? -1 : children[static_cast<size_t>(choice.accepted)];
+    if (node > 0)
+      verdict.path.push_back(node);
   }
-  return absl::OkStatus();
+  return verdict;
 }
 
 } // namespace hone::rt

@@ -8,6 +8,7 @@
 
 #include "hone/io/array.h"
 #include "hone/sampling/acceptance.h"
+#include "speculate/draft_tree.h"
 
 #include <span>
 
@@ -20,9 +21,15 @@ enum class Acceptance {
   Typical,   // those that are typical for the model: lossy
 };
 
-struct DraftedTokens {
-  std::vector<int64_t> tokens;
-  std::vector<sampling::Distribution> distributions; // what each was drawn from, for Acceptance::Exact
+struct DraftedTokens : speculate::DraftTree {
+  /// What each was drawn from, for Acceptance::Exact; empty where tokens were not drawn but are the likeliest ones.
+  std::vector<sampling::Distribution> distributions = {};
+};
+
+/// What the model makes of a draft.
+struct Verdict {
+  std::vector<int64_t> next; // the accepted tokens and one of the model's own
+  std::vector<int64_t> path; // the nodes of the accepted ones
 };
 
 /// The sampler of one text, with the tokens so far. A copy draws what the original is going to draw.
@@ -42,15 +49,14 @@ public:
   /// Goes on with the draws after those of `other`.
   void drawAfter(const TextSampler &other) { sampler = other.sampler; }
 
-  /// Appends the next tokens to `next` and the text: drafted ones as long as they are accepted, and one of the model's own. The last rows of
-  /// `logits` are those after the token before the draft and after each drafted token.
-  absl::Status verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted,
-                      std::vector<int64_t> &next);
+  /// Takes drafted tokens as long as they are accepted, each from those that follow the one before, and one of the model's own; the text gets them.
+  /// The last rows of `logits` are those after each node.
+  absl::StatusOr<Verdict> verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted);
 
 private:
-  /// The token after a row of logits; `number` of the drafted token there, or the number of drafted tokens after the last.
-  absl::StatusOr<int64_t> choose(Acceptance rule, std::span<const float> logits, const DraftedTokens &drafted,
-                                 size_t number);
+  /// The token after a row of logits, and its number among the drafted `children`, nodes that may follow; -1 where it is none of them.
+  absl::StatusOr<sampling::Choice> choose(Acceptance rule, std::span<const float> logits, const DraftedTokens &drafted,
+                                          std::span<const int64_t> children);
 
   sampling::Sampler sampler;
   std::vector<int32_t> history;

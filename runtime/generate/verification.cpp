@@ -1,9 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Feed, verify, take back.
+// Feed, verify, keep.
 
 #include "generate/verification.h"
+
+#include <numeric>
 
 namespace hone::rt {
 
@@ -12,17 +14,25 @@ absl::StatusOr<Verification> verifyDraft(LanguageModel &model, std::span<const i
                                          SpeculationClock &clock) {
   std::vector<int64_t> fed(tokens.begin(), tokens.end());
   fed.insert(fed.end(), drafted.tokens.begin(), drafted.tokens.end());
-  int64_t before = model.length() + std::ssize(tokens);
+  auto pending = std::ssize(tokens);
+  int64_t rows = drafted.size() + 1;
   auto start = std::chrono::steady_clock::now();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(fed, std::ssize(drafted.tokens) + 1));
+  HONE_ASSIGN_OR_RETURN(io::Array logits, drafted.isChain()
+                                              ? model.feed(fed, rows)
+                                              : model.feedTree(fed, drafted.ancestorsAfter(pending), rows));
   Verification result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.vocabulary = logits.shape().back();
-  absl::Status status = sampler.verify(rule, logits, drafted, result.next);
-  int64_t accepted = std::max<int64_t>(result.accepted(), 0);
-  clock.endVerification(static_cast<size_t>(accepted));
-  HONE_RETURN_IF_ERROR(model.session().state().truncate(before + accepted));
-  HONE_RETURN_IF_ERROR(status);
+  absl::StatusOr<Verdict> verdict = sampler.verify(rule, logits, drafted);
+  if (verdict.ok())
+    static_cast<Verdict &>(result) = *std::move(verdict);
+  clock.endVerification(result.path.size());
+  std::vector<int64_t> kept(tokens.size());
+  std::iota(kept.begin(), kept.end(), 0);
+  for (int64_t node : result.path)
+    kept.push_back(pending - 1 + node);
+  HONE_RETURN_IF_ERROR(model.session().state().keep(kept));
+  HONE_RETURN_IF_ERROR(verdict.status());
   return result;
 }
 

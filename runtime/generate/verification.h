@@ -11,16 +11,14 @@
 
 namespace hone::rt {
 
-/// What a pass over a draft gave.
-struct Verification {
-  std::vector<int64_t> next; // the accepted tokens and one of the model's own, which is not fed
-  int64_t vocabulary = 0;    // of the model
-  double seconds = 0;        // of the pass
-
-  int64_t accepted() const { return static_cast<int64_t>(next.size()) - 1; }
+/// What a pass over a draft gave. The last of `next` is not fed.
+struct Verification : Verdict {
+  int64_t vocabulary = 0; // of the model
+  double seconds = 0;     // of the pass
 };
 
-/// Feeds `tokens` and the draft, verifies it by `rule`, and takes back what was refused. Fails with all that comes after `tokens` taken back.
+/// Feeds `tokens` and the draft, verifies it by `rule`, and keeps of it what was accepted. A chain is fed as text is, and what is no chain
+/// takes LanguageModel::feedTree. Fails with all that comes after `tokens` taken back.
 absl::StatusOr<Verification> verifyDraft(LanguageModel &model, std::span<const int64_t> tokens,
                                          const DraftedTokens &drafted, Acceptance rule, TextSampler &sampler,
                                          SpeculationClock &clock);

@@ -17,16 +17,24 @@ void CombinedDrafter::append(std::span<const int64_t> tokens) {
     drafter->append(tokens);
 }
 
-Draft CombinedDrafter::draft(int64_t most) const {
+template <typename Propose> Draft CombinedDrafter::chooseLongest(Propose propose) const {
   Draft best;
   for (size_t i = 0; i < drafters.size(); ++i) {
-    Draft draft = drafters[i]->draft(most);
+    Draft draft = propose(*drafters[i]);
     if (draft.tokens.empty() || draft.matched <= best.matched)
       continue;
     best = std::move(draft);
     best.drafter = i;
   }
   return best;
+}
+
+Draft CombinedDrafter::draft(int64_t most) const {
+  return chooseLongest([most](const Drafter &each) { return each.draft(most); });
+}
+
+Draft CombinedDrafter::draftTree(int64_t most) const {
+  return chooseLongest([most](const Drafter &each) { return each.draftTree(most); });
 }
 
 } // namespace hone::speculate

@@ -21,8 +21,11 @@ public:
   void beginText() override;
   void append(std::span<const int64_t> tokens) override;
   Draft draft(int64_t most) const override;
+  Draft draftTree(int64_t most) const override;
 
 private:
+  template <typename Propose> Draft chooseLongest(Propose propose) const;
+
   std::vector<std::unique_ptr<Drafter>> drafters;
 };
 

@@ -7,6 +7,8 @@
 
 #include "speculate/corpus.h"
 
+#include "speculate/tree_growth.h"
+
 #include <cstdio>
 #include <cstring>
 
@@ -195,13 +197,37 @@ std::vector<int64_t> CorpusMatch::likeliestTokens(int64_t most) const {
   return likeliest;
 }
 
+Draft CorpusMatch::growTree(int64_t most) const {
+  using Ends = std::vector<uint64_t>;
+  auto expand = [this](const Ends &ends) {
+    std::vector<Continuation<Ends>> found;
+    for (uint64_t end : ends) {
+      uint32_t token = corpus.tokenAt(end);
+      if (token >= corpus.header.vocabulary)
+        continue;
+      auto same = std::ranges::find(found, int64_t{token}, &Continuation<Ends>::token);
+      if (same == found.end())
+        same = found.insert(found.end(), {token, 0, {}});
+      same->place.push_back(end + 1);
+    }
+    for (Continuation<Ends> &each : found)
+      each.share = static_cast<double>(each.place.size()) / static_cast<double>(ends.size());
+    return found;
+  };
+  return speculate::growTree(length() > 0 ? most : 0, length() > 0 ? listEnds() : Ends(), expand);
+}
+
 void CorpusDrafter::append(std::span<const int64_t> tokens) {
   for (int64_t token : tokens)
     match.append(token);
 }
 
-Draft CorpusDrafter::draft(int64_t most) const {
-  return {.tokens = match.likeliestTokens(most), .matched = match.length()};
+Draft CorpusDrafter::draft(int64_t most) const { return {{match.likeliestTokens(most)}, match.length()}; }
+
+Draft CorpusDrafter::draftTree(int64_t most) const {
+  Draft draft = match.growTree(most);
+  draft.matched = match.length();
+  return draft;
 }
 
 } // namespace hone::speculate

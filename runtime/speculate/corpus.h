@@ -78,6 +78,8 @@ public:
   /// other in the index.
   std::vector<int64_t> likeliestTokens(int64_t most) const;
   static constexpr uint64_t kVoters = 16;
+  /// All that follows in those occurrences, as a tree of at most `most` tokens.
+  Draft growTree(int64_t most) const;
   /// How many elements of the index were compared with the text's rank so far.
   int64_t countSteps() const { return steps; }
 
@@ -98,6 +100,7 @@ public:
   void beginText() override { match.reset(); }
   void append(std::span<const int64_t> tokens) override;
   Draft draft(int64_t most) const override;
+  Draft draftTree(int64_t most) const override;
 
 private:
   std::shared_ptr<const Corpus> corpus;

@@ -6,6 +6,7 @@
 #include "speculate/draft_length.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace hone::speculate {
 namespace {
@@ -19,7 +20,7 @@ int64_t DraftLength::choose(int64_t available, const DrafterCosts &costs) {
   available = std::min(available, most);
   if (available <= 0)
     return 0;
-  int64_t chosen = width.choose(available, kOneClass, /*drafter=*/0, costs.perToken);
+  int64_t chosen = width.choose({{}, kOneClass}, available, costs.perToken);
   if (chosen > 0) {
     pause = kLeastPause;
     return chosen;
@@ -33,9 +34,9 @@ int64_t DraftLength::choose(int64_t available, const DrafterCosts &costs) {
 void DraftLength::record(int64_t drafted, int64_t accepted, double seconds, double secondsPerDraft) {
   passed = drafted > 0 ? 0 : passed + 1;
   secondsPassed = drafted > 0 ? 0 : secondsPassed + seconds;
-  Draft draft;
-  draft.matched = kOneClass;
-  width.record(draft, drafted, accepted, seconds, secondsPerDraft);
+  std::vector<int64_t> path(static_cast<size_t>(accepted));
+  std::iota(path.begin(), path.end(), 1);
+  width.record({{}, kOneClass}, drafted, path, seconds, secondsPerDraft);
 }
 
 } // namespace hone::speculate

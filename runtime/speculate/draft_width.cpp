@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <span>
 
 namespace hone::speculate {
 namespace {
@@ -24,6 +23,10 @@ size_t classOf(int64_t number, size_t count) {
   return std::min(static_cast<size_t>(std::bit_width(static_cast<uint64_t>(number))), count - 1);
 }
 
+double shareOf(const Draft &draft, int64_t node) {
+  return draft.shares.empty() ? 1 : draft.shares[static_cast<size_t>(node) - 1];
+}
+
 } // namespace
 
 double DraftWidth::expectedSeconds(int64_t rows) const {
@@ -34,17 +37,19 @@ double DraftWidth::expectedSeconds(int64_t rows) const {
   return longest > 0 ? longest : 1;
 }
 
-int64_t DraftWidth::choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft) const {
+int64_t DraftWidth::choose(const Draft &draft, int64_t available, double secondsPerDraft) const {
   available = std::min({available, largest, reach});
   bool isKnown = seconds[0] > 0, mayLose = lost <= seconds[0] + kLossShare * total;
-  if (available <= 0 || matched <= 0 || !isKnown || !mayLose)
+  if (available <= 0 || draft.matched <= 0 || !isKnown || !mayLose)
     return 0;
-  double acceptance = acceptanceOf(drafter, matched), expected = 1, likely = 1;
+  double acceptance = acceptanceOf(draft.drafter, draft.matched), expected = 1;
   double bestRate = kLeastGain / expectedSeconds(1);
+  std::vector<double> likely = {1}; // by node
   int64_t best = 0;
   for (int64_t n = 1; n <= available; ++n) {
-    likely *= acceptance;
-    expected += likely;
+    double ofParent = likely[static_cast<size_t>(draft.parentOf(n))];
+    likely.push_back(ofParent * std::min(acceptance * shareOf(draft, n), 1.0));
+    expected += likely.back();
     double rate = expected / (expectedSeconds(n + 1) + static_cast<double>(n) * secondsPerDraft);
     if (rate > bestRate) {
       bestRate = rate;
@@ -54,12 +59,12 @@ int64_t DraftWidth::choose(int64_t available, int64_t matched, size_t drafter, d
   return best;
 }
 
-void DraftWidth::Acceptance::count(int64_t newlyAccepted, int64_t newlyTried) {
+void DraftWidth::Acceptance::count(int64_t newlyAccepted, double newlyTried) {
   accepted = accepted * kForgotten + static_cast<double>(newlyAccepted);
-  tried = tried * kForgotten + static_cast<double>(newlyTried);
+  tried = tried * kForgotten + newlyTried;
 }
 
-void DraftWidth::count(const Draft &draft, int64_t accepted, int64_t tried) {
+void DraftWidth::count(const Draft &draft, int64_t accepted, double tried) {
   if (draft.matched <= 0)
     return;
   DrafterAcceptance &of = drafters[draft.drafter];
@@ -72,11 +77,12 @@ double DraftWidth::acceptanceOf(size_t drafter, int64_t matched) const {
   return (of.accepted + kPrior * all.accepted / all.tried) / (of.tried + kPrior);
 }
 
-void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, double time, double secondsPerDraft) {
+void DraftWidth::record(const Draft &draft, int64_t verified, std::span<const int64_t> path, double time,
+                        double secondsPerDraft) {
   double drafting = static_cast<double>(verified) * secondsPerDraft;
   total += time + drafting;
   if (verified > 0 && seconds[0] > 0)
-    lost += time + drafting - static_cast<double>(accepted + 1) * seconds[0];
+    lost += time + drafting - static_cast<double>(path.size() + 1) * seconds[0];
   reach = std::max(reach, 2 * verified);
   double &known = seconds[classOf(verified, kRowClasses)];
   known = known > 0 ? known + kNewTime * (time - known) : time;
@@ -84,13 +90,24 @@ void DraftWidth::record(const Draft &draft, int64_t verified, int64_t accepted, 
     other *= kDoubted;
   trust[classOf(verified, kRowClasses)] = 1;
   // Nothing is known of what follows a token that was refused, nor of a draft that was not looked at.
-  if (verified > 0)
-    count(draft, accepted, std::min(accepted + 1, verified));
+  if (verified == 0)
+    return;
+  double tried = 0;
+  for (int64_t node = 1; node <= verified; ++node)
+    if (int64_t parent = draft.parentOf(node); parent == 0 || std::ranges::count(path, parent) > 0)
+      tried += shareOf(draft, node);
+  count(draft, static_cast<int64_t>(path.size()), tried);
 }
 
 void DraftWidth::observe(const Draft &draft, int64_t token) {
-  if (!draft.tokens.empty())
-    count(draft, token == draft.tokens.front() ? 1 : 0, 1);
+  double tried = 0;
+  int64_t accepted = 0;
+  for (int64_t node : draft.childrenOf(0)) {
+    tried += shareOf(draft, node);
+    accepted |= draft.tokenOf(node) == token;
+  }
+  if (tried > 0)
+    count(draft, accepted, tried);
 }
 
 } // namespace hone::speculate

@@ -14,9 +14,10 @@
 namespace hone::speculate {
 
 /// Chooses the length of a draft by the expected tokens a second. With acceptance a of a drafted token, given that those before it were
-/// accepted, n drafted tokens give 1 + a + a^2 + … + a^n. The first pass has no draft, so that it is known what one takes, and a draft has at most
-/// twice as many tokens as one before it. What drafts lose in all, beside passes without, is limited: to the time of one pass and a
-/// hundredth of all time.
+/// accepted, n drafted tokens of a chain give 1 + a + a^2 + … + a^n. In a tree a token with the share s of what followed its parent is accepted
+/// with probability a s, given its parent: a is what is accepted of all that the drafter saw. The first pass has no draft, so that it is known
+/// what one takes, and a draft has at most twice as many tokens as one before it. What drafts lose in all, beside passes without, is limited:
+/// to the time of one pass and a hundredth of all time.
 class DraftWidth {
 public:
   /// At most `most` drafted tokens at once, from `drafters` drafters, whose acceptance is counted for each of them.
@@ -24,13 +25,12 @@ public:
 
   int64_t most() const { return largest; }
   /// How many of the drafted tokens to verify.
-  int64_t choose(const Draft &draft) const {
-    return choose(static_cast<int64_t>(draft.tokens.size()), draft.matched, draft.drafter);
-  }
-  /// How many of `available` tokens to verify, or to draft where that takes so long for each; the others as in Draft.
-  int64_t choose(int64_t available, int64_t matched, size_t drafter, double secondsPerDraft = 0) const;
-  /// A pass over a token and the first `verified` of a draft, of which `accepted` were; drafting took so long for each.
-  void record(const Draft &draft, int64_t verified, int64_t accepted, double seconds, double secondsPerDraft = 0);
+  int64_t choose(const Draft &draft) const { return choose(draft, draft.size()); }
+  /// How many of `available` tokens to verify, or to draft where that takes so long for each, of a chain unless `draft` has as many.
+  int64_t choose(const Draft &draft, int64_t available, double secondsPerDraft = 0) const;
+  /// A pass over a token and the first `verified` of a draft, of which the nodes `path` were accepted; drafting took so long for each.
+  void record(const Draft &draft, int64_t verified, std::span<const int64_t> path, double seconds,
+              double secondsPerDraft = 0);
   /// The token that came where none of a draft was verified: what would have become of the first one.
   void observe(const Draft &draft, int64_t token);
 
@@ -40,7 +40,7 @@ private:
 
   struct Acceptance {
     double accepted = 0, tried = 0;
-    void count(int64_t newlyAccepted, int64_t newlyTried);
+    void count(int64_t newlyAccepted, double newlyTried);
   };
 
   struct DrafterAcceptance {
@@ -48,7 +48,7 @@ private:
     Acceptance all = {.accepted = 1, .tried = 2}; // before anything was seen: one in two
   };
 
-  void count(const Draft &draft, int64_t accepted, int64_t tried);
+  void count(const Draft &draft, int64_t accepted, double tried);
   double acceptanceOf(size_t drafter, int64_t matched) const;
   double expectedSeconds(int64_t rows) const;
 

@@ -32,7 +32,7 @@ Draft LookupDrafter::draft(int64_t most) const {
     return {};
   std::span<const int64_t> rest = std::span(text).subspan(matchedEnd);
   rest = rest.first(std::min(rest.size(), static_cast<size_t>(std::max<int64_t>(most, 0))));
-  return {.tokens = {rest.begin(), rest.end()}, .matched = static_cast<int64_t>(kTokens)};
+  return {{{rest.begin(), rest.end()}}, static_cast<int64_t>(kTokens)};
 }
 
 } // namespace hone::speculate

@@ -26,6 +26,8 @@ public:
   int64_t matchedLength() const { return match().length; }
   /// The position after its first occurrence; 0 where nothing matches.
   int64_t matchedEnd() const { return match().firstEnd; }
+  /// What followed the matched suffix and those tokens, as a tree. Of a place the likeliest are taken of those that followed it last.
+  Draft growMatch(int64_t most) const;
   size_t countStates() const { return states.size(); }
   size_t countTransitions() const { return edges.size(); }
   /// How many suffix links and transitions were followed so far.
@@ -43,6 +45,7 @@ private:
   struct Edge {
     int64_t token;
     int32_t target, next; // the next transition of the same state
+    int32_t count; // how often the text went on by it from what was the longest match then, and once for its first time
   };
   struct Key {
     int64_t token;
@@ -54,13 +57,14 @@ private:
     }
   };
 
-  const State &match() const {
+  int32_t matchState() const {
     int32_t link = states[static_cast<size_t>(last)].link;
-    return states[static_cast<size_t>(link == kNone ? kRoot : link)];
+    return link == kNone ? kRoot : link;
   }
+  const State &match() const { return states[static_cast<size_t>(matchState())]; }
   /// The transition of a state, or null.
   Edge *find(int32_t state, int64_t token);
-  void connect(int32_t from, int64_t token, int32_t to);
+  void connect(int32_t from, int64_t token, int32_t to, int32_t count = 1);
   int32_t split(int32_t parent, int64_t token, int32_t target);
 
   std::vector<int64_t> tokens;
@@ -83,6 +87,7 @@ public:
   void beginText() override;
   void append(std::span<const int64_t> tokens) override;
   Draft draft(int64_t most) const override;
+  Draft draftTree(int64_t most) const override;
   size_t countTokens() const { return automaton.text().size(); }
 
 private:

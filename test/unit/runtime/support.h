@@ -101,6 +101,13 @@ inline io::Manifest toyManifestWithVerification() {
   return manifest;
 }
 
+/// The toy that verifies trees, of HONE_TEST_PROGRAM_TREES.
+inline io::Manifest toyManifestWithTrees() {
+  io::Manifest manifest = toyManifestWithVerification();
+  manifest.entries.back().inputs.push_back({"ancestors", HONE_I64, {io::Dim::symbolic("sequence")}, {}});
+  return manifest;
+}
+
 /// The toy whose `forward` has the context `encoded`, f32 [batch, 2]. The program does not read it.
 inline io::Manifest toyManifestWithContext() {
   io::Manifest manifest = toyManifest();

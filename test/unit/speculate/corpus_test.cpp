@@ -269,5 +269,20 @@ TEST_F(CorpusFile, DamagedBytesGiveOtherDraftsOfTheSameVocabulary) {
   }
 }
 
+TEST_F(CorpusFile, ATreeHasAllThatFollows) {
+  CorpusDrafter drafter(build({{1, 2, 3, 4}, {1, 2, 5, 6}, {1, 2, 3, 7}, {1, 2}}));
+  drafter.append(std::vector<int64_t>{1, 2});
+  speculate::Draft draft = drafter.draftTree(8);
+  EXPECT_EQ(draft.matched, 2);
+  EXPECT_EQ(draft.tokens.front(), 3) << "of four times two";
+  EXPECT_EQ(draft.shares.front(), 0.5) << "the end of a text counts as another";
+  EXPECT_THAT(draft.childrenOf(0), testing::SizeIs(2));
+  EXPECT_THAT(draft.childrenOf(1), testing::SizeIs(2));
+  EXPECT_EQ(draft.size(), 5);
+  EXPECT_EQ(drafter.draftTree(2).size(), 2);
+  drafter.append(std::vector<int64_t>{9});
+  EXPECT_THAT(drafter.draftTree(8).tokens, IsEmpty());
+}
+
 } // namespace
 } // namespace hone::test

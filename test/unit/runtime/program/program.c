@@ -9,7 +9,8 @@
 //            With LAST_LOGITS, it gives those of the last token only. With ADDED, the likeliest token is so many more, with NO_NUMBERS
 //            no logit is a number, and VOCABULARY is the number of tokens. With CALLS_KERNEL, logits are made by hone.rms_norm.f32
 //   count    how often it was called in this session
-//   verify   forward by another name, over the same state
+//   verify   forward by another name, over the same state. With TREES, of tokens and their ancestors: those that are in the tree before a
+//            token count, and its position is the one after theirs
 //   draft    forward by another name, over a state of its own
 
 #include "hone/runtime/program.h"
@@ -68,14 +69,22 @@ static void runMain(hone_call *call) {
   *(int64_t *)output(call, 1, 0, NULL) = x->sizes[0];
 }
 
+/// Whether token `other` of a call is token `own` or before it; a chain has no ancestors.
+static int isBefore(const hone_tensor *ancestors, int64_t own, int64_t other) {
+  return ancestors ? ((int64_t *)ancestors->data)[own] >> other & 1 : other <= own;
+}
+
 /// Two numbers a position: the token and its position.
-static void appendTokens(hone_call *call, const hone_tensor *tokens, hone_tensor *all) {
+static void appendTokens(hone_call *call, const hone_tensor *tokens, const hone_tensor *ancestors, hone_tensor *all) {
   int64_t batch = tokens->sizes[0], sequence = tokens->sizes[1], length = stateLength(call);
   float *fresh = allocate((uint64_t)(batch * sequence) * 2 * sizeof(float));
   for (int64_t i = 0; i < batch * sequence; ++i) {
     int64_t token = ((int64_t *)tokens->data)[i];
     fresh[2 * i] = (float)token;
-    fresh[2 * i + 1] = (float)(length + i % sequence);
+    int64_t depth = -1;
+    for (int64_t other = 0; other < sequence; ++other)
+      depth += isBefore(ancestors, i % sequence, other);
+    fresh[2 * i + 1] = (float)(length + depth);
   }
   hone_tensor view = {fresh, HONE_F32, 4, {batch, 1, sequence, 2}, {sequence * 2, sequence * 2, 2, 1}};
   observe(call, 4, &view);
@@ -85,14 +94,14 @@ static void appendTokens(hone_call *call, const hone_tensor *tokens, hone_tensor
       fail("expected tokens to be at least 0");
 }
 
-static void runForward(hone_call *call) {
+static void writeLogits(hone_call *call, const hone_tensor *ancestors) {
   const hone_tensor *tokens = &call->inputs[0];
   int64_t batch = tokens->sizes[0], sequence = tokens->sizes[1], length = stateLength(call);
   hone_tensor before, all;
   stateView(call, 0, &before);
   if (before.sizes[2] != length)
     fail("the view before the append does not have the session's length");
-  appendTokens(call, tokens, &all);
+  appendTokens(call, tokens, ancestors, &all);
 #ifdef LAST_LOGITS
   int64_t rows = 1;
 #else
@@ -103,8 +112,9 @@ static void runForward(hone_call *call) {
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t r = 0; r < rows; ++r) {
       int64_t sum = 0;
-      for (int64_t p = statePadding(call, b); p <= length + sequence - rows + r; ++p)
-        sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
+      for (int64_t p = statePadding(call, b); p < length + sequence; ++p)
+        if (p < length || isBefore(ancestors, sequence - rows + r, p - length))
+          sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
       for (int64_t v = 0; v < VOCABULARY; ++v)
         logits[(b * rows + r) * VOCABULARY + v] = v == (sum + ADDED) % VOCABULARY ? LIKELIEST : 0.0f;
     }
@@ -114,6 +124,16 @@ static void runForward(hone_call *call) {
   int64_t unitOffset = 0;
   double epsilon = 1e-6;
   rmsNorm(call, operands, &unitOffset, &epsilon);
+#endif
+}
+
+static void runForward(hone_call *call) { writeLogits(call, NULL); }
+
+static void runVerify(hone_call *call) {
+#ifdef TREES
+  writeLogits(call, &call->inputs[1]);
+#else
+  writeLogits(call, NULL);
 #endif
 }
 
@@ -144,7 +164,7 @@ static const hone_import imports[] = {
 };
 
 static const hone_entry entries[] = {
-    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runForward}, {"draft", runForward}};
+    {"main", runMain}, {"forward", runForward}, {"count", runCount}, {"verify", runVerify}, {"draft", runForward}};
 
 extern const hone_program hone_program_description __asm__("hone_program");
 const hone_program hone_program_description = {
