@@ -60,6 +60,30 @@ public:
     });
   }
 
+  /// Makes position `position` what position `source` of another cache is, or zeros where there is none.
+  void take(int64_t position, const GrowingCache *other = nullptr, int64_t source = 0) {
+    withLayout([&](const auto &layout) {
+      for (int64_t head = 0; head < batch * heads; ++head) {
+        auto move = [&](int64_t to, int64_t from, int64_t bytes) {
+          uint8_t *place = memory.data() + head * headElements * elementBytes + to * elementBytes;
+          if (other)
+            std::memcpy(place, other->memory.data() + head * headElements * elementBytes + from * elementBytes, bytes);
+          else
+            std::memset(place, 0, bytes);
+        };
+        for (int64_t d = 0; d < size; ++d)
+          move(layout.ofPosition(position) + layout.ofElement(d), layout.ofPosition(source) + layout.ofElement(d),
+               elementBytes);
+        if constexpr (requires { layout.positionBytes(); }) {
+          move(layout.ofScale(position), layout.ofScale(source), 2);
+          if (kind.bits == 4)
+            move(layout.ofBase(position), layout.ofBase(source), 2);
+        }
+      }
+      return 0;
+    });
+  }
+
   /// The first `count` positions of `sequences` sequences from `first` on.
   hone_tensor view(int64_t first, int64_t sequences, int64_t count) {
     hone_tensor tensor = {};
@@ -187,6 +211,46 @@ protected:
       }
   }
 
+  /// Compares the queries of a tree with decoding steps that have the keys of their paths, one after the other.
+  void checkPaths(const Kind &kind, const Case &test, int64_t queries) {
+    int64_t capacity = test.earlier + queries;
+    GrowingCache keys(kind, true, test.batch, test.keyHeads, capacity, test.size);
+    GrowingCache values(kind, false, test.batch, test.keyHeads, capacity, test.valueSize);
+    for (int64_t position = 0; position < capacity; ++position)
+      keys.append(position, random), values.append(position, random);
+    Operands operands(test, queries, capacity, random);
+    for (int64_t b = 1; b < test.batch; ++b) // all sequences have one tree, so that a call is that of a path
+      std::copy_n(operands.ancestors.values.begin(), queries, operands.ancestors.values.begin() + b * queries);
+    Tensor out({test.batch, test.heads, queries, test.valueSize}), lse({test.batch, test.heads, queries});
+    for (int threadCount : {1, 2}) {
+      omp_set_num_threads(threadCount);
+      call(kind, test, operands, keys, values, {0, test.batch, 0, queries}, out, lse);
+      Tensor expected(out.sizes), expectedLse(lse.sizes);
+      for (int64_t i = 0; i < queries; ++i) {
+        GrowingCache pathKeys = keys, pathValues = values;
+        int64_t end = test.earlier;
+        for (int64_t key = test.earlier; key < capacity; ++key)
+          pathKeys.take(key), pathValues.take(key);
+        for (int64_t j = 0; j <= i; ++j)
+          if (operands.ancestors.values[static_cast<size_t>(i)] >> j & 1) {
+            pathKeys.take(end, &keys, test.earlier + j);
+            pathValues.take(end++, &values, test.earlier + j);
+          }
+        Case chain = test;
+        chain.isTree = false;
+        AttentionOperands one = attentionOf(slice(operands.query.view(), 2, i, 1), pathKeys.view(0, test.batch, end),
+                                            pathValues.view(0, test.batch, end), slice(expected.view(), 2, i, 1));
+        one.sinks = operands.sinks.view(), one.keyBegin = listOf(operands.keyBegin);
+        if (test.hasLse)
+          one.lse = slice(expectedLse.view(), 2, i, 1);
+        run(kind.kernel, listOperands(one), {true, -1, 0, 1}, {0.2, test.softcap});
+      }
+      compare(kind, test, queries, out, expected);
+      if (test.hasLse)
+        compare(kind, test, queries, lse, expectedLse);
+    }
+  }
+
 private:
   struct Operands {
     Tensor query, bias, alibi, sinks;
@@ -303,6 +367,30 @@ TEST_P(AttentionRows, Trees) {
   for (int64_t earlier : {0, 15, 62, 500, 4090}) {
     checkAll({.earlier = earlier, .isTree = true}, {2, 9, 33});
     checkAll({.earlier = earlier, .heads = 2, .batch = 2, .window = 70, .isTree = true}, {2, 9, 33});
+  }
+}
+
+TEST_P(AttentionRows, TreesAreChains) {
+  if (GetParam() == cpu::Isa::Amx)
+    GTEST_SKIP() << "tiles go by the numbers of keys";
+  for (const Kind &kind : kKinds) {
+    for (int64_t earlier : {0, 1, 15, 63, 64, 250, 511, 4070, 4096, 5000})
+      checkPaths(kind, {.earlier = earlier, .heads = 7, .isTree = true}, 40);
+    for (int64_t size : {19, 128})
+      checkPaths(kind,
+                 {.earlier = 300,
+                  .heads = 4,
+                  .keyHeads = 2,
+                  .size = size,
+                  .valueSize = size,
+                  .batch = 2,
+                  .softcap = 2,
+                  .isTree = true,
+                  .hasSinks = true,
+                  .hasLse = true,
+                  .keyBegin = {0, 100}},
+                 64);
+    checkPaths(kind, {.earlier = 70, .heads = 80, .size = 32, .valueSize = 32, .isTree = true}, 9);
   }
 }
 

@@ -107,6 +107,9 @@ private:
     row.query = queryOf(index);
     row.position = hone::kernels::queryPositionOf(attention.visibility, sequence, row.query);
     hone::kernels::KeyInterval interval = hone::kernels::intervalOf(attention.visibility, sequence, row.query);
+    if (attention.hasPaths())
+      interval.end = hone::kernels::firstDraftOf(attention.visibility) +
+                     __builtin_popcountll(attention.pathOf(sequence, row.query));
     row.begin = row.wholeBegin = interval.begin;
     row.end = row.wholeEnd = interval.end;
     row.seen = nullptr;

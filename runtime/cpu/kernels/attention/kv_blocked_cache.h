@@ -66,12 +66,21 @@ public:
 
   BlockedSteps(const Attention &attention, int64_t sequence, int64_t head, const SeenKeys &seen, int64_t begin,
                int64_t end)
-      : keys(firstOf(attention.key, sequence, head)), values(firstOf(attention.value, sequence, head)),
+      : keys(firstElementOf<Element>(attention.key, sequence, head)),
+        values(firstElementOf<Element>(attention.value, sequence, head)),
         keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
         valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), numbers(seen.numbers),
         first(numbers ? 0 : begin / (UNITS * kUnitKeys)), units(end <= begin ? 0
                                                                 : numbers    ? seen.list(begin, end, kUnitKeys)
                                                                              : (end + kUnitKeys - 1) / kUnitKeys) {}
+
+  /// The same for keys that were gathered, the first of which is number `origin`, a multiple of the keys of a step.
+  BlockedSteps(const Attention &attention, const Element *keys, const Element *values, int64_t origin, int64_t begin,
+               int64_t end)
+      : keys(keys), values(values), keyElements(BlockedCache<Cache>::keyElements(kUnitKeys, attention.size())),
+        valueElements(BlockedCache<Cache>::valueElements(kUnitKeys, attention.valueSize())), numbers(nullptr),
+        first(begin / (UNITS * kUnitKeys)), units(end <= begin ? 0 : (end + kUnitKeys - 1) / kUnitKeys),
+        firstPlace(origin / kUnitKeys) {}
 
   int64_t count() const { return larger((units + UNITS - 1) / UNITS - first, 0); }
 
@@ -82,8 +91,8 @@ public:
     for (int64_t u = 0; u < UNITS; ++u, ++unit) {
       int64_t place = placeOf(smaller(unit, units - 1));
       step.firstKeys[u] = !numbers ? unit * kUnitKeys : unit < units ? place * kUnitKeys : kNoKey;
-      step.keys[u] = keys + place * keyElements;
-      step.values[u] = values + place * valueElements;
+      step.keys[u] = keys + (place - firstPlace) * keyElements;
+      step.values[u] = values + (place - firstPlace) * valueElements;
     }
     step.begin = step.firstKeys[0];
     step.end = step.firstKeys[UNITS - 1] + kUnitKeys;
@@ -94,16 +103,13 @@ private:
   static constexpr int64_t kUnitKeys = Step::kUnitKeys;
   static constexpr int64_t kNoKey = INT64_MAX / 2;
 
-  static const Element *firstOf(const hone_tensor &tensor, int64_t sequence, int64_t head) {
-    return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
-  }
-
   int64_t placeOf(int64_t unit) const { return numbers ? numbers[unit] : unit; }
 
   const Element *keys, *values;
   int64_t keyElements, valueElements; // of a KV micro-block
   const int64_t *numbers;             // of KV micro-blocks; null where all are taken
   int64_t first, units;               // the number of the first step, and KV micro-blocks before the end
+  int64_t firstPlace = 0;             // the KV micro-block that comes first in memory
 };
 
 /// Prefetches the values of a step line by line, a line of each KV micro-block at a time.

@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_KV_BLOCKED_PRODUCTS_H
 
 #include "kv_blocked_softmax.h"
+#include "tree_paths.h"
 #include "word_products.h"
 
 namespace {
@@ -22,11 +23,15 @@ template <typename Cache> class BlockedProducts {
 public:
   BlockedProducts(const Attention &attention, int64_t mostRows)
       : attention(attention), width(hone::cpu::BlockedKeyLayout(kWord, attention.size()).width),
-        columns(toLanes(attention.valueSize()) / kLanes), queries(mostRows, width), totals(mostRows * kLanes) {}
+        columns(toLanes(attention.valueSize()) / kLanes), queries(mostRows, width), totals(mostRows * kLanes),
+        gathered(firstGathered(attention, kStepKeys)),
+        gatheredKeys(attention, {kWord, attention.size()}, attention.size(), kUnitKeys,
+                     Keys::keyElements(kUnitKeys, attention.size()), kStepKeys),
+        gatheredValues(attention, {kWord, attention.valueSize()}, attention.valueSize(), kUnitKeys,
+                       Keys::valueElements(kUnitKeys, attention.valueSize()), kStepKeys) {}
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end);
     block = &of;
     queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
@@ -34,25 +39,45 @@ public:
       total[0] = of.rows[r].sum;
       store(totalOf(r), total);
     }
-    int64_t groups = (of.count + kBlockedRows - 1) / kBlockedRows;
-    int64_t height = groups == 0 ? 1 : (of.count + groups - 1) / groups; // nearly equal
-    for (int64_t i = 0; i < steps.count(); ++i) {
-      Step step = i == 0 ? steps[0] : next;
-      next = steps[smaller(i + 1, steps.count() - 1)];
-      for (int64_t first = 0; first < of.count; first += height)
-        addRows<kBlockedRows>(step, first, smaller(height, of.count - first));
-    }
+    addSteps({attention, of.sequence, of.head, of.seen, begin, smaller(end, gathered)}, 0, of.count);
+    if (end > gathered)
+      forEachQuery(of, [&](int64_t first, int64_t count) { addPath(first, count, larger(begin, gathered), end); });
     for (int64_t r = 0; r < of.count; ++r)
       of.rows[r].sum = sumLanes(load(totalOf(r)));
   }
 
 private:
+  /// Adds the gathered ones of keys [begin, end) to the sums of a query's rows.
+  void addPath(int64_t first, int64_t count, int64_t begin, int64_t end) {
+    auto take = [&](const auto &memory, const hone_tensor &tensor) {
+      return memory.take(firstElementOf<Element>(tensor, block->sequence, block->head), block->sequence,
+                         block->rows[first].query);
+    };
+    addSteps({attention, take(gatheredKeys, attention.key), take(gatheredValues, attention.value), gathered, begin,
+              smaller(end, block->rows[first].end)},
+             first, count);
+  }
+
+  /// Adds the keys of steps to the sums of the rows [begin, begin + count).
+  void addSteps(const BlockedSteps<Cache> &steps, int64_t begin, int64_t count) {
+    int64_t groups = (count + kBlockedRows - 1) / kBlockedRows, end = begin + count;
+    int64_t height = groups == 0 ? 1 : (count + groups - 1) / groups; // nearly equal
+    for (int64_t i = 0; i < steps.count(); ++i) {
+      Step step = i == 0 ? steps[0] : next;
+      next = steps[smaller(i + 1, steps.count() - 1)];
+      for (int64_t first = begin; first < end; first += height)
+        addRows<kBlockedRows>(step, first, smaller(height, end - first));
+    }
+  }
+
   using Keys = BlockedCache<Cache>;
   using Step = BlockedStep<Cache>;
   using Products = WordProducts<Cache>;
   using Factor = typename Products::Factor;
   using Numbers = typename Products::Numbers;
+  using Element = typename Cache::Element;
   static constexpr int kFactors = Products::kFactors, kWord = Keys::kWord, kPieces = Keys::kPieces;
+  static constexpr int64_t kUnitKeys = Step::kUnitKeys, kStepKeys = kStepUnits * kUnitKeys;
 
   float *totalOf(int64_t r) const { return totals.data() + r * kLanes; }
 
@@ -154,6 +179,9 @@ private:
   int64_t width, columns;
   QueryFactors<Cache> queries;
   Scratch<float> totals; // [row][lane]
+  int64_t gathered;      // the first key that is gathered
+  GatheredBlocks<hone::cpu::BlockedKeyLayout, Element> gatheredKeys;
+  GatheredBlocks<hone::cpu::BlockedValueLayout, Element> gatheredValues;
   const RowBlock *block = nullptr;
   Step next; // the step after the one that is worked on
   alignas(64) float scores[kBlockedRows][kPieces * kLanes];

@@ -18,7 +18,10 @@ public:
       : attention(attention), keyLayout(Cache::kBits, attention.size()),
         valueLayout(Cache::kBits, attention.valueSize()), lines(keyLayout.bytes.width / keyLayout.kWord),
         columns(toLanes(attention.valueSize()) / kLanes), groupWords(lines * Cache::kPerByte * kRows * 2),
-        queries(mostRows), starts(mostRows), totals(mostRows), words((mostRows + kRows - 1) / kRows * groupWords) {}
+        queries(mostRows), starts(mostRows), totals(mostRows), words((mostRows + kRows - 1) / kRows * groupWords),
+        gathered(firstGathered(attention, kStepKeys)),
+        gatheredKeys(attention, keyLayout, attention.size(), kUnitKeys, keyLayout.blockBytes(), kStepKeys),
+        gatheredValues(attention, valueLayout, attention.valueSize(), kUnitKeys, valueLayout.blockBytes(), kStepKeys) {}
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
@@ -27,21 +30,42 @@ public:
     height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
       beginRow(r);
-    BlockedSteps<Cache> steps(attention, of.sequence, of.head, of.seen, begin, end);
-    for (int64_t i = 0; i < steps.count(); ++i) {
-      Step step = steps[i];
-      if (of.count < kGemvRows && i + 1 < steps.count())
-        prefetchElements(steps[i + 1]);
-      numbers.take(step, keyLayout.kBlock * keyLayout.bytes.width, valueLayout.kBlock * valueLayout.bytes.width);
-      for (int64_t first = 0; first < of.count; first += height)
-        addRows<kRows>(step, first, smaller(height, of.count - first));
-    }
+    addSteps({attention, of.sequence, of.head, of.seen, begin, smaller(end, gathered)}, 0, of.count);
+    if (end > gathered)
+      forEachQuery(of, [&](int64_t first, int64_t count) { addPath(first, count, larger(begin, gathered), end); });
     for (int64_t r = 0; r < of.count; ++r)
       finishRow<Cache>(of, r, totals.data()[r], columns);
   }
 
 private:
+  /// Adds the gathered ones of keys [begin, end) to the sums of a query's rows.
+  void addPath(int64_t first, int64_t count, int64_t begin, int64_t end) {
+    auto take = [&](const auto &memory, const hone_tensor &tensor) {
+      return memory.take(firstElementOf<uint8_t>(tensor, block->sequence, block->head), block->sequence,
+                         block->rows[first].query);
+    };
+    addSteps({attention, take(gatheredKeys, attention.key), take(gatheredValues, attention.value), gathered, begin,
+              smaller(end, block->rows[first].end)},
+             first, count);
+  }
+
+  /// Adds the keys of steps to the sums of the rows [begin, begin + count).
+  void addSteps(const BlockedSteps<Cache> &steps, int64_t begin, int64_t count) {
+    for (int64_t i = 0; i < steps.count(); ++i) {
+      Step step = steps[i];
+      if (block->count < kGemvRows && i + 1 < steps.count())
+        prefetchElements(steps[i + 1]);
+      numbers.take(step, keyLayout.kBlock * keyLayout.bytes.width, valueLayout.kBlock * valueLayout.bytes.width);
+      // The words of a group of rows lie together.
+      for (int64_t first = begin, some; first < begin + count; first += some) {
+        some = smaller(height - first % height, begin + count - first);
+        addRows<kRows>(step, first, some);
+      }
+    }
+  }
+
   using Step = QuantizedStep<Cache, kStepUnits>;
+  static constexpr int64_t kUnitKeys = Step::kUnitKeys, kStepKeys = kStepUnits * kUnitKeys;
   static constexpr int kPieces = kStepUnits * Cache::kBlockWord, kRows = kQuantizedKvRows;
   static constexpr int64_t kLineBytes = 64, kWordBytes = 4;
   static constexpr int64_t kPrefetchDistance =
@@ -212,6 +236,9 @@ private:
   Scratch<Dot> starts;
   Scratch<RowTotals> totals;
   Scratch<int32_t> words; // [group of rows][quad][row][first and second]
+  int64_t gathered;       // the first key that is gathered
+  GatheredBlocks<hone::cpu::QuantizedKeyLayout, uint8_t> gatheredKeys;
+  GatheredBlocks<hone::cpu::QuantizedValueLayout, uint8_t> gatheredValues;
   const RowBlock *block = nullptr;
   int64_t height = 1; // rows of a group
   CacheNumbers<Cache, kStepUnits> numbers;

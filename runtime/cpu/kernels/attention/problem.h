@@ -17,6 +17,11 @@ inline int64_t offsetOf(const hone_tensor &tensor, int64_t a, int64_t b, int64_t
   return a * tensor.strides[0] + b * tensor.strides[1] + c * tensor.strides[2];
 }
 
+/// The first key or value of a sequence and head.
+template <typename Element> const Element *firstElementOf(const hone_tensor &tensor, int64_t sequence, int64_t head) {
+  return static_cast<const Element *>(tensor.data) + offsetOf(tensor, sequence, head, 0);
+}
+
 /// Up to so many queries a sequence, as decoding and verification have, what a row gives is bit-equal whatever other
 /// rows and sequences are in the call: which keys are added up together, and in which order, follows from their indices
 /// alone. What a row does not see adds exact zeros.
@@ -47,7 +52,25 @@ struct Attention {
   int64_t group() const { return heads() / keyHeads(); }
 
   bool hasIndependentRows() const { return queries() <= kIndependentQueries; }
-  bool isMasked() const { return hone::kernels::isMasked(visibility); }
+  /// Whether bits say which keys a row sees.
+  bool isMasked() const { return hone::kernels::isMasked(visibility) && !hasPaths(); }
+  /// Whether rows are those of chains whose last keys are gathered (tree_paths.h): in a tree, where nothing else goes by the number of a key.
+  /// Tiles of AMX have no gathered keys.
+  bool hasPaths() const {
+#ifdef __AMX_BF16__
+    return false;
+#else
+    return visibility.ancestors.data && hasIndependentRows() && queries() <= keys() && !hasLists() &&
+           !visibility.keyPositions.data && !visibility.keyEnd.data && !visibility.prefix.data &&
+           visibility.window < 0 && isAbsent(bias) && !alibi.data;
+#endif
+  }
+  /// The draft tokens that a query of a tree sees, as bits.
+  uint64_t pathOf(int64_t sequence, int64_t query) const {
+    auto word = static_cast<uint64_t>(hone::kernels::elementOf(visibility.ancestors, sequence, query, int64_t{0}));
+    int64_t last = visibility.isCausal ? query : queries() - 1;
+    return word & ~uint64_t{0} >> (63 - last);
+  }
   bool hasLists() const { return visibility.blockKeys > 0; } // of blocks of keys
   bool hasLse() const { return !isAbsent(lse); }
 

@@ -10,6 +10,7 @@
 #include "../scratch.h"
 #include "products.h"
 #include "tile_keys.h"
+#include "tree_paths.h"
 
 namespace {
 
@@ -21,29 +22,54 @@ public:
       : attention(attention), paddedSize(toLanes(attention.size())), paddedValue(toLanes(attention.valueSize())),
         memory(mostRows * kBlockKeys + kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
         scores(memory.data()), transposedKeys(scores + mostRows * kBlockKeys),
-        copiedRows(transposedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows) {}
+        copiedRows(transposedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows),
+        gathered(firstGathered(attention, kBlockKeys)), gatheredKeys(attention, attention.key),
+        gatheredValues(attention, attention.value) {}
 
   /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
-    KeyBlocks blocks(of.seen, begin, end);
     if (tiles.takes())
-      return tiles.run(of, blocks);
+      return tiles.run(of, KeyBlocks(of.seen, begin, end));
     block = &of;
-    Prefetch<Cache> next(attention.key, attention.value, of.sequence, of.head, advancesOfBlock());
-    if (of.count >= kGemvRows)
+    from = {attention.key, attention.value, of.sequence, of.head, 0};
+    addBlocks({of.seen, begin, smaller(end, gathered)}, /*prefetches=*/true);
+    if (end > gathered)
+      forEachQuery(of, [&](int64_t first, int64_t count) { addPath(of, first, count, larger(begin, gathered), end); });
+  }
+
+private:
+  /// Where keys and values are read, the first of which is number `origin`.
+  struct Source {
+    hone_tensor key, value;
+    int64_t sequence, head, origin;
+  };
+
+  CacheRows<Cache> keysAt(int64_t key) const { return {from.key, from.sequence, from.head, key - from.origin}; }
+  CacheRows<Cache> valuesAt(int64_t key) const { return {from.value, from.sequence, from.head, key - from.origin}; }
+
+  /// Adds the gathered ones of keys [begin, end) to the sums of a query's rows.
+  void addPath(const RowBlock &of, int64_t first, int64_t count, int64_t begin, int64_t end) {
+    RowBlock part = partOf(of, first, count);
+    block = &part;
+    int64_t query = part.rows[0].query;
+    from = {gatheredKeys.take(of.sequence, of.head, query), gatheredValues.take(of.sequence, of.head, query), 0, 0,
+            gathered};
+    addBlocks({of.seen, begin, smaller(end, part.rows[0].end)}, /*prefetches=*/false);
+  }
+
+  void addBlocks(const KeyBlocks &blocks, bool prefetches) {
+    Prefetch<Cache> next(from.key, from.value, from.sequence, from.head, advancesOfBlock());
+    isPrefetched = prefetches;
+    if (prefetches && block->count >= kGemvRows)
       keysAt(blocks.firstKey(0)).prefetch(blocks.keyCount(0));
     for (int64_t i = 0; i < blocks.count(); ++i)
       if (blocks.keyCount(i) > 0)
         addKeys(blocks, i, next);
   }
 
-private:
-  CacheRows<Cache> keysAt(int64_t key) const { return {attention.key, block->sequence, block->head, key}; }
-  CacheRows<Cache> valuesAt(int64_t key) const { return {attention.value, block->sequence, block->head, key}; }
-
   int64_t scoredRows() const { return block->count < kGemvRows ? kStepRows : block->count; }
   int64_t advancesOfBlock() const {
-    bool turns = keysAt(0).canTranspose();
+    bool turns = keysAt(from.origin).canTranspose();
     int64_t steps = turns ? attention.size() / CacheRows<Cache>::kPerBlock : 1;
     return kBlockKeys / kLanes * (steps + 2) + (block->count + scoredRows() - 1) / scoredRows() + block->count;
   }
@@ -52,9 +78,9 @@ private:
     int64_t first = blocks.firstKey(index), keyCount = blocks.keyCount(index);
     CacheRows<Cache> keys = keysAt(first), values = valuesAt(first);
     int64_t step = scoredRows();
-    if (block->count < kGemvRows)
+    if (isPrefetched && block->count < kGemvRows)
       next.begin(blocks, index);
-    else
+    else if (isPrefetched)
       prefetchMany(blocks, index);
     for (int64_t j = 0; j < keyCount; j += kLanes)
       transposeKeys(keys, j, smaller(kLanes, keyCount - j), next);
@@ -123,7 +149,11 @@ private:
   Scratch<float> memory;
   float *scores, *transposedKeys, *copiedRows;
   TileKeys<Cache> tiles;
+  int64_t gathered; // the first key that is gathered
+  GatheredRows<typename Cache::Element> gatheredKeys, gatheredValues;
   const RowBlock *block = nullptr;
+  Source from = {};
+  bool isPrefetched = true;
 };
 
 } // namespace
