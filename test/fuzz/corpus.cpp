@@ -31,9 +31,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     int64_t token = data[i] % ((*corpus)->vocabulary() + 1);
     drafter.append({&token, 1});
-    for (int64_t drafted : drafter.draft(16).tokens)
-      if (drafted < 0 || drafted >= (*corpus)->vocabulary())
-        std::abort();
+    for (const hone::speculate::Draft &draft : {drafter.draft(16), drafter.draftTree(16)})
+      for (int64_t drafted : draft.tokens)
+        if (drafted < 0 || drafted >= (*corpus)->vocabulary())
+          std::abort();
   }
   return 0;
 }
