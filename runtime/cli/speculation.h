@@ -25,10 +25,10 @@ namespace hone::cli {
   "                            (what a draft model writes), or none (default)\n"                                       \
   "  --draft-corpus FILE       the corpus, as 'corpus build' makes it of texts and the model's tokenizer\n"            \
   "  --draft-tokens N          verify at most N drafted tokens in a pass (default 32)\n"                               \
-  "  --draft-tree              draft several continuations at once, as a tree of at most 63 tokens, where the drafts "   \
-  "have seen\n"                                                                                                       \
+  "  --draft-tree              draft several continuations at once, as a tree of at most 63 tokens, where the drafts " \
+  "have seen\n"                                                                                                        \
   "                            several; for models of 'hone compile --speculate=tree', and not for drafts of a "       \
-  "model\n"                                                                                                           \
+  "model\n"                                                                                                            \
   "  --draft DRAFT.hone        with --speculate=model: the draft model, with the same tokens (default: the entry "     \
   "'draft' of\n"                                                                                                       \
   "                            MODEL.hone)\n"                                                                          \

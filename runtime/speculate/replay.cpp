@@ -53,7 +53,7 @@ Draft ReplayDrafter::draft(int64_t most) const {
   std::span<const int64_t> known = replay.text;
   known = known.subspan(std::min(length, known.size()));
   known = known.first(std::min(known.size(), static_cast<size_t>(std::max<int64_t>(most, 0))));
-  Draft draft = {.tokens = {known.begin(), known.end()}, .matched = kMatched};
+  Draft draft = {{{known.begin(), known.end()}}, kMatched};
   for (size_t i = 0; i < draft.tokens.size(); ++i)
     if (drawAt(replay.seed, length + i) >= replay.acceptance)
       draft.tokens[i] = draft.tokens[i] == 0 ? 1 : 0; // another one of any vocabulary

@@ -184,10 +184,10 @@ TEST_F(Generation, WhatPaidIsKnownWithoutTheTexts) {
   auto session = *rt::openLanguageSession(*rt::Module::load(folder));
   rt::LanguageModel model = *rt::LanguageModel::over(*session);
   auto speculation = *rt::Speculation::create({kAutomaton, "", 8}, model);
-  speculate::Draft draft = {.tokens = {3, 6, 4}, .matched = 2};
+  speculate::Draft draft = {{{3, 6, 4}}, /*matched=*/2};
   speculation->beginText(Tokens{1, 2, 3, 6, 4, 1, 2});
   EXPECT_EQ(speculation->chooseWidth(draft), 0) << "it is not known what a pass takes";
-  speculation->record(draft, 0, Tokens{3}, /*seconds=*/1);
+  speculation->record(draft, 0, {.next = {3}, .path = {}}, /*seconds=*/1);
   EXPECT_EQ(speculation->chooseWidth(draft), 2);
   speculation = *rt::Speculation::create({kAutomaton, "", 8}, model, std::move(speculation));
   EXPECT_EQ(speculation->chooseWidth(draft), 2);
