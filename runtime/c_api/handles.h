@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_C_API_HANDLES_H
 
 #include "core/module.h"
+#include "generate/speculation.h"
 #include "hone/runtime/hone.h"
 #include "hone/text/tokenizer.h"
 
@@ -34,6 +35,14 @@ struct hone_session {
 
 struct hone_checkpoint {
   std::shared_ptr<const hone::rt::Checkpoint> point;
+};
+
+struct hone_speculation {
+  std::shared_ptr<const hone::rt::Module> module; // of its sessions
+  std::string entry;
+  std::unique_ptr<hone::rt::Session> draftSession; // of a draft model
+  std::optional<hone::rt::LanguageModel> draft;
+  std::unique_ptr<hone::rt::Speculation> drafts;
 };
 
 namespace hone::capi {

@@ -10,8 +10,18 @@
 namespace hone::capi {
 namespace {
 
+/// Null for null. Fails for one of another module or entry than the session's.
+absl::StatusOr<rt::Speculation *> takeSpeculation(const hone_speculation *given, const rt::Session &session) {
+  if (!given)
+    return nullptr;
+  if (given->module.get() != &session.module() || given->entry != session.entry().name)
+    return io::invalid("expected speculation for entry '", session.entry().name, "' of ", session.module().folder(),
+                       ", but got that for '", given->entry, "' of ", given->module->folder());
+  return given->drafts.get();
+}
+
 absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_options *given,
-                                                      const io::Manifest &manifest) {
+                                                      const rt::Session &session) {
   hone_generation_options options;
   hone_generation_options_init(&options);
   HONE_RETURN_IF_ERROR(takeOptions(given, options));
@@ -22,7 +32,8 @@ absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_opti
   writing.generation.maximalNewTokens = options.max_new_tokens;
   writing.generation.prefillChunk = options.prefill_chunk;
   if (!options.ignore_end)
-    writing.generation.endTokens = manifest.endTokens;
+    writing.generation.endTokens = session.module().manifest().endTokens;
+  HONE_ASSIGN_OR_RETURN(writing.speculation, takeSpeculation(options.speculation, session));
   writing.sampling = {options.temperature,        options.top_k, options.top_p, options.min_p,
                       options.repetition_penalty, options.seed};
   for (size_t i = 0; i < options.stop_count; ++i) {
@@ -35,7 +46,7 @@ absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_opti
 
 absl::Status generate(hone_session &session, std::span<const int64_t> prompt, const hone_generation_options *options,
                       hone_token_callback callback, void *user) {
-  HONE_ASSIGN_OR_RETURN(rt::WritingOptions writing, takeWritingOptions(options, session.session->module().manifest()));
+  HONE_ASSIGN_OR_RETURN(rt::WritingOptions writing, takeWritingOptions(options, *session.session));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session.session));
   auto receive = [&](int64_t token, std::string_view text) -> absl::StatusOr<bool> {
     return !callback || callback(user, token, std::string(text).c_str(), text.size()) == 0;

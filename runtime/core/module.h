@@ -98,10 +98,12 @@ public:
 
   const io::EntryInfo &entry() const { return *target.info; }
   const Module &module() const { return *owner; }
+  std::shared_ptr<const Module> sharedModule() const { return owner; }
   State &state() { return memory; }
 
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
+  int threadCount() const { return threads; }
 
   /// Receives what the program observes in this session's calls; empty: nobody does.
   void setObserver(Observer receiver) { observer = std::move(receiver); }

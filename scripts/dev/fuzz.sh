@@ -29,7 +29,7 @@ run_fuzzer() {
   [ -x "$folder/test/fuzz/$name" ] || fail "no fuzz target '$name' in test/fuzz"
   mkdir -p "$folder/corpus/$name" "$folder/findings"
   echo "==> fuzzing $name for $seconds s" >&2
-  # allow_user_poisoning: LLVM's arenas poison in our code and unpoison inside libMLIR.so, which is not instrumented.
+  # allow_user_poisoning: LLVM's arenas poison in our code and unpoison inside those of MLIR, which are not instrumented.
   if ! ASAN_OPTIONS=allow_user_poisoning=0:allocator_may_return_null=1 "$folder/test/fuzz/$name" \
     -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$folder/findings/$name-" \
     "$folder/corpus/$name" "test/fuzz/corpus/$name" >"$log" 2>&1; then

@@ -171,6 +171,49 @@ HONE_API hone_status hone_session_set_logits_to_keep(hone_session *session, int6
 // Text
 //===--------------------------------------------------------------------------------------------------------------------===//
 
+/// What drafts tokens that a call then verifies with others, and what became of its drafts: the texts of a session, one after the other,
+/// draft those after them. One thread at a time.
+typedef struct hone_speculation hone_speculation;
+
+typedef enum hone_draft_source {
+  HONE_DRAFT_AUTOMATON =
+      0, // what followed the longest suffix of the text where it occurred before, in it or in earlier texts
+  HONE_DRAFT_CORPUS = 1, // where that occurred in a corpus
+  HONE_DRAFT_LOOKUP = 2, // what followed the last three tokens where they occurred first
+  HONE_DRAFT_MODEL = 3   // what a draft model writes; alone
+} hone_draft_source;
+
+/// Which drafted tokens of a model are accepted.
+typedef enum hone_acceptance {
+  HONE_ACCEPT_IDENTICAL = 0, // those that are drawn without drafts too: the seed gives the same text
+  HONE_ACCEPT_EXACT = 1,     // by speculative sampling: the same probabilities, but another text
+  HONE_ACCEPT_TYPICAL = 2    // lossy: those that are probable enough
+} hone_acceptance;
+
+typedef struct hone_speculation_options {
+  size_t struct_size;
+  const int32_t
+      *sources;         // hone_draft_source, each once; the longest match counts, and of those as long the first one's
+  size_t source_count;  // default 0: HONE_DRAFT_AUTOMATON
+  const char *corpus;   // the file that HONE_DRAFT_CORPUS needs
+  int64_t most_drafted; // verified in one call, 1 to 1024; default 32
+  int32_t trees;        // nonzero: drafts may be trees, for modules with an entry "verify" and not of a model
+  int32_t acceptance;   // hone_acceptance; default HONE_ACCEPT_IDENTICAL, which others than models have always
+  const hone_module
+      *draft; // of HONE_DRAFT_MODEL: its entry "forward" drafts; default null: "draft" of the session's module does
+  double draft_confidence; // where the probability of a model's draft falls below, it ends; default 0.1
+} hone_speculation_options;
+
+/// Sets all members, `struct_size` too, to their defaults.
+HONE_API void hone_speculation_options_init(hone_speculation_options *options);
+
+/// For texts of this session, and of others of its module and entry. `options` may be null. HONE_INVALID for a model that cannot take back
+/// tokens, for a corpus or a draft model with other tokens, and for what does not go together.
+HONE_API hone_status hone_speculation_open(const hone_session *session, const hone_speculation_options *options,
+                                           hone_speculation **speculation);
+/// Null is nothing. Before or after the session is closed.
+HONE_API void hone_speculation_close(hone_speculation *speculation);
+
 typedef struct hone_generation_options {
   size_t struct_size;
   int64_t max_new_tokens;    // default 128
@@ -183,7 +226,8 @@ typedef struct hone_generation_options {
   uint64_t seed;             // default 0
   const char *const *stop;   // strings that end the text and are not part of it
   size_t stop_count;
-  int32_t ignore_end; // nonzero: go on after tokens that end a text
+  int32_t ignore_end;            // nonzero: go on after tokens that end a text
+  hone_speculation *speculation; // drafts tokens; default null: none are drafted
 } hone_generation_options;
 
 /// Sets all members, `struct_size` too, to their defaults.

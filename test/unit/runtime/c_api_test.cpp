@@ -6,6 +6,7 @@
 #include "hone/runtime/hone.h"
 #include "support.h"
 
+#include <cmath>
 #include <thread>
 
 namespace hone::test {
@@ -299,6 +300,83 @@ TEST_F(CApi, GenerationStreams) {
   int64_t prompt = 1;
   ASSERT_EQ(hone_session_generate(session, &prompt, 1, &options, append, &text), HONE_OK) << hone_last_error();
   EXPECT_EQ(text, "bc") << "the callback ended it";
+}
+
+TEST_F(CApi, DraftsLeaveTheTextAsItIs) {
+  hone_generation_options options;
+  hone_generation_options_init(&options);
+  options.max_new_tokens = 60;
+  options.ignore_end = 1;
+  options.temperature = 0.5;
+  std::vector<int64_t> plain = generate(session, {1, 2, 4}, options);
+  int64_t length = hone_session_length(session);
+  hone_speculation_options drafts;
+  hone_speculation_options_init(&drafts);
+  const int32_t matches[] = {HONE_DRAFT_LOOKUP, HONE_DRAFT_AUTOMATON}, model[] = {HONE_DRAFT_MODEL};
+  for (auto [sources, count] : {std::pair(matches, 0), std::pair(matches, 2), std::pair(model, 1)}) {
+    drafts.sources = sources;
+    drafts.source_count = static_cast<size_t>(count);
+    drafts.draft = sources == model ? module : nullptr;
+    ASSERT_EQ(hone_speculation_open(session, &drafts, &options.speculation), HONE_OK) << hone_last_error();
+    for (int text = 0; text < 2; ++text) { // the second one is what the first one was
+      ASSERT_EQ(hone_session_reset(session), HONE_OK);
+      EXPECT_EQ(generate(session, {1, 2, 4}, options), plain);
+      EXPECT_EQ(hone_session_length(session), length);
+    }
+    hone_speculation_close(options.speculation);
+  }
+  hone_speculation_close(nullptr);
+}
+
+TEST_F(CApi, SpeculationIsOfAModuleAndItsEntry) {
+  hone_module *again = nullptr;
+  hone_session *other = nullptr;
+  ASSERT_EQ(hone_module_open(folder.c_str(), &again), HONE_OK);
+  ASSERT_EQ(hone_session_open(again, nullptr, &other), HONE_OK);
+  hone_generation_options options;
+  hone_generation_options_init(&options);
+  ASSERT_EQ(hone_speculation_open(session, nullptr, &options.speculation), HONE_OK) << hone_last_error();
+  int64_t prompt = 1;
+  EXPECT_EQ(hone_session_generate(other, &prompt, 1, &options, nullptr, nullptr), HONE_INVALID);
+  EXPECT_THAT(hone_last_error(), HasSubstr("expected speculation for entry 'forward' of " + folder));
+  EXPECT_EQ(hone_session_length(other), 0);
+  hone_session_close(other);
+  hone_module_close(again);
+  hone_speculation_close(options.speculation);
+}
+
+TEST_F(CApi, SpeculationOptionsAreChecked) {
+  auto refuses = [&](auto spoil) {
+    hone_speculation_options bad;
+    hone_speculation_options_init(&bad);
+    spoil(bad);
+    hone_speculation *speculation = nullptr;
+    return hone_speculation_open(session, &bad, &speculation) == HONE_INVALID && !speculation;
+  };
+  static const int32_t twice[] = {HONE_DRAFT_LOOKUP, HONE_DRAFT_LOOKUP}, unknown[] = {-1},
+                       two[] = {HONE_DRAFT_MODEL, HONE_DRAFT_LOOKUP}, corpus[] = {HONE_DRAFT_CORPUS};
+  auto list = [](hone_speculation_options &o, const int32_t *sources, size_t count) {
+    o.sources = sources;
+    o.source_count = count;
+  };
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.struct_size = 0; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.source_count = 1; }));
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { list(o, twice, 2); }));
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { list(o, unknown, 1); }));
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { list(o, two, 2); }));
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { list(o, two, 1); })) << "there is no entry 'draft'";
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { list(o, corpus, 1); }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.corpus = "missing.corpus"; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.most_drafted = 0; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.most_drafted = 1025; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.draft_confidence = std::nan(""); }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.acceptance = 3; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.acceptance = HONE_ACCEPT_TYPICAL; }));
+  EXPECT_TRUE(refuses([](hone_speculation_options &o) { o.trees = 1; })) << "there is no entry 'verify'";
+  EXPECT_TRUE(refuses([&](hone_speculation_options &o) { o.draft = module; }));
+  hone_speculation *speculation = nullptr;
+  EXPECT_EQ(hone_speculation_open(nullptr, nullptr, &speculation), HONE_INVALID);
+  EXPECT_EQ(hone_speculation_open(session, nullptr, nullptr), HONE_INVALID);
 }
 
 TEST_F(CApi, GenerationEndsAtStopStrings) {
