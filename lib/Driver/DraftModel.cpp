@@ -45,17 +45,21 @@ static Location locate(const std::string &path, ModuleOp module) {
 
 static func::FuncOp getForward(ModuleOp module) { return module.lookupSymbol<func::FuncOp>(kForward); }
 
-/// The model keeps a state that grows alone, which returns to any length.
-static LogicalResult checkState(ModuleOp module, Location loc) {
-  func::FuncOp forward = getForward(module);
-  if (!forward)
-    return emitError(loc) << "expected a decoder with keys and values of the past as inputs and outputs for --draft, "
-                             "but there is none";
+static LogicalResult checkDecoder(ModuleOp module, Location loc) {
+  if (getForward(module))
+    return success();
+  return emitError(loc) << "expected a decoder with keys and values of the past as inputs and outputs for --draft, "
+                           "but there is none";
+}
+
+/// The draft model keeps a state that grows alone, which returns to any length.
+static LogicalResult checkState(ModuleOp draft, Location loc) {
+  func::FuncOp forward = getForward(draft);
   for (auto kept : llvm::make_filter_range(forward.getArgumentTypes(), llvm::IsaPred<KvType>)) {
     StateOp state = StateOp::lookup(forward, cast<KvType>(kept));
     for (SlotAttr slot : state.getSlots().getAsRange<SlotAttr>())
       if (!slot.getAxis())
-        return emitError(loc) << "speculation takes back tokens, but state '" << slot.getName()
+        return emitError(loc) << "a draft model takes back tokens, but state '" << slot.getName()
                               << "' has no history to return to";
   }
   return success();
@@ -110,8 +114,9 @@ static LogicalResult checkTokenizer(const CompileOptions &options, ModuleOp targ
 
 LogicalResult checkDraft(const CompileOptions &options, ModuleOp target, ModuleOp draft) {
   Location loc = locate(options.draft.isSelf() ? options.input : options.draft.source, draft);
-  if (failed(checkState(target, locate(options.input, target))) || failed(checkState(draft, loc)) ||
-      failed(checkContext(draft, loc)) || failed(checkVocabulary(options, target, draft, loc)))
+  if (failed(checkDecoder(target, locate(options.input, target))) || failed(checkDecoder(draft, loc)) ||
+      failed(checkState(draft, loc)) || failed(checkContext(draft, loc)) ||
+      failed(checkVocabulary(options, target, draft, loc)))
     return failure();
   return checkTokenizer(options, target, loc);
 }

@@ -14,7 +14,7 @@ namespace hone {
 CompileOptions getDraftOptions(const CompileOptions &options);
 
 /// Fails, after an error at the draft's or the target's name, unless raised `draft` can draft for raised `target`: both have an entry
-/// `forward` over a state that returns to what it was, one vocabulary and tokenizer, and the draft no context.
+/// `forward` over a state, one vocabulary and tokenizer, and the draft a state that returns to what it was and no context.
 llvm::LogicalResult checkDraft(const CompileOptions &options, mlir::ModuleOp target, mlir::ModuleOp draft);
 
 /// Leaves the entry `forward` of `draft` and what it needs.

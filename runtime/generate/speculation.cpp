@@ -24,9 +24,6 @@ absl::Status checkModel(const LanguageModel &model) {
   Session &session = model.session();
   if (session.module().manifest().ranks > 1)
     return invalid("speculation needs a model that is not divided among processes");
-  if (const Slot *slot = session.state().findWithoutHistory())
-    return invalid("speculation takes back tokens, but state '", slot->description().name,
-                   "' has no history to return to");
   const io::Dim &rows = session.entry().outputs[0].shape[1];
   if (rows.isFixed() && rows.size == 1)
     return invalid("speculation needs logits of several tokens, but the model gives those of the last one alone");

@@ -55,7 +55,7 @@ struct DraftCounts {
 /// Drafters of texts that a model writes one after the other: what it wrote drafts what it writes next. One text at a time.
 class Speculation {
 public:
-  /// Fails where a model cannot take back tokens or gives logits of the last one alone, for a corpus that cannot be read or is of another
+  /// Fails where a model is divided among processes or gives logits of the last one alone, for a corpus that cannot be read or is of another
   /// tokenizer or vocabulary, for a rule of acceptance that the drafts are not made for, and for a draft model beside other sources.
   /// Takes over what `before`, of the same sources and models, found out of times and acceptance, but none of its texts; that is of no more use.
   static absl::StatusOr<std::unique_ptr<Speculation>>

@@ -14,11 +14,12 @@ namespace hone::rt {
 /// What a pass over a draft gave. The last of `next` is not fed.
 struct Verification : Verdict {
   int64_t vocabulary = 0; // of the model
-  double seconds = 0;     // of the pass
+  double seconds = 0;     // of the pass, and of taking back what was refused
 };
 
 /// Feeds `tokens` and the draft, verifies it by `rule`, and keeps of it what was accepted. A chain is fed as text is, and what is no chain
-/// takes LanguageModel::feedTree. Fails with all that comes after `tokens` taken back.
+/// takes LanguageModel::feedTree. A state with slots that are replaced as a whole returns to a checkpoint where tokens are refused, and is fed
+/// the accepted ones again. Fails with all that comes after `tokens` taken back.
 absl::StatusOr<Verification> verifyDraft(LanguageModel &model, std::span<const int64_t> tokens,
                                          const DraftedTokens &drafted, Acceptance rule, TextSampler &sampler,
                                          SpeculationClock &clock);

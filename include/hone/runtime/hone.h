@@ -207,8 +207,8 @@ typedef struct hone_speculation_options {
 /// Sets all members, `struct_size` too, to their defaults.
 HONE_API void hone_speculation_options_init(hone_speculation_options *options);
 
-/// For texts of this session, and of others of its module and entry. `options` may be null. HONE_INVALID for a model that cannot take back
-/// tokens, for a corpus or a draft model with other tokens, and for what does not go together.
+/// For texts of this session, and of others of its module and entry. `options` may be null. HONE_INVALID for a model that gives logits of
+/// the last token alone, for a corpus or a draft model with other tokens, and for what does not go together.
 HONE_API hone_status hone_speculation_open(const hone_session *session, const hone_speculation_options *options,
                                            hone_speculation **speculation);
 /// Null is nothing. Before or after the session is closed.
