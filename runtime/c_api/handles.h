@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_C_API_HANDLES_H
 
 #include "core/module.h"
+#include "generate/model_drafter.h"
 #include "generate/speculation.h"
 #include "hone/runtime/hone.h"
 #include "hone/text/tokenizer.h"
@@ -40,8 +41,7 @@ struct hone_checkpoint {
 struct hone_speculation {
   std::shared_ptr<const hone::rt::Module> module; // of its sessions
   std::string entry;
-  std::unique_ptr<hone::rt::Session> draftSession; // of a draft model
-  std::optional<hone::rt::LanguageModel> draft;
+  hone::rt::DraftModel draft; // open where one drafts
   std::unique_ptr<hone::rt::Speculation> drafts;
 };
 

@@ -5,8 +5,6 @@
 
 #include "c_api/handles.h"
 
-#include "generate/model_drafter.h"
-
 #include <algorithm>
 
 namespace hone::capi {
@@ -74,17 +72,6 @@ absl::StatusOr<rt::SpeculationOptions> takeSpeculationOptions(const hone_specula
   return options;
 }
 
-/// Opens the draft model, in the session's module unless another is given.
-absl::Status openDraft(const hone_session &session, const hone_module *draft, hone_speculation &speculation) {
-  HONE_ASSIGN_OR_RETURN(speculation.draftSession,
-                        rt::openDraftSession(draft ? draft->module : session.session->sharedModule(),
-                                             draft ? "forward" : "draft", *session.session,
-                                             session.session->threadCount()));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*speculation.draftSession));
-  speculation.draft.emplace(model);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::unique_ptr<hone_speculation>> openSpeculation(const hone_session &session,
                                                                   const hone_speculation_options *given) {
   hone_speculation_options options;
@@ -95,8 +82,10 @@ absl::StatusOr<std::unique_ptr<hone_speculation>> openSpeculation(const hone_ses
   opened->module = session.session->sharedModule();
   opened->entry = session.session->entry().name;
   if (std::ranges::count(taken.sources, rt::DraftSource::Model) > 0) {
-    HONE_RETURN_IF_ERROR(openDraft(session, options.draft, *opened));
-    taken.draft = &*opened->draft;
+    HONE_RETURN_IF_ERROR(opened->draft.open(options.draft ? options.draft->module : opened->module,
+                                            options.draft ? "forward" : "draft", *session.session,
+                                            session.session->threadCount()));
+    taken.draft = opened->draft.get();
   } else if (options.draft) {
     return io::invalid("expected no draft model without the source model");
   }

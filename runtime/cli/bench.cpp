@@ -342,8 +342,8 @@ absl::Status checkSpeculation(const BenchOptions &options) {
 
 absl::Status benchDrafts(BenchOptions &options, rt::LanguageModel &model, int threads) {
   const rt::Module &module = model.session().module();
-  DraftModel draft;
-  HONE_RETURN_IF_ERROR(draft.open(options.speculation, model.session(), options.threads));
+  rt::DraftModel draft;
+  HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, model.session(), options.threads));
   SpeculationBenchOptions bench;
   bench.speculation = options.speculation.options;
   if (options.acceptLength > 0) {

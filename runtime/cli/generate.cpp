@@ -164,8 +164,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  DraftModel draft;
-  HONE_RETURN_IF_ERROR(draft.open(options.speculation, *session, options.threads));
+  rt::DraftModel draft;
+  HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, *session, options.threads));
   std::unique_ptr<rt::Speculation> speculation;
   if (!options.speculation.options.sources.empty()) {
     HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation.options, model));

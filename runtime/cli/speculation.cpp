@@ -6,7 +6,6 @@
 #include "cli/speculation.h"
 
 #include "cli/commands.h"
-#include "generate/model_drafter.h"
 
 #include <algorithm>
 
@@ -100,13 +99,11 @@ absl::Status SpeculationFlags::loadDraft(const std::string &path, std::shared_pt
   return absl::OkStatus();
 }
 
-absl::Status DraftModel::open(SpeculationFlags &flags, const rt::Session &target, int64_t threads) {
-  if (!flags.takes(rt::DraftSource::Model))
+absl::Status SpeculationFlags::openDraft(rt::DraftModel &model, const rt::Session &target, int64_t threads) {
+  if (!takes(rt::DraftSource::Model))
     return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(session,
-                        rt::openDraftSession(flags.draft, flags.draftEntry, target, static_cast<int>(threads)));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel over, rt::LanguageModel::over(*session));
-  flags.options.draft = &model.emplace(over);
+  HONE_RETURN_IF_ERROR(model.open(draft, draftEntry, target, static_cast<int>(threads)));
+  options.draft = model.get();
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CLI_SPECULATION_H
 
 #include "cli/options.h"
+#include "generate/model_drafter.h"
 #include "generate/speculation.h"
 #include "hone/io/output.h"
 
@@ -58,17 +59,8 @@ struct SpeculationFlags {
   bool takes(rt::DraftSource source) const;
   /// Finds the draft model, if one is needed, beside the model loaded from `path` or in it.
   absl::Status loadDraft(const std::string &path, std::shared_ptr<const rt::Module> model, rt::Profile *profile);
-};
-
-/// A draft model and its session.
-class DraftModel {
-public:
-  /// Gives the options of `flags` what they draft with, which this object holds, where that is a model.
-  absl::Status open(SpeculationFlags &flags, const rt::Session &target, int64_t threads);
-
-private:
-  std::unique_ptr<rt::Session> session;
-  std::optional<rt::LanguageModel> model;
+  /// Opens it, if one is needed, as `model`, which the options then draft with.
+  absl::Status openDraft(rt::DraftModel &model, const rt::Session &target, int64_t threads);
 };
 
 } // namespace hone::cli

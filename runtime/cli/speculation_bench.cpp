@@ -21,6 +21,13 @@ using Tokens = std::vector<int64_t>;
 
 constexpr int kWarmUps = 3; // as in Spec-Bench, of the first prompt
 
+/// The times of drafting, verifying and taking back.
+void addTimes(rt::SpeculationStatistics &to, const rt::SpeculationStatistics &from) {
+  to.draftSeconds += from.draftSeconds;
+  to.verifySeconds += from.verifySeconds;
+  to.commitSeconds += from.commitSeconds;
+}
+
 /// The answers to all turns of a prompt.
 struct Answers {
   std::vector<Tokens> turns;
@@ -92,9 +99,7 @@ private:
     answers.steps += statistics.newTokens - 1;
     answers.passes += statistics.passes;
     answers.decodeSeconds += statistics.decodeSeconds;
-    answers.speculation.draftSeconds += statistics.speculation.draftSeconds;
-    answers.speculation.verifySeconds += statistics.speculation.verifySeconds;
-    answers.speculation.commitSeconds += statistics.speculation.commitSeconds;
+    addTimes(answers.speculation, statistics.speculation);
     return absl::OkStatus();
   }
 
@@ -133,9 +138,7 @@ struct Sums {
     steps += drafted.steps;
     passes += drafted.passes;
     decodeSeconds += drafted.decodeSeconds;
-    speculation.draftSeconds += drafted.speculation.draftSeconds;
-    speculation.verifySeconds += drafted.speculation.verifySeconds;
-    speculation.commitSeconds += drafted.speculation.commitSeconds;
+    addTimes(speculation, drafted.speculation);
     repeats.resize(repeat + 1);
     repeats[repeat].plain += plain.tokensPerSecond();
     repeats[repeat].drafted += drafted.tokensPerSecond();

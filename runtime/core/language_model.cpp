@@ -6,6 +6,7 @@
 #include "core/language_model.h"
 
 #include "core/communicator.h"
+#include "core/seconds.h"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,6 @@ using io::cat;
 using io::invalid;
 
 constexpr std::string_view kVerify = "verify", kAncestors = "ancestors";
-
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Sets for how many positions a call computes logits; its end restores what was set before.
 class KeptLogits {

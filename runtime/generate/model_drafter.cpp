@@ -5,6 +5,7 @@
 
 #include "generate/model_drafter.h"
 
+#include "core/seconds.h"
 #include "generate/text_writer.h"
 #include "hone/sampling/arithmetic.h"
 #include "hone/text/tokenizer.h"
@@ -68,10 +69,6 @@ absl::Status checkDraft(Session &draft) {
   return absl::OkStatus();
 }
 
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 void average(double &known, double time) { known = known > 0 ? known + kNewTime * (time - known) : time; }
 
 /// Probability of a token by the model itself, at temperature 1.
@@ -98,6 +95,13 @@ absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const 
     HONE_RETURN_IF_ERROR(
         checkTokenizers(target.module(), *draft, vocabulary.isFixed() ? vocabulary.size : ofDraft.size));
   return session;
+}
+
+absl::Status DraftModel::open(std::shared_ptr<const Module> draft, std::string_view entry, const Session &target,
+                              int threads) {
+  HONE_ASSIGN_OR_RETURN(session, openDraftSession(std::move(draft), entry, target, threads));
+  HONE_ASSIGN_OR_RETURN(model, LanguageModel::over(*session));
+  return absl::OkStatus();
 }
 
 ModelDrafter::ModelDrafter(LanguageModel &model, std::span<const int64_t> prompt, double confidence,

@@ -19,6 +19,19 @@ namespace hone::rt {
 absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const Module> draft, std::string_view entry,
                                                           const Session &target, int threads = 0);
 
+/// A draft model with the session that it drafts in.
+class DraftModel {
+public:
+  /// Opens it as openDraftSession() does, and fails as that does.
+  absl::Status open(std::shared_ptr<const Module> draft, std::string_view entry, const Session &target, int threads);
+  /// Null before it is open.
+  LanguageModel *get() { return model ? &*model : nullptr; }
+
+private:
+  std::unique_ptr<Session> session;
+  std::optional<LanguageModel> model;
+};
+
 /// Follows a text with a draft model. Its session has the text up to some token, and what was drafted after it until that is known to be
 /// wrong.
 class ModelDrafter {

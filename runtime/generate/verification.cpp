@@ -5,15 +5,13 @@
 
 #include "generate/verification.h"
 
+#include "core/seconds.h"
+
 #include <chrono>
 #include <numeric>
 
 namespace hone::rt {
 namespace {
-
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Of the tokens of the last call, keeps those of these numbers. Slots without history go back to `before` the call, and the tokens are fed
 /// again.
