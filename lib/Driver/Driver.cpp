@@ -10,6 +10,7 @@
 #include "ProcessLimits.h"
 #include "hone/InitAll.h"
 #include "hone/cli/main.h"
+#include "hone/io/mapped_faults.h"
 #include "hone/io/temporary.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -71,6 +72,7 @@ int runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   endWhereMemoryEnds();
   io::removeTemporariesOnInterrupt(llvm::sys::RunInterruptHandlers);
+  io::endOnMappedFault("hone", llvm::sys::RunInterruptHandlers);
   std::vector<std::string> words(argv + 1, argv + argc);
   if (isForRuntime(words))
     return cli::runMain("hone", words);

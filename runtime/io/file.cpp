@@ -110,7 +110,7 @@ absl::StatusOr<MappedFile> MappedFile::open(const std::string &path) {
   return file;
 }
 
-void MappedFile::askForHugePages() const {
+void MappedFile::adviseHugePages() const {
   if (length > 0)
     madvise(const_cast<uint8_t *>(bytes), length, MADV_HUGEPAGE); // a wish: not every system or file system grants it
 }

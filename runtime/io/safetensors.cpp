@@ -126,7 +126,7 @@ std::string_view storedTypeName(hone_dtype dtype) {
 absl::StatusOr<SafetensorsReader> SafetensorsReader::open(const std::string &path) {
   SafetensorsReader reader;
   HONE_ASSIGN_OR_RETURN(reader.file, MappedFile::open(path));
-  reader.file.askForHugePages();
+  reader.file.adviseHugePages();
   uint64_t length = 0;
   if (reader.file.size() < kLengthBytes)
     return invalid(path, ": expected a safetensors file, but got ", reader.file.size(), " bytes");

@@ -10,12 +10,14 @@
 #include "hone/Import/ModuleText.h"
 #include "hone/InitAll.h"
 #include "hone/io/descriptors.h"
+#include "hone/io/mapped_faults.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 #include <unistd.h>
@@ -76,5 +78,6 @@ int main(int argc, char **argv) {
   if (config.shouldShowDialects() || config.shouldListPasses()) // needs no input
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
   llvm::InitLLVM init(argc, argv);
+  hone::io::endOnMappedFault("hone-opt", llvm::sys::RunInterruptHandlers);
   return asMainReturnCode(run(input, output, registry, config));
 }

@@ -5,10 +5,12 @@
 
 #include "hone/cli/main.h"
 #include "hone/io/descriptors.h"
+#include "hone/io/mapped_faults.h"
 #include "hone/io/temporary.h"
 
 int main(int argc, char **argv) {
   hone::io::keepStandardStreams();
   hone::io::removeTemporariesOnInterrupt();
+  hone::io::endOnMappedFault("hone-run");
   return hone::cli::runMain("hone-run", {argv + 1, argv + argc});
 }

@@ -30,7 +30,7 @@ public:
   uint64_t size() const { return length; }
   std::string_view text() const { return {reinterpret_cast<const char *>(bytes), length}; }
   /// For bytes that are read again and again: asks the system to read the file in huge pages, and to map it by them.
-  void askForHugePages() const;
+  void adviseHugePages() const;
 
 private:
   const uint8_t *bytes = nullptr;
