@@ -1,9 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `bench`: speed of prefill and decoding, and how near decoding comes to the bandwidth of memory.
+// `bench`: speed of prefill and decoding, and how near decoding comes to the bandwidth of memory; or of calls with tensors.
 
+#include "cli/call_bench.h"
 #include "cli/commands.h"
+#include "cli/process_figures.h"
 #include "cli/profile.h"
 #include "cli/speculation.h"
 #include "cli/speculation_bench.h"
@@ -12,14 +14,8 @@
 #include "hone/cli/progress.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
-#include <fstream>
-#include <numeric>
-#include <omp.h>
 #include <optional>
-#include <sstream>
-#include <unistd.h>
 
 namespace hone::cli {
 namespace {
@@ -29,15 +25,20 @@ using io::invalid;
 
 constexpr const char *kHelp =
     R"(usage: {program} bench MODEL.hone [OPTIONS]
+       {program} bench MODEL.hone --inputs FILE.npz [--entry NAME] [OPTIONS]
 
 Measures a language model on a prompt of evenly spread token ids. Every repeat begins with an empty session; the medians of
-the repeats are printed, with the least and the most of them, after one repeat that is not counted.
+the repeats are printed, with the least and the most of them, after one repeat that is not counted. With --inputs or --entry,
+measures calls of any entry with tensors instead.
 
 options
   --prompt-length N         tokens of the prompt (default 128)
   --new-tokens N            tokens decoded one by one after it (default 64)
   --threads N               threads (default: one for each processor)
-  --repeat N                repeats (default 5)
+  --repeat N                repeats; with --inputs the fewest calls (default 5)
+  --inputs FILE.npz         an array for every input, by its name, as for run
+  --entry NAME              the entry to call (default main)
+  --seconds S               how long to repeat calls with --inputs (default 3)
   --json                    print one JSON object instead of text
 )" HONE_PROFILE_HELP R"(
 speculative decoding: each answer is written without and with drafts, one after the other, in every repeat
@@ -64,6 +65,7 @@ repeats, as below
   same_texts                the part of the answers that are the same with and without drafts
   new_tokens, threads, repeats
 
+)" HONE_CALL_BENCH_HELP R"(
 members of the object of all else; those of the repeats have _min and _max beside the median
   decode_tokens_per_second    new tokens by the time of their calls
   prefill_tokens_per_second   prompt tokens by the time of the one call that takes them
@@ -82,6 +84,8 @@ members of the object of all else; those of the repeats have _min and _max besid
 )";
 
 struct BenchOptions {
+  std::optional<std::string> inputs, entry;
+  double seconds = CallBenchOptions().seconds;
   int64_t promptLength = 128, newTokens = 64, threads = 0, repeat = 5;
   bool json = false, ignoreEnd = false;
   std::vector<std::string> profile;
@@ -91,6 +95,8 @@ struct BenchOptions {
   int64_t seed = 0;
   sampling::SamplingOptions sampling;
 
+  /// Whether calls with tensors are measured.
+  bool calls() const { return inputs || entry; }
   /// Whether decoding with drafts is measured.
   bool speculates() const { return acceptLength > 0 || !speculation.options.sources.empty(); }
 };
@@ -98,6 +104,9 @@ struct BenchOptions {
 OptionParser parserFor(BenchOptions &options) {
   constexpr int64_t mostTokens = 1 << 24, mostRepeats = 1'000'000; // more than any model and anybody's patience has
   OptionParser parser;
+  parser.text("inputs", options.inputs);
+  parser.text("entry", options.entry);
+  parser.number("seconds", options.seconds, 0, 1e6);
   parser.integer("prompt-length", options.promptLength, 1, mostTokens);
   parser.integer("new-tokens", options.newTokens, 1, mostTokens);
   parser.integer("threads", options.threads, 1, kMostThreads);
@@ -121,35 +130,6 @@ struct Spread {
 Spread spreadOf(std::vector<double> values) {
   std::ranges::sort(values);
   return {values[values.size() / 2], values.front(), values.back()};
-}
-
-/// Seconds since the kernel started this process, to a hundredth.
-double secondsSinceStart() {
-  std::ifstream file("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  // Field 22, counted after the name, which may hold anything but ends with the last parenthesis (proc(5)).
-  constexpr int fieldsBetween = 19;
-  std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size() - 1) + 1));
-  std::string skipped;
-  for (int i = 0; i < fieldsBetween; ++i)
-    fields >> skipped;
-  double ticks = 0;
-  fields >> ticks;
-  timespec now = {};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
-         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-/// Most memory that this process had. Not getrusage's figure, which begins with that of the process that started this one.
-int64_t peakMemory() {
-  std::ifstream file("/proc/self/status");
-  constexpr int64_t kibibyte = 1024;
-  int64_t kibibytes = 0;
-  for (std::string line; std::getline(file, line);)
-    if (std::sscanf(line.c_str(), "VmHWM: %" SCNd64, &kibibytes) == 1)
-      break;
-  return kibibytes * kibibyte;
 }
 
 struct Measurement {
@@ -261,8 +241,7 @@ Report reportOf(const rt::Module &module, const io::EntryInfo &entry, const Benc
   report.achieved = static_cast<double>(report.bytesPerToken) * report.decode.median;
   report.bandwidth = measured.bandwidth;
   report.peakBytes = measured.peakBytes;
-  for (const auto &[file, bytes] : module.manifest().fileBytes)
-    report.artefactBytes += static_cast<int64_t>(bytes);
+  report.artefactBytes = artefactBytes(module);
   report.promptLength = options.promptLength;
   report.newTokens = options.newTokens;
   report.threads = threads;
@@ -327,8 +306,10 @@ std::vector<int64_t> spreadPrompt(int64_t length, int64_t vocabulary) {
   return prompt;
 }
 
-/// Of options of speculation, those that go together.
-absl::Status checkSpeculation(const BenchOptions &options) {
+/// Which options go together.
+absl::Status checkOptions(const BenchOptions &options) {
+  if (options.calls() && options.speculates())
+    return invalid("expected calls with tensors or speculative decoding, but got options of both");
   int64_t most = options.speculation.options.mostDrafted + 1;
   if (options.acceptLength > 0 && options.speculation.drafts)
     return invalid("expected --speculate or --accept-length, but got both");
@@ -374,36 +355,55 @@ absl::Status benchPlain(const BenchOptions &options, rt::LanguageModel &model, i
   return absl::OkStatus();
 }
 
+absl::Status benchLanguageModel(BenchOptions &options, const std::string &path,
+                                const std::shared_ptr<const rt::Module> &module, double start, Profiler &profiler) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
+                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
+  Measurement measured;
+  measured.loadSeconds = wallSeconds() - start;
+  HONE_RETURN_IF_ERROR(options.speculation.loadDraft(path, module, profiler.recorder()));
+  int threads = threadCount(options.threads);
+  return options.speculates() ? benchDrafts(options, model, threads) : benchPlain(options, model, threads, measured);
+}
+
+absl::Status benchTensors(const BenchOptions &options, const rt::Module &module, double loadSeconds) {
+  CallBenchOptions bench;
+  bench.inputs = options.inputs;
+  bench.entry = options.entry.value_or(bench.entry);
+  bench.seconds = options.seconds;
+  bench.leastCalls = options.repeat;
+  bench.threads = static_cast<int>(options.threads);
+  bench.json = options.json;
+  bench.loadSeconds = loadSeconds;
+  return benchCalls(module, bench);
+}
+
 absl::Status runBench(std::span<const std::string> arguments) {
   BenchOptions options;
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(options.speculation.read());
-  HONE_RETURN_IF_ERROR(checkSpeculation(options));
+  HONE_RETURN_IF_ERROR(checkOptions(options));
   io::InputFiles inputs;
   inputs.add(path);
   inputs.add(options.prompts.value_or(""));
+  inputs.add(options.inputs.value_or(""));
   options.speculation.addInputs(inputs);
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
-  Measurement measured;
   double start = wallSeconds();
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(path, profiler.recorder()));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
-  HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  measured.loadSeconds = wallSeconds() - start;
-  HONE_RETURN_IF_ERROR(options.speculation.loadDraft(path, module, profiler.recorder()));
-  int threads = options.threads > 0 ? static_cast<int>(options.threads) : omp_get_max_threads();
-  HONE_RETURN_IF_ERROR(options.speculates() ? benchDrafts(options, model, threads)
-                                            : benchPlain(options, model, threads, measured));
+  HONE_RETURN_IF_ERROR(options.calls() ? benchTensors(options, *module, wallSeconds() - start)
+                                       : benchLanguageModel(options, path, module, start, profiler));
   return profiler.write(*module);
 }
 
 } // namespace
 
-extern const Command kBenchCommand = {"bench", "speed of a language model", kHelp, runBench, [] {
+extern const Command kBenchCommand = {"bench", "speed of a language model, or of calls with tensors", kHelp, runBench,
+                                      [] {
                                         BenchOptions options;
                                         return parserFor(options).names();
                                       }};

@@ -87,6 +87,78 @@ TEST_F(CliBench, TextHasALineAFigure) {
                                         "peak memory +[0-9.]+ MB .*\n"));
 }
 
+class CliCallBench : public CliBench {
+protected:
+  /// Arrays for the inputs of the toy's entry main.
+  std::string inputs() {
+    std::string path = temporary.file("in.npz");
+    auto writer = io::NpzWriter::create(path);
+    EXPECT_EQ(messageOf(writer->add("x", makeArray<float>(HONE_F32, {1, 3}, {1, 2, 3}))), "OK");
+    EXPECT_EQ(messageOf(writer->add("y", makeArray<float>(HONE_F32, {1, 3}, {0, 0, 0}))), "OK");
+    EXPECT_EQ(messageOf(writer->commit()), "OK");
+    return path;
+  }
+
+  Outcome benchCalls(const std::vector<std::string> &more) {
+    std::vector<std::string> arguments = {"bench", model, "--repeat=7", "--seconds=0", "--threads=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+};
+
+TEST_F(CliCallBench, ObjectHasEveryFigure) {
+  Outcome outcome = benchCalls({"--inputs", inputs(), "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  Json object = **io::parseJson(outcome.out, "output");
+  double last = 0;
+  for (const char *name : {"latency_seconds_min", "latency_seconds", "latency_seconds_p90", "latency_seconds_p99",
+                           "latency_seconds_max"}) {
+    EXPECT_GE(object[name], last) << name;
+    last = object[name];
+  }
+  EXPECT_GT(object["latency_seconds_min"], 0);
+  EXPECT_EQ(object["latency_seconds_p90"], object["latency_seconds_max"]) << "seven calls: the last is above 9 of 10";
+  EXPECT_NEAR(object["calls_per_second"].get<double>() * object["latency_seconds_mean"].get<double>(), 1, 1e-2);
+  EXPECT_GT(object["first_call_seconds"], 0);
+  EXPECT_GT(object["load_seconds"], 0);
+  EXPECT_GT(object["peak_rss_bytes"], 0);
+  EXPECT_EQ(object["input_bytes"], 24);
+  EXPECT_EQ(object["output_bytes"], 12 + 8);
+  EXPECT_EQ(object["calls"], 7);
+  EXPECT_EQ(object["threads"], 1);
+}
+
+TEST_F(CliCallBench, CallsUntilTheTimeIsOver) {
+  Outcome outcome = benchCalls({"--inputs", inputs(), "--json", "--repeat=1", "--seconds=0.05"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_GT((**io::parseJson(outcome.out, "output"))["calls"], 1);
+}
+
+TEST_F(CliCallBench, TextHasALineAFigure) {
+  EXPECT_THAT(benchCalls({"--inputs", inputs()}).out,
+              MatchesRegex("entry main, 7 calls, threads: 1\n"
+                           "latency +[0-9.]+ ms +\\([0-9.]+ to [0-9.]+; mean [0-9.]+, 90 % within [0-9.]+, 99 % within "
+                           "[0-9.]+\\)\n"
+                           "throughput +[0-9.]+ calls/s +\\(one after the other; 0.0 kB in, 0.0 kB out\\)\n"
+                           "first call +[0-9.]+ ms +\\(not counted; loading [0-9.]+ s\\)\n"
+                           "peak memory +[0-9.]+ MB .*\n"));
+}
+
+TEST_F(CliCallBench, NamesWhatIsWrong) {
+  auto complaint = [&](const std::vector<std::string> &more) {
+    Outcome outcome = benchCalls(more);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(complaint({"--inputs", inputs(), "--entry=side"}), HasSubstr("has no entry 'side'"));
+  EXPECT_THAT(complaint({"--entry=main"}), HasSubstr("missing input 'x'"));
+  EXPECT_THAT(complaint({"--inputs", temporary.file("none.npz")}), HasSubstr("cannot open"));
+  EXPECT_THAT(complaint({"--inputs", inputs(), "--entry=forward"}), HasSubstr("input 'x'"));
+  EXPECT_THAT(complaint({"--inputs", inputs(), "--speculate=automaton"}),
+              HasSubstr("expected calls with tensors or speculative decoding, but got options of both"));
+}
+
 TEST_F(CliBench, ProfileTracesEveryCall) {
   std::string path = temporary.file("trace.json");
   ASSERT_EQ(bench({"--profile", path}).code, 0);
