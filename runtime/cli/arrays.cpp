@@ -124,16 +124,30 @@ std::string memberName(std::string_view name, std::set<std::string> &taken) {
   return free;
 }
 
+/// Signed integers of 4 or 2 bits as ml_dtypes stores them, in the low bits of bytes, become bytes with a sign. False where other bits are set.
+static bool extendSigns(io::Array &array, int bits) {
+  std::span<uint8_t> bytes = array.as<uint8_t>();
+  if (std::ranges::any_of(bytes, [=](uint8_t byte) { return byte >> bits != 0; }))
+    return false;
+  auto sign = static_cast<uint8_t>(1 << (bits - 1));
+  for (uint8_t &byte : bytes)
+    byte = static_cast<uint8_t>((byte ^ sign) - sign);
+  return true;
+}
+
 void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos) {
   for (const io::TensorInfo &info : infos) {
     auto found = arrays.find(info.name);
     if (found == arrays.end() || found->second.dtype() == info.dtype)
       continue;
     hone_dtype file = found->second.dtype();
-    bool isStandIn = (file == HONE_U16 && info.dtype == HONE_BF16) ||
-                     (file == HONE_U8 && info.dtype >= HONE_F8E4M3FN && info.dtype <= HONE_F8E8M0) ||
-                     (file == HONE_I8 && (info.dtype == HONE_I4 || info.dtype == HONE_I2)) ||
-                     (file == HONE_U8 && (info.dtype == HONE_U4 || info.dtype == HONE_U2 || info.dtype == HONE_F4E2M1));
+    bool isStandIn =
+        (file == HONE_U16 && info.dtype == HONE_BF16) ||
+        (file == HONE_U8 && info.dtype >= HONE_F8E4M3FN && info.dtype <= HONE_F8E8M0) ||
+        (file == HONE_I8 && (info.dtype == HONE_I4 || info.dtype == HONE_I2)) ||
+        (file == HONE_U8 && (info.dtype == HONE_U4 || info.dtype == HONE_U2 || info.dtype == HONE_F4E2M1)) ||
+        (file == HONE_U8 && info.dtype == HONE_I4 && extendSigns(found->second, 4)) ||
+        (file == HONE_U8 && info.dtype == HONE_I2 && extendSigns(found->second, 2));
     if (isStandIn)
       (void)found->second.reinterpret(info.dtype); // the sizes are equal
   }

@@ -33,7 +33,7 @@ std::vector<rt::NamedTensor> viewsOf(const NamedArrays &arrays);
 /// beside the others. It is not in `taken`, and then is.
 std::string memberName(std::string_view name, std::set<std::string> &taken);
 
-/// Gives arrays the types of `infos` that numpy cannot say: u16 read as bf16, u8 as an 8-bit float.
+/// Gives arrays the types of `infos` that numpy cannot say: u16 read as bf16, u8 as an 8-bit float, u8 and i8 as narrower integers.
 void adoptTypes(NamedArrays &arrays, const std::vector<io::TensorInfo> &infos);
 
 struct Tolerance {

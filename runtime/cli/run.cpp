@@ -45,7 +45,8 @@ generation
 )" HONE_SPECULATION_HELP R"(  --stats                   print counts and times on stderr
 
 calls with tensors
-  --inputs FILE.npz         an array for every input, by its name; bfloat16 as uint16, 8-bit floats as uint8
+  --inputs FILE.npz         an array for every input, by its name; bfloat16 as uint16, 8-bit floats as uint8, or those of
+                            ml_dtypes
   --outputs FILE.npz        write the outputs by their names; without this and --expect, their shapes are printed
   --expect FILE.npz         compare outputs with these arrays; exit 1 where one differs
   --cases FILE.npz          call for every <case>/in/<input> of the file and compare with <case>/out/<output>

@@ -22,14 +22,41 @@ struct TypeWord {
 
 /// Words of `descr`. The first row of a type is the one that is written.
 constexpr TypeWord kTypeWords[] = {
-    {"<f4", HONE_F32},        {"<f2", HONE_F16},    {"<f8", HONE_F64},        {"|i1", HONE_I8},
-    {"<i2", HONE_I16},        {"<i4", HONE_I32},    {"<i8", HONE_I64},        {"|u1", HONE_U8},
-    {"<u2", HONE_U16},        {"<u4", HONE_U32},    {"<u8", HONE_U64},        {"|b1", HONE_BOOL},
-    {"<c8", HONE_C64},        {"<c16", HONE_C128},  {"<u2", HONE_BF16},       {"|u1", HONE_F8E4M3FN},
-    {"|u1", HONE_F8E4M3FNUZ}, {"|u1", HONE_F8E5M2}, {"|u1", HONE_F8E5M2FNUZ}, {"|u1", HONE_F8E8M0},
-    {"|i1", HONE_I4},         {"|u1", HONE_U4},     {"|u1", HONE_F4E2M1},     {"|i1", HONE_I2},
-    {"|u1", HONE_U2},         {"<i1", HONE_I8},     {"<u1", HONE_U8},         {"<b1", HONE_BOOL},
+    {"<f4", HONE_F32},
+    {"<f2", HONE_F16},
+    {"<f8", HONE_F64},
+    {"|i1", HONE_I8},
+    {"<i2", HONE_I16},
+    {"<i4", HONE_I32},
+    {"<i8", HONE_I64},
+    {"|u1", HONE_U8},
+    {"<u2", HONE_U16},
+    {"<u4", HONE_U32},
+    {"<u8", HONE_U64},
+    {"|b1", HONE_BOOL},
+    {"<c8", HONE_C64},
+    {"<c16", HONE_C128},
+    {"<u2", HONE_BF16},
+    {"|u1", HONE_F8E4M3FN},
+    {"|u1", HONE_F8E4M3FNUZ},
+    {"|u1", HONE_F8E5M2},
+    {"|u1", HONE_F8E5M2FNUZ},
+    {"|u1", HONE_F8E8M0},
+    {"|i1", HONE_I4},
+    {"|u1", HONE_U4},
+    {"|u1", HONE_F4E2M1},
+    {"|i1", HONE_I2},
+    {"|u1", HONE_U2},
+    {"<i1", HONE_I8},
+    {"<u1", HONE_U8},
+    {"<b1", HONE_BOOL},
     {"=f4", HONE_F32},
+    // What numpy writes for the types of ml_dtypes: bytes without a meaning.
+    {"<V2", HONE_U16},
+    {"|V2", HONE_U16},
+    {"<V1", HONE_U8},
+    {"|V1", HONE_U8},
+    {"<f1", HONE_U8},
 };
 
 /// A reader of the header's dictionary literal: just as much Python as numpy writes.
@@ -164,7 +191,7 @@ absl::StatusOr<NpyHeader> parseNpyHeader(std::string_view bytes, uint64_t total,
       type = &row;
   if (!type)
     return invalid(name, ": unsupported element type '", header.type,
-                   "'; supported: ", "little-endian bool, (unsigned) integers, f2, f4, f8, c8, c16");
+                   "'; supported: ", "little-endian bool, (unsigned) integers, f1, f2, f4, f8, c8, c16, V1, V2");
   std::optional<int64_t> expected = tensorBytes(type->dtype, header.shape);
   uint64_t size = bytes.size() - data.size();
   if (!expected || static_cast<uint64_t>(*expected) != total - size)

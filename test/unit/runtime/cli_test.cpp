@@ -313,6 +313,21 @@ TEST_F(Cli, ArraysThatNobodyAskedForAreNotRead) {
   EXPECT_THAT(run({"run", model, "--inputs", temporary.file("other.npz")}).err, HasSubstr("unknown input 'z'"));
 }
 
+TEST(AdoptTypes, TakesStandInsByTheEntrysType) {
+  auto adopted = [](hone_dtype dtype, hone_dtype file, std::vector<uint8_t> bytes) {
+    cli::NamedArrays arrays;
+    arrays.emplace("x", makeArray<uint8_t>(file, {static_cast<int64_t>(bytes.size())}, bytes));
+    cli::adoptTypes(arrays, {{"x", dtype, {}, {}}});
+    return std::pair(arrays.at("x").dtype(), elementsOf<int8_t>(arrays.at("x")));
+  };
+  EXPECT_EQ(adopted(HONE_F8E5M2, HONE_U8, {0x3c}).first, HONE_F8E5M2);
+  EXPECT_THAT(adopted(HONE_I4, HONE_U8, {0x0f, 0x08, 0x07}), testing::Pair(HONE_I4, ElementsAre(-1, -8, 7)));
+  EXPECT_THAT(adopted(HONE_I2, HONE_U8, {3, 2, 1}), testing::Pair(HONE_I2, ElementsAre(-1, -2, 1)));
+  EXPECT_THAT(adopted(HONE_I4, HONE_I8, {0xff}), testing::Pair(HONE_I4, ElementsAre(-1)));
+  EXPECT_EQ(adopted(HONE_I4, HONE_U8, {0x10}).first, HONE_U8);
+  EXPECT_EQ(adopted(HONE_I8, HONE_U8, {1}).first, HONE_U8);
+}
+
 TEST(Compare, TreatsSpecialValues) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   auto equal = [](std::vector<float> a, std::vector<float> b) {

@@ -91,6 +91,18 @@ TEST(Npy, RoundTripsScalarsAndEmptyArrays) {
   }
 }
 
+TEST(Npy, ReadsBytesOfTypesThatNumpyDoesNotKnow) {
+  for (auto [word, dtype, bytes] :
+       {std::tuple("<V2", HONE_U16, "ab"), std::tuple("|V2", HONE_U16, "ab"), std::tuple("<V1", HONE_U8, "a"),
+        std::tuple("|V1", HONE_U8, "a"), std::tuple("<f1", HONE_U8, "a")}) {
+    std::string file =
+        npyWithHeader(io::cat("{'descr': '", word, "', 'fortran_order': False, 'shape': (1,), }"), bytes);
+    absl::StatusOr<Array> array = io::parseNpy(file, "x");
+    ASSERT_TRUE(array.ok()) << messageOf(array);
+    EXPECT_EQ(array->dtype(), dtype) << word;
+  }
+}
+
 TEST(Npy, NamesWhatIsWrong) {
   struct Case {
     std::string bytes, complaint;
