@@ -72,6 +72,9 @@ command_bench() {
   if [ "${1:-}" = peers ]; then
     shift
     benchmarks/peers/run.py --build "$(build_folder)" "$@"
+  elif [ "${1:-}" = speculation ]; then
+    shift
+    benchmarks/peers/speculation.py --build "$(build_folder)" "$@"
   elif [ "${1:-}" = quality ]; then
     shift
     benchmarks/quality.py --build "$(build_folder)" "$@"

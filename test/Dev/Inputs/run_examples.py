@@ -6,6 +6,7 @@ The language model of the checkout is there under the names that the pages use, 
 are expected of it. LEFT_OUT says which commands are not run, by a part of them, and why; a reason that no command needs is a failure too.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -39,6 +40,9 @@ def prepare(source, folder):
         shutil.copy(source / "examples" / "python-lm" / name, folder / name)
     shutil.copy(folder / "model.onnx", folder / "draft.onnx")  # it drafts for itself
     (folder / "prompts.jsonl").write_text('{"category": "code", "prompt": "def main():"}\n{"category": "text", "turns": ["Returns", "and"]}\n')
+    points = [dict(kind="structured", parameters=7e6, rate=rate, tokens=tokens, dense_loss=2.04, loss=2.04 + rate**2 * (1 + (tokens / 1e6) ** -0.5))
+              for rate in (0.2, 0.4) for tokens in (1e5, 1e6, 1e7)]
+    (folder / "points.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
     for name, count in (("train.npy", 1024), ("test.npy", 1024), ("tokens.npy", 512)):
         np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
