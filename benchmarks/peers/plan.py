@@ -3,12 +3,13 @@
 """What is measured: every engine on every model at every precision, and how its files are made.
 
 In commands, "@NAME/tool" is a tool of the virtual environment NAME, "{work}" the folder of all files, "{build}" the build
-folder of Hone, and "{peers}" this folder.
+folder of Hone, "{runtime}" that of its runtime for the ISA, "{source}" the repository, and "{peers}" this folder.
 """
 
 import os
 from dataclasses import dataclass, field
 
+from isas import Isa
 from models import MODELS
 
 PRECISIONS = ("f32", "bf16", "int8", "int4")
@@ -16,15 +17,17 @@ PRECISIONS = ("f32", "bf16", "int8", "int4")
 
 @dataclass(frozen=True)
 class Step:
-    """A command that makes the file or folder `target`, below the work folder, once."""
+    """A command that makes the file or folder `target`, below the work folder, once; once a run where `again`."""
 
     target: str
     command: tuple
+    again: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """One engine on one model at one precision. `ours` marks Hone; `unread` and `resident` say which bytes a step reads."""
+    """One engine on one model at one precision. `ours` marks Hone, `capped` engines that keep to the ISA; `unread` and `resident` say
+    which bytes a step reads."""
 
     engine: str
     label: str
@@ -36,6 +39,7 @@ class Row:
     ours: bool = False
     unread: int = 0  # bytes of the files that a step does not read: a table beside a head of its own
     resident: float = field(default=1.0)  # bytes read for one of the file, where the engine converts as it loads
+    capped: bool = True
 
     @property
     def name(self):
@@ -47,7 +51,7 @@ def worker(venv, engine, path, *settings):
             *(part for setting in settings for part in ("--set", setting)))
 
 
-def rows_of(name):
+def rows_of(name, isa):
     model = MODELS[name]
     folder = f"models/{name}"
     made = Step(f"{folder}/config.json", ("@engines/python", "-W", "ignore", "{peers}/models.py", "folder", name,
@@ -55,7 +59,7 @@ def rows_of(name):
     makers = [hone_rows, ort_rows, openvino_rows, torch_rows]
     if model.decodes:
         makers += [llama_rows] + ([genai_rows] if model.config == "Qwen2Config" else [])
-    return [row for maker in makers for row in maker(name, model, folder, made)]
+    return [row for maker in makers for row in maker(name, model, folder, made, isa)]
 
 
 def onnx_step(name, folder, made):
@@ -76,7 +80,13 @@ def table_bytes(model):
     return 4 * model.options["vocab_size"] * (model.options.get("hidden_size") or model.options["n_embd"])
 
 
-def hone_rows(name, model, folder, made):
+def runtime_steps(isa):
+    if not isa.caps:
+        return ()
+    return (Step(f"{isa.label('build')}/bin/hone-run", isa.hone_build(), again=True),)
+
+
+def hone_rows(name, model, folder, made, isa):
     source, steps = onnx_step(name, folder, made)
     forms = [("f32", "Hone", source, steps, ()), ("bf16", "Hone", source, steps, ("--weights=bf16",)),
              ("int8", "Hone", source, steps, ("--quantize=int8",)), ("int4", "Hone", source, steps, ("--quantize=int4",))]
@@ -84,35 +94,44 @@ def hone_rows(name, model, folder, made):
         path, made_from = quantized_steps(name, folder, made, precision)
         forms.append((precision, f"Hone on {kind}", path, made_from, ()))
     for precision, label, path, made_from, options in forms:
-        artefact = f"hone/{name}-{label.replace(' ', '-')}-{precision}.hone"
+        artefact = f"hone/{isa.label(name)}-{label.replace(' ', '-')}-{precision}.hone"
         compiled = Step(artefact, ("{build}/bin/hone", "compile", "{work}/" + path, "-o",
-                                                      "{work}/" + artefact, "--quiet", *options))
-        command = (("@engines/python", "{peers}/hone_bench.py", "{build}/bin/hone-run", "{work}/" + artefact)
-                   if model.decodes else worker("engines", "hone", artefact, "library={build}/lib/libhone_rt.so"))
-        yield Row("hone", label, name, precision, command, artefact, (*made_from, compiled), ours=True)
+                                                      "{work}/" + artefact, "--quiet", *options, *isa.hone_options()))
+        command = (("@engines/python", "{peers}/hone_bench.py", "{runtime}/bin/hone-run", "{work}/" + artefact)
+                   if model.decodes else worker("engines", "hone", artefact, "library={runtime}/lib/libhone_rt.so"))
+        yield Row("hone", label, name, precision, command, artefact, (*runtime_steps(isa), *made_from, compiled),
+                  ours=True)
 
 
-def ort_rows(name, model, folder, made):
+def not_capped(isa):
+    """How a row of onnxruntime says that it uses every ISA of the machine."""
+    return (" (ISA not capped)", False) if isa.caps else ("", True)
+
+
+def ort_rows(name, model, folder, made, isa):
+    note, capped = not_capped(isa)
     source, steps = onnx_step(name, folder, made)
-    yield Row("onnxruntime", "onnxruntime", name, "f32", worker("engines", "ort", source), source, steps)
+    yield Row("onnxruntime", "onnxruntime" + note, name, "f32", worker("engines", "ort", source), source, steps, capped=capped)
     for precision, label in (("int8", "onnxruntime dynamic int8"), ("int4", "onnxruntime MatMulNBits")):
         path, made_from = quantized_steps(name, folder, made, precision)
-        yield Row("onnxruntime", label, name, precision, worker("engines", "ort", path), path, made_from,
-                  unread=table_bytes(model))
+        yield Row("onnxruntime", label + note, name, precision, worker("engines", "ort", path), path, made_from,
+                  unread=table_bytes(model), capped=capped)
 
 
-def genai_rows(name, model, folder, made):
+def genai_rows(name, model, folder, made, isa):
     del model
+    note, capped = not_capped(isa)
     for precision, word in (("f32", "fp32"), ("int4", "int4")):
         path = f"genai/{name}-{word}"
         build = Step(f"{path}/model.onnx", (
             "@engines/python", "-W", "ignore", "-m", "onnxruntime_genai.models.builder", "-i", "{work}/" + folder, "-o",
             "{work}/" + path, "-p", word, "-e", "cpu", "-c", "{work}/cache", "--extra_options", "prune_lm_head=true"))
-        yield Row("onnxruntime-genai", "onnxruntime-genai", name, precision, worker("engines", "genai", path), path,
-                  (made, build))
+        yield Row("onnxruntime-genai", "onnxruntime-genai" + note, name, precision, worker("engines", "genai", path), path,
+                  (made, build), capped=capped)
 
 
-def openvino_rows(name, model, folder, made):
+def openvino_rows(name, model, folder, made, isa):
+    del isa  # a variable says it
     if not model.decodes:
         source, steps = onnx_step(name, folder, made)
         for precision in ("f32", "bf16"):
@@ -132,7 +151,8 @@ def openvino_rows(name, model, folder, made):
                   resident=0.5 if (weights, hint) == ("fp32", "bf16") else 1.0)
 
 
-def torch_rows(name, model, folder, made):
+def torch_rows(name, model, folder, made, isa):
+    del isa  # a variable says it
     kind = () if model.decodes else ("kind=encoder",)
     for precision, dtype in (("f32", "float32"), ("bf16", "bfloat16")):
         yield Row("pytorch", "PyTorch", name, precision, worker("engines", "pytorch", folder, f"dtype={dtype}", *kind),
@@ -144,19 +164,20 @@ QUANTIZE = ("import llama_cpp, sys; settings = llama_cpp.llama_model_quantize_de
             "sys.exit(llama_cpp.llama_model_quantize(sys.argv[1].encode(), sys.argv[2].encode(), settings))")
 
 
-def llama_rows(name, model, folder, made):
+def llama_rows(name, model, folder, made, isa):
     del model
+    venv = isa.label("llama")
     source = f"gguf/{name}-F32.gguf"
-    whole = (made, Step(source, ("@llama/python", "{peers}/models.py", "gguf", "{work}/" + folder, "{work}/" + source)))
-    yield Row("llama.cpp", "llama.cpp F32", name, "f32", worker("llama", "llama", source), source, whole)
+    whole = (made, Step(source, (f"@{venv}/python", "{peers}/models.py", "gguf", "{work}/" + folder, "{work}/" + source)))
+    yield Row("llama.cpp", "llama.cpp F32", name, "f32", worker(venv, "llama", source), source, whole)
     for precision, form in (("bf16", "F16"), ("bf16", "BF16"), ("int8", "Q8_0"), ("int4", "Q4_0"), ("int4", "Q4_K_M")):
         path = f"gguf/{name}-{form}.gguf"
-        steps = (*whole, Step(path, ("@llama/python", "-c", QUANTIZE, "{work}/" + source, "{work}/" + path, form)))
-        yield Row("llama.cpp", f"llama.cpp {form}", name, precision, worker("llama", "llama", path), path, steps)
+        steps = (*whole, Step(path, (f"@{venv}/python", "-c", QUANTIZE, "{work}/" + source, "{work}/" + path, form)))
+        yield Row("llama.cpp", f"llama.cpp {form}", name, precision, worker(venv, "llama", path), path, steps)
 
 
-def all_rows(names):
-    return [row for name in names for row in rows_of(name)]
+def all_rows(names, isa=Isa("native")):
+    return [row for name in names for row in rows_of(name, isa)]
 
 
 def model_files(path):

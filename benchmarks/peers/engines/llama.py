@@ -17,8 +17,7 @@ class Engine:
         llama_cpp.llama_backend_init()
         weights = llama_cpp.llama_model_default_params()
         # Quantized weights that version 0.3.36 lays out for AMX end in SIGSEGV at the first prompt.
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            weights.use_extra_bufts = "amx_int8" not in file.read()
+        weights.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
         self.model = llama_cpp.llama_model_load_from_file(path.encode(), weights)
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx, settings.n_batch, settings.n_ubatch = 1024, 512, 512
