@@ -99,13 +99,15 @@ private:
 };
 
 /// Limbs of blocks of `height` rows, the last one lower, [limb][block][word][row of the block]; a word has as many
-/// limbs as fill 32 bits.
+/// limbs as fill 32 bits. Scales and sums of chunks likewise, [block][chunk][row of the block].
 class PackedLimbs {
 public:
   PackedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
-      : words(rows.inputs / kWordLimbs), planeWords(count * words), memory(planeWords * rows.limbCount) {
+      : words(rows.inputs / kWordLimbs), planeWords(count * words), chunks(rows.chunks),
+        memory(planeWords * rows.limbCount), packedScales(count * chunks), packedMinus(count * chunks) {
     int64_t blocks = ceilDivide(count, height);
     parallelFor(blocks, planeWords > 1 << 15, [&](int64_t block) {
+      packChunks(rows, block * height, smaller(height, count - block * height));
       for (int64_t limb = 0; limb < rows.limbCount; ++limb) {
         int64_t first = block * height;
         packRows(memory.data() + limb * planeWords + first * words, smaller(height, count - first), words,
@@ -123,11 +125,29 @@ public:
   /// Distance of the planes, in limbs.
   int64_t planeStride() const { return planeWords * kWordLimbs; }
 
+  /// What the rows of such a block have for the chunks from `chunk` on: scales, and sums of integers, negated.
+  const float *scales(int64_t first, int64_t rows, int64_t chunk) const {
+    return packedScales.data() + first * chunks + chunk * rows;
+  }
+  const int32_t *minus(int64_t first, int64_t rows, int64_t chunk) const {
+    return packedMinus.data() + first * chunks + chunk * rows;
+  }
+
   static constexpr int64_t kWordLimbs = sizeof(float) / sizeof(Limb);
 
 private:
-  int64_t words, planeWords;
-  Scratch<float> memory;
+  void packChunks(const QuantizedActivations &from, int64_t first, int64_t rows) const {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        int64_t to = first * chunks + chunk * rows + r;
+        packedScales.data()[to] = from.rowScales(first + r)[chunk];
+        packedMinus.data()[to] = static_cast<int32_t>(-from.rowSums(first + r)[chunk]);
+      }
+  }
+
+  int64_t words, planeWords, chunks;
+  Scratch<float> memory, packedScales;
+  Scratch<int32_t> packedMinus;
 };
 
 } // namespace

@@ -20,8 +20,8 @@ struct QuantizedOperands {
   WeightScales scales;
   const Limb *x; // the words of all rows of the block
   int64_t planeStride;
-  const float *xScales, *xSums;
-  int64_t chunks; // distance of rows in xScales and xSums
+  const float *xScales;  // [chunk][row of the block]
+  const int32_t *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
   float *y;
   int64_t yStride, columns;
   bool accumulate;
@@ -40,10 +40,15 @@ template <typename Codes, int LIMBS> struct QuantizedBlock {
     int64_t chunk = 0;
     for (int64_t left = o.steps; left > 0; left -= o.chunkSteps, ++chunk) {
       Integers sums[ROWS][PANELS][LIMBS] = {};
+      if constexpr (LIMBS == 1)
+        subtractZeros<ROWS, PANELS>(o, chunk, sums);
       int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
       addChunk<ROWS, PANELS>(o, weight, x, count, sums);
       weight += count * Codes::kStepBytes;
       x += count * Codes::kInputs * ROWS;
+      // The integer sums need all registers: totals stay in memory, where the compiler would move both back and forth.
+      if constexpr (2 * ROWS * PANELS * LIMBS > kQuantizedSums)
+        __asm__ volatile("" : : "r"(totals) : "memory");
       addTotals<ROWS, PANELS>(o, chunk, sums, totals);
     }
     for (int r = 0; r < ROWS; ++r)
@@ -80,17 +85,39 @@ private:
           Quad(codes[p]).template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordLimbs);
   }
 
+  /// Integer sums begin with what zero points take from them, which is exact.
+  template <int ROWS, int PANELS>
+  __attribute__((always_inline)) static void subtractZeros(const QuantizedOperands &o, int64_t chunk,
+                                                           Integers (&sums)[ROWS][PANELS][LIMBS]) {
+    const int32_t *minus = o.xMinus + chunk * ROWS;
+    if (o.scales.zeros) {
+      for (int p = 0; p < PANELS; ++p) {
+        Integers zero = o.scales.zero(chunk, p);
+        for (int r = 0; r < ROWS; ++r)
+          sums[r][p][0] = zero * minus[r];
+      }
+      return;
+    }
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        sums[r][p][0] = Codes::kZero * minus[r];
+  }
+
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addTotals(const QuantizedOperands &o, int64_t chunk,
                                                        const Integers (&sums)[ROWS][PANELS][LIMBS],
                                                        Vector (&totals)[ROWS][PANELS]) {
     for (int p = 0; p < PANELS; ++p) {
-      Vector scale = o.scales.scale(chunk, p), zero = o.scales.zero(chunk, p, Codes::kZero);
+      Vector scale = o.scales.scale(chunk, p);
       for (int r = 0; r < ROWS; ++r) {
+        int64_t of = chunk * ROWS + r;
         Vector sum = __builtin_convertvector(sums[r][p][0], Vector);
-        if constexpr (LIMBS == 2)
+        if constexpr (LIMBS == 2) {
           sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
-        totals[r][p] += scaled(sum, scale, zero, o.xScales[r * o.chunks + chunk], o.xSums[r * o.chunks + chunk]);
+          sum = __builtin_elementwise_fma(o.scales.zero(chunk, p, Codes::kZero),
+                                          Vector(static_cast<float>(o.xMinus[of])), sum);
+        }
+        totals[r][p] = __builtin_elementwise_fma(sum, scale * o.xScales[of], totals[r][p]);
       }
     }
   }

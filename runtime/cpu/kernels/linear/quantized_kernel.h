@@ -14,8 +14,9 @@ namespace {
 /// Products by vector registers of a weight that lies as `Codes` has it, or becomes so a slice at a time.
 template <typename Codes, typename Weight> class QuantizedKernel {
 public:
-  /// A multiple of every chunk; the weights of a slice stay in the L1 cache while all rows of a task are multiplied.
-  static constexpr int64_t kSliceInputs = 512;
+  /// A multiple of every chunk; the weights of a slice stay in the L1 cache, of bytes in the L2 cache, while all rows of a task are
+  /// multiplied.
+  static constexpr int64_t kSliceInputs = Weight::kIsUnpacked ? 512 : 1024;
 
   QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels), bits(bits),
@@ -57,9 +58,8 @@ public:
                                     kernel.weight.scales.from(chunk, slice.panel, slice.panelStride),
                                     kernel.packed.block(row, rows, slice.step * Codes::kInputs),
                                     kernel.packed.planeStride(),
-                                    x.rowScales(row) + chunk,
-                                    x.rowSums(row) + chunk,
-                                    x.chunks,
+                                    kernel.packed.scales(row, rows, chunk),
+                                    kernel.packed.minus(row, rows, chunk),
                                     y,
                                     yStride,
                                     columns,

@@ -31,8 +31,13 @@ struct WeightScales {
   Vector zero(int64_t chunk, int64_t panel, int32_t otherwise) const {
     if (!zeros)
       return static_cast<float>(otherwise);
+    return __builtin_convertvector(zero(chunk, panel), Vector);
+  }
+
+  /// Where there are zero points.
+  Integers zero(int64_t chunk, int64_t panel) const {
     typedef uint8_t Bytes __attribute__((ext_vector_type(16)));
-    return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * zeroPanel), Vector);
+    return __builtin_convertvector(loadAs<Bytes>(zeros + chunk * chunkStep + panel * zeroPanel), Integers);
   }
 
   /// The same from another chunk and panel on, of every `panelStride`-th panel.
