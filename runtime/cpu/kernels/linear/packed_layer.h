@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_PACKED_LAYER_H
 
+#include "../../cache_size.h"
 #include "../matrix.h"
 #include "../parts.h"
 #include "../scratch.h"
@@ -70,6 +71,14 @@ struct RowEpilogue {
     if (residual.data)
       sums += columnsOf(residual, column, count);
     return sums;
+  }
+
+  /// Prefetches sixteen columns from `column` on of what differs from row to row.
+  void prefetch(int64_t column) const {
+    if (factor.data)
+      __builtin_prefetch(factor.data + column * factor.stride);
+    if (residual.data)
+      __builtin_prefetch(residual.data + column * residual.stride);
   }
 
 private:
@@ -140,16 +149,21 @@ public:
       return;
     withActivation(activation, [&](auto known) {
       for (int64_t r = 0; r < rows; ++r) {
-        RowEpilogue of = at(row + r, first);
+        RowEpilogue of = at(row + r, first), later = at(row + smaller(r + kPrefetchedRows, rows - 1), first);
         float *to = y + r * stride;
-        for (int64_t i = 0; i < count; i += kLanes)
+        for (int64_t i = 0; i < count; i += kLanes) {
+          later.prefetch(i);
           storeColumns(to + i, of.template apply<known.kNumber>(loadColumns(to + i, count - i), i, count - i),
                        count - i);
+        }
       }
     });
   }
 
 private:
+  /// Rows are short, and the processor prefetches no other row by itself.
+  static constexpr int64_t kPrefetchedRows = 2;
+
   Row bias;
   OtherRows factor, residual;
   int64_t activation;
@@ -214,7 +228,9 @@ class TaskGrid {
 public:
   TaskGrid(int64_t rows, int64_t height, int64_t panels, int64_t unit)
       : rows(rows), panels(panels), unit(unit), units(ceilDivide(panels, unit)) {
-    constexpr int64_t mostRows = 512, mostPanels = 16;
+    constexpr int64_t mostPanels = 16;
+    // Of partial sums and of a slice of x a row has 1 KiB each; both together are half of the L2 cache.
+    const int64_t mostRows = smaller(larger(hone::cpu::l2CacheBytes() / 4096, 256), 512);
     int64_t threads = omp_get_max_threads(), tasks = threads == 1 ? 1 : 4 * threads;
     rowsPerTask = roundUpTo(ceilDivide(rows, ceilDivide(rows, mostRows)), height);
     rowTasks = ceilDivide(rows, rowsPerTask);

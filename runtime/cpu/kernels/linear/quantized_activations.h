@@ -46,11 +46,15 @@ public:
 private:
   void quantize(Row x, int64_t given, int64_t r, int64_t c) const {
     constexpr int64_t most = 512;
-    float values[most];
+    float copied[most];
     int32_t integers[most];
     int64_t first = c * chunk, count = smaller(chunk, inputs - first);
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = first + i < given ? x[first + i] : 0.0f;
+    const float *values = x.data + first;
+    if (x.stride != 1 || first + count > given) {
+      for (int64_t i = 0; i < count; ++i)
+        copied[i] = first + i < given ? x[first + i] : 0.0f;
+      values = copied;
+    }
     float largest = magnitude(values, count), limit = bits == 16 ? 127.0f * 256 : 127.0f;
     float factor = largest > 0 ? limit / largest : 0.0f;
     int32_t sum = 0;

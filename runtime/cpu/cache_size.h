@@ -1,0 +1,18 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What kernels size their blocks from.
+
+#ifndef HONE_RUNTIME_CPU_CACHE_SIZE_H
+#define HONE_RUNTIME_CPU_CACHE_SIZE_H
+
+#include <stdint.h>
+
+namespace hone::cpu {
+
+/// Bytes of a core's L2 cache as the system reports it; 2 MiB where it does not.
+int64_t l2CacheBytes();
+
+} // namespace hone::cpu
+
+#endif // HONE_RUNTIME_CPU_CACHE_SIZE_H
