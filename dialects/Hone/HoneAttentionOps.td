@@ -16,17 +16,18 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
   let summary = "scaled dot-product attention over the keys that a pattern shows";
   let description = [{
     *Meaning.* For query `[B, Hq, Sq, D]`, key `[B, Hk, Sk, D]` and value `[B, Hk, Sk, Dv]`: result `[B, Hq, Sq, Dv]`. Query
-    head h reads key and value head `g = h / (Hq / Hk)`. Query i is the token whose own key is number `Sk - Sq + i`.
+    head h reads key and value head `g = h / (Hq / Hk)`. Sequence b has `n[b] = Sk - lags[b]` keys, all Sk without that operand,
+    and query i is the token whose own key is number `n[b] - Sq + i`.
 
     Key j is at position `k[j] = key_positions[b, j]`, or j without that operand; one at a negative position is dead, and no query
-    sees it, so that a cache may have holes or be compacted. Query i is at the position of its own key, `p = k[Sk - Sq + i]`, or
-    at `Sk - Sq + i` where that is negative. Positions are what causality, windows, prefixes and alibi read; blocks, trees, key_begin,
+    sees it, so that a cache may have holes or be compacted. Query i is at the position of its own key, `p = k[n[b] - Sq + i]`,
+    or at `n[b] - Sq + i` where that is negative. Positions are what causality, windows, prefixes and alibi read; blocks, trees, key_begin,
     key_end and bias go by the number of a key.
 
     ```
     logit[b, h, i, j]  = cap(scale * sum over d of query[b, h, i, d] * key[b, g, j, d])
                          + alibi[h] * (k[j] - p) + bias[b, h, i, j]        where cap(l) = softcap * tanh(l / softcap)
-    visible[b, h, i, j] = pattern(b, h, i, j)  and  key_begin[b] <= j < key_end[b]  and  k[j] >= 0
+    visible[b, h, i, j] = pattern(b, h, i, j)  and  key_begin[b] <= j < min(key_end[b], n[b])  and  k[j] >= 0
     prob[b, h, i, j]   = exp(logit) / (exp(sinks[h]) + sum over visible j of exp(logit)), 0 where not visible
     result[b, h, i, d] = sum over j of prob[b, h, i, j] * value[b, g, j, d]
     lse[b, h, i]       = log(sum over visible j of exp(logit))
@@ -36,8 +37,8 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     one equals the logits' at run time. A logit of minus infinity is a key that is not visible. **A query that sees no key
     gives 0, and an lse of minus infinity.** All is computed in f32 and rounded once, to the elements of query. With
     `bf16_products` query, key, prob (the attention probabilities) and value may be rounded to bf16 before they are multiplied;
-    sums stay f32. With left padding of `n` positions, `key_begin` is n; with sequences of different lengths in one batch,
-    `key_end` is the length.
+    sums stay f32. With left padding of `n` positions, `key_begin` is n; with sequences that are padded at their right,
+    `key_end` is the length. Sequences of a state that have lengths of their own have `lags` (`hone.kv_lag`).
 
     lse is the second result where it is asked for: natural, f32 and without the sink, as cuDNN has it. Without sinks, attention over
     two disjoint sets of keys merges to that over both: with `l = log(exp(lse0) + exp(lse1))`, the result is
@@ -51,7 +52,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     - C4. Hq is a multiple of Hk.
     - C5. Each dimension of bias is 1 or that of the logits `[B, Hq, Sq, Sk]`.
     - C6. alibi and sinks have Hq elements.
-    - C7. key_begin and key_end have B elements; key_positions is `[B, Sk]`.
+    - C7. key_begin, key_end and lags have B elements; key_positions is `[B, Sk]`.
     - C8. The pattern has as many operands as it reads, and those that it can read.
     - C9. scale is finite; softcap is finite and positive.
     - C10. key and value are both plain, or both in a layout of the state.
@@ -78,7 +79,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     Hone_TensorOfRank<4>:$query, Hone_CacheOfRank<4>:$key, Hone_CacheOfRank<4>:$value,
     Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
     Optional<Hone_F32TensorOfRank<1>>:$sinks,
-    Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end,
+    Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$lags,
     Optional<Hone_IndexTensorOfRank<2>>:$key_positions, Variadic<Hone_IndexTensor>:$pattern_operands,
     Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, UnitAttr:$bf16_products);
   let results = (outs Hone_TensorOfRank<4>:$result, Optional<Hone_F32TensorOfRank<3>>:$lse);
@@ -86,7 +87,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     $query `,` $key `,` $value `pattern` `(` $pattern (`,` $pattern_operands^)? `)` `scale` `(` $scale `)`
     (`softcap` `(` $softcap^ `)`)? (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
     (`bf16_products` $bf16_products^)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
-    (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
+    (`lags` `(` $lags^ `)`)? (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "const ::hone::AttentionParts &":$parts)>];

@@ -3,8 +3,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// state, and kv_append, kv_replace, kv_view, kv_length, kv_padding, logits_to_keep, of which each is one service of the runtime
-// (include/hone/runtime/program.h).
+// state, and kv_append, kv_replace, kv_view, kv_length, kv_lag, kv_padding, logits_to_keep, of which each is one service of the
+// runtime (include/hone/runtime/program.h).
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -135,7 +135,8 @@ def Hone_KvViewOp : Hone_KvOp<"kv_view"> {
 def Hone_KvLengthOp : Hone_KvOp<"kv_length"> {
   let summary = "how many positions were held when the call began";
   let description = [{
-    *Meaning.* The number of positions of `state` before any append of the running call: the position of the first new token.
+    *Meaning.* The number of positions of `state` before any append of the running call: the position of the first new token. Of
+    sequences with lengths of their own it is that of the longest (`hone.kv_lag`).
 
     *Example.*
     ```mlir
@@ -149,6 +150,28 @@ def Hone_KvLengthOp : Hone_KvOp<"kv_length"> {
   let arguments = (ins Hone_KvType:$state);
   let results = (outs Index:$result);
   let assemblyFormat = "$state attr-dict `:` qualified(type($state))";
+  let hasFolder = 1;
+}
+
+def Hone_KvLagOp : Hone_KvOp<"kv_lag"> {
+  let summary = "how many positions fewer than the longest a sequence holds";
+  let description = [{
+    *Meaning.* Sequence number `sequence` holds `kv_length - kv_lag` positions before any append of the running call, and what is
+    appended follows them: the last `kv_lag` positions of a slot are none of the sequence, and may hold anything finite. A session gives an
+    entry without this operation sequences of one length.
+
+    *Example.*
+    ```mlir
+    hone.state @kv []
+    func.func @lag(%s: !hone.kv<@kv>, %b: index) -> index {
+      %0 = hone.kv_lag %s[%b] : !hone.kv<@kv>
+      return %0 : index
+    }
+    ```
+  }];
+  let arguments = (ins Hone_KvType:$state, Index:$sequence);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$state `[` $sequence `]` attr-dict `:` qualified(type($state))";
   let hasFolder = 1;
 }
 

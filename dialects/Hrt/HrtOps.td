@@ -133,10 +133,17 @@ def Hrt_StateExtendOp : Hrt_Op<"state_extend", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Hrt_StateLengthOp : Hrt_Op<"state_length", [Pure]> {
-  let summary = "positions that the session holds before this call";
+  let summary = "positions that the longest sequence of the session holds before this call";
   let arguments = (ins Hrt_CallType:$call);
   let results = (outs Index:$result);
   let assemblyFormat = "$call attr-dict";
+}
+
+def Hrt_StateLagOp : Hrt_Op<"state_lag", [Pure]> {
+  let summary = "positions that a sequence holds fewer than the longest before this call";
+  let arguments = (ins Hrt_CallType:$call, Index:$sequence);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$call `[` $sequence `]` attr-dict";
 }
 
 def Hrt_StatePaddingOp : Hrt_Op<"state_padding", [Pure]> {

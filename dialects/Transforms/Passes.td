@@ -408,6 +408,26 @@ def Speculate : Pass<"hone-speculate", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SeparateSequences : Pass<"hone-separate-sequences", "::mlir::ModuleOp"> {
+  let summary = "Let the sequences of a batch hold different numbers of positions";
+  let description = [{
+    Rewrites `@forward` so that each sequence goes by the positions that it holds itself (`hone.kv_lag`), and a session may keep other
+    tokens of a call of each.
+
+    - Each `hone.attention` over the state gets `lags`.
+    - The positions of tokens, an integer tensor `[batch, …]` whose element is `kv_length + i + …`, i the number of the token, lose the
+      lag of the sequence.
+
+    It is an error, with a remark that says why, where that is not all that there is to change: a slot is replaced as a whole or read by
+    something other than attention, an attention over the state is neither causal nor sliding or has a bias, positions are
+    computed for all sequences alike.
+  }];
+  let statistics = [
+    Statistic<"numAttentions", "num-attentions-separated", "Number of attentions that go by the length of each sequence">,
+    Statistic<"numPositions", "num-positions-separated", "Number of tensors of positions that do">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
   let summary = "Split layers over several processes, each of which has a part of the weights";
   let description = [{

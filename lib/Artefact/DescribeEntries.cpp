@@ -219,6 +219,7 @@ static LogicalResult describeEntry(func::FuncOp function, io::Manifest &manifest
     if (failed(add(type, function.getResultAttrDict(i), "output" + std::to_string(i), entry.outputs)))
       return failure();
   entry.limits = describeLimits(function);
+  entry.hasOwnLengths = function.walk([](KvLagOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (*state && failed(describeState(*state, entry, manifest)))
     return failure();
   manifest.entries.push_back(std::move(entry));

@@ -56,8 +56,11 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     return success();
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
     return failure();
-  if (!options.speculation.drafts.empty())
-    pm.addPass(createSpeculate()); // of the model as it is rewritten
+  // Of the model as it is rewritten:
+  if (options.speculation.drafts == "batch")
+    pm.addPass(createSeparateSequences());
+  if (options.speculation.drafts == "tree")
+    pm.addPass(createSpeculate());
   if (options.target.ranks != 1)
     pm.addPass(createShardLayers({options.target.ranks})); // parts of weights as they are stored
   return success();

@@ -7,6 +7,8 @@
 
 #include "generate/text_writer.h"
 
+#include <algorithm>
+
 namespace hone::capi {
 namespace {
 
@@ -127,6 +129,47 @@ hone_status hone_session_keep(hone_session *session, const int64_t *numbers, siz
   if (!session || (!numbers && count > 0))
     return reportNull("session and numbers");
   return reported([=] { return session->session->state().keep({numbers, count}); });
+}
+
+hone_status hone_session_keep_each(hone_session *session, const int64_t *numbers, const size_t *counts,
+                                   size_t sequences) {
+  if (!session || (!counts && sequences > 0))
+    return reportNull("session and counts");
+  return reported([=]() -> absl::Status {
+    std::vector<std::vector<int64_t>> kept;
+    for (const int64_t *next = numbers; kept.size() < sequences; next += kept.back().size()) {
+      size_t count = counts[kept.size()];
+      if (!next && count > 0)
+        return io::invalid("expected ", count, " numbers of sequence ", kept.size(), ", but got null");
+      kept.emplace_back(next, next + count);
+    }
+    return session->session->state().keepEach(kept);
+  });
+}
+
+hone_status hone_session_truncate_each(hone_session *session, const int64_t *lengths, size_t sequences) {
+  if (!session || (!lengths && sequences > 0))
+    return reportNull("session and lengths");
+  return reported([=] { return session->session->state().truncateEach({lengths, lengths + sequences}); });
+}
+
+int64_t hone_session_length_of(const hone_session *session, size_t sequence) {
+  return session ? session->session->state().lengths().of(static_cast<int64_t>(sequence)) : 0;
+}
+
+hone_status hone_session_join(const hone_session *const *sessions, size_t count, hone_session **joined) {
+  if (!sessions || !joined || count == 0 || std::count(sessions, sessions + count, nullptr) > 0)
+    return reportNull("sessions and joined");
+  return reported([=]() -> absl::Status {
+    std::vector<const rt::Session *> all;
+    for (size_t i = 0; i < count; ++i)
+      all.push_back(sessions[i]->session.get());
+    auto whole = std::make_unique<hone_session>();
+    HONE_ASSIGN_OR_RETURN(whole->session, rt::Session::join(all));
+    whole->tokenizer = sessions[0]->tokenizer;
+    *joined = whole.release();
+    return absl::OkStatus();
+  });
 }
 
 hone_status hone_session_checkpoint(hone_session *session, hone_checkpoint **checkpoint) {

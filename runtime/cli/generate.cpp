@@ -8,6 +8,7 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "core/communicator.h"
+#include "generate/batch.h"
 #include "hone/cli/progress.h"
 #include "hone/io/npy.h"
 
@@ -68,6 +69,21 @@ void printStatistics(const rt::GenerationStatistics &statistics, const rt::Specu
     printSpeculation(statistics, *speculation);
 }
 
+/// What goes with --batch; the text of several cannot be shown as it comes.
+absl::Status checkBatch(const GenerateOptions &options) {
+  if (options.batch == 1)
+    return absl::OkStatus();
+  if (!options.tokens)
+    return invalid("expected --tokens with --batch=", options.batch, ", but got another prompt");
+  for (const auto &[name, isGiven] :
+       {std::pair("--stop", !options.writing.stop.empty()), std::pair("--context", options.context.has_value()),
+        std::pair("--draft-tree", options.speculation.options.draftsTrees),
+        std::pair("--speculate=model", options.speculation.takes(rt::DraftSource::Model))})
+    if (isGiven)
+      return invalid("unsupported ", name, " with --batch=", options.batch);
+  return absl::OkStatus();
+}
+
 /// One prompt, and what becomes of its continuation.
 class Continuation {
 public:
@@ -125,6 +141,58 @@ private:
   const GenerateOptions &options;
 };
 
+/// Goes on after one prompt after the other.
+absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *tokenizer, const Rows &prompts,
+                               GenerateOptions &options) {
+  rt::DraftModel draft;
+  HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, model.session(), options.threads));
+  std::unique_ptr<rt::Speculation> speculation;
+  if (!options.speculation.options.sources.empty()) {
+    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation.options, model));
+  }
+  options.writing.speculation = speculation.get();
+  Continuation continuation(model, tokenizer, options);
+  Progress progress("prompts", static_cast<int64_t>(prompts.size()));
+  Rows written;
+  for (const std::vector<int64_t> &prompt : prompts) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuation.write(prompt));
+    written.push_back(std::move(row));
+    if (prompts.size() > 1)
+      progress.update(static_cast<int64_t>(written.size()));
+  }
+  return written;
+}
+
+/// Goes on after prompts, several at a time. Drafters of the first of each time know what it wrote before, and so on.
+absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const Rows &prompts, const GenerateOptions &options) {
+  std::vector<std::unique_ptr<rt::Speculation>> drafters;
+  std::vector<rt::Speculation *> drafts;
+  while (!options.speculation.options.sources.empty() && std::ssize(drafters) < options.batch) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Speculation> own,
+                          rt::Speculation::create(options.speculation.options, model));
+    drafts.push_back(own.get());
+    drafters.push_back(std::move(own));
+  }
+  Progress progress("prompts", std::ssize(prompts));
+  Rows written;
+  while (written.size() < prompts.size()) {
+    auto next = std::span(prompts).subspan(written.size());
+    next = next.first(std::min(next.size(), static_cast<size_t>(options.batch)));
+    HONE_ASSIGN_OR_RETURN(rt::BatchTexts texts,
+                          rt::generateBatch(model.session(), next, options.writing.generation, options.writing.sampling,
+                                            std::span(drafts).first(std::min(drafts.size(), next.size()))));
+    for (std::vector<int64_t> &tokens : texts.tokens) {
+      if (!options.outputTokens)
+        printTokens(tokens);
+      written.push_back(std::move(tokens));
+    }
+    if (options.statistics)
+      printStatistics(texts.statistics, nullptr);
+    progress.update(std::ssize(written));
+  }
+  return written;
+}
+
 absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer *tokenizer,
                                  const GenerateOptions &options) {
   if (options.tokens)
@@ -154,6 +222,7 @@ absl::Status setContext(rt::Session &session, const std::string &path) {
 } // namespace
 
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
+  HONE_RETURN_IF_ERROR(checkBatch(options));
   const std::vector<int64_t> &endTokens = module->manifest().endTokens;
   if (!options.ignoreEnd)
     options.writing.generation.endTokens = endTokens;
@@ -164,22 +233,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  rt::DraftModel draft;
-  HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, *session, options.threads));
-  std::unique_ptr<rt::Speculation> speculation;
-  if (!options.speculation.options.sources.empty()) {
-    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation.options, model));
-  }
-  options.writing.speculation = speculation.get();
-  Continuation continuation(model, tokenizer.get(), options);
-  Progress progress("prompts", static_cast<int64_t>(prompts.size()));
-  Rows written;
-  for (const std::vector<int64_t> &prompt : prompts) {
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuation.write(prompt));
-    written.push_back(std::move(row));
-    if (prompts.size() > 1)
-      progress.update(static_cast<int64_t>(written.size()));
-  }
+  HONE_ASSIGN_OR_RETURN(Rows written, options.batch > 1 ? writeBatches(model, prompts, options)
+                                                        : writeEach(model, tokenizer.get(), prompts, options));
   bool writes = options.outputTokens && rt::isFirstRank();
   return writes ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0]) : absl::OkStatus();
 }

@@ -17,7 +17,7 @@ struct GenerateOptions {
   std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
   rt::WritingOptions writing; // without speculation
   SpeculationFlags speculation;
-  int64_t threads = 0;
+  int64_t threads = 0, batch = 1;
   bool ignoreEnd = false, statistics = false;
 };
 

@@ -42,6 +42,8 @@ generation
   --stop TEXT               end before this text; may be given several times
   --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
+  --batch N                 go on after N prompts of --tokens at once, each as it would alone; for models of
+                            'hone compile --speculate=batch' (default 1)
 )" HONE_SPECULATION_HELP R"(  --stats                   print counts and times on stderr
 
 calls with tensors
@@ -84,6 +86,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.texts("stop", options.generate.writing.stop);
   parser.flag("ignore-end", options.generate.ignoreEnd);
   parser.integer("prefill-chunk", generation.prefillChunk, 1);
+  parser.integer("batch", options.generate.batch, 1, 1024);
   options.generate.speculation.declare(parser);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);

@@ -240,7 +240,7 @@ absl::StatusOr<Slot *> CallContext::findSlot(int64_t index) {
 bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tensor &all) {
   return attempt([&]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
-    HONE_ASSIGN_OR_RETURN(all, slot->append(fresh, state->length()));
+    HONE_ASSIGN_OR_RETURN(all, slot->append(fresh, state->lengths()));
     return absl::OkStatus();
   });
 }
@@ -248,7 +248,7 @@ bool CallContext::appendState(int64_t index, const hone_tensor &fresh, hone_tens
 bool CallContext::extendState(int64_t index, std::span<const int64_t> sizes, hone_tensor &fresh) {
   return attempt([&]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
-    HONE_ASSIGN_OR_RETURN(fresh, slot->extend(sizes, state->length()));
+    HONE_ASSIGN_OR_RETURN(fresh, slot->extend(sizes, state->lengths()));
     return absl::OkStatus();
   });
 }

@@ -34,25 +34,30 @@ private:
   int64_t before;
 };
 
-/// Feeds a prompt in pieces, of which the decoder gets the last; returns its token.
+/// The last piece of a prompt is the decoder's; returns its token.
 absl::StatusOr<std::vector<int64_t>> prefill(LanguageModel &model, std::span<const int64_t> prompt,
                                              const GenerationOptions &options, Decoder &decoder) {
-  auto piece = static_cast<size_t>(options.prefillChunk);
-  size_t fed = 0;
-  auto tell = [&](size_t tokens) {
-    fed += tokens;
-    if (options.onPromptFed)
-      options.onPromptFed(static_cast<int64_t>(fed));
-  };
-  for (; prompt.size() - fed > piece; tell(piece))
-    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*logitsToKeep=*/1).status());
-  std::span<const int64_t> rest = prompt.subspan(fed);
+  HONE_ASSIGN_OR_RETURN(std::span<const int64_t> rest, feedPieces(model, prompt, options));
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, decoder.decode(model, rest, /*most=*/1));
-  tell(rest.size());
+  if (options.onPromptFed)
+    options.onPromptFed(std::ssize(prompt));
   return tokens;
 }
 
 } // namespace
+
+absl::StatusOr<std::span<const int64_t>> feedPieces(LanguageModel &model, std::span<const int64_t> prompt,
+                                                    const GenerationOptions &options) {
+  auto piece = static_cast<size_t>(options.prefillChunk);
+  size_t fed = 0;
+  while (prompt.size() - fed > piece) {
+    HONE_RETURN_IF_ERROR(model.feed(prompt.subspan(fed, piece), /*logitsToKeep=*/1).status());
+    fed += piece;
+    if (options.onPromptFed)
+      options.onPromptFed(static_cast<int64_t>(fed));
+  }
+  return prompt.subspan(fed);
+}
 
 SpeculationStatistics SpeculationStatistics::since(const SpeculationStatistics &before) const {
   return {drafted - before.drafted, accepted - before.accepted, draftSeconds - before.draftSeconds,
@@ -104,10 +109,9 @@ absl::Status LanguageModel::checkTokens(std::span<const int64_t> tokens) const {
                  " is outside the vocabulary of ", end);
 }
 
-absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> tokens) const {
-  HONE_ASSIGN_OR_RETURN(
-      io::Array array,
-      io::Array::create(memory->entry().inputs[0].dtype, std::vector{int64_t{1}, static_cast<int64_t>(tokens.size())}));
+absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> tokens, int64_t sequences) const {
+  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(memory->entry().inputs[0].dtype,
+                                                           std::vector{sequences, std::ssize(tokens) / sequences}));
   if (array.dtype() == HONE_I64)
     std::ranges::copy(tokens, array.as<int64_t>().begin());
   else
@@ -137,14 +141,22 @@ absl::StatusOr<io::Array> LanguageModel::feed(std::span<const int64_t> tokens, i
   return takeLogits(memory->forward({&input, 1}), std::ssize(tokens), logitsToKeep);
 }
 
-/// Those of a call for `count` tokens.
+absl::StatusOr<io::Array> LanguageModel::feedBatch(std::span<const int64_t> tokens, int64_t sequences) {
+  HONE_RETURN_IF_ERROR(checkTokens(tokens));
+  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens, sequences));
+  NamedTensor input = {memory->entry().inputs[0].name, array.view()};
+  KeptLogits kept(memory->state(), 0);
+  return takeLogits(memory->forward({&input, 1}), std::ssize(tokens) / sequences, /*logitsToKeep=*/0, sequences);
+}
+
+/// Those of a call for `count` tokens of each sequence.
 absl::StatusOr<io::Array> LanguageModel::takeLogits(absl::StatusOr<std::vector<io::Array>> called, int64_t count,
-                                                    int64_t logitsToKeep) const {
+                                                    int64_t logitsToKeep, int64_t sequences) const {
   HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, std::move(called));
   std::span<const int64_t> shape = outputs[0].shape();
   bool isAll = shape[1] == count, isKept = logitsToKeep > 0 && shape[1] == std::min(logitsToKeep, count),
        isLast = shape[1] == 1;
-  if (shape[0] != 1 || !(isAll || isKept || isLast) || shape[2] == 0)
+  if (shape[0] != sequences || !(isAll || isKept || isLast) || shape[2] == 0)
     return absl::InternalError(
         cat("the program gave logits of shape ", io::shapeText(shape), " for ", count, " tokens"));
   return std::move(outputs[0]);

@@ -12,7 +12,7 @@
 
 namespace hone::rt {
 
-/// A session as a language model of one sequence: its entry takes tokens (i64 or i32 [batch, sequence]) and context, and
+/// A session as a language model of one sequence, or of several that are fed at once: its entry takes tokens (i64 or i32 [batch, sequence]) and context, and
 /// gives logits (f32 [batch, sequence, vocabulary], or [batch, 1, vocabulary] of the last token) first. The session, which outlives it, has the context.
 class LanguageModel {
 public:
@@ -36,6 +36,10 @@ public:
   /// last gives that.
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t logitsToKeep = 0);
 
+  /// Appends as many tokens to each of `sequences` sequences, those of one after those of another; returns logits
+  /// [sequences, rows, vocabulary], a row for each token.
+  absl::StatusOr<io::Array> feedBatch(std::span<const int64_t> tokens, int64_t sequences);
+
   /// The same for tokens that are a tree: bit j of `ancestors[i]` is set iff token j is token i or comes before it. Each is at the position
   /// after the one that it follows. By the entry `verify`, which checkTrees() has found.
   absl::StatusOr<io::Array> feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
@@ -51,9 +55,9 @@ private:
   explicit LanguageModel(Session &session) : memory(&session) {}
   absl::Status checkSignature() const;
   absl::Status checkTokens(std::span<const int64_t> tokens) const;
-  absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens) const;
+  absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens, int64_t sequences = 1) const;
   absl::StatusOr<io::Array> takeLogits(absl::StatusOr<std::vector<io::Array>> outputs, int64_t tokens,
-                                       int64_t logitsToKeep) const;
+                                       int64_t logitsToKeep, int64_t sequences = 1) const;
 
   Session *memory;
 };
@@ -98,6 +102,10 @@ public:
   /// Of all that it decoded.
   virtual SpeculationStatistics statistics() const { return {}; }
 };
+
+/// Feeds a prompt in pieces but for the last of them, which it returns.
+absl::StatusOr<std::span<const int64_t>> feedPieces(LanguageModel &model, std::span<const int64_t> prompt,
+                                                    const GenerationOptions &options);
 
 /// Receives a new token; false ends the generation.
 using TokenReceiver = std::function<absl::StatusOr<bool>(int64_t token)>;

@@ -412,9 +412,36 @@ absl::StatusOr<std::unique_ptr<Session>> Session::fork() const {
     HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::copyOf(given.array.view()));
     copy->context.emplace(name, Context{std::move(array), ++copy->contextVersion});
   }
-  HONE_RETURN_IF_ERROR(copy->memory.copyFrom(memory));
+  const State *own = &memory;
+  HONE_RETURN_IF_ERROR(copy->memory.copyFrom({&own, 1}));
   copy->threads = threads;
   return copy;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::join(std::span<const Session *const> sessions) {
+  const Session &first = *sessions.front();
+  std::vector<const State *> states;
+  for (const Session *session : sessions) {
+    if (session->owner != first.owner || session->target.info != first.target.info)
+      return invalid("cannot join sessions of different modules or entries");
+    if (!session->context.empty())
+      return invalid("cannot join sessions with context: '", session->context.begin()->first, "' is that of one");
+    states.push_back(&session->memory);
+  }
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> joined, create(first.owner, first.target.info->name));
+  HONE_RETURN_IF_ERROR(joined->memory.copyFrom(states));
+  HONE_RETURN_IF_ERROR(joined->checkLengths(*first.target.info));
+  joined->threads = first.threads;
+  return joined;
+}
+
+/// An entry that knows one length alone would take what follows a shorter sequence for its own.
+absl::Status Session::checkLengths(const io::EntryInfo &entry) const {
+  if (entry.hasOwnLengths || entry.state.empty() || memory.lengths().areEqual())
+    return absl::OkStatus();
+  return invalid("cannot call '", entry.name,
+                 "' with sequences of different lengths; 'hone compile --speculate=batch' ",
+                 "lets them have their own");
 }
 
 absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uint64_t draw) {
@@ -433,6 +460,7 @@ absl::StatusOr<std::vector<io::Array>> Session::run(const Module::Entry &entry, 
       all.push_back({input.name, given->second.array.view(), given->second.version});
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, all, memory.symbols(), memory.length()));
   HONE_RETURN_IF_ERROR(memory.checkPadding(bound.symbols));
+  HONE_RETURN_IF_ERROR(checkLengths(*entry.info));
   ThreadCount threadCount(threads);
   CallHooks hooks = {owner->profile, observer ? &observer : nullptr, sampled};
   State *state = entry.info->state.empty() ? nullptr : &memory;

@@ -118,6 +118,10 @@ public:
   /// Another session of the same entry, with a copy of this one's state and context: two that begin alike read a prompt once.
   absl::StatusOr<std::unique_ptr<Session>> fork() const;
 
+  /// A session whose sequences are those of others, at least one, of the same module and entry and without context: each goes on from its own
+  /// length.
+  static absl::StatusOr<std::unique_ptr<Session>> join(std::span<const Session *const> sessions);
+
   /// Runs an entry that keeps the session's state, or none, on these inputs and the context. After a failure the state is as it was
   /// before.
   absl::StatusOr<std::vector<io::Array>> call(std::string_view entry, std::span<const NamedTensor> inputs);
@@ -139,6 +143,7 @@ public:
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
+  absl::Status checkLengths(const io::EntryInfo &entry) const;
   absl::StatusOr<std::vector<io::Array>> run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
                                              SampledToken *sampled);
 

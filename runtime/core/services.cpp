@@ -94,6 +94,11 @@ int64_t serviceStateLength(hone_call *call) {
   return state ? state->length() : 0;
 }
 
+int64_t serviceStateLag(hone_call *call, int64_t sequence) {
+  const State *state = CallContext::of(call).sessionState();
+  return state ? state->lengths().lagOf(sequence) : 0;
+}
+
 int64_t serviceStatePadding(hone_call *call, int64_t sequence) {
   const State *state = CallContext::of(call).sessionState();
   return state ? state->padding(sequence) : 0;
@@ -120,6 +125,7 @@ const Service kServices[] = {
     {"hone_rt_state_append", reinterpret_cast<void *>(&serviceStateAppend)},
     {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
+    {"hone_rt_state_lag", reinterpret_cast<void *>(&serviceStateLag)},
     {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},
     {"hone_rt_logits_to_keep", reinterpret_cast<void *>(&serviceLogitsToKeep)},
     {"hone_rt_observe", reinterpret_cast<void *>(&serviceObserve)},

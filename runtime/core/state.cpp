@@ -1,211 +1,15 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Growth, views and rollback of session state.
+// Lengths, rollback and copies of session state.
 
 #include "core/state.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace hone::rt {
-namespace {
 
 using io::invalid;
-
-constexpr int kElementAxis = 3; // of a slot in blocks
-
-std::span<const int64_t> sizesOf(const hone_tensor &tensor) { return {tensor.sizes, static_cast<size_t>(tensor.rank)}; }
-
-/// The sizes of a slot without positions where those of other axes are known; else an error that names the first that is not.
-absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, const Symbols &symbols) {
-  std::vector<int64_t> sizes;
-  for (const io::Dim &dim : info.shape) {
-    auto known = symbols.find(dim.symbol);
-    if (!dim.isFixed() && known == symbols.end())
-      return invalid("the size '", dim.symbol, "' of state '", info.name, "' occurs in no input");
-    sizes.push_back(dim.isFixed() ? dim.size : known->second.size);
-  }
-  return sizes;
-}
-
-} // namespace
-
-absl::Status Slot::adoptSizes(hone_dtype dtype, std::span<const int64_t> given) {
-  // What is kept in blocks comes as f32, whatever it is rounded to.
-  hone_dtype elements = info->layout == io::StateLayout::Rows ? info->dtype : HONE_F32;
-  bool fits = dtype == elements && given.size() == info->shape.size();
-  for (size_t axis = 0; fits && axis < given.size(); ++axis) {
-    if (info->appendAxis == static_cast<int64_t>(axis))
-      continue;
-    fits = (!info->shape[axis].isFixed() || info->shape[axis].size == given[axis]) &&
-           (sizes.empty() || sizes[axis] == given[axis]);
-  }
-  if (!fits)
-    return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
-                   sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
-                   io::dtypeName(dtype), " ", io::shapeText(given));
-  if (sizes.empty())
-    setSizes({given.begin(), given.end()});
-  if (writer && !writer->isSupported())
-    return invalid("state '", info->name, "' is laid out for kernels that this processor cannot run");
-  return absl::OkStatus();
-}
-
-/// The sizes before the first append. Memory that was kept serves again where it has them.
-void Slot::setSizes(std::vector<int64_t> first) {
-  sizes = std::move(first);
-  if (grows()) {
-    int64_t &capacity = sizes[*info->appendAxis];
-    capacity = buffer.owner ? keptSizes[*info->appendAxis] : 0;
-    if (sizes != keptSizes) {
-      capacity = written = 0;
-      buffer = {};
-    }
-  }
-  if (info->layout != io::StateLayout::Rows)
-    writer.emplace(*info, sizes[kElementAxis]);
-}
-
-absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
-  auto axis = static_cast<size_t>(*info->appendAxis);
-  if (buffer.owner && positions <= sizes[axis])
-    return absl::OkStatus();
-  GrowingTensor needed = {number, info->dtype, sizes, axis};
-  needed.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
-  if (writer) {
-    needed.dtype = writer->elements();
-    needed.sizes[kElementAxis] = writer->width();
-    used = wholeBlocks(used);
-  }
-  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(needed, writer ? wholeBlocks(1) : 1, buffer, used));
-  if (buffer.owner)
-    retired.push_back(std::move(buffer));
-  buffer = std::move(grown);
-  sizes[axis] = buffer.view.sizes[axis];
-  return absl::OkStatus();
-}
-
-hone_tensor Slot::viewOf(int64_t positions) const {
-  hone_tensor view = sliceOf(buffer.view, static_cast<size_t>(*info->appendAxis), 0, positions);
-  if (writer)
-    view.sizes[kElementAxis] = sizes[kElementAxis];
-  return view;
-}
-
-/// Writes positions from `first` on, after which there is nothing.
-absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
-  auto axis = static_cast<size_t>(*info->appendAxis);
-  int64_t end = first + fresh.sizes[axis];
-  if (!writer)
-    return memory->copy(fresh, sliceOf(buffer.view, axis, first, fresh.sizes[axis]));
-  writer->write(fresh, buffer.view, first);
-  // What a rollback left may be no number, which a weight of 0 does not make 0. After the last write its block holds zeros.
-  bool isCleared = first == lastEnd && end <= wholeBlocks(first);
-  if (!isCleared)
-    writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));
-  written = std::max(written, end);
-  lastEnd = end;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, int64_t length) {
-  HONE_RETURN_IF_ERROR(adoptSizes(static_cast<hone_dtype>(fresh.dtype), sizesOf(fresh)));
-  if (!grows()) {
-    HONE_RETURN_IF_ERROR(replace(fresh));
-    return replacement->view;
-  }
-  int64_t axis = *info->appendAxis, used = length + pending, count = fresh.sizes[axis];
-  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
-  HONE_RETURN_IF_ERROR(write(fresh, used));
-  pending += count;
-  return viewOf(used + count);
-}
-
-absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, int64_t length) {
-  if (!grows() || info->layout != io::StateLayout::Rows)
-    return invalid("cannot extend state '", info->name, "': it does not grow by rows");
-  HONE_RETURN_IF_ERROR(adoptSizes(info->dtype, fresh));
-  auto axis = static_cast<size_t>(*info->appendAxis);
-  int64_t used = length + pending, count = fresh[axis];
-  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
-  pending += count;
-  return sliceOf(buffer.view, axis, used, count);
-}
-
-absl::Status Slot::replace(const hone_tensor &fresh) {
-  HONE_ASSIGN_OR_RETURN(StateBuffer copy, memory->copyOf(fresh));
-  if (replacement)
-    retired.push_back(*std::move(replacement));
-  replacement = std::move(copy);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
-  if (sizes.empty()) {
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
-    setSizes(std::move(first));
-    if (!grows()) {
-      HONE_ASSIGN_OR_RETURN(buffer, memory->zeros(info->dtype, sizes));
-    } else {
-      HONE_RETURN_IF_ERROR(makeRoom(0, 0));
-    }
-  }
-  if (grows())
-    return viewOf(length + pending);
-  return replacement ? replacement->view : buffer.view;
-}
-
-absl::Status Slot::gather(int64_t first, std::span<const int64_t> kept) {
-  auto axis = static_cast<size_t>(*info->appendAxis);
-  for (size_t i = 0; i < kept.size(); ++i) {
-    int64_t from = first + kept[i], to = first + static_cast<int64_t>(i);
-    if (from == to)
-      continue;
-    if (writer)
-      writer->move(buffer.view, from, to);
-    else
-      HONE_RETURN_IF_ERROR(memory->copy(sliceOf(buffer.view, axis, from, 1), sliceOf(buffer.view, axis, to, 1)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Slot::copyFrom(const Slot &other, int64_t length) {
-  if (other.sizes.empty())
-    return absl::OkStatus();
-  setSizes(other.sizes);
-  reserve(other.reserved);
-  if (!grows()) {
-    if (other.buffer.owner) {
-      HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(other.buffer.view));
-    }
-    return absl::OkStatus();
-  }
-  HONE_RETURN_IF_ERROR(makeRoom(length, 0));
-  auto axis = static_cast<size_t>(*info->appendAxis);
-  written = writer ? wholeBlocks(length) : length;
-  lastEnd = -1; // positions that `other` has dropped may be in the last block
-  return memory->copy(sliceOf(other.buffer.view, axis, 0, written), sliceOf(buffer.view, axis, 0, written));
-}
-
-void Slot::endCall(bool keep) {
-  pending = 0;
-  retired.clear();
-  if (keep && replacement)
-    buffer = *std::move(replacement);
-  replacement.reset();
-}
-
-void Slot::forget() {
-  endCall(false);
-  if (sizes.empty())
-    return;
-  keptSizes = std::move(sizes);
-  sizes.clear();
-  writer.reset();
-  if (!grows() || !memory->keepsRoom())
-    buffer = {};
-}
 
 /// No two states of a process have the same.
 static uint64_t nextIdentity() {
@@ -219,7 +23,7 @@ State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) : ident
 }
 
 void State::begin(const Symbols &callSymbols) {
-  if (positions > 0)
+  if (length() > 0)
     return;
   std::vector<GrowingTensor> tensors;
   for (size_t number = 0; number < all.size(); ++number) {
@@ -232,8 +36,8 @@ void State::begin(const Symbols &callSymbols) {
 }
 
 absl::Status State::setPadding(std::vector<int64_t> perSequence) {
-  if (positions > 0)
-    return invalid("cannot set padding after ", positions, " positions; reset the session first");
+  if (length() > 0)
+    return invalid("cannot set padding after ", length(), " positions; reset the session first");
   auto wrong = std::ranges::find_if(perSequence, [](int64_t count) { return count < 0 || count > kMostPositions; });
   if (wrong != perSequence.end())
     return invalid("expected padding to be 0 to ", kMostPositions, ", but got ", *wrong);
@@ -277,7 +81,7 @@ absl::Status State::commit(const Symbols &callSymbols) {
   for (const Slot &slot : all) // first, as it takes memory; what follows does not
     fixSymbols(slot.description(), callSymbols);
   lastBegin = positions;
-  positions += grown.value_or(0);
+  positions.grow(grown.value_or(0));
   hasBegun = true;
   for (Slot &slot : all)
     slot.endCall(true);
@@ -305,7 +109,7 @@ void State::forgetSlots() {
   for (Slot &slot : all)
     slot.forget();
   fixed.clear();
-  positions = lastBegin = 0;
+  positions = lastBegin = Lengths();
   hasBegun = false;
 }
 
@@ -315,36 +119,60 @@ const Slot *State::findWithoutHistory() const {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Those of more than the first `beyond` positions, which are about to change. The beginning of a session is never lost.
-void State::loseCheckpoints(int64_t beyond) {
-  std::erase_if(checkpoints, [beyond](const std::weak_ptr<Checkpoint> &each) {
+/// Those of more positions than stay unchanged. The beginning of a session is never lost.
+void State::loseCheckpoints(const Lengths &unchanged) {
+  std::erase_if(checkpoints, [&](const std::weak_ptr<Checkpoint> &each) {
     std::shared_ptr<Checkpoint> point = each.lock();
-    if (point && point->hasBegun && point->positions > beyond)
+    if (point && point->hasBegun && !point->positions.fitIn(unchanged))
       point->isLost = true;
     return !point || point->isLost;
   });
 }
 
-absl::Status State::truncate(int64_t length) {
-  if (length < 0 || length > positions)
-    return invalid("cannot truncate to ", length, " positions: the session holds ", positions);
-  if (length == positions)
+int64_t State::sequences() const {
+  auto grows = std::ranges::find_if(all, [](const Slot &slot) { return slot.sequences() > 0; });
+  return grows == all.end() ? 1 : grows->sequences();
+}
+
+absl::Status State::truncateTo(const Lengths &lengths) {
+  if (lengths == positions)
     return absl::OkStatus();
-  if (length == 0) {
+  if (lengths.longest() == 0) {
     forgetSlots();
     return absl::OkStatus();
   }
   if (const Slot *slot = findWithoutHistory())
-    return invalid("cannot truncate to ", length, " positions: state '", slot->description().name,
+    return invalid("cannot truncate to ", lengths.longest(), " positions: state '", slot->description().name,
                    "' has no history to return to");
-  loseCheckpoints(length);
-  positions = length;
-  lastBegin = std::min(lastBegin, length);
+  loseCheckpoints(lengths);
+  positions = lengths;
+  lastBegin = lastBegin.cutTo(lengths);
   return absl::OkStatus();
 }
 
-absl::Status State::checkKept(std::span<const int64_t> kept) const {
-  int64_t before = -1, count = positions - lastBegin;
+absl::Status State::truncate(int64_t length) {
+  if (length < 0 || length > this->length())
+    return invalid("cannot truncate to ", length, " positions: the session holds ", this->length());
+  return truncateTo(positions.cutTo(length));
+}
+
+/// Whether there is one thing for each sequence.
+static absl::Status checkSequences(std::string_view what, size_t given, int64_t sequences) {
+  if (static_cast<int64_t>(given) == sequences)
+    return absl::OkStatus();
+  return invalid("expected ", what, " of ", sequences, " sequences, but got ", given);
+}
+
+absl::Status State::truncateEach(std::vector<int64_t> lengths) {
+  HONE_RETURN_IF_ERROR(checkSequences("lengths", lengths.size(), sequences()));
+  for (size_t i = 0; i < lengths.size(); ++i)
+    if (int64_t held = positions.of(static_cast<int64_t>(i)); lengths[i] < 0 || lengths[i] > held)
+      return invalid("cannot truncate sequence ", i, " to ", lengths[i], " positions: it holds ", held);
+  return truncateTo(Lengths(std::move(lengths)));
+}
+
+absl::Status State::checkKept(int64_t sequence, std::span<const int64_t> kept) const {
+  int64_t before = -1, count = positions.of(sequence) - lastBegin.of(sequence);
   for (int64_t number : kept) {
     if (number <= before || number >= count)
       return invalid("expected the positions to keep to ascend from 0 to ", count - 1, ", but got ", number, " after ",
@@ -359,23 +187,43 @@ absl::Status State::checkKept(std::span<const int64_t> kept) const {
 }
 
 absl::Status State::keep(std::span<const int64_t> kept) {
-  HONE_RETURN_IF_ERROR(checkKept(kept));
-  auto count = static_cast<int64_t>(kept.size());
-  if (count == positions - lastBegin)
-    return absl::OkStatus();
-  int64_t same = 0; // positions that stay where they are
-  while (same < count && kept[static_cast<size_t>(same)] == same)
-    ++same;
-  if (same == count)
-    return truncate(lastBegin + count);
-  loseCheckpoints(lastBegin + same);
-  HONE_RETURN_IF_ERROR(memory->betweenCalls([&]() -> absl::Status {
-    for (Slot &slot : all)
-      HONE_RETURN_IF_ERROR(slot.gather(lastBegin, kept));
-    return absl::OkStatus();
-  }));
-  positions = lastBegin + count;
+  std::vector<std::vector<int64_t>> each(static_cast<size_t>(sequences()), {kept.begin(), kept.end()});
+  return keepEach(each);
+}
+
+absl::Status State::keepEach(std::span<const std::vector<int64_t>> kept) {
+  HONE_RETURN_IF_ERROR(checkSequences("positions to keep", kept.size(), sequences()));
+  std::vector<int64_t> lengths, unchanged;
+  std::vector<PositionMove> moves;
+  for (int64_t sequence = 0; sequence < static_cast<int64_t>(kept.size()); ++sequence) {
+    const std::vector<int64_t> &own = kept[static_cast<size_t>(sequence)];
+    HONE_RETURN_IF_ERROR(checkKept(sequence, own));
+    int64_t begin = lastBegin.of(sequence), same = 0; // positions that stay where they are
+    for (int64_t i = 0; i < std::ssize(own); ++i)
+      if (int64_t number = own[static_cast<size_t>(i)]; number == i)
+        ++same;
+      else
+        moves.push_back({sequence, begin + number, begin + i});
+    lengths.push_back(begin + std::ssize(own));
+    unchanged.push_back(begin + same);
+  }
+  Lengths after(std::move(lengths));
+  if (moves.empty())
+    return truncateTo(after);
+  loseCheckpoints(Lengths(std::move(unchanged)));
+  HONE_RETURN_IF_ERROR(memory->betweenCalls([&] { return move(moves); }));
+  positions = after;
   return absl::OkStatus();
+}
+
+absl::Status State::move(std::span<const PositionMove> moves) {
+  std::vector<Positions> rows;
+  for (Slot &slot : all)
+    if (slot.isInBlocks())
+      slot.moveInBlocks(moves);
+    else
+      rows.push_back(slot.positions());
+  return memory->move(rows, moves);
 }
 
 std::shared_ptr<const Checkpoint> State::checkpoint() {
@@ -394,7 +242,8 @@ absl::Status State::restore(const Checkpoint &point) {
   if (point.state != identity)
     return invalid("cannot return to a checkpoint of another session");
   if (point.isLost)
-    return invalid("cannot return to ", point.positions, " positions: some of them were dropped after the checkpoint");
+    return invalid("cannot return to ", point.positions.longest(),
+                   " positions: some of them were dropped after the checkpoint");
   loseCheckpoints(point.positions);
   if (!point.hasBegun) {
     forgetSlots();
@@ -407,24 +256,73 @@ absl::Status State::restore(const Checkpoint &point) {
   return absl::OkStatus();
 }
 
-absl::Status State::copyFrom(const State &other) {
+/// Whether states can become the sequences of one.
+absl::Status State::checkJoined(std::span<const State *const> others) const {
+  if (others.size() == 1)
+    return absl::OkStatus();
+  for (const State *other : others) {
+    if (const Slot *slot = other->findWithoutHistory())
+      return invalid("cannot join sequences: state '", slot->description().name, "' does not grow by positions");
+    for (const Slot &slot : other->all)
+      if (const io::TensorInfo &info = slot.description(); *info.appendAxis == 0 || info.shape[0].isFixed())
+        return invalid("cannot join sequences: state '", info.name, "' has a fixed number of them");
+    if (!other->hasBegun)
+      return invalid("cannot join a session that holds no positions");
+  }
+  return absl::OkStatus();
+}
+
+/// Those of the first with as many sequences as all have.
+Symbols State::joinSymbols(std::span<const State *const> others) const {
+  Symbols joined = others.front()->fixed;
+  int64_t count = 0;
+  for (const State *other : others)
+    count += other->sequences();
+  for (const Slot &slot : all)
+    if (auto batch = joined.find(slot.description().shape[0].symbol); batch != joined.end() && others.size() > 1)
+      batch->second.size = count;
+  return joined;
+}
+
+absl::Status State::copyFrom(std::span<const State *const> others) {
+  HONE_RETURN_IF_ERROR(checkJoined(others));
   forgetSlots();
-  begin(other.fixed);
+  Symbols joined = joinSymbols(others);
+  begin(joined);
+  std::vector<const Lengths *> lengths;
+  for (const State *other : others)
+    lengths.push_back(&other->positions);
   absl::Status status = memory->betweenCalls([&]() -> absl::Status {
-    for (size_t i = 0; i < all.size(); ++i)
-      HONE_RETURN_IF_ERROR(all[i].copyFrom(other.all[i], other.positions));
+    for (size_t i = 0; i < all.size(); ++i) {
+      std::vector<const Slot *> slots;
+      for (const State *other : others)
+        slots.push_back(&other->all[i]);
+      HONE_RETURN_IF_ERROR(all[i].copyFrom(slots, lengths));
+    }
     return absl::OkStatus();
   });
   if (!status.ok()) {
     forgetSlots();
     return status;
   }
-  fixed = other.fixed;
-  paddings = other.paddings;
-  logitRows = other.logitRows;
-  positions = other.positions;
-  lastBegin = other.lastBegin;
-  hasBegun = other.hasBegun;
+  const State &first = *others.front();
+  fixed = std::move(joined);
+  logitRows = first.logitRows;
+  hasBegun = first.hasBegun;
+  if (others.size() == 1) {
+    paddings = first.paddings;
+    positions = first.positions;
+    lastBegin = first.lastBegin;
+    return absl::OkStatus();
+  }
+  std::vector<int64_t> each;
+  for (const State *other : others)
+    for (int64_t sequence = 0; sequence < other->sequences(); ++sequence) {
+      each.push_back(other->positions.of(sequence));
+      paddings.push_back(other->padding(sequence));
+    }
+  positions = Lengths(std::move(each));
+  lastBegin = positions;
   return absl::OkStatus();
 }
 

@@ -23,6 +23,13 @@ public:
     return absl::OkStatus();
   }
 
+  absl::Status move(std::span<const Positions> tensors, std::span<const PositionMove> moves) override {
+    for (const Positions &tensor : tensors)
+      for (const PositionMove &move : moves)
+        io::copyElements(positionOf(tensor, move.sequence, move.from), positionOf(tensor, move.sequence, move.to));
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override { return own(io::Array::copyOf(tensor)); }
 
   void plan(std::vector<GrowingTensor>) override {}
@@ -55,13 +62,6 @@ private:
 };
 
 } // namespace
-
-hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count) {
-  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-  tensor.data = static_cast<char *>(tensor.data) + first * tensor.strides[axis] * bytes;
-  tensor.sizes[axis] = count;
-  return tensor;
-}
 
 StateMemory &hostStateMemory() {
   static HostStateMemory memory;

@@ -28,6 +28,17 @@ struct GrowingTensor {
   size_t axis;
 };
 
+/// A position of a sequence that becomes a copy of a later one.
+struct PositionMove {
+  int64_t sequence, from, to;
+};
+
+/// Positions of one tensor along `axis`, of sequences along the first where that is another.
+struct Positions {
+  hone_tensor view;
+  size_t axis;
+};
+
 /// Makes and copies tensors of one kind of memory. Used by one session.
 class StateMemory {
 public:
@@ -38,6 +49,9 @@ public:
 
   /// Copies element by element between two views of one dtype and shape, which may have any strides.
   virtual absl::Status copy(const hone_tensor &from, const hone_tensor &to) = 0;
+
+  /// The moves of each tensor in their order.
+  virtual absl::Status move(std::span<const Positions> tensors, std::span<const PositionMove> moves) = 0;
 
   /// A dense copy.
   virtual absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) = 0;
@@ -62,7 +76,18 @@ public:
 StateMemory &hostStateMemory();
 
 /// The part of `tensor` that begins at `first` of `axis` and has `count` positions.
-hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count);
+inline hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count) {
+  int64_t bytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+  tensor.data = static_cast<char *>(tensor.data) + first * tensor.strides[axis] * bytes;
+  tensor.sizes[axis] = count;
+  return tensor;
+}
+
+/// One position of a sequence.
+inline hone_tensor positionOf(const Positions &tensor, int64_t sequence, int64_t position) {
+  hone_tensor part = tensor.axis == 0 ? tensor.view : sliceOf(tensor.view, 0, sequence, 1);
+  return sliceOf(part, tensor.axis, position, 1);
+}
 
 } // namespace hone::rt
 

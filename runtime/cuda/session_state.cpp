@@ -33,6 +33,14 @@ absl::Status SessionState::copy(const hone_tensor &from, const hone_tensor &to) 
   return queue.copyElements(from, to, CopyMeans::Kernels);
 }
 
+absl::Status SessionState::move(std::span<const Positions> tensors, std::span<const PositionMove> moves) {
+  for (const Positions &tensor : tensors)
+    for (const PositionMove &move : moves)
+      HONE_RETURN_IF_ERROR(
+          copy(positionOf(tensor, move.sequence, move.from), positionOf(tensor, move.sequence, move.to)));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StateBuffer> SessionState::copyOf(const hone_tensor &tensor) {
   HONE_ASSIGN_OR_RETURN(StateBuffer buffer, create(static_cast<hone_dtype>(tensor.dtype),
                                                    {tensor.sizes, static_cast<size_t>(tensor.rank)}));

@@ -20,6 +20,7 @@ public:
 
   absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override;
   absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
+  absl::Status move(std::span<const Positions> tensors, std::span<const PositionMove> moves) override;
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
   void plan(std::vector<GrowingTensor> tensors) override;
   absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,

@@ -60,13 +60,14 @@ absl::StatusOr<sampling::Choice> TextSampler::choose(Acceptance rule, std::span<
   return choice;
 }
 
-absl::StatusOr<Verdict> TextSampler::verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted) {
-  auto nodes = static_cast<size_t>(drafted.size()) + 1, vocabulary = static_cast<size_t>(logits.shape().back());
-  std::span<const float> rows = logits.as<float>().last(nodes * vocabulary);
+absl::StatusOr<Verdict> TextSampler::verify(Acceptance rule, std::span<const float> logits, int64_t vocabulary,
+                                            const DraftedTokens &drafted) {
+  auto nodes = static_cast<size_t>(drafted.size()) + 1, width = static_cast<size_t>(vocabulary);
+  std::span<const float> rows = logits.last(nodes * width);
   Verdict verdict;
   for (int64_t node = 0; node >= 0;) {
     std::vector<int64_t> children = drafted.childrenOf(node);
-    std::span<const float> row = rows.subspan(static_cast<size_t>(node) * vocabulary, vocabulary);
+    std::span<const float> row = rows.subspan(static_cast<size_t>(node) * width, width);
     HONE_ASSIGN_OR_RETURN(sampling::Choice choice, choose(rule, row, drafted, children));
     verdict.next.push_back(choice.token);
     node = choice.accepted < 0 ? -1 : children[static_cast<size_t>(choice.accepted)];

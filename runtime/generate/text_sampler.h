@@ -6,7 +6,6 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_SAMPLER_H
 #define HONE_RUNTIME_GENERATE_TEXT_SAMPLER_H
 
-#include "hone/io/array.h"
 #include "hone/sampling/acceptance.h"
 #include "speculate/draft_tree.h"
 
@@ -50,8 +49,9 @@ public:
   void drawAfter(const TextSampler &other) { sampler = other.sampler; }
 
   /// Takes drafted tokens as long as they are accepted, each from those that follow the one before, and one of the model's own; the text gets them.
-  /// The last rows of `logits` are those after each node.
-  absl::StatusOr<Verdict> verify(Acceptance rule, const io::Array &logits, const DraftedTokens &drafted);
+  /// The last rows of `logits`, of so many numbers each, are those after each node.
+  absl::StatusOr<Verdict> verify(Acceptance rule, std::span<const float> logits, int64_t vocabulary,
+                                 const DraftedTokens &drafted);
 
 private:
   /// The token after a row of logits, and its number among the drafted `children`, nodes that may follow; -1 where it is none of them.

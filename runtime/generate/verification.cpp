@@ -47,7 +47,7 @@ absl::StatusOr<Verification> verifyDraft(LanguageModel &model, std::span<const i
   Verification result;
   result.seconds = secondsSince(start);
   result.vocabulary = logits.shape().back();
-  absl::StatusOr<Verdict> verdict = sampler.verify(rule, logits, drafted);
+  absl::StatusOr<Verdict> verdict = sampler.verify(rule, logits.as<float>(), result.vocabulary, drafted);
   if (verdict.ok())
     static_cast<Verdict &>(result) = *std::move(verdict);
   clock.endVerification(result.path.size());

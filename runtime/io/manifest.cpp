@@ -155,6 +155,11 @@ private:
     if (member(entry, "limits"))
       for (const ParsedJson &limit : list(entry, "limits", info.name))
         parseLimit(limit, info);
+    if (const ParsedJson *lengths = member(entry, "own_lengths")) {
+      if (!lengths->is_boolean() || info.state.empty())
+        complain(cat(info.name, ".own_lengths"), "true or false, of an entry with a state");
+      info.hasOwnLengths = lengths->is_boolean() && lengths->get<bool>();
+    }
     return info;
   }
 
@@ -358,6 +363,8 @@ Json entryJson(const EntryInfo &entry) {
   for (const LimitInfo &limit : entry.limits)
     json["limits"].push_back(
         {{"sizes", limit.sizes}, {"held", limit.countsHeld}, {"most", limit.most}, {"table", limit.table}});
+  if (entry.hasOwnLengths)
+    json["own_lengths"] = true;
   return json;
 }
 

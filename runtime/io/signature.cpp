@@ -77,7 +77,7 @@ public:
     for (const TensorInfo &output : entry.outputs)
       begin().addTensor(" output", output);
     if (!entry.state.empty())
-      begin().add(" state ").addQuoted(entry.state).add("\n");
+      begin().add(" state ").addQuoted(entry.state).add(entry.hasOwnLengths ? " own lengths\n" : "\n");
     for (const LimitInfo &limit : entry.limits)
       begin()
           .add(" limit")

@@ -108,6 +108,15 @@ class Session:
     def keep(self, numbers):
         self.module.call("session_keep", self.session, (ctypes.c_int64 * len(numbers))(*numbers), ctypes.c_size_t(len(numbers)))
 
+    def keep_each(self, numbers):
+        """Of each sequence of the batch the positions of these numbers."""
+        flat, counts = [number for own in numbers for number in own], [len(own) for own in numbers]
+        self.module.call("session_keep_each", self.session, (ctypes.c_int64 * len(flat))(*flat), (ctypes.c_size_t * len(counts))(*counts),
+                         ctypes.c_size_t(len(counts)))
+
+    def truncate_each(self, lengths):
+        self.module.call("session_truncate_each", self.session, (ctypes.c_int64 * len(lengths))(*lengths), ctypes.c_size_t(len(lengths)))
+
     def checkpoint(self):
         checkpoint = ctypes.c_void_p()
         self.module.call("session_checkpoint", self.session, ctypes.byref(checkpoint))
@@ -120,6 +129,14 @@ class Session:
         other = object.__new__(Session)
         other.module, other.session = self.module, ctypes.c_void_p()
         self.module.call("session_fork", self.session, ctypes.byref(other.session))
+        return other
+
+    @staticmethod
+    def join(sessions):
+        other = object.__new__(Session)
+        other.module, other.session = sessions[0].module, ctypes.c_void_p()
+        other.module.call("session_join", (ctypes.c_void_p * len(sessions))(*(session.session for session in sessions)),
+                          ctypes.c_size_t(len(sessions)), ctypes.byref(other.session))
         return other
 
     def close(self):

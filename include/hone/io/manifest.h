@@ -77,6 +77,7 @@ struct EntryInfo {
   std::vector<TensorInfo> inputs, outputs;
   std::string state; // of the manifest's; empty for an entry that keeps none
   std::vector<LimitInfo> limits;
+  bool hasOwnLengths = false; // sequences of a batch may hold different numbers of positions
 };
 
 /// The device that an artefact's generated kernels were made for, and where they are.

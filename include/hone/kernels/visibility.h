@@ -61,6 +61,7 @@ struct Visibility {
   int64_t window; // -1: none
   int32_t isCausal;
   IntegerView<1> keyBegin, keyEnd, prefix; // of a sequence
+  IntegerView<1> lags;                     // of a sequence: of the last keys, how many are none of its own
   IntegerView<2> keyPositions;             // of a sequence and key; negative where nobody sees the key
   IntegerView<4> blocks;                   // of a sequence, list head, block of queries and place; -1 is none
   int64_t blockKeys, blockQueries,
@@ -104,6 +105,7 @@ Visibility visibilityOf(const Operands &operands, const Integers &integers) {
   visibility.keyBegin = viewIntegers<1>(operands.keyBegin);
   visibility.keyEnd = viewIntegers<1>(operands.keyEnd);
   visibility.prefix = viewIntegers<1>(operands.prefix);
+  visibility.lags = viewIntegers<1>(operands.lags);
   visibility.keyPositions = viewIntegers<2>(operands.keyPositions);
   visibility.blocks = viewIntegers<4>(operands.blocks);
   visibility.blockKeys = integers.blockKeys;
@@ -120,9 +122,14 @@ HONE_KERNELS_SHARED int64_t elementOr(const IntegerView<1> &view, int64_t sequen
   return view.data ? view.data[sequence * view.strides[0]] : absent;
 }
 
-/// The key that is the query's own: queries are the last keys.
-HONE_KERNELS_SHARED int64_t ownKeyOf(const Visibility &visibility, int64_t query) {
-  return visibility.keys - visibility.queries + query;
+/// How many keys a sequence has.
+HONE_KERNELS_SHARED int64_t keyCountOf(const Visibility &visibility, int64_t sequence) {
+  return visibility.keys - elementOr(visibility.lags, sequence, 0);
+}
+
+/// The key that is the query's own: queries are the last keys of their sequence.
+HONE_KERNELS_SHARED int64_t ownKeyOf(const Visibility &visibility, int64_t sequence, int64_t query) {
+  return keyCountOf(visibility, sequence) - visibility.queries + query;
 }
 
 HONE_KERNELS_SHARED int64_t keyPositionOf(const Visibility &visibility, int64_t sequence, int64_t key) {
@@ -130,7 +137,7 @@ HONE_KERNELS_SHARED int64_t keyPositionOf(const Visibility &visibility, int64_t 
 }
 
 HONE_KERNELS_SHARED int64_t queryPositionOf(const Visibility &visibility, int64_t sequence, int64_t query) {
-  return keyPositionOf(visibility, sequence, ownKeyOf(visibility, query));
+  return keyPositionOf(visibility, sequence, ownKeyOf(visibility, sequence, query));
 }
 
 /// Whether more than an interval decides what a query sees.
@@ -141,11 +148,11 @@ HONE_KERNELS_SHARED bool isMasked(const Visibility &visibility) {
 /// The keys outside of which a query sees none, and all of which it sees unless `isMasked`.
 HONE_KERNELS_SHARED KeyInterval intervalOf(const Visibility &visibility, int64_t sequence, int64_t query) {
   int64_t begin = elementOr(visibility.keyBegin, sequence, 0);
-  int64_t end = elementOr(visibility.keyEnd, sequence, visibility.keys);
-  KeyInterval interval = {begin > 0 ? begin : 0, end < visibility.keys ? end : visibility.keys};
+  int64_t count = keyCountOf(visibility, sequence), end = elementOr(visibility.keyEnd, sequence, count);
+  KeyInterval interval = {begin > 0 ? begin : 0, end < count ? end : count};
   if (visibility.keyPositions.data) // which need not ascend
     return interval;
-  int64_t position = ownKeyOf(visibility, query);
+  int64_t position = ownKeyOf(visibility, sequence, query);
   if (visibility.isCausal) {
     int64_t prefix = elementOr(visibility.prefix, sequence, 0), last = position + 1 > prefix ? position + 1 : prefix;
     interval.end = interval.end < last ? interval.end : last;
@@ -156,10 +163,12 @@ HONE_KERNELS_SHARED KeyInterval intervalOf(const Visibility &visibility, int64_t
 }
 
 /// The first of the keys that are draft tokens: all earlier ones are seen by every query of a tree.
-HONE_KERNELS_SHARED int64_t firstDraftOf(const Visibility &visibility) { return visibility.keys - visibility.queries; }
+HONE_KERNELS_SHARED int64_t firstDraftOf(const Visibility &visibility, int64_t sequence) {
+  return ownKeyOf(visibility, sequence, 0);
+}
 
 HONE_KERNELS_SHARED bool isAncestor(const Visibility &visibility, int64_t sequence, int64_t query, int64_t key) {
-  int64_t draft = key - firstDraftOf(visibility);
+  int64_t draft = key - firstDraftOf(visibility, sequence);
   return draft < 0 || (elementOf(visibility.ancestors, sequence, query, draft / 64) >> draft % 64 & 1) != 0;
 }
 
@@ -228,7 +237,7 @@ inline void markVisible(const Visibility &visibility, int64_t sequence, int64_t 
     if (block >= 0 && block <= visibility.keys / visibility.blockKeys)
       mark(block * visibility.blockKeys, (block + 1) * visibility.blockKeys);
   }
-  int64_t first = visibility.keyPositions.data ? seen.begin : firstDraftOf(visibility);
+  int64_t first = visibility.keyPositions.data ? seen.begin : firstDraftOf(visibility, sequence);
   if (!visibility.keyPositions.data && !visibility.ancestors.data)
     return;
   for (int64_t key = first > seen.begin ? first : seen.begin; key < seen.end; ++key)

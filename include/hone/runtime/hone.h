@@ -145,6 +145,14 @@ HONE_API hone_status hone_session_truncate(hone_session *session, int64_t length
 /// Of the positions that the last call appended, keeps those of these numbers, which count from 0 and ascend, and drops the others. The
 /// state is then, bit for bit, as if the call had appended no others: what verification accepted stays.
 HONE_API hone_status hone_session_keep(hone_session *session, const int64_t *numbers, size_t count);
+/// The same by sequence, for each of the batch: `numbers` has those of one after those of another, counts[i] of sequence i. Sequences of
+/// different lengths need an entry for them ("own_lengths" in the manifest); each goes on from its own.
+HONE_API hone_status hone_session_keep_each(hone_session *session, const int64_t *numbers, const size_t *counts,
+                                            size_t sequences);
+/// Drops, by sequence, for each of the batch, all but the first lengths[i] positions.
+HONE_API hone_status hone_session_truncate_each(hone_session *session, const int64_t *lengths, size_t sequences);
+/// How many positions a sequence of the batch holds. 0 where `session` is null.
+HONE_API int64_t hone_session_length_of(const hone_session *session, size_t sequence);
 
 /// A moment between two calls of a session that it can return to, as often as one likes, until positions that it then held are dropped. It
 /// takes no memory but for slots that calls replace as a whole.
@@ -157,6 +165,10 @@ HONE_API void hone_checkpoint_free(hone_checkpoint *checkpoint);
 
 /// Another session of the same entry, with a copy of the state, the context and the options: two that begin alike read a prompt once.
 HONE_API hone_status hone_session_fork(const hone_session *session, hone_session **fork);
+
+/// A session whose sequences are copies of those of others, of the same module and entry and without context, one after the other: each goes
+/// on from its own length. For entries that take sequences of different lengths.
+HONE_API hone_status hone_session_join(const hone_session *const *sessions, size_t count, hone_session **joined);
 
 /// Forgets everything, the batch size and the padding too.
 HONE_API hone_status hone_session_reset(hone_session *session);

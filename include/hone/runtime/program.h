@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define HONE_PROGRAM_ABI_VERSION 1u
+#define HONE_PROGRAM_ABI_VERSION 2u
 #define HONE_MAX_RANK 8
 /// Elements of an input at most, sizes of 0 counted as 1, so that generated code can multiply sizes of inputs.
 #define HONE_MAX_ELEMENTS (INT64_C(1) << 40)
@@ -117,7 +117,12 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///                                                  axis is replaced by `fresh`
 ///   void hone_rt_state_view(hone_call *, int64_t slot, hone_tensor *all)
 ///                                                  what the slot holds, this call's appends so far included
-///   int64_t hone_rt_state_length(hone_call *)      positions held before this call
+///   int64_t hone_rt_state_length(hone_call *)      positions held before this call, by the longest sequence
+///   int64_t hone_rt_state_lag(hone_call *, int64_t sequence)
+///                                                  how many fewer `sequence` holds. What is appended to it follows those
+///                                                  that it holds, so that as many positions at the end of what a slot
+///                                                  holds are none of its own; what is there is finite. 0 for all
+///                                                  sequences where the program does not ask
 ///   int64_t hone_rt_state_padding(hone_call *, int64_t sequence)
 ///                                                  how many positions, from the left, are padding in `sequence`; they
 ///                                                  may reach into this call's tokens

@@ -30,13 +30,14 @@ struct Appends {
   /// The inputs of the launch.
   KernelCall call() {
     if (!keyRope)
-      return {"cuda.append.f32", {{"key", freshKey}, {"value", freshValue}}, {}, {}};
+      return {"cuda.append.f32", {{"key", freshKey}, {"value", freshValue}, {"lags", attention.getLags()}}, {}, {}};
     return {"cuda.rope_append.f32",
             {{"query", queryRope.getX()},
              {"key", keyRope.getX()},
              {"value", freshValue},
              {"cos", keyRope.getCos()},
-             {"sin", keyRope.getSin()}},
+             {"sin", keyRope.getSin()},
+             {"lags", attention.getLags()}},
             {{"interleaved", keyRope.getInterleaved()}},
             {}};
   }
@@ -73,6 +74,11 @@ static bool areAlike(RopeOp query, RopeOp key) {
          query.getSin() == key.getSin() && query.getInterleaved() == key.getInterleaved();
 }
 
+/// Kernels read integers as i64.
+static bool hasReadableLags(AttentionOp attention) {
+  return !attention.getLags() || attention.getLags().getType().getElementType().isInteger(64);
+}
+
 static std::optional<Appends> findAppends(AttentionOp attention) {
   Appends found;
   found.attention = attention;
@@ -89,8 +95,10 @@ static std::optional<Appends> findAppends(AttentionOp attention) {
     found.queryRope = query;
     found.keyRope = key;
   }
-  bool areRead = llvm::all_of(found.call().operands, [](const auto &operand) { return isRow(operand.second); });
-  return areRead ? std::optional(found) : std::nullopt;
+  bool areRead = llvm::all_of(found.call().operands, [&](const auto &operand) {
+    return operand.second == attention.getLags() || isRow(operand.second);
+  });
+  return areRead && hasReadableLags(attention) ? std::optional(found) : std::nullopt;
 }
 
 /// The operation of the attention's block after which all that the launch reads is there, or null.
@@ -98,7 +106,7 @@ static Operation *findLastInput(Appends &appends) {
   Block *block = appends.attention->getBlock();
   Operation *last = nullptr;
   for (const auto &[name, input] : appends.call().operands)
-    if (Operation *maker = input.getDefiningOp())
+    if (Operation *maker = input ? input.getDefiningOp() : nullptr)
       if (maker->getBlock() == block && (!last || last->isBeforeInBlock(maker)))
         last = maker;
   return last;

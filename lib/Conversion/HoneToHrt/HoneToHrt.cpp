@@ -162,6 +162,8 @@ static void replaceStateOps(func::FuncOp function, Value call) {
       view.getResult().replaceAllUsesWith(hrt::StateViewOp::create(b, loc, view.getType(), call, view.getSlot()));
     } else if (auto length = dyn_cast<KvLengthOp>(op)) {
       length.getResult().replaceAllUsesWith(hrt::StateLengthOp::create(b, loc, b.getIndexType(), call));
+    } else if (auto lag = dyn_cast<KvLagOp>(op)) {
+      lag.getResult().replaceAllUsesWith(hrt::StateLagOp::create(b, loc, b.getIndexType(), call, lag.getSequence()));
     } else if (auto padding = dyn_cast<KvPaddingOp>(op)) {
       padding.getResult().replaceAllUsesWith(
           hrt::StatePaddingOp::create(b, loc, b.getIndexType(), call, padding.getSequence()));

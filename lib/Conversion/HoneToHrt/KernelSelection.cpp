@@ -69,7 +69,7 @@ static bool readsIntegers(AttentionOp op) {
   auto isRead = [](Value value) {
     return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
   };
-  return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getKeyPositions()}, isRead) &&
+  return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getLags(), op.getKeyPositions()}, isRead) &&
          llvm::all_of(op.getPatternOperands(), isRead);
 }
 
@@ -90,6 +90,7 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
            {"sinks", op.getSinks()},
            {"keyBegin", op.getKeyBegin()},
            {"keyEnd", op.getKeyEnd()},
+           {"lags", op.getLags()},
            {"prefix", getOperand(visibility->prefix)},
            {"keyPositions", op.getKeyPositions()},
            {"blocks", getOperand(visibility->blocks)},

@@ -310,6 +310,7 @@ private:
     patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ExtendPattern,
                  ObservePattern, CheckPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
+    patterns.add<QuestionPattern<hrt::StateLagOp>>(types, "hone_rt_state_lag");
     patterns.add<QuestionPattern<hrt::StatePaddingOp>>(types, "hone_rt_state_padding");
     patterns.add<QuestionPattern<hrt::LogitsToKeepOp>>(types, "hone_rt_logits_to_keep");
     arith::populateArithToLLVMConversionPatterns(types, patterns);

@@ -73,7 +73,8 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, const Attenti
   properties.bf16_products = parts.hasBf16Products ? builder.getUnitAttr() : UnitAttr();
   state.addOperands({parts.query, parts.key, parts.value});
   SmallVector<int32_t> segments{1, 1, 1};
-  for (Value optional : {parts.bias, parts.alibi, parts.sinks, parts.keyBegin, parts.keyEnd, parts.keyPositions}) {
+  for (Value optional :
+       {parts.bias, parts.alibi, parts.sinks, parts.keyBegin, parts.keyEnd, parts.lags, parts.keyPositions}) {
     segments.push_back(optional ? 1 : 0);
     if (optional)
       state.addOperands(optional);
@@ -129,7 +130,7 @@ static LogicalResult verifyVectors(AttentionOp op) {
   if (failed(verifyCount(op, "alibi", op.getAlibi(), heads)) || // attention C6
       failed(verifyCount(op, "sinks", op.getSinks(), heads)) ||
       failed(verifyCount(op, "key_begin", op.getKeyBegin(), batch)) || // attention C7
-      failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)))
+      failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)) || failed(verifyCount(op, "lags", op.getLags(), batch)))
     return failure();
   if (op.getKeyPositions())
     return verifyShape(op, "key_positions", shapeOf(op.getKeyPositions()), {batch, shapeOf(op.getKey())[2]});

@@ -25,7 +25,7 @@ static Value skipAppends(Value state) {
   return state;
 }
 
-/// Length and padding of a state, and the logits to keep do not change in a call: read them from the state that the call began with.
+/// Lengths and padding of a state, and the logits to keep do not change in a call: read them from the state that the call began with.
 template <typename Op>
 static OpFoldResult readFromFirstState(Op op) {
   Value first = skipAppends(op.getState());
@@ -36,6 +36,8 @@ static OpFoldResult readFromFirstState(Op op) {
 }
 
 OpFoldResult KvLengthOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
+
+OpFoldResult KvLagOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
 
 OpFoldResult KvPaddingOp::fold(FoldAdaptor) { return readFromFirstState(*this); }
 

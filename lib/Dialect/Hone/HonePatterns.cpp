@@ -213,7 +213,7 @@ LogicalResult TreeAttr::verifyOperands(EmitError emitError, const AttentionSizes
 Value TreeAttr::buildIsVisible(OpBuilder &builder, Location loc, const AttentionPoint &point, ValueRange tables) const {
   ImplicitLocOpBuilder b(loc, builder);
   Value words = tables[0], zero = constantIndex(b, 0), size = constantIndex(b, kWordTokens);
-  Value firstDraft = arith::SubIOp::create(b, point.sizes.keys, point.sizes.queries);
+  Value firstDraft = arith::SubIOp::create(b, point.ownKey, point.query);
   Value distance = arith::SubIOp::create(b, point.key, firstDraft);
   Value isEarlier = compare(b, loc, Predicate::slt, distance, zero);
   Value draft = arith::MaxSIOp::create(b, distance, zero);

@@ -116,6 +116,10 @@ LogicalResult KvLengthOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(findState(*this, getState().getType(), symbols) != nullptr);
 }
 
+LogicalResult KvLagOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(findState(*this, getState().getType(), symbols) != nullptr);
+}
+
 LogicalResult KvPaddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(findState(*this, getState().getType(), symbols) != nullptr);
 }

@@ -11,12 +11,14 @@
 namespace hone {
 
 struct SpeculationOptions {
-  std::string drafts; // of which shape, besides chains, drafts can be verified: tree, or empty
+  std::string drafts; // which drafts can be verified besides chains of one sequence: tree, batch, or empty
 
   void declare(OptionSet &set, const TargetOptions &target) {
-    set.add("speculate", drafts, "SHAPE",
-            "Add the entry 'verify' for drafts that are no chains: tree ('hone run --draft-tree')")
-        .oneOf({"tree"})
+    set.add(
+           "speculate", drafts, "DRAFTS",
+           "Verify other drafts than chains of one sequence: tree adds the entry 'verify' for those that are no chains "
+           "('hone run --draft-tree'), batch lets sequences have lengths of their own ('hone run --batch')")
+        .oneOf({"tree", "batch"})
         .needs("--tensor-parallel=1", [&target] { return target.ranks == 1; });
   }
 };

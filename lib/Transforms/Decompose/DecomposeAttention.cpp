@@ -54,7 +54,7 @@ private:
   Type f32;
   /// Operands with the query heads as two dimensions; null where the operation has none.
   Value query, alibi, sinks, bias;
-  /// The own key of query 0.
+  /// The own key of query 0 of a sequence without a lag.
   Value firstKey;
   Sizes logitSizes;
   AttentionSizes<Value> sizeValues;
@@ -145,7 +145,7 @@ Value AttentionBuilder::buildLogits() {
     bias = expanded.tensor;
     addOperand(bias, expanded.loops);
   }
-  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd()})
+  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd(), op.getLags()})
     if (perSequence)
       addOperand(perSequence, {Batch});
   if (op.getKeyPositions())
@@ -173,6 +173,8 @@ AttentionPoint AttentionBuilder::buildPoint(LocBuilder &b, ValueRange args) {
   point.query = indexOf(b, Query);
   point.key = indexOf(b, Key);
   point.ownKey = arith::AddIOp::create(b, firstKey, point.query);
+  if (Value lag = get(args, op.getLags()))
+    point.ownKey = arith::SubIOp::create(b, point.ownKey, asPosition(b, lag));
   point.queryPosition = point.ownKey;
   point.keyPosition = point.key;
   if (!op.getKeyPositions())
@@ -213,6 +215,10 @@ Value AttentionBuilder::buildIsVisible(LocBuilder &b, ValueRange args, const Att
     require(arith::CmpIPredicate::sge, point.key, asPosition(b, begin));
   if (Value end = get(args, op.getKeyEnd()))
     require(arith::CmpIPredicate::slt, point.key, asPosition(b, end));
+  if (Value lag = get(args, op.getLags())) {
+    Value count = arith::SubIOp::create(b, point.sizes.keys, asPosition(b, lag));
+    require(arith::CmpIPredicate::slt, point.key, count);
+  }
   if (op.getKeyPositions())
     require(arith::CmpIPredicate::sge, point.keyPosition, arith::ConstantIndexOp::create(b, 0));
   return visible;

@@ -28,9 +28,11 @@ namespace {
 
 class PositionFinder {
 public:
-  PositionFinder(func::FuncOp function, Value tokens) : analysis(function) {
-    if (std::optional<Shape> shape = analysis.getShape(tokens))
+  PositionFinder(func::FuncOp function, Value tokens, Positions kind) : analysis(function), kind(kind) {
+    if (std::optional<Shape> shape = analysis.getShape(tokens)) {
+      batch = (*shape)[0];
       sequence = (*shape)[1];
+    }
     held = analysis.expressions.namedSize(analysis::kHeldLengthName);
   }
 
@@ -39,7 +41,8 @@ public:
 
 private:
   SymbolicAnalysis analysis;
-  std::optional<Polynomial> sequence;
+  Positions kind;
+  std::optional<Polynomial> batch, sequence;
   Atom held;
 };
 
@@ -57,7 +60,8 @@ std::optional<int64_t> PositionFinder::getPositionAxis(Value value) {
   SmallVector<Polynomial> indices = analysis.getIndices(*shape);
   for (auto [axis, size] : llvm::enumerate(*shape)) {
     std::optional<Atom> index = indices[axis].getAtom();
-    if (size != *sequence || !index)
+    bool isOfKind = kind == Positions::OfTokens || (axis > 0 && shape->front() == *batch);
+    if (size != *sequence || !index || !isOfKind)
       continue;
     Polynomial rest = element->polynomial - Polynomial::of(held) - indices[axis];
     if (!rest.contains(held) && !rest.contains(*index))
@@ -82,10 +86,9 @@ static bool isSource(Operation *op) {
 
 static bool isInteger(Type type) { return getElementTypeOrSelf(type).isIntOrIndex(); }
 
-FailureOr<SmallVector<PositionTensor>>
-findPositions(func::FuncOp function, Value tokens,
-              llvm::function_ref<LogicalResult(Operation *, const Twine &)> refuse) {
-  PositionFinder finder(function, tokens);
+FailureOr<SmallVector<PositionTensor>> findPositions(func::FuncOp function, Value tokens, Positions kind,
+                                                     Refusal refuse) {
+  PositionFinder finder(function, tokens, kind);
   SmallVector<PositionTensor> positions;
   llvm::DenseSet<Value> counts; // that the number of held positions decides
   for (Operation &op : function.getBody().front()) {

@@ -4,7 +4,7 @@
 // The pass hone-speculate: @verify of @forward, for the tokens of a tree. Everything that the number of held positions decides is either
 // rewritten or a reason to refuse, so that what is left is computed as for a chain.
 
-#include "PositionReaders.h"
+#include "StateReaders.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -43,21 +43,17 @@ public:
 
 private:
   LogicalResult refuse(Operation *op, const Twine &reason) const;
-  LogicalResult checkSlots();
-  LogicalResult checkSlotUse(OpOperand &use, StringRef slot) const;
-  LogicalResult checkAttention(AttentionOp op) const;
   void addAncestors();
   void branchPositions(ArrayRef<PositionTensor> positions);
-  void branchAttentions();
+  void branchAttentions(ArrayRef<AttentionOp> attentions);
   Value buildKeyPositions(ImplicitLocOpBuilder &b);
 
   func::FuncOp function;
   Value state, tokens;
-  SmallVector<AttentionOp> attentions; // over the state
-  Value count;                         // of tokens, an index
-  Value ancestors;                     // as #hone.tree takes them
-  Value lags;                          // by token, how many of the earlier ones are no ancestors
-  Value keyPositions;                  // null until one is needed
+  Value count;        // of tokens, an index
+  Value ancestors;    // as #hone.tree takes them
+  Value lags;         // by token, how many of the earlier ones are no ancestors
+  Value keyPositions; // null until one is needed
 };
 
 } // namespace
@@ -65,82 +61,6 @@ private:
 LogicalResult Verifier::refuse(Operation *op, const Twine &reason) const {
   remark::missed(op->getLoc(), remark::RemarkOpts::name("Verify").category("hone-speculate")) << reason.str();
   return op->emitError() << "cannot make an entry '" << kVerify << "' for trees of tokens: " << reason;
-}
-
-static StringRef getSlotName(Operation *op, SlotId id) {
-  return cast<StateOp>(SymbolTable::lookupNearestSymbolFrom(op, id.first)).getSlotAttr(id.second).getName();
-}
-
-//===- What can be verified -------------------------------------------------------------------------------------------===//
-
-LogicalResult Verifier::checkSlotUse(OpOperand &use, StringRef slot) const {
-  Operation *user = use.getOwner();
-  auto attention = dyn_cast<AttentionOp>(user);
-  bool isKeyOrValue = attention && (attention.getKeyMutable().getOperandNumber() == use.getOperandNumber() ||
-                                    attention.getValueMutable().getOperandNumber() == use.getOperandNumber());
-  if (isKeyOrValue || readsSizes(user))
-    return success();
-  return refuse(user, "slot '" + slot + "' of the state is read by " + user->getName().getStringRef() +
-                          ", which does not know trees");
-}
-
-/// Slots grow, and attention alone reads their positions.
-LogicalResult Verifier::checkSlots() {
-  auto declared = StateOp::lookup(function, cast<KvType>(state.getType()));
-  for (SlotAttr slot : declared.getSlots().getAsRange<SlotAttr>())
-    if (!slot.getAxis())
-      return refuse(function, "slot '" + slot.getName() +
-                                  "' of the state is replaced as a whole, and cannot keep some tokens of a call");
-  auto check = [&](Operation *op, Value slot, SlotId id) {
-    for (OpOperand &use : slot.getUses())
-      if (failed(checkSlotUse(use, getSlotName(op, id))))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
-  };
-  WalkResult result = function.walk([&](Operation *op) {
-    if (auto append = dyn_cast<KvAppendOp>(op))
-      return check(op, append.getAll(), append.getSlotId());
-    if (auto view = dyn_cast<KvViewOp>(op))
-      return check(op, view.getResult(), view.getSlotId());
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      return WalkResult(checkAttention(attention));
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
-static bool isOverState(AttentionOp op) { return isa_and_nonnull<KvAppendOp, KvViewOp>(op.getKey().getDefiningOp()); }
-
-static bool areAllCausal(AttentionPatternInterface pattern) {
-  if (auto all = dyn_cast<AllOfAttr>(pattern))
-    return llvm::all_of(all.getPatterns(), areAllCausal);
-  return isa<CausalAttr, SlidingAttr>(pattern);
-}
-
-static bool hasWindow(AttentionPatternInterface pattern) {
-  if (auto all = dyn_cast<AllOfAttr>(pattern))
-    return llvm::any_of(all.getPatterns(), hasWindow);
-  return isa<SlidingAttr>(pattern);
-}
-
-/// What an encoder gave has no positions; what else is computed in the call is in the order of its tokens.
-LogicalResult Verifier::checkAttention(AttentionOp op) const {
-  bool isCross = !isOverState(op) && isa<FullAttr>(op.getPattern());
-  if (isCross)
-    return success();
-  if (!isOverState(op))
-    return refuse(op, "an attention that is not over the state goes by the order of the tokens");
-  if (!areAllCausal(op.getPattern())) {
-    std::string pattern;
-    llvm::raw_string_ostream(pattern) << op.getPattern();
-    return refuse(op, "attention with the pattern " + pattern +
-                          " does not know trees; supported: causal and sliding, and all_of these");
-  }
-  for (auto [operand, name] : {std::pair(Value(op.getBias()), "bias"), std::pair(Value(op.getKeyEnd()), "key_end"),
-                               std::pair(Value(op.getKeyPositions()), "key_positions")})
-    if (operand)
-      return refuse(op, Twine("the ") + name + " of an attention goes by the order of the tokens");
-  return success();
 }
 
 //===- The tree -------------------------------------------------------------------------------------------------------===//
@@ -237,10 +157,14 @@ Value Verifier::buildKeyPositions(ImplicitLocOpBuilder &b) {
       });
 }
 
-void Verifier::branchAttentions() {
-  function.walk([&](AttentionOp op) {
-    if (!isOverState(op))
-      return;
+static bool hasWindow(AttentionPatternInterface pattern) {
+  if (auto all = dyn_cast<AllOfAttr>(pattern))
+    return llvm::any_of(all.getPatterns(), hasWindow);
+  return isa<SlidingAttr>(pattern);
+}
+
+void Verifier::branchAttentions(ArrayRef<AttentionOp> attentions) {
+  for (AttentionOp op : attentions) {
     ImplicitLocOpBuilder b(op.getLoc(), op);
     MLIRContext *context = b.getContext();
     SmallVector<AttentionPatternInterface> patterns;
@@ -257,19 +181,17 @@ void Verifier::branchAttentions() {
       op.getKeyPositionsMutable().assign(keyPositions);
     }
     ++numAttentions;
-  });
+  }
 }
 
 LogicalResult Verifier::build() {
-  if (failed(checkSlots()))
-    return failure();
-  FailureOr<SmallVector<PositionTensor>> positions =
-      findPositions(function, tokens, [&](Operation *op, const Twine &reason) { return refuse(op, reason); });
-  if (failed(positions))
+  FailureOr<StateReaders> readers = findStateReaders(
+      function, "trees", Positions::OfTokens, [&](Operation *op, const Twine &reason) { return refuse(op, reason); });
+  if (failed(readers))
     return failure();
   addAncestors();
-  branchPositions(*positions);
-  branchAttentions();
+  branchPositions(readers->positions);
+  branchAttentions(readers->attentions);
   if (numAttentions == 0)
     return refuse(function, "no attention reads the state");
   return success();
@@ -286,14 +208,6 @@ private:
   LogicalResult addVerify();
 };
 } // namespace
-
-/// Whether the function takes tokens, and a state last.
-static bool isOverTokens(func::FuncOp function) {
-  if (function.isExternal() || function.getNumArguments() < 2 || !isa<KvType>(function.getArgumentTypes().back()))
-    return false;
-  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes().front());
-  return type && type.getRank() == 2 && type.getElementType().isSignlessInteger() && type.isDynamicDim(1);
-}
 
 LogicalResult Speculate::addVerify() {
   auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward);

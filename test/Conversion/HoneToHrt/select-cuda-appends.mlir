@@ -10,7 +10,7 @@ module {
 // CHECK-NOT: hrt.state_append
 // CHECK: %[[KEY:.*]] = hrt.state_extend %{{.*}}[0] (%{{.*}}, %{{.*}}) : memref<?x2x?x32xf32, strided<[?, ?, ?, ?], offset: ?>>
 // CHECK: %[[VALUE:.*]] = hrt.state_extend %{{.*}}[1] (%{{.*}}, %{{.*}}) : memref<?x2x?x32xf32, strided<[?, ?, ?, ?], offset: ?>>
-// CHECK: %[[Q:.*]] = hrt.kernel "cuda.rope_append.f32" %{{.*}} ints [1] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : {{.*}}) outs(%{{.*}}, %[[KEY]], %[[VALUE]] :
+// CHECK: %[[Q:.*]] = hrt.kernel "cuda.rope_append.f32" %{{.*}} ints [1] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : {{.*}}) outs(%{{.*}}, %[[KEY]], %[[VALUE]] :
 // CHECK-DAG: %[[K:.*]] = hrt.state_view %{{.*}}[0]
 // CHECK-DAG: %[[V:.*]] = hrt.state_view %{{.*}}[1]
 // CHECK: hrt.kernel "cuda.attention.f32" %{{.*}} ins(%[[Q]], %[[K]], %[[V]],
@@ -29,7 +29,7 @@ func.func @rotated(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?
 // The kernel rounds to what the slots hold; queries that rotate by another table do so alone.
 // CHECK-LABEL: func.func @rounded
 // CHECK-NOT: linalg.generic
-// CHECK: hrt.kernel "cuda.append.f32" %{{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x2x?x32xf32>, tensor<?x2x?x32xf32>) outs(%{{.*}}, %{{.*}} : memref<?x2x?x32xbf16, {{.*}}>, memref<?x2x?x32xbf16, {{.*}}>)
+// CHECK: hrt.kernel "cuda.append.f32" %{{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x2x?x32xf32>, tensor<?x2x?x32xf32>, {{.*}}) outs(%{{.*}}, %{{.*}} : memref<?x2x?x32xbf16, {{.*}}>, memref<?x2x?x32xbf16, {{.*}}>)
 // CHECK: hrt.kernel "cuda.rope.f32"
 func.func @rounded(%state: !hone.kv<@kv>, %q: tensor<?x4x?x32xf32>, %k: tensor<?x2x?x32xf32>, %v: tensor<?x2x?x32xf32>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>) -> (!hone.kv<@kv>, tensor<?x4x?x32xf32>) {
   %s0, %keys = hone.kv_append %state[2], %k : !hone.kv<@kv>, tensor<?x2x?x32xf32> -> tensor<?x2x?x32xbf16>

@@ -129,6 +129,14 @@ func.func @attention_c7_key_end(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>
 
 // -----
 
+func.func @attention_c7_lags(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o: tensor<4xi64>) {
+  // expected-error @below {{expected the size of lags to be 2, but got 4}}
+  hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) lags(%o) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<4xi64>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
 func.func @attention_c7_key_positions(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>, %o0: tensor<2x4xi64>) {
   // expected-error @below {{expected the shape of key_positions to be [2x5], but got [2x4]}}
   hone.attention %q, %k, %v pattern(#hone.full) scale(1.0) key_positions(%o0) : (tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x4xi64>) -> tensor<2x4x3x8xf32>

@@ -29,14 +29,16 @@ func.func @other_type(%s: !hone.kv<@kv>, %k: !kv) -> tensor<1x4x?x8xf32> {
   return %0 : tensor<1x4x?x8xf32>
 }
 
-// Length and padding are those at the beginning of the call.
+// Length, padding and lag are those at the beginning of the call.
 // CHECK-LABEL: @positions
 // CHECK-SAME: (%[[S:.*]]: !hone.kv<@kv>
-func.func @positions(%s: !hone.kv<@kv>, %k: !kv, %b: index) -> (index, index) {
+func.func @positions(%s: !hone.kv<@kv>, %k: !kv, %b: index) -> (index, index, index) {
   %next, %all = hone.kv_append %s[0], %k : !hone.kv<@kv>, !kv -> !kv
   // CHECK: hone.kv_length %[[S]]
   %0 = hone.kv_length %next : !hone.kv<@kv>
   // CHECK: hone.kv_padding %[[S]][
   %1 = hone.kv_padding %next[%b] : !hone.kv<@kv>
-  return %0, %1 : index, index
+  // CHECK: hone.kv_lag %[[S]][
+  %2 = hone.kv_lag %next[%b] : !hone.kv<@kv>
+  return %0, %1, %2 : index, index, index
 }

@@ -56,6 +56,16 @@ func.func private @patterns(%q: !q, %last: !q, %v: !q, %prefix: !l, %begin: !l, 
   %bounded = hone.attention %q, %v, %v pattern(#hone.causal) scale(1.0) key_begin(%begin) key_end(%end)
     : (!q, !q, !q, !l, !l) -> !q
   call @print(%bounded) : (!q) -> ()
+  // A sequence whose last key is none of its own: the queries are those of the keys before.
+  // CHECK: data =
+  // CHECK-NEXT: [0]
+  // CHECK-NEXT: [1]
+  // CHECK-NEXT: [1.5]
+  // CHECK-NEXT: [2.33333]
+  %known = arith.constant dense<1> : tensor<1xi64>
+  %one = tensor.cast %known : tensor<1xi64> to !l
+  %lagging = hone.attention %q, %v, %v pattern(#hone.causal) scale(1.0) lags(%one) : (!q, !q, !q, !l) -> !q
+  call @print(%lagging) : (!q) -> ()
   // Prefix and window at once.
   // CHECK: data =
   // CHECK-NEXT: [1]

@@ -19,6 +19,7 @@ struct Case {
   bool isTree = false; // queries are a tree of tokens: a bias of the last keys lets each see its ancestors
   bool hasLse = false, hasAncestors = false, hasPositions = false; // ancestors: the same tree by bits
   int64_t blockKeys = 0, blockQueries = 1, listHeads = 1;
+  bool hasLags = false; // the last keys of some sequences are none of theirs, and no numbers
 };
 
 constexpr int64_t kListed = 4;
@@ -45,6 +46,16 @@ struct Problem {
         begin.set({b}, static_cast<double>(b * 2 % std::max<int64_t>(test.keys, 1)));
         end.set({b}, static_cast<double>(test.keys - b % 3));
       }
+    }
+    if (test.hasLags) {
+      lags = Tensor({test.sequences}, HONE_I64, test.layout);
+      for (int64_t b = 0; b < test.sequences; ++b)
+        lags.set({b}, static_cast<double>(b * (test.keys - test.queries) / test.sequences));
+      for (Tensor *each : {&key, &value})
+        each->forEach([&](const std::vector<int64_t> &at) {
+          if (at[2] >= keyCount(test, at[0]))
+            each->set(at, NAN);
+        });
     }
     if (test.hasLse)
       lse = Tensor({test.sequences, test.queryHeads, test.queries}, HONE_F32, test.layout);
@@ -99,7 +110,11 @@ struct Problem {
 
   Tensor query, key, value, out;
   Tensor bias = Tensor::absent(), alibi = bias, sinks = bias, begin = bias, end = bias, prefix = bias;
-  Tensor positions = bias, blocks = bias, ancestors = bias, lse = bias;
+  Tensor lags = bias, positions = bias, blocks = bias, ancestors = bias, lse = bias;
+
+  int64_t keyCount(const Case &test, int64_t b) const {
+    return test.keys - (test.hasLags ? static_cast<int64_t>(lags.at({b})) : 0);
+  }
 
   int64_t keyPosition(int64_t b, int64_t j) const {
     return positions.sizes[0] != 0 && j >= 0 ? static_cast<int64_t>(positions.at({b, j})) : j;
@@ -111,10 +126,10 @@ struct Problem {
     for (int64_t t = 0; !isListed && t < kListed; ++t)
       isListed = blocks.at({b, h / (test.queryHeads / test.listHeads), i / test.blockQueries, t}) ==
                  static_cast<double>(j / test.blockKeys);
-    int64_t draft = j - test.keys + test.queries;
+    int64_t draft = j - keyCount(test, b) + test.queries;
     bool isAncestor =
         !test.hasAncestors || draft < 0 || (static_cast<int64_t>(ancestors.at({0, i, 0})) >> draft & 1) != 0;
-    return isListed && isAncestor && keyPosition(b, j) >= 0;
+    return j < keyCount(test, b) && isListed && isAncestor && keyPosition(b, j) >= 0;
   }
 };
 
@@ -124,8 +139,8 @@ protected:
     Problem problem(test, random);
     double scale = 1 / std::sqrt(static_cast<double>(test.size));
     run({&problem.query, &problem.key, &problem.value, &problem.bias, &problem.alibi, &problem.sinks, &problem.begin,
-         &problem.end, &problem.prefix, &problem.positions, &problem.blocks, &problem.ancestors, &problem.lse,
-         &problem.out},
+         &problem.end, &problem.lags, &problem.prefix, &problem.positions, &problem.blocks, &problem.ancestors,
+         &problem.lse, &problem.out},
         2, {test.causal, test.window, test.blockKeys, test.blockQueries, test.isTree}, {scale, test.softcap});
     for (int64_t b = 0; b < test.sequences; ++b)
       for (int64_t h = 0; h < test.queryHeads; ++h)
@@ -157,6 +172,8 @@ protected:
       for (int64_t j = 0; j < test.keys; ++j) {
         double value = problem.value.at({b, h / (test.queryHeads / test.kvHeads), j, d});
         double weight = sum == 0 ? 0 : logits[static_cast<size_t>(j)] / sum;
+        if (weight == 0) // what is not seen may be anything
+          continue;
         expected += weight * value;
         magnitude += weight * std::abs(value);
       }
@@ -183,7 +200,7 @@ protected:
   static std::vector<double> logitsOf(const Case &test, const Problem &problem, int64_t b, int64_t h, int64_t i,
                                       double scale) {
     std::vector<double> logits(static_cast<size_t>(test.keys), -INFINITY);
-    int64_t position = problem.keyPosition(b, test.keys - test.queries + i);
+    int64_t position = problem.keyPosition(b, problem.keyCount(test, b) - test.queries + i);
     for (int64_t j = 0; j < test.keys; ++j) {
       int64_t place = problem.keyPosition(b, j);
       bool isVisible = !test.causal || place <= position || (test.hasPrefix && place < problem.prefix.at({b}));
@@ -316,6 +333,19 @@ TEST_P(AttentionParity, AncestorsAndPositions) {
       check(tree);
       tree.hasPositions = tree.hasAlibi = true, tree.causal = true, tree.window = 100;
       check(tree);
+    }
+}
+
+TEST_P(AttentionParity, SequencesHaveTheirOwnLengths) {
+  for (int64_t queries : {1, 16, 70})
+    for (int32_t type : {HONE_F32, HONE_BF16}) {
+      Case lagging = {3, 4, 2, queries, queries + 300, 64, 64};
+      lagging.type = lagging.cacheType = type, lagging.hasLags = lagging.hasLse = true;
+      check(lagging);
+      lagging.hasAlibi = true, lagging.window = 100, lagging.size = lagging.valueSize = 40;
+      check(lagging);
+      lagging.hasAncestors = queries <= 45, lagging.causal = false, lagging.window = -1, lagging.hasAlibi = false;
+      check(lagging);
     }
 }
 

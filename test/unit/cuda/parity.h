@@ -131,12 +131,14 @@ public:
   }
 
   std::vector<int64_t> sizes, strides;
+  std::vector<int64_t> starts; // by index of the first axis, how many elements later it is than strides say; empty: 0
   int32_t dtype;
   std::vector<uint8_t> memory;
 
 private:
   int64_t offsetOf(const std::vector<int64_t> &index) const {
-    return std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0});
+    int64_t start = starts.empty() ? 0 : starts[static_cast<size_t>(index[0])];
+    return std::inner_product(index.begin(), index.end(), strides.begin(), start);
   }
   void clearPadding() {
     std::ranges::fill(memory, uint8_t{0});

@@ -94,6 +94,7 @@ protected:
     int32_t type, stateType;
     Layout layout;
     bool interleaved;
+    std::vector<int64_t> lags = {};
   };
 
   void check(const Case &c) {
@@ -104,10 +105,17 @@ protected:
     Tensor newKey = roomOf(key, c.stateType), newValue = roomOf(value, c.stateType);
     query.randomize(random), key.randomize(random), value.randomize(random);
     Tables tables = tablesOf({1, c.positions, c.half}, c.interleaved, c.type, c.layout);
+    Tensor lags = c.lags.empty() ? Tensor::absent() : Tensor({c.batch}, HONE_I64);
+    for (size_t b = 0; b < c.lags.size(); ++b) {
+      lags.set({static_cast<int64_t>(b)}, static_cast<double>(c.lags[b]));
+      for (Tensor *room : {&newKey, &newValue})
+        room->starts.push_back(-c.lags[b] * room->strides[2]);
+    }
     if (rotates)
-      run({&query, &key, &value, &tables.cosine, &tables.sine, &rotated, &newKey, &newValue}, 3, {c.interleaved});
+      run({&query, &key, &value, &tables.cosine, &tables.sine, &lags, &rotated, &newKey, &newValue}, 3,
+          {c.interleaved});
     else
-      run({&key, &value, &newKey, &newValue}, 2, {});
+      run({&key, &value, &lags, &newKey, &newValue}, 2, {});
     if (rotates)
       compare(query, rotated, &tables);
     compare(key, newKey, rotates ? &tables : nullptr);
@@ -140,6 +148,14 @@ TEST_P(AppendParity, TakesOddAndEmptyShapes) {
   check({3, 2, 2, 7, 6, 1, 1, HONE_F16, HONE_F32, Layout::Gaps, true});
   check({1, 2, 1, 0, 8, 8, 4, HONE_F32, HONE_F32, Layout::Dense, false});
   check({0, 2, 1, 4, 8, 8, 4, HONE_F32, HONE_F32, Layout::Dense, false});
+}
+
+/// Negative lags, as a tensor's memory begins with its first position: sequences are then after that of the first one.
+TEST_P(AppendParity, SequencesHaveTheirOwnEnds) {
+  for (int32_t stateType : kTypes) {
+    check({3, 4, 2, 3, 64, 64, 32, HONE_F32, stateType, Layout::Dense, false, {0, -4, -11}});
+    check({2, 2, 1, 1, 37, 5, 16, HONE_F32, stateType, Layout::Dense, false, {-7, 0}});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Append, AppendParity, testing::Values("cuda.append.f32", "cuda.rope_append.f32"));

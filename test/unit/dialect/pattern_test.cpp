@@ -104,7 +104,7 @@ protected:
     AttentionPoint point;
     point.sizes = {constant(kBatch), constant(kHeads), constant(kKeyHeads), constant(kQueries), constant(kKeys)};
     point.batch = constant(b), point.head = constant(h), point.query = constant(i), point.key = constant(j);
-    point.ownKey = constant(kernels::ownKeyOf(of, i));
+    point.ownKey = constant(kernels::ownKeyOf(of, b, i));
     point.queryPosition = constant(kernels::queryPositionOf(of, b, i));
     point.keyPosition = constant(kernels::keyPositionOf(of, b, j));
     mlir::Value visible = pattern.buildIsVisible(builder, loc(), point, tables);

@@ -29,6 +29,7 @@ inline std::vector<hone_tensor> listOperands(const AttentionOperands &operands) 
 struct MaskCase {
   int64_t blockKeys = 0, blockQueries = 1, listHeads = 1, listed = 3;
   bool isTree = false, hasPositions = false;
+  bool hasLags = false; // the last keys of some sequences are none of theirs
 };
 
 /// Dense integers.
@@ -66,14 +67,16 @@ class Masks {
 public:
   Masks(const MaskCase &of, int64_t batch, int64_t heads, int64_t queries, int64_t keys, std::mt19937 &random)
       : test(of), heads(heads), queries(queries), keys(keys), positions({test.hasPositions ? batch : 0, keys}),
-        lists({test.blockKeys > 0 ? batch : 0, test.listHeads, (queries + test.blockQueries - 1) / test.blockQueries,
-               test.listed}),
+        lags({test.hasLags ? batch : 0}), lists({test.blockKeys > 0 ? batch : 0, test.listHeads,
+                                                 (queries + test.blockQueries - 1) / test.blockQueries, test.listed}),
         ancestors({test.isTree ? batch : 0, queries, (queries + 63) / 64}) {
     auto below = [&](int64_t count) {
       return static_cast<int64_t>(random() % static_cast<uint64_t>(std::max<int64_t>(count, 1)));
     };
     for (size_t i = 0; i < positions.values.size(); ++i) // a compacted cache: positions have gaps, and some are dead
       positions.values[i] = below(5) == 0 ? -1 : static_cast<int64_t>(i) % keys * 2 + below(2);
+    for (size_t b = 0; b < lags.values.size(); ++b) // one sequence is the longest
+      lags.values[b] = b == 0 ? 0 : below(keys - queries + 1);
     fillLists(below);
     for (int64_t b = 0; test.isTree && b < batch; ++b)
       for (int64_t i = 0; i < queries; ++i) {
@@ -86,21 +89,23 @@ public:
 
   void setOperands(AttentionOperands &operands) {
     operands.keyPositions = positions.view();
+    operands.lags = lags.view();
     operands.blocks = lists.view();
     operands.ancestors = ancestors.view();
   }
 
   int64_t keyPosition(int64_t b, int64_t j) { return test.hasPositions && j >= 0 ? positions({b, j}) : j; }
-  int64_t queryPosition(int64_t b, int64_t i) { return keyPosition(b, keys - queries + i); }
+  int64_t queryPosition(int64_t b, int64_t i) { return keyPosition(b, keyCount(b) - queries + i); }
+  int64_t keyCount(int64_t b) { return keys - (test.hasLags ? lags({b}) : 0); }
 
-  /// Whether lists, tree and positions show the key; causality, windows and ranges are left to the caller.
+  /// Whether lists, tree, positions and the number of its sequence's keys show the key; causality, windows and ranges are left to the caller.
   bool sees(int64_t b, int64_t h, int64_t i, int64_t j) {
     bool isListed = test.blockKeys == 0;
     for (int64_t t = 0; !isListed && t < test.listed; ++t)
       isListed = lists({b, h / (heads / test.listHeads), i / test.blockQueries, t}) == j / test.blockKeys;
-    int64_t draft = j - (keys - queries);
+    int64_t draft = j - (keyCount(b) - queries);
     bool isAncestor = !test.isTree || draft < 0 || (ancestors({b, i, draft / 64}) >> draft % 64 & 1) != 0;
-    return isListed && isAncestor && keyPosition(b, j) >= 0;
+    return j < keyCount(b) && isListed && isAncestor && keyPosition(b, j) >= 0;
   }
 
 private:
@@ -122,7 +127,7 @@ private:
 
   MaskCase test;
   int64_t heads, queries, keys;
-  IntegerTensor positions;
+  IntegerTensor positions, lags;
   IntegerTensor lists;
   IntegerTensor ancestors;
 };

@@ -217,6 +217,9 @@ private:
         check({.queries = queries, .keys = queries + earlier, .causal = false, .mask = {.isTree = true}});
     for (int64_t queries : {1, 20}) {
       check({.queries = queries, .keys = 200, .mask = {.hasPositions = true}});
+      check({.queries = queries, .keys = 200, .mask = {.hasLags = true}});
+      check({.queries = queries, .keys = 4200, .window = 90, .hasAlibi = true, .mask = {.hasLags = true}});
+      check({.queries = queries, .keys = 200, .causal = false, .mask = {.isTree = true, .hasLags = true}});
       check({.queries = queries, .keys = 200, .window = 90, .hasAlibi = true, .mask = {.hasPositions = true}});
       check({.queries = queries,
              .keys = 300,

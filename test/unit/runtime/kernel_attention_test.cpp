@@ -36,6 +36,11 @@ protected:
     if (!test.biasShape.empty())
       maskSome(bias);
     Masks masks(test.mask, test.batch, test.heads, test.queries, test.keys, random);
+    for (Tensor *each : {&k, &v}) // what is after a sequence's keys may be anything
+      each->forEach([&](const std::vector<int64_t> &index) {
+        if (index[2] >= masks.keyCount(index[0]))
+          (*each)(index) = std::numeric_limits<float>::quiet_NaN();
+      });
     std::vector<int64_t> shape = {test.batch, test.heads, test.queries, test.valueSize};
     Tensor out(shape, test.layout), expected(shape), withLse(shape, test.layout);
     Tensor lse({test.batch, test.heads, test.queries}, test.layout), expectedLse(lse.sizes);
@@ -100,7 +105,7 @@ protected:
     total += test.hasSinks ? std::exp(static_cast<double>(sinks.at({h}))) : 0;
     for (int64_t d = 0; d < test.valueSize; ++d) {
       double sum = 0;
-      for (int64_t j = 0; j < test.keys; ++j)
+      for (int64_t j = 0; j < masks.keyCount(b); ++j)
         sum += weights[static_cast<size_t>(j)] * v.at({b, g, j, d});
       out({b, h, i, d}) = total > 0 ? static_cast<float>(sum / total) : 0;
     }
@@ -169,6 +174,27 @@ TEST_P(AttentionKernel, RangesOfKeysPerSequence) {
   check({.batch = 2, .queries = 30, .keys = 80, .causal = true, .keyBegin = {60, 0}, .keyEnd = {50, 70}});
   check({.batch = 3, .queries = 80, .keys = 80, .causal = true, .prefix = {0, 10, 80}});
   check({.batch = 2, .queries = 80, .keys = 80, .causal = true, .window = 8, .prefix = {30, 50}});
+}
+
+TEST_P(AttentionKernel, SequencesHaveTheirOwnLengths) {
+  for (int64_t queries : {1, 9, 33, 70})
+    for (int64_t keys : {70, 300, 4200}) {
+      check({.batch = 3, .heads = 4, .queries = queries, .keys = keys, .causal = true, .mask = {.hasLags = true}});
+      check({.batch = 3, .queries = queries, .keys = keys, .keyBegin = {3, 0, 1}, .mask = {.hasLags = true}});
+    }
+  check({.batch = 2,
+         .queries = 9,
+         .keys = 200,
+         .causal = true,
+         .window = 20,
+         .hasAlibi = true,
+         .mask = {.hasLags = true}});
+  check({.batch = 3, .queries = 20, .keys = 200, .mask = {.isTree = true, .hasLags = true}});
+  check({.batch = 3,
+         .queries = 20,
+         .keys = 200,
+         .causal = true,
+         .mask = {.blockKeys = 16, .listed = 12, .hasPositions = true, .hasLags = true}});
 }
 
 TEST_P(AttentionKernel, LongCachesAreReadInParts) {

@@ -295,7 +295,7 @@ TEST_F(Modules, OutputsThatContradictTheManifestAreAFaultOfTheArtefact) {
 
 TEST_F(Modules, AnotherProgramVersionIsRefused) {
   write(toyManifest(), HONE_TEST_PROGRAM_OTHER_VERSION);
-  EXPECT_THAT(loadMessage(), HasSubstr("unsupported program version 99; supported: 1"));
+  EXPECT_THAT(loadMessage(), HasSubstr("unsupported program version 99; supported: 2"));
 }
 
 TEST_F(Modules, AMissingKernelIsNamed) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a state holds after calls, keep(), truncate(), checkpoints, copies and failures is, byte for byte, what it would hold had it
-// only ever been given the positions that are left.
+// only ever been given the positions that are left; so for each sequence, whatever is left of others.
 
 #include "core/state.h"
 #include "support.h"
@@ -36,57 +36,79 @@ protected:
 
   std::unique_ptr<rt::State> begin() { return std::make_unique<rt::State>(std::span<const io::TensorInfo>(&info, 1)); }
 
-  /// Appends positions, whose numbers follow from their names, without ending the call.
+  /// Appends positions, whose numbers follow from their names and those of the sequences, without ending the call.
   hone_tensor append(rt::State &state, std::span<const int64_t> names) {
     hone_dtype dtype = info.layout == io::StateLayout::Rows ? info.dtype : HONE_F32;
-    auto count = static_cast<int64_t>(names.size());
-    auto fresh = io::Array::zeros(dtype, {kBatch, kHeads, count, kSize});
+    auto count = static_cast<int64_t>(names.size()), batch = std::ssize(sequences);
+    auto fresh = io::Array::zeros(dtype, {batch, kHeads, count, kSize});
     EXPECT_TRUE(fresh.ok());
-    for (int64_t head = 0, i = 0; head < kBatch * kHeads; ++head)
+    for (int64_t head = 0, i = 0; head < batch * kHeads; ++head)
       for (int64_t name : names) {
-        std::mt19937 random(static_cast<unsigned>(name * kBatch * kHeads + head));
+        int64_t sequence = sequences[static_cast<size_t>(head / kHeads)];
+        std::mt19937 random(static_cast<unsigned>((name * 16 + sequence) * kHeads + head % kHeads));
         for (int64_t d = 0; d < kSize; ++d, ++i)
           if (auto number = static_cast<float>(random() % 4096) / 512 - 3; dtype == HONE_F32)
             fresh->as<float>()[static_cast<size_t>(i)] = number;
           else
             fresh->as<uint16_t>()[static_cast<size_t>(i)] = static_cast<uint16_t>(random());
       }
-    auto all = state.slots()[0].append(fresh->view(), state.length());
+    auto all = state.slots()[0].append(fresh->view(), state.lengths());
     EXPECT_TRUE(all.ok()) << messageOf(all);
     return all.ok() ? *all : hone_tensor();
   }
 
   void feed(rt::State &state, std::span<const int64_t> names) {
     append(state, names);
-    ASSERT_EQ(messageOf(state.commit({{"batch", {kBatch, "the tokens"}}})), "OK");
+    ASSERT_EQ(messageOf(state.commit({{"batch", {std::ssize(sequences), "the tokens"}}})), "OK");
   }
 
-  /// The bytes of all positions, and of what fills the last block up, after an append.
-  std::string bytesOf(const hone_tensor &all) {
-    bool isRows = info.layout == io::StateLayout::Rows;
+  /// The bytes of so many positions of a sequence, and of what fills the last block up, after an append.
+  std::string bytesOf(const hone_tensor &all, int64_t sequence, int64_t positions) {
     int64_t bytes = info.bits != 0 ? 1 : io::dtypeBytes(info.dtype);
-    int64_t positions = isRows ? all.sizes[2] : rt::wholeBlocks(all.sizes[2]);
+    if (info.layout != io::StateLayout::Rows)
+      positions = rt::wholeBlocks(positions);
     std::string text;
-    for (int64_t head = 0; head < kBatch * kHeads; ++head)
-      text.append(static_cast<const char *>(all.data) +
-                      (head / kHeads * all.strides[0] + head % kHeads * all.strides[1]) * bytes,
+    for (int64_t head = 0; head < kHeads; ++head)
+      text.append(static_cast<const char *>(all.data) + (sequence * all.strides[0] + head * all.strides[1]) * bytes,
                   static_cast<size_t>(positions * all.strides[2] * bytes));
     return text;
   }
 
-  /// Appends one more position to both and compares.
-  void expectOnly(rt::State &state, std::vector<int64_t> names) {
-    ASSERT_EQ(state.length(), static_cast<int64_t>(names.size()));
-    auto plain = begin();
-    if (!names.empty())
-      feed(*plain, names);
+  /// Appends one more position to the state and to one that was given these names alone, and compares: of each sequence those of its own.
+  void expectOnlyEach(rt::State &state, const std::vector<std::vector<int64_t>> &names) {
     const int64_t last[] = {9999};
-    std::string found = bytesOf(append(state, last)), expected = bytesOf(append(*plain, last));
+    hone_tensor found = append(state, last);
+    for (int64_t sequence = 0; sequence < std::ssize(sequences); ++sequence) {
+      const std::vector<int64_t> &own = names[static_cast<size_t>(sequence)];
+      ASSERT_EQ(state.lengths().of(sequence), std::ssize(own));
+      auto plain = begin();
+      if (!own.empty())
+        feed(*plain, own);
+      hone_tensor expected = append(*plain, last);
+      ASSERT_EQ(bytesOf(found, sequence, std::ssize(own) + 1), bytesOf(expected, sequence, std::ssize(own) + 1))
+          << own.size() << " positions of sequence " << sequence;
+    }
     state.rollback();
-    ASSERT_EQ(found.size(), expected.size());
-    ASSERT_EQ(std::memcmp(found.data(), expected.data(), expected.size()), 0) << names.size() << " positions";
   }
 
+  void expectOnly(rt::State &state, const std::vector<int64_t> &names) {
+    ASSERT_EQ(state.length(), std::ssize(names));
+    ASSERT_TRUE(state.lengths().areEqual());
+    expectOnlyEach(state, {names, names});
+  }
+
+  static absl::Status copyOf(rt::State &to, const std::vector<const rt::State *> &from) { return to.copyFrom(from); }
+
+  /// Some of 0 … count - 1.
+  static std::vector<int64_t> someOf(std::mt19937 &random, size_t count) {
+    std::vector<int64_t> some;
+    for (size_t i = 0; i < count; ++i)
+      if (random() % 3 != 0)
+        some.push_back(static_cast<int64_t>(i));
+    return some;
+  }
+
+  std::vector<int64_t> sequences = {0, 1}; // of what is appended
   io::TensorInfo info;
 };
 
@@ -160,17 +182,14 @@ TEST_P(StateHistory, AnythingAtAll) {
         break;
       case 4: {
         auto copy = begin();
-        ASSERT_EQ(messageOf(copy->copyFrom(*state)), "OK");
+        ASSERT_EQ(messageOf(copyOf(*copy, {state.get()})), "OK");
         expectOnly(*state, names);
         state = std::move(copy);
         break;
       }
       default: {
         feed(*state, fresh);
-        std::vector<int64_t> kept;
-        for (size_t i = 0; i < fresh.size(); ++i)
-          if (random() % 3 != 0)
-            kept.push_back(static_cast<int64_t>(i));
+        std::vector<int64_t> kept = someOf(random, fresh.size());
         ASSERT_EQ(messageOf(state->keep(kept)), "OK");
         for (int64_t number : kept)
           names.push_back(fresh[static_cast<size_t>(number)]);
@@ -179,6 +198,92 @@ TEST_P(StateHistory, AnythingAtAll) {
       ASSERT_NO_FATAL_FAILURE(expectOnly(*state, names)) << "step " << step << " of seed " << seed;
     }
   }
+}
+
+TEST_P(StateHistory, SequencesGoTheirOwnWays) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    auto state = begin();
+    std::vector<std::vector<int64_t>> names(kBatch);
+    std::optional<std::pair<std::shared_ptr<const rt::Checkpoint>, std::vector<std::vector<int64_t>>>> point;
+    for (int64_t step = 0, next = 0; step < 40; ++step) {
+      std::vector<int64_t> fresh(1 + random() % (random() % 4 == 0 ? 90 : 8));
+      std::iota(fresh.begin(), fresh.end(), next);
+      next += std::ssize(fresh);
+      switch (state->length() == 0 ? 6 : random() % 7) {
+      case 0: // a call that fails
+        append(*state, fresh);
+        state->rollback();
+        break;
+      case 1: {
+        std::vector<int64_t> lengths;
+        for (std::vector<int64_t> &own : names)
+          lengths.push_back(static_cast<int64_t>(random() % (own.size() + 1)));
+        ASSERT_EQ(messageOf(state->truncateEach(lengths)), "OK");
+        for (size_t i = 0; i < names.size(); ++i)
+          names[i].resize(static_cast<size_t>(lengths[i]));
+        break;
+      }
+      case 2:
+        point = {state->checkpoint(), names};
+        break;
+      case 3:
+        if (point && state->restore(*point->first).ok())
+          names = point->second;
+        break;
+      case 4: {
+        auto copy = begin();
+        ASSERT_EQ(messageOf(copyOf(*copy, {state.get()})), "OK");
+        ASSERT_NO_FATAL_FAILURE(expectOnlyEach(*state, names));
+        state = std::move(copy);
+        break;
+      }
+      default: {
+        feed(*state, fresh);
+        std::vector<std::vector<int64_t>> kept(kBatch);
+        for (size_t i = 0; i < kept.size(); ++i) {
+          kept[i] = someOf(random, fresh.size());
+          for (int64_t number : kept[i])
+            names[i].push_back(fresh[static_cast<size_t>(number)]);
+        }
+        ASSERT_EQ(messageOf(state->keepEach(kept)), "OK");
+      }
+      }
+      ASSERT_NO_FATAL_FAILURE(expectOnlyEach(*state, names)) << "step " << step << " of seed " << seed;
+    }
+  }
+}
+
+TEST_P(StateHistory, JoinsSequencesOfSeveral) {
+  auto first = begin(), second = begin(), joined = begin();
+  feed(*first, std::vector<int64_t>{1, 2, 3});
+  sequences = {2};
+  std::vector<int64_t> many(70);
+  std::iota(many.begin(), many.end(), 100);
+  feed(*second, many);
+  sequences = {0, 1, 2};
+  ASSERT_EQ(messageOf(copyOf(*joined, {first.get(), second.get()})), "OK");
+  expectOnlyEach(*joined, {{1, 2, 3}, {1, 2, 3}, many});
+  feed(*joined, std::vector<int64_t>{4, 5});
+  const std::vector<int64_t> kept[] = {{0}, {1}, {}};
+  ASSERT_EQ(messageOf(joined->keepEach(kept)), "OK");
+  expectOnlyEach(*joined, {{1, 2, 3, 4}, {1, 2, 3, 5}, many});
+  sequences = {0, 1};
+  expectOnly(*first, {1, 2, 3});
+}
+
+TEST_P(StateHistory, RefusesOtherSequencesThanTheBatchHas) {
+  auto state = begin(), empty = begin(), joined = begin();
+  feed(*state, std::vector<int64_t>{1, 2, 3});
+  const std::vector<int64_t> kept[] = {{0}, {1}, {2}};
+  EXPECT_THAT(messageOf(state->keepEach(kept)), HasSubstr("expected positions to keep of 2 sequences, but got 3"));
+  const std::vector<int64_t> wrong[] = {{0, 1}, {0, 3}};
+  EXPECT_THAT(messageOf(state->keepEach(wrong)), HasSubstr("to ascend from 0 to 2, but got 3 after 0"));
+  EXPECT_THAT(messageOf(state->truncateEach({1})), HasSubstr("expected lengths of 2 sequences, but got 1"));
+  EXPECT_THAT(messageOf(state->truncateEach({1, 4})),
+              HasSubstr("cannot truncate sequence 1 to 4 positions: it holds 3"));
+  EXPECT_THAT(messageOf(copyOf(*joined, {state.get(), empty.get()})), HasSubstr("holds no positions"));
+  expectOnly(*state, {1, 2, 3});
 }
 
 INSTANTIATE_TEST_SUITE_P(

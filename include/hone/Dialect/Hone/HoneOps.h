@@ -32,7 +32,7 @@ struct AttentionParts {
   float scale = 1;
   std::optional<float> softcap;
   /// Null where absent.
-  mlir::Value bias, alibi, sinks, keyBegin, keyEnd, keyPositions;
+  mlir::Value bias, alibi, sinks, keyBegin, keyEnd, lags, keyPositions;
   bool hasBf16Products = false, hasLse = false;
   /// The type of the result, if more is known of it than operands say.
   mlir::RankedTensorType type;

@@ -108,7 +108,7 @@ private:
     row.position = hone::kernels::queryPositionOf(attention.visibility, sequence, row.query);
     hone::kernels::KeyInterval interval = hone::kernels::intervalOf(attention.visibility, sequence, row.query);
     if (attention.hasPaths())
-      interval.end = hone::kernels::firstDraftOf(attention.visibility) +
+      interval.end = hone::kernels::firstDraftOf(attention.visibility, sequence) +
                      __builtin_popcountll(attention.pathOf(sequence, row.query));
     row.begin = row.wholeBegin = interval.begin;
     row.end = row.wholeEnd = interval.end;

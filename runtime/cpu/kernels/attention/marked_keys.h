@@ -62,7 +62,7 @@ private:
                           {visibility.keyPositions.strides[1]}};
     // All queries of a tree see the keys before it.
     bool hasWhole = !attention.hasLists() && !visibility.keyPositions.data;
-    row.wholeEnd = hasWhole ? smaller(row.end, hone::kernels::firstDraftOf(visibility)) : row.wholeBegin;
+    row.wholeEnd = hasWhole ? smaller(row.end, hone::kernels::firstDraftOf(visibility, sequence)) : row.wholeBegin;
     row.begin = range.end;
     row.end = range.begin;
     for (int64_t word = range.begin / 64; word * 64 < range.end; ++word)

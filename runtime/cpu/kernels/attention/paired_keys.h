@@ -69,7 +69,8 @@ private:
 
   /// Sixteen elements of a key or value from `d` on; zeros where there is none of the number.
   Vector sixteenOf(const hone_tensor &tensor, int64_t number, int64_t d) const {
-    return number < attention.keys() ? load(floats(tensor) + offsetOf(tensor, sequence, head, number) + d) : (Vector)0;
+    bool exists = number < hone::kernels::keyCountOf(attention.visibility, sequence);
+    return exists ? load(floats(tensor) + offsetOf(tensor, sequence, head, number) + d) : (Vector)0;
   }
 
   /// Keys [sixteen][step][word][key]

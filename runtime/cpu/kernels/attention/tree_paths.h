@@ -14,7 +14,7 @@ namespace {
 
 /// The first of the keys that are gathered; none are where rows are of no tree. `step` is how many keys are worked on at a time.
 inline int64_t firstGathered(const Attention &attention, int64_t step) {
-  return attention.hasPaths() ? hone::kernels::firstDraftOf(attention.visibility) / step * step : INT64_MAX;
+  return attention.hasPaths() ? hone::kernels::firstDraftOf(attention.visibility, 0) / step * step : INT64_MAX;
 }
 
 /// Calls body(first, count) for the rows of each query.
@@ -38,7 +38,7 @@ inline RowBlock partOf(const RowBlock &of, int64_t first, int64_t count) {
 
 /// Calls body(key, place) for the tokens of a query's path: the number of the key, and of the one that it would be in a chain.
 template <typename Body> void forEachOfPath(const Attention &attention, int64_t sequence, int64_t query, Body body) {
-  int64_t place = hone::kernels::firstDraftOf(attention.visibility), first = place;
+  int64_t place = hone::kernels::firstDraftOf(attention.visibility, sequence), first = place;
   for (uint64_t word = attention.pathOf(sequence, query); word != 0; word &= word - 1)
     body(first + __builtin_ctzll(word), place++);
 }
@@ -62,7 +62,7 @@ public:
   /// Takes those of a query from `all` of its sequence and head; where the first of them is.
   const Element *take(const Element *all, int64_t sequence, int64_t query) const {
     Element *to = memory.data();
-    int64_t draft = hone::kernels::firstDraftOf(attention.visibility);
+    int64_t draft = hone::kernels::firstDraftOf(attention.visibility, sequence);
     int64_t held = (draft - first + blockKeys - 1) / blockKeys * blockElements;
     __builtin_memcpy(to, all + first / blockKeys * blockElements, static_cast<size_t>(held) * sizeof(Element));
     forEachOfPath(attention, sequence, query,
@@ -102,7 +102,7 @@ public:
 
   /// Takes those of a query of a sequence and head; a tensor of one of each.
   hone_tensor take(int64_t sequence, int64_t head, int64_t query) const {
-    int64_t draft = hone::kernels::firstDraftOf(attention.visibility), size = all.sizes[3];
+    int64_t draft = hone::kernels::firstDraftOf(attention.visibility, sequence), size = all.sizes[3];
     for (int64_t key = first; key < draft; ++key)
       copyRow(sequence, head, key, key);
     forEachOfPath(attention, sequence, query, [&](int64_t key, int64_t place) { copyRow(sequence, head, key, place); });

@@ -24,7 +24,7 @@ public:
       : args(args), shared(shared), queries(sharedAddress(shared)),
         tiles(queries + flashQueryBytes(Size, RowWarps, QueryPlanes)), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
         headsPerKvHead(static_cast<int32_t>(args.queryHeads / args.kvHeads)), sequence(blockIdx.y / args.kvHeads),
-        kvHead(blockIdx.y % args.kvHeads), split(blockIdx.z),
+        kvHead(blockIdx.y % args.kvHeads), split(blockIdx.z), keyCount(kernels::keyCountOf(args.visibility, sequence)),
         // Blocks with the last rows see the most keys and start first.
         firstRow(int64_t{16} * RowWarps * (gridDim.x - 1 - blockIdx.x)) {}
 
@@ -149,7 +149,7 @@ private:
 #pragma unroll 4
     for (int i = threadIdx.x; i < kFlashKeys * kParts; i += 32 * kFlashWarps) {
       int row = i / kParts, part = i % kParts;
-      bool exists = first + row < args.keys && 8 * part < size;
+      bool exists = first + row < keyCount && 8 * part < size;
       cpAsync16(to + flashByte(Size, row, part),
                 exists ? from + ((first + row) * view.strides[2] + 8 * part) * 2 : from, exists);
     }
@@ -161,7 +161,7 @@ private:
     for (int i = threadIdx.x; i < kFlashKeys * kParts; i += 32 * kFlashWarps) {
       int row = i / kParts, part = i % kParts;
       float values[8] = {};
-      if (first + row < args.keys && 8 * part < size)
+      if (first + row < keyCount && 8 * part < size)
         readChunk(values, view, view.offset(sequence, kvHead, first + row) + 8 * part * view.strides[3],
                   isWhole ? 0 : size - 8 * part);
       storePlanes<2>(to + flashByte(Size, row, part), flashTileBytes(Size, 1), values);
@@ -295,7 +295,7 @@ private:
     if (row >= rowCount())
       return;
     float slope = args.alibi.at(head, 0);
-    auto distance = static_cast<int>(first - (args.keys - args.queries + query));
+    auto distance = static_cast<int>(first - kernels::ownKeyOf(args.visibility, sequence, query));
     int begin = indexIn(first, args.firstWithBias), end = indexIn(first, visible[half].end);
     bool hasBias = args.bias.data && begin < end;
     int64_t bias = args.bias.offset(sequence, head, query) + first * args.bias.strides[3];
@@ -417,7 +417,7 @@ private:
   char *const shared;
   const uint32_t queries, tiles;
   const int warp, lane, headsPerKvHead;
-  const int64_t sequence, kvHead, split, firstRow;
+  const int64_t sequence, kvHead, split, keyCount, firstRow;
   KeyInterval visible[2];
   float runningMax[2] = {-infinity(), -infinity()}, sum[2] = {}, values[kParts][4] = {};
 };

@@ -43,7 +43,7 @@ bool fitsHopperFlash(const DeviceLimits &limits, const AttentionArguments &args)
   bool isFormat = args.query.dtype == args.key.dtype && args.key.dtype == args.value.dtype && isTensor(args.query) &&
                   isTensor(args.key) && isTensor(args.value);
   bool isSize = args.size == args.valueSize && (args.size == 64 || args.size == 128);
-  bool isInterval = !args.bias.data && !args.alibi.data && !args.isMasked() && !args.lse;
+  bool isInterval = !args.bias.data && !args.alibi.data && !args.isMasked() && !args.visibility.lags.data && !args.lse;
   return limits.chip == 90 && isFormat && isSize && isInterval && args.scale > 0 && args.queries >= kFewestQueries &&
          args.keys > 0 && args.keys <= kMostKeys &&
          kvSplits(planOf(args).blocks(), args.keys, limits.multiprocessors, 1) == 1;

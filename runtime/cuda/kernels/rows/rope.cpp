@@ -12,8 +12,8 @@
 namespace hone::cuda {
 namespace {
 
-RopeRows sideOf(const hone_tensor &from, const hone_tensor &to) {
-  RopeRows side = {rowsOf(from), rowsOf(to), 0, from.sizes[1]};
+RopeRows sideOf(const hone_tensor &from, const hone_tensor &to, const hone_tensor &lags = {}) {
+  RopeRows side = {rowsOf(from), rowsOf(to), 0, from.sizes[1], kernels::viewIntegers<1>(lags), to.strides[2]};
   side.rows = side.from.count > 0 ? countRows(from) : 0;
   return side;
 }
@@ -52,8 +52,8 @@ void run(hone_call *call, const Call<kernels::Append> &append) {
   const auto &o = append.operands;
   RopeArguments args = {};
   args.positions = o.key.sizes[2];
-  args.key = sideOf(o.key, o.keyRoom);
-  args.value = sideOf(o.value, o.valueRoom);
+  args.key = sideOf(o.key, o.keyRoom, o.lags);
+  args.value = sideOf(o.value, o.valueRoom, o.lags);
   launchRope(call, args);
 }
 
@@ -62,8 +62,8 @@ void run(hone_call *call, const Call<kernels::RopeAppend> &append) {
   RopeArguments args = {};
   args.positions = o.query.sizes[2];
   args.query = sideOf(o.query, o.rotated);
-  args.key = sideOf(o.key, o.keyRoom);
-  args.value = sideOf(o.value, o.valueRoom);
+  args.key = sideOf(o.key, o.keyRoom, o.lags);
+  args.value = sideOf(o.value, o.valueRoom, o.lags);
   setTables(args, o.cos, o.sin, append.ints.interleaved);
   launchRope(call, args);
 }

@@ -9,13 +9,21 @@
 
 namespace hone::cuda {
 
+/// Where a row goes to.
+__device__ inline int64_t targetOf(const RopeArguments &args, const RopeRows &side, int64_t row) {
+  int64_t to = side.to.offset(row);
+  if (side.lags.data)
+    to -= kernels::elementOr(side.lags, row / (args.positions * side.heads), 0) * side.positionStride;
+  return to;
+}
+
 /// Pairs first … first + Pairs - 1 of a row.
 template <int Pairs>
 __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, int64_t row, int64_t first) {
   int64_t position = row % args.positions;
   int64_t sequence = args.tables == 1 ? 0 : row / (args.positions * side.heads);
   int64_t table = sequence * args.positions + position;
-  int64_t from = side.from.offset(row), to = side.to.offset(row);
+  int64_t from = side.from.offset(row), to = targetOf(args, side, row);
   float cosine[Pairs], sine[Pairs], x[2 * Pairs], y[2 * Pairs];
   loadVector<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
   loadVector<Pairs>(sine, args.sine, args.sine.offset(table), first);
@@ -41,8 +49,9 @@ __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, i
 }
 
 /// Elements from `first` on.
-template <int Pairs> __device__ inline void copyVector(const RopeRows &side, int64_t row, int64_t first) {
-  int64_t from = side.from.offset(row), to = side.to.offset(row);
+template <int Pairs>
+__device__ inline void copyVector(const RopeArguments &args, const RopeRows &side, int64_t row, int64_t first) {
+  int64_t from = side.from.offset(row), to = targetOf(args, side, row);
   float x[2 * Pairs];
   if (first + 2 * Pairs <= side.from.count) {
     loadVector<2 * Pairs>(x, side.from, from, first);
@@ -62,7 +71,7 @@ __device__ inline void moveRows(const RopeArguments &args, const RopeRows &side,
   if (part * Pairs < rotated)
     rotate<Pairs>(args, side, row, part * Pairs);
   else
-    copyVector<Pairs>(side, row, 2 * Pairs * part);
+    copyVector<Pairs>(args, side, row, 2 * Pairs * part);
 }
 
 template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {

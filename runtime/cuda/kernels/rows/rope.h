@@ -7,13 +7,16 @@
 #define HONE_RUNTIME_CUDA_KERNELS_ROWS_ROPE_H
 
 #include "../row_view.h"
+#include "hone/kernels/visibility.h"
 
 namespace hone::cuda {
 
-/// Rows of `from`, numbered by sequence, head and position, go to those of `to`.
+/// Rows of `from`, numbered by sequence, head and position, go to those of `to`; of sequence b as many positions earlier as `lags` says.
 struct RopeRows {
   RowView from, to;
   int64_t rows, heads;
+  kernels::IntegerView<1> lags; // of a sequence
+  int64_t positionStride;       // of `to`, in elements
 };
 
 /// The first `half` pairs of each row of `query` and `key` are rotated; the rest, and all of `value`, is copied. Each

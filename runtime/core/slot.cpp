@@ -1,0 +1,261 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Growth, views and moves of a slot.
+
+#include "core/slot.h"
+
+namespace hone::rt {
+
+using io::invalid;
+
+static constexpr int kElementAxis = 3; // of a slot in blocks
+
+static std::span<const int64_t> sizesOf(const hone_tensor &tensor) {
+  return {tensor.sizes, static_cast<size_t>(tensor.rank)};
+}
+
+absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, const Symbols &symbols) {
+  std::vector<int64_t> sizes;
+  for (const io::Dim &dim : info.shape) {
+    auto known = symbols.find(dim.symbol);
+    if (!dim.isFixed() && known == symbols.end())
+      return invalid("the size '", dim.symbol, "' of state '", info.name, "' occurs in no input");
+    sizes.push_back(dim.isFixed() ? dim.size : known->second.size);
+  }
+  return sizes;
+}
+
+absl::Status Slot::adoptSizes(hone_dtype dtype, std::span<const int64_t> given) {
+  // What is kept in blocks comes as f32, whatever it is rounded to.
+  hone_dtype elements = info->layout == io::StateLayout::Rows ? info->dtype : HONE_F32;
+  bool fits = dtype == elements && given.size() == info->shape.size();
+  for (size_t axis = 0; fits && axis < given.size(); ++axis) {
+    if (info->appendAxis == static_cast<int64_t>(axis))
+      continue;
+    fits = (!info->shape[axis].isFixed() || info->shape[axis].size == given[axis]) &&
+           (sizes.empty() || sizes[axis] == given[axis]);
+  }
+  if (!fits)
+    return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
+                   sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
+                   io::dtypeName(dtype), " ", io::shapeText(given));
+  if (sizes.empty())
+    setSizes({given.begin(), given.end()});
+  if (writer && !writer->isSupported())
+    return invalid("state '", info->name, "' is laid out for kernels that this processor cannot run");
+  return absl::OkStatus();
+}
+
+/// The sizes before the first append. Memory that was kept serves again where it has them.
+void Slot::setSizes(std::vector<int64_t> first) {
+  sizes = std::move(first);
+  if (grows()) {
+    int64_t &capacity = sizes[*info->appendAxis];
+    capacity = buffer.owner ? keptSizes[*info->appendAxis] : 0;
+    if (sizes != keptSizes) {
+      capacity = written = 0;
+      buffer = {};
+    }
+  }
+  if (info->layout != io::StateLayout::Rows)
+    writer.emplace(*info, sizes[kElementAxis]);
+}
+
+absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  if (buffer.owner && positions <= sizes[axis])
+    return absl::OkStatus();
+  GrowingTensor needed = {number, info->dtype, sizes, axis};
+  needed.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
+  if (writer) {
+    needed.dtype = writer->elements();
+    needed.sizes[kElementAxis] = writer->width();
+    used = wholeBlocks(used);
+  }
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(needed, writer ? wholeBlocks(1) : 1, buffer, used));
+  if (buffer.owner)
+    retired.push_back(std::move(buffer));
+  buffer = std::move(grown);
+  sizes[axis] = buffer.view.sizes[axis];
+  return absl::OkStatus();
+}
+
+hone_tensor Slot::viewOf(int64_t positions) const {
+  hone_tensor view = sliceOf(buffer.view, static_cast<size_t>(*info->appendAxis), 0, positions);
+  if (writer)
+    view.sizes[kElementAxis] = sizes[kElementAxis];
+  return view;
+}
+
+/// Writes positions from `first` on, after which there is nothing.
+absl::Status Slot::write(const hone_tensor &fresh, int64_t first) {
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t end = first + fresh.sizes[axis];
+  if (!writer)
+    return memory->copy(fresh, sliceOf(buffer.view, axis, first, fresh.sizes[axis]));
+  writer->write(fresh, buffer.view, first);
+  // What a rollback left may be no number, which a weight of 0 does not make 0. After the last write its block holds zeros.
+  bool isCleared = first == lastEnd && end <= wholeBlocks(first);
+  if (!isCleared)
+    writer->clear(buffer.view, end, std::min(written, wholeBlocks(end)));
+  written = std::max(written, end);
+  writtenEach.clear();
+  lastEnd = end;
+  return absl::OkStatus();
+}
+
+/// The same of each sequence, from its own end on.
+absl::Status Slot::writeEach(const hone_tensor &fresh, const Lengths &lengths) {
+  if (*info->appendAxis == 0)
+    return invalid("state '", info->name, "' has no sequences that could differ in length");
+  writtenEach.resize(static_cast<size_t>(sequences()), written);
+  for (int64_t sequence = 0; sequence < sequences(); ++sequence) {
+    hone_tensor part = sliceOf(fresh, 0, sequence, 1), room = sliceOf(buffer.view, 0, sequence, 1);
+    auto axis = static_cast<size_t>(*info->appendAxis);
+    int64_t first = lengths.of(sequence) + pending, end = first + part.sizes[axis];
+    if (!writer) {
+      HONE_RETURN_IF_ERROR(memory->copy(part, sliceOf(room, axis, first, part.sizes[axis])));
+      continue;
+    }
+    writer->write(part, room, first);
+    int64_t &bound = writtenEach[static_cast<size_t>(sequence)];
+    writer->clear(room, end, std::min(bound, wholeBlocks(end)));
+    bound = bound > wholeBlocks(end) ? bound : end;
+    written = std::max(written, end);
+  }
+  lastEnd = -1;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, const Lengths &lengths) {
+  HONE_RETURN_IF_ERROR(adoptSizes(static_cast<hone_dtype>(fresh.dtype), sizesOf(fresh)));
+  if (!grows()) {
+    HONE_RETURN_IF_ERROR(replace(fresh));
+    return replacement->view;
+  }
+  int64_t axis = *info->appendAxis, used = lengths.longest() + pending, count = fresh.sizes[axis];
+  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
+  HONE_RETURN_IF_ERROR(lengths.areEqual() ? write(fresh, used) : writeEach(fresh, lengths));
+  pending += count;
+  return viewOf(used + count);
+}
+
+absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, const Lengths &lengths) {
+  if (!grows() || info->layout != io::StateLayout::Rows)
+    return invalid("cannot extend state '", info->name, "': it does not grow by rows");
+  HONE_RETURN_IF_ERROR(adoptSizes(info->dtype, fresh));
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t used = lengths.longest() + pending, count = fresh[axis];
+  HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
+  pending += count;
+  return sliceOf(buffer.view, axis, used, count);
+}
+
+absl::Status Slot::replace(const hone_tensor &fresh) {
+  HONE_ASSIGN_OR_RETURN(StateBuffer copy, memory->copyOf(fresh));
+  if (replacement)
+    retired.push_back(*std::move(replacement));
+  replacement = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
+  if (sizes.empty()) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
+    setSizes(std::move(first));
+    if (!grows()) {
+      HONE_ASSIGN_OR_RETURN(buffer, memory->zeros(info->dtype, sizes));
+    } else {
+      HONE_RETURN_IF_ERROR(makeRoom(0, 0));
+    }
+  }
+  if (grows())
+    return viewOf(length + pending);
+  return replacement ? replacement->view : buffer.view;
+}
+
+void Slot::moveInBlocks(std::span<const PositionMove> moves) {
+  for (const PositionMove &move : moves)
+    writer->move(sliceOf(buffer.view, 0, move.sequence, 1), move.from, move.to);
+}
+
+int64_t Slot::sequences() const {
+  if (!grows() || sizes.empty())
+    return 0;
+  return *info->appendAxis == 0 ? 1 : sizes[0];
+}
+
+/// Those of `other` become the sequences from `firstSequence` on.
+absl::Status Slot::copyPositions(const Slot &other, const Lengths &lengths, int64_t firstSequence) {
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  int64_t count = lengths.longest();
+  if (writer)
+    count = wholeBlocks(count);
+  hone_tensor from = sliceOf(other.buffer.view, axis, 0, count), to = sliceOf(buffer.view, axis, 0, count);
+  return memory->copy(from, axis == 0 ? to : sliceOf(to, 0, firstSequence, from.sizes[0]));
+}
+
+absl::Status Slot::checkAlike(const Slot &other) const {
+  std::vector<int64_t> own = sizes, others = other.sizes;
+  for (std::vector<int64_t> *each : {&own, &others})
+    if (each->size() == sizes.size())
+      each->front() = (*each)[static_cast<size_t>(*info->appendAxis)] = 0;
+  if (own == others)
+    return absl::OkStatus();
+  return invalid("cannot join sequences: state '", info->name, "' has the sizes ", io::shapeText(sizes), " of one and ",
+                 io::shapeText(other.sizes), " of another");
+}
+
+absl::Status Slot::copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths) {
+  const Slot &first = *others.front();
+  if (first.sizes.empty())
+    return absl::OkStatus();
+  if (!grows()) {
+    setSizes(first.sizes);
+    if (first.buffer.owner) {
+      HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(first.buffer.view));
+    }
+    return absl::OkStatus();
+  }
+  std::vector<int64_t> all = first.sizes;
+  int64_t longest = 0;
+  for (size_t i = 0; i < others.size(); ++i) {
+    HONE_RETURN_IF_ERROR(first.checkAlike(*others[i]));
+    all[0] += i > 0 ? others[i]->sizes[0] : 0;
+    longest = std::max(longest, lengths[i]->longest());
+    reserve(others[i]->reserved);
+  }
+  setSizes(std::move(all));
+  HONE_RETURN_IF_ERROR(makeRoom(longest, 0));
+  written = writer ? wholeBlocks(longest) : longest;
+  writtenEach.clear();
+  lastEnd = -1; // positions that others have dropped may be in the last block
+  int64_t sequence = 0;
+  for (size_t i = 0; i < others.size(); ++i) {
+    HONE_RETURN_IF_ERROR(copyPositions(*others[i], *lengths[i], sequence));
+    sequence += others[i]->sequences();
+  }
+  return absl::OkStatus();
+}
+
+void Slot::endCall(bool keep) {
+  pending = 0;
+  retired.clear();
+  if (keep && replacement)
+    buffer = *std::move(replacement);
+  replacement.reset();
+}
+
+void Slot::forget() {
+  endCall(false);
+  if (sizes.empty())
+    return;
+  keptSizes = std::move(sizes);
+  sizes.clear();
+  writer.reset();
+  if (!grows() || !memory->keepsRoom())
+    buffer = {};
+}
+
+} // namespace hone::rt

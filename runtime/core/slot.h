@@ -1,0 +1,94 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One tensor of a session's state.
+
+#ifndef HONE_RUNTIME_CORE_SLOT_H
+#define HONE_RUNTIME_CORE_SLOT_H
+
+#include "core/cache_writer.h"
+#include "core/inputs.h"
+#include "core/lengths.h"
+#include "core/state_memory.h"
+
+#include <algorithm>
+
+namespace hone::rt {
+
+/// The sizes of a slot without positions where those of other axes are known; else an error that names the first that is not.
+absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, const Symbols &symbols);
+
+/// One slot: a tensor that grows along an axis, kept in a buffer with room to spare, or one that is replaced as a whole. A slot in
+/// blocks (see the manifest) has room for whole blocks, and zeros after its last position up to the end of a block; its views have
+/// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
+class Slot {
+public:
+  /// `number` is its place among the slots of the session.
+  Slot(const io::TensorInfo &info, size_t number, StateMemory &memory) : info(&info), number(number), memory(&memory) {}
+
+  /// Everything after `lengths` committed positions and this call's appends, followed by `fresh`: of sequences that are shorter than the
+  /// longest, what is after it is undefined.
+  absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, const Lengths &lengths);
+
+  /// The room for positions of these sizes after them, which the caller writes: of a sequence that is shorter, by its lag before the
+  /// room. Of a slot that grows and is kept in rows.
+  absl::StatusOr<hone_tensor> extend(std::span<const int64_t> fresh, const Lengths &lengths);
+
+  /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is
+  /// replaced as a whole begins as zeros.
+  absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
+
+  /// Of a slot that grows, whether it is in blocks, whose moves moveInBlocks() does; of another, StateMemory::move of its positions.
+  bool isInBlocks() const { return writer.has_value(); }
+  void moveInBlocks(std::span<const PositionMove> moves);
+  Positions positions() const { return {buffer.view, static_cast<size_t>(*info->appendAxis)}; }
+
+  /// Of a slot that grows, whose sizes are known; else 0.
+  int64_t sequences() const;
+
+  /// Of a slot that is replaced as a whole: what it holds, which no call changes; without an owner where it is at its beginning.
+  const StateBuffer &content() const { return buffer; }
+  void setContent(StateBuffer content) { buffer = std::move(content); }
+
+  /// What slots of the same description hold, the sequences of one after those of another. Of a slot that was never appended to; of one
+  /// slot alone where it is replaced as a whole.
+  absl::Status copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths);
+
+  /// Makes room for that many positions at the next append.
+  void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
+
+  bool grows() const { return info->appendAxis.has_value(); }
+  int64_t appended() const { return pending; }
+  const io::TensorInfo &description() const { return *info; }
+  void endCall(bool keep);
+  void forget();
+
+private:
+  absl::Status adoptSizes(hone_dtype dtype, std::span<const int64_t> given);
+  void setSizes(std::vector<int64_t> first);
+  absl::Status makeRoom(int64_t positions, int64_t used);
+  absl::Status replace(const hone_tensor &fresh);
+  hone_tensor viewOf(int64_t positions) const;
+  absl::Status write(const hone_tensor &fresh, int64_t first);
+  absl::Status writeEach(const hone_tensor &fresh, const Lengths &lengths);
+  absl::Status checkAlike(const Slot &other) const;
+  absl::Status copyPositions(const Slot &other, const Lengths &lengths, int64_t firstSequence);
+
+  const io::TensorInfo *info;
+  size_t number;
+  StateMemory *memory;
+  std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
+  std::vector<int64_t> keptSizes;    // of the buffer while `sizes` is empty
+  std::optional<CacheWriter> writer; // of a slot in blocks whose sizes are known
+  StateBuffer buffer;
+  std::vector<StateBuffer> retired; // buffers that views of this call may still read
+  std::optional<StateBuffer> replacement;
+  int64_t pending = 0, reserved = 0;
+  int64_t written = 0;              // positions of the buffer that may hold something other than zeros
+  std::vector<int64_t> writtenEach; // the same by sequence, or empty
+  int64_t lastEnd = 0;              // of what was written last: from there on its block of positions holds zeros
+};
+
+} // namespace hone::rt
+
+#endif // HONE_RUNTIME_CORE_SLOT_H

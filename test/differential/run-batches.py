@@ -1,0 +1,137 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Batches of sequences that keep what was accepted of each: logits are, bit for bit, those of each sequence alone, and texts that are written
+several at once, with drafts or without, those of each prompt alone."""
+
+import functools
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+import runtime
+import suite
+
+EXAMPLE = suite.ROOT / "examples" / "python-lm" / "model.onnx"
+CACHES = ["f32", "bf16", "int8", "int4"]
+MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
+FORMS = [[], ["--weights=bf16"], ["--quantize=int8"], ["--quantize=int4"], ["--prune=2:4"], ["--kv-cache=int8"], ["--kv-cache=int4"],
+         ["--kv-cache=bf16"]]
+REFUSED = {"t5.optimum/decoder_model_merged": "goes by the order of the tokens",
+           "bert.optimum/model": "the model has no entry 'forward' of tokens with a state"}
+PROMPTS, NEW_TOKENS = 10, 64
+SAMPLED = ["--temperature", 0.8, "--top-p", 0.95, "--repetition-penalty", 1.1, "--seed", 5]
+DRAFTS = {"plain": [], "automaton": ["--speculate", "automaton"], "several": ["--speculate", "automaton,lookup", "--draft-tokens", 8],
+          "sampled": ["--speculate", "automaton", *SAMPLED]}
+
+
+def compile_model(tools, path, output, *flags):
+    suite.run_tool([tools / "hone", "compile", path, "--speculate=batch", *flags, "-o", output, "--quiet"])
+    return output
+
+
+def forward(session, name, tokens):
+    return session.forward({name: np.array(tokens, np.int64)}, "logits")
+
+
+def expect_equal(what, actual, expected):
+    if actual.tobytes() != expected.tobytes():
+        raise suite.Failure(f"{what}: logits differ by up to {np.abs(actual - expected).max():.3g}")
+
+
+def check_decoder(tools, library, path, cache):
+    """Sequences of different lengths, of which each call keeps another number of tokens, beside each of them alone."""
+    random = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as folder:
+        module = runtime.Module(library, compile_model(tools, path, pathlib.Path(folder) / "model.hone", f"--kv-cache={cache}"))
+        name = module.names("forward", runtime.INPUT)[0]
+        alone = [runtime.Session(module) for _ in range(3)]
+        for session, length in zip(alone, (5, 40, 20)):
+            forward(session, name, [random.integers(1, 200, length)])
+        batch = runtime.Session.join(alone)
+        for step, width in enumerate((1, 4, 9, 2, 30, 1, 7)):
+            tokens = random.integers(1, 200, (3, width))
+            logits = forward(batch, name, tokens)
+            counts = [int(random.integers(0, width + 1)) for _ in alone]
+            batch.keep_each([list(range(count)) for count in counts])
+            for number, (session, count) in enumerate(zip(alone, counts)):
+                if count > 0:
+                    expect_equal(f"step {step}, sequence {number}", logits[number, :count], forward(session, name, [tokens[number, :count]])[0])
+            if step == 3:
+                fork = batch.fork()
+                forward(batch, name, tokens)
+                batch.close()
+                batch = fork
+            if step == 4:
+                batch.truncate_each([3, 20, 15])
+                for session, length in zip(alone, (3, 20, 15)):
+                    session.truncate(length)
+        for session in [batch, *alone]:
+            session.close()
+        module.close()
+
+
+def check_texts(tools, path, flags):
+    tokens = np.load(suite.shared_models() / "lm" / "test.tokens.npy").ravel() if path != EXAMPLE else None
+    random = np.random.default_rng(11)
+    starts = random.integers(0, 4000, PROMPTS)
+    prompts = [tokens[start:start + 40] for start in starts] if tokens is not None else random.integers(1, 500, (PROMPTS, 40))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        np.save(folder / "prompts.npy", np.asarray(prompts, np.int64))
+        plain = folder / "plain.hone"
+        suite.run_tool([tools / "hone", "compile", path, *flags, "-o", plain, "--quiet"])
+        batched = compile_model(tools, path, folder / "batched.hone", *flags)
+
+        def write(artefact, *options):
+            suite.run_tool([tools / "hone-run", "run", artefact, "--tokens", folder / "prompts.npy", "--output-tokens", folder / "new.npy",
+                            "--max-new-tokens", NEW_TOKENS, *options])
+            return np.load(folder / "new.npy")
+
+        expected = {manner: write(plain, *(SAMPLED if manner == "sampled" else [])) for manner in ("greedy", "sampled")}
+        for manner, options in DRAFTS.items():
+            wanted = expected["sampled" if manner == "sampled" else "greedy"]
+            for size in 1, 3:
+                written = write(batched, "--batch", size, *options)
+                if not np.array_equal(written, wanted):
+                    raise suite.Failure(f"{manner}, {size} at once: expected {wanted.tolist()}, but got {written.tolist()}")
+
+
+def check_refused(tools, path, message):
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            compile_model(tools, path, pathlib.Path(folder) / "model.hone")
+        except suite.Failure as failure:
+            if message in str(failure):
+                return
+            raise
+        raise suite.Failure(f"expected '{message}', but it was compiled")
+
+
+def cases(tools, library):
+    known = suite.models(own=True)
+    everything = suite.models()
+    for model in MODELS:
+        for cache in CACHES:
+            yield f"{model} {cache}", functools.partial(check_decoder, tools, library, known[model], cache)
+    for model, message in REFUSED.items():
+        if model in everything:
+            yield f"{model} is refused", functools.partial(check_refused, tools, everything[model], message)
+    paths = {"examples/python-lm": EXAMPLE}
+    if shared := suite.shared_models():
+        paths |= {f"lm/{path.parent.parent.name}/{path.parent.name}": path for path in sorted((shared / "lm").glob("*/*/model.onnx"))}
+    for name, path in paths.items():
+        for flags in FORMS if "genai" not in name else [[]]:
+            yield f"{name} {' '.join(flags)}", functools.partial(check_texts, tools, path, flags)
+
+
+def main():
+    options = suite.parser(__doc__).parse_args()
+    build = options.build.resolve()
+    chosen = [case for case in cases(build / "bin", build / "lib" / "libhone_rt.so") if options.only in case[0]]
+    return suite.run_all(chosen, lambda case: case(), options.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
