@@ -53,7 +53,8 @@ const char *stridedCopyName(int width) {
 } // namespace
 
 Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
-    : image(std::move(image)), stream(stream), state(*this), staging(stream, kChunk), arena(stream), sampler(stream) {}
+    : image(std::move(image)), stream(stream), state(*this, stream), staging(stream, kChunk), arena(stream),
+      sampler(stream) {}
 
 absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image, GpuRanks *ranks) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context(), ranks));

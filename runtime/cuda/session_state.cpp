@@ -5,11 +5,15 @@
 
 #include "cuda/session_state.h"
 
+#include "cuda/kernels/fatbin_index.h"
 #include "cuda/queue.h"
 
 #include <algorithm>
 
 namespace hone::rt::cuda {
+
+SessionState::SessionState(Queue &queue, std::shared_ptr<Stream> stream) : queue(queue), moveTable(std::move(stream)) {}
+
 absl::StatusOr<StateBuffer> SessionState::create(hone_dtype dtype, std::span<const int64_t> sizes) {
   auto owner = std::make_shared<DeviceBuffer>(queue.order());
   HONE_RETURN_IF_ERROR(owner->reserve(bytesOf(dtype, sizes), "the state of the session"));
@@ -33,12 +37,42 @@ absl::Status SessionState::copy(const hone_tensor &from, const hone_tensor &to) 
   return queue.copyElements(from, to, CopyMeans::Kernels);
 }
 
+/// What `tensors`, which extend() made, have of the sequences that move, and the moves by sequence.
+SessionState::Moves SessionState::planMoves(std::span<const Positions> tensors, std::span<const PositionMove> moves) {
+  Moves planned;
+  for (size_t first = 0, end; first < moves.size(); first = end) {
+    int64_t sequence = moves[first].sequence;
+    for (end = first; end < moves.size() && moves[end].sequence == sequence; ++end)
+      planned.pairs.push_back({moves[end].from, moves[end].to});
+    for (const Positions &tensor : tensors) {
+      hone_tensor position = positionOf(tensor, sequence, 0);
+      auto elements = static_cast<hone_dtype>(position.dtype);
+      uint64_t bytes = bytesOf(elements, {position.sizes, static_cast<size_t>(position.rank)});
+      if (bytes > 0)
+        planned.parts.push_back({static_cast<uint8_t *>(position.data),
+                                 position.strides[tensor.axis] * io::dtypeBytes(elements), static_cast<int64_t>(bytes),
+                                 static_cast<int64_t>(first), static_cast<int64_t>(end - first)});
+    }
+  }
+  return planned;
+}
+
 absl::Status SessionState::move(std::span<const Positions> tensors, std::span<const PositionMove> moves) {
-  for (const Positions &tensor : tensors)
-    for (const PositionMove &move : moves)
-      HONE_RETURN_IF_ERROR(
-          copy(positionOf(tensor, move.sequence, move.from), positionOf(tensor, move.sequence, move.to)));
-  return absl::OkStatus();
+  Moves planned = planMoves(tensors, moves);
+  if (planned.parts.empty())
+    return absl::OkStatus();
+  uint64_t partBytes = planned.parts.size() * sizeof planned.parts[0],
+           pairBytes = planned.pairs.size() * sizeof planned.pairs[0];
+  HONE_RETURN_IF_ERROR(moveTable.reserve(partBytes + pairBytes, "the positions that a session keeps"));
+  auto *table = static_cast<uint8_t *>(moveTable.data());
+  HONE_RETURN_IF_ERROR(queue.upload(table, planned.parts.data(), partBytes));
+  HONE_RETURN_IF_ERROR(queue.upload(table + partBytes, planned.pairs.data(), pairBytes));
+  hone::cuda::MovePositionsArguments args = {reinterpret_cast<const hone::cuda::PositionBytes *>(table),
+                                             reinterpret_cast<const hone::cuda::PositionPair *>(table + partBytes)};
+  void *arguments[] = {&args};
+  return queue.launch({hone::cuda::kMovePositionsFatbin, "move_positions"},
+                      {{static_cast<uint32_t>(planned.parts.size()), 1, 1}, {hone::cuda::kMoveThreads, 1, 1}, 0},
+                      arguments);
 }
 
 absl::StatusOr<StateBuffer> SessionState::copyOf(const hone_tensor &tensor) {

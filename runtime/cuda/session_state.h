@@ -6,7 +6,9 @@
 #ifndef HONE_RUNTIME_CUDA_SESSION_STATE_H
 #define HONE_RUNTIME_CUDA_SESSION_STATE_H
 
+#include "cuda/kernels/move_positions.h"
 #include "cuda/paged_range.h"
+#include "cuda/stream.h"
 
 namespace hone::rt::cuda {
 
@@ -16,7 +18,8 @@ class Queue;
 /// replaced are in memory of the session's stream.
 class SessionState final : public StateMemory {
 public:
-  explicit SessionState(Queue &queue) : queue(queue) {}
+  /// `stream` is the queue's.
+  SessionState(Queue &queue, std::shared_ptr<Stream> stream);
 
   absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override;
   absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
@@ -29,12 +32,19 @@ public:
   bool keepsRoom() const override { return false; }
 
 private:
+  struct Moves {
+    std::vector<hone::cuda::PositionBytes> parts;
+    std::vector<hone::cuda::PositionPair> pairs;
+  };
+
+  static Moves planMoves(std::span<const Positions> tensors, std::span<const PositionMove> moves);
   absl::StatusOr<StateBuffer> create(hone_dtype dtype, std::span<const int64_t> sizes);
   absl::StatusOr<std::shared_ptr<PagedRange>> rangeOf(const GrowingTensor &tensor);
 
   Queue &queue;
   std::vector<GrowingTensor> planned;
   std::weak_ptr<PagedRange> shared; // of what is planned
+  DeviceBuffer moveTable;           // of the last move()
 };
 
 } // namespace hone::rt::cuda

@@ -45,7 +45,7 @@ const std::vector<Rule> kRules = {
     {"flash_(b?f16|split)_.*", {kMma, kLdmatrix, kCpAsync, kShuffle}},
     {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
-    {"strided_copy_16", {kLoad16, kStore16}},
+    {"strided_copy_16|move_positions", {kLoad16, kStore16}},
     {"strided_copy_8", {kLoad8, kStore8}},
     {"planes_of_.*", {kStore16}},
     {"rms_norm|layer_norm|attention_(fma|fma_masked|merge)|argmax_logits|sample_token", {kShuffle}},

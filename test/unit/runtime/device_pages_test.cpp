@@ -79,6 +79,24 @@ TEST_F(DevicePages, GrowWithoutCopiesAndInOneGraph) {
          "\"released\": 0, \"mapped\": 3, \"unmapped\": 0},\"on_device\": {\"count\": 0, \"bytes\": 0}");
 }
 
+TEST_F(DevicePages, KeepInOneLaunch) {
+  TemporaryFolder temporary;
+  std::string report = temporary.file("report.json");
+  auto run = [&](const std::vector<int64_t> &kept) {
+    return [&, kept] {
+      Model model;
+      auto session = model.open();
+      feed(*session, {1}, 3), feed(*session, {2, 3, 4, 5, 6, 7}, 3);
+      std::vector<std::vector<int64_t>> each = {{0, 1}, kept, kept};
+      std::string status = messageOf(session->state().keepEach(each));
+      return status + counted(report, "launches");
+    };
+  };
+  // Beside the launches of two calls, of which each sequence keeps what is in its place or moves five positions.
+  expect("HONE_EMULATED_REPORT", report, run({0, 1}), "OK\"launches\": 6,");
+  expect("HONE_EMULATED_REPORT", report, run({1, 2, 3, 4, 5}), "OK\"launches\": 7,");
+}
+
 TEST_F(DevicePages, GoToTheNextSession) {
   TemporaryFolder temporary;
   std::string report = temporary.file("report.json");
