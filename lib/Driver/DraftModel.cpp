@@ -21,6 +21,7 @@ using namespace mlir;
 namespace hone {
 
 static constexpr llvm::StringLiteral kForward = "forward", kDraft = "draft";
+static constexpr llvm::StringLiteral kVerify = "verify", kDraftVerify = "draft_verify"; // of trees
 
 CompileOptions getDraftOptions(const CompileOptions &options) {
   CompileOptions draft;
@@ -29,6 +30,7 @@ CompileOptions getDraftOptions(const CompileOptions &options) {
   draft.target = options.target;
   draft.storage = options.storage;
   draft.state = options.state;
+  draft.speculation = options.speculation;
   draft.outputs.path = options.outputs.path;
   if (!options.draft.isSelf())
     return draft;
@@ -164,8 +166,7 @@ public:
   /// A name that is free.
   void choose(Operation &op) {
     StringAttr name = SymbolTable::getSymbolName(&op);
-    std::string wanted = name == kForward ? kDraft.str() : (isa<StateOp>(op) ? "draft_" : "draft.") + name.str();
-    std::string free = wanted;
+    std::string free = getWanted(op, name), wanted = free;
     for (unsigned number = 1; symbols.lookup(free); ++number)
       free = wanted + "." + std::to_string(number);
     names[name] = StringAttr::get(op.getContext(), free);
@@ -184,6 +185,14 @@ public:
   }
 
 private:
+  static std::string getWanted(Operation &op, StringRef name) {
+    if (name == kForward)
+      return kDraft.str();
+    if (name == kVerify)
+      return kDraftVerify.str();
+    return (isa<StateOp>(op) ? "draft_" : "draft.") + name.str();
+  }
+
   SymbolTable symbols;
   llvm::DenseMap<StringAttr, StringAttr> names;
 };
@@ -191,8 +200,9 @@ private:
 } // namespace
 
 LogicalResult addDraft(ModuleOp target, ModuleOp draft) {
-  if (target.lookupSymbol(kDraft))
-    return target.emitError() << "expected a model without a symbol @" << kDraft << " for --draft";
+  for (StringRef taken : {kDraft, kDraftVerify})
+    if (target.lookupSymbol(taken))
+      return target.emitError() << "expected a model without a symbol @" << taken << " for --draft";
   DraftNames names(target);
   for (Operation &op : llvm::make_early_inc_range(*draft.getBody()))
     if (names.isShared(op))

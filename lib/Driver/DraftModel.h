@@ -10,7 +10,8 @@
 
 namespace hone {
 
-/// What the draft model is compiled with: the form that is asked for, stored as the rest of `options` says, and no rewrites of the target.
+/// What the draft model is compiled with: the form that is asked for, stored and verified as the rest of `options` says, and no rewrites of the
+/// target.
 CompileOptions getDraftOptions(const CompileOptions &options);
 
 /// Fails, after an error at the draft's or the target's name, unless raised `draft` can draft for raised `target`: both have an entry
@@ -20,8 +21,9 @@ llvm::LogicalResult checkDraft(const CompileOptions &options, mlir::ModuleOp tar
 /// Leaves the entry `forward` of `draft` and what it needs.
 void keepForward(mlir::ModuleOp draft);
 
-/// Moves that entry into `target` as `draft`, over the state `draft_` and its name, with its parameters. Those that are the same in the
-/// target are shared; others are called `draft.` and their name. Fails, after an error, where the target has a symbol `draft`.
+/// Moves that entry into `target` as `draft`, and one that verifies trees, if it has that, as `draft_verify`, over the state `draft_` and its
+/// name, with its parameters. Those that are the same in the target are shared; others are called `draft.` and their name. Fails, after an
+/// error, where the target has a symbol `draft` or `draft_verify`.
 llvm::LogicalResult addDraft(mlir::ModuleOp target, mlir::ModuleOp draft);
 
 } // namespace hone

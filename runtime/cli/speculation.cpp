@@ -6,8 +6,10 @@
 #include "cli/speculation.h"
 
 #include "cli/commands.h"
+#include "speculate/tree_classifier.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace hone::cli {
 namespace {
@@ -45,9 +47,35 @@ absl::Status checkSources(const SpeculationFlags &flags, const std::string &name
   for (const auto &[name, value] : {std::pair("--draft", flags.draftFile), std::pair("--accept", flags.accept)})
     if (value && !takesModel)
       return invalid("expected --speculate=model with ", name, "=", *value, ", but got ", names);
-  if (flags.options.draftsTrees && (takesModel || flags.options.sources.empty()))
-    return invalid("expected automaton, corpus or lookup in --speculate with --draft-tree, but got ", names);
+  if (flags.options.draftsTrees && flags.options.sources.empty())
+    return invalid("expected automaton, corpus, lookup or model in --speculate with --draft-tree, but got ", names);
+  for (const auto &[name, isGiven] :
+       {std::pair("--draft-branches", flags.branches > 0), std::pair("--draft-depth", flags.depth > 0),
+        std::pair("--draft-shape", flags.shape.has_value()), std::pair("--draft-pruner", flags.pruner.has_value())})
+    if (isGiven && !(takesModel && flags.options.draftsTrees))
+      return invalid("expected --speculate=model and --draft-tree with ", name);
+  if (flags.threshold >= 0 && !flags.pruner)
+    return invalid("expected --draft-pruner with --draft-threshold");
+  if (flags.shape && (flags.branches > 0 || flags.depth > 0))
+    return invalid("expected no ", flags.branches > 0 ? "--draft-branches" : "--draft-depth", " with --draft-shape");
   return absl::OkStatus();
+}
+
+/// Numbers from 1 on, with commas between.
+absl::StatusOr<std::vector<int64_t>> readShape(const std::string &given) {
+  constexpr int64_t mostTokens = speculate::kMostTreeTokens - 1;
+  speculate::TreeShape shape;
+  for (const char *next = given.data(), *last = next + given.size(); next <= last; ++next) {
+    int64_t count = 0;
+    auto [end, error] = std::from_chars(next, last, count);
+    if (error != std::errc() || count < 1 || (end != last && *end != ','))
+      return invalid("expected --draft-shape to be numbers from 1 on with commas between, but got '", given, "'");
+    shape.fixed.push_back(count);
+    next = end;
+  }
+  if (shape.countFixed(mostTokens) > mostTokens)
+    return invalid("expected a tree of at most ", mostTokens, " tokens, but --draft-shape=", given, " has more");
+  return shape.fixed;
 }
 
 } // namespace
@@ -59,6 +87,11 @@ void SpeculationFlags::declare(OptionParser &parser) {
   parser.flag("draft-tree", options.draftsTrees);
   parser.text("draft", draftFile);
   parser.number("draft-confidence", options.leastConfidence, 0, 1);
+  parser.integer("draft-branches", branches, 1, speculate::kMostTreeTokens - 1);
+  parser.integer("draft-depth", depth, 1, speculate::kMostTreeTokens - 1);
+  parser.text("draft-shape", shape);
+  parser.text("draft-pruner", pruner);
+  parser.number("draft-threshold", threshold, 0, 1);
   parser.text("accept", accept);
 }
 
@@ -74,6 +107,18 @@ absl::Status SpeculationFlags::read() {
   }
   HONE_RETURN_IF_ERROR(checkSources(*this, names));
   options.corpus = corpus.value_or("");
+  if (branches > 0)
+    options.shape.branches = branches;
+  if (depth > 0)
+    options.shape.depth = depth;
+  if (shape) {
+    HONE_ASSIGN_OR_RETURN(options.shape.fixed, readShape(*shape));
+  }
+  if (pruner) {
+    HONE_ASSIGN_OR_RETURN(speculate::TreeClassifier classifier, speculate::TreeClassifier::open(*pruner));
+    constexpr double usual = 0.3; // the least of what C2T takes
+    options.pruner = std::make_shared<speculate::ClassifierPruner>(classifier, threshold < 0 ? usual : threshold);
+  }
   HONE_ASSIGN_OR_RETURN(options.acceptance, acceptanceOf(accept.value_or("identical")));
   return absl::OkStatus();
 }
@@ -81,6 +126,7 @@ absl::Status SpeculationFlags::read() {
 void SpeculationFlags::addInputs(io::InputFiles &inputs) const {
   inputs.add(corpus.value_or(""));
   inputs.add(draftFile.value_or(""));
+  inputs.add(pruner.value_or(""));
 }
 
 bool SpeculationFlags::takes(rt::DraftSource source) const { return std::ranges::count(options.sources, source) > 0; }

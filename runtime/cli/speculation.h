@@ -26,16 +26,28 @@ namespace hone::cli {
   "                            (what a draft model writes), or none (default)\n"                                       \
   "  --draft-corpus FILE       the corpus, as 'corpus build' makes it of texts and the model's tokenizer\n"            \
   "  --draft-tokens N          verify at most N drafted tokens in a pass (default 32)\n"                               \
-  "  --draft-tree              draft several continuations at once, as a tree of at most 63 tokens, where the drafts " \
-  "have seen\n"                                                                                                        \
-  "                            several; for models of 'hone compile --speculate=tree', and not for drafts of a "       \
-  "model\n"                                                                                                            \
+  "  --draft-tree              draft several continuations at once, as a tree of at most 63 tokens: those that the "   \
+  "drafts have\n"                                                                                                      \
+  "                            seen, or that a draft model expects; for models of 'hone compile --speculate=tree'\n"   \
   "  --draft DRAFT.hone        with --speculate=model: the draft model, with the same tokens (default: the entry "     \
   "'draft' of\n"                                                                                                       \
   "                            MODEL.hone)\n"                                                                          \
   "  --draft-confidence P      with --speculate=model: end a draft where the product of the draft model's "            \
   "probabilities falls\n"                                                                                              \
   "                            below P (default 0.1; 0: never)\n"                                                      \
+  "  --draft-branches K        with --speculate=model --draft-tree: up to K tokens follow one, and up to K of a "      \
+  "depth "                                                                                                             \
+  "are\n"                                                                                                              \
+  "                            followed (default 4)\n"                                                                 \
+  "  --draft-depth D           with --speculate=model --draft-tree: most tokens of a path (default 6)\n"               \
+  "  --draft-shape K,L,…       with --speculate=model --draft-tree: a tree of this shape in place of the likeliest, "  \
+  "K "                                                                                                                 \
+  "tokens,\n"                                                                                                          \
+  "                            after each of them L, and so on\n"                                                      \
+  "  --draft-pruner FILE       with --speculate=model --draft-tree: leave out tokens that a classifier of 'speculate " \
+  "train' expects\n"                                                                                                   \
+  "                            to be refused\n"                                                                        \
+  "  --draft-threshold B       with --draft-pruner: those that it gives less than B (default 0.3; 0: none, 1: all)\n"  \
   "  --accept RULE             with --speculate=model, the drafted tokens that are accepted: identical (default: "     \
   "those that are\n"                                                                                                   \
   "                            drawn without drafts too, so that the seed gives the same text), exact (by "            \
@@ -50,7 +62,9 @@ struct SpeculationFlags {
   /// Where its `draftEntry` is, for drafts of a model.
   std::shared_ptr<const rt::Module> draft;
   std::string draftEntry = "draft";
-  std::optional<std::string> drafts, corpus, draftFile, accept; // as they were given
+  std::optional<std::string> drafts, corpus, draftFile, accept, shape, pruner; // as they were given
+  int64_t branches = 0, depth = 0;                                             // 0: not given
+  double threshold = -1;                                                       // less than 0: not given
 
   void declare(OptionParser &parser);
   /// After parsing: the sources, and what belongs to them. Fails for what does not go together.

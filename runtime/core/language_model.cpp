@@ -19,7 +19,12 @@ namespace {
 using io::cat;
 using io::invalid;
 
-constexpr std::string_view kVerify = "verify", kAncestors = "ancestors";
+constexpr std::string_view kAncestors = "ancestors";
+
+/// The entry that verifies trees for an entry of tokens.
+std::string verifierOf(const io::EntryInfo &entry) {
+  return entry.name == "forward" ? "verify" : entry.name + "_verify";
+}
 
 /// Sets for how many positions a call computes logits; its end restores what was set before.
 class KeptLogits {
@@ -170,12 +175,13 @@ absl::StatusOr<io::Array> LanguageModel::feedTree(std::span<const int64_t> token
   hone_tensor words = io::denseView(const_cast<int64_t *>(ancestors.data()), HONE_I64, sizes); // which is read alone
   std::array inputs = {NamedTensor{memory->entry().inputs[0].name, array.view()}, NamedTensor{kAncestors, words}};
   KeptLogits kept(memory->state(), logitsToKeep);
-  return takeLogits(memory->call(kVerify, inputs), std::ssize(tokens), logitsToKeep);
+  return takeLogits(memory->call(verifierOf(memory->entry()), inputs), std::ssize(tokens), logitsToKeep);
 }
 
 absl::Status LanguageModel::checkTrees() const {
-  const io::EntryInfo *verify = memory->module().manifest().entry(kVerify);
   const io::EntryInfo &own = memory->entry();
+  std::string name = verifierOf(own);
+  const io::EntryInfo *verify = memory->module().manifest().entry(name);
   bool takesTree = verify && verify->state == own.state && verify->inputs.size() == own.inputs.size() + 1 &&
                    verify->inputs[0].name == own.inputs[0].name && verify->inputs[0].dtype == own.inputs[0].dtype &&
                    verify->inputs[1].name == kAncestors && verify->inputs[1].dtype == HONE_I64 &&
@@ -184,7 +190,7 @@ absl::Status LanguageModel::checkTrees() const {
                      verify->outputs[0].shape.size() == 3;
   if (givesLogits)
     return absl::OkStatus();
-  return invalid(memory->module().folder(), ": drafts that are trees need an entry '", kVerify, "' of tokens and ",
+  return invalid(memory->module().folder(), ": drafts that are trees need an entry '", name, "' of tokens and ",
                  kAncestors, " over the state of '", own.name, "'; 'hone compile --speculate=tree' adds one");
 }
 

@@ -41,11 +41,11 @@ public:
   absl::StatusOr<io::Array> feedBatch(std::span<const int64_t> tokens, int64_t sequences);
 
   /// The same for tokens that are a tree: bit j of `ancestors[i]` is set iff token j is token i or comes before it. Each is at the position
-  /// after the one that it follows. By the entry `verify`, which checkTrees() has found.
+  /// after the one that it follows. By the entry `verify` beside `forward`, `draft_verify` beside `draft`, which checkTrees() has found.
   absl::StatusOr<io::Array> feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
                                      int64_t logitsToKeep = 0);
 
-  /// Fails where the module has no entry `verify` of tokens and ancestors over the session's state.
+  /// Fails where the module has no such entry of tokens and ancestors over the session's state.
   absl::Status checkTrees() const;
 
   /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).

@@ -8,6 +8,7 @@
 #include "core/seconds.h"
 #include "generate/text_writer.h"
 #include "hone/sampling/arithmetic.h"
+#include "hone/sampling/expectation.h"
 #include "hone/text/tokenizer.h"
 
 #include <algorithm>
@@ -79,6 +80,17 @@ double probabilityOf(std::span<const float> logits, int64_t token) {
   return sampling::portableExp(logits[static_cast<size_t>(token)] - largest) / sum;
 }
 
+/// Lets the tree go on after a node with what the model expects there.
+absl::Status follow(speculate::TreeExpansion &expansion, int64_t node, std::span<const float> logits) {
+  HONE_ASSIGN_OR_RETURN(sampling::Expectation expected,
+                        sampling::expectationOf({logits.data(), logits.size()}, expansion.branches()));
+  std::vector<speculate::LikelyToken> likeliest;
+  for (const sampling::TokenProbability &token : expected.likeliest)
+    likeliest.push_back({token.id, token.probability});
+  expansion.expand(node, likeliest, expected.entropy);
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> openDraftSession(std::shared_ptr<const Module> draft, std::string_view entry,
@@ -125,23 +137,49 @@ absl::StatusOr<io::Array> ModelDrafter::feed(std::span<const int64_t> tokens) {
   return logits;
 }
 
+/// Of a tree that was fed, what the text went on with stays.
+absl::Status ModelDrafter::keepPath() {
+  if (fedTree.size() == 0)
+    return absl::OkStatus();
+  speculate::DraftTree tree = std::exchange(fedTree, {});
+  std::vector<int64_t> path;
+  for (int64_t node = 0; fed.size() < text.size();) {
+    int64_t next = text[fed.size()];
+    std::vector<int64_t> children = tree.childrenOf(node);
+    auto found = std::ranges::find(children, next, [&](int64_t child) { return tree.tokenOf(child); });
+    if (found == children.end())
+      break;
+    path.push_back(*found - 1);
+    fed.push_back(next);
+    node = *found;
+  }
+  return model->session().state().keep(path);
+}
+
 /// Leaves the session with what it has of the text, but for its last token, whose logits are needed.
 absl::Status ModelDrafter::takeBack() {
+  HONE_RETURN_IF_ERROR(keepPath());
   auto agreed = static_cast<size_t>(std::ranges::mismatch(fed, text).in1 - fed.begin());
   fed.resize(std::min(agreed, text.size() - 1));
   return model->session().state().truncate(static_cast<int64_t>(fed.size()));
 }
 
-absl::StatusOr<DraftedTokens> ModelDrafter::draft(int64_t most, Acceptance rule, TextSampler &sampler) {
-  DraftedTokens drafted;
+absl::StatusOr<std::vector<int64_t>> ModelDrafter::catchUp() {
   HONE_RETURN_IF_ERROR(takeBack());
-  if (most <= 0 || !hasRoom(text.size() - fed.size()))
-    return drafted;
+  if (!hasRoom(text.size() - fed.size()))
+    return std::vector<int64_t>();
   while (text.size() - fed.size() > kPiece)
     HONE_RETURN_IF_ERROR(feed(std::span(text).subspan(fed.size(), kPiece)).status());
-  std::vector<int64_t> pending(text.begin() + static_cast<int64_t>(fed.size()), text.end());
+  return std::vector(text.begin() + std::ssize(fed), text.end());
+}
+
+absl::StatusOr<DraftedTokens> ModelDrafter::draft(int64_t most, Acceptance rule, TextSampler &sampler) {
+  DraftedTokens drafted;
+  if (most <= 0)
+    return drafted;
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> pending, catchUp());
   double joint = 1;
-  while (std::ssize(drafted.tokens) < most && joint >= confidence && hasRoom(pending.size())) {
+  while (!pending.empty() && std::ssize(drafted.tokens) < most && joint >= confidence && hasRoom(pending.size())) {
     auto start = std::chrono::steady_clock::now();
     HONE_ASSIGN_OR_RETURN(io::Array logits, feed(pending));
     HONE_RETURN_IF_ERROR(sampler.draft(rule, lastRow(logits), drafted));
@@ -151,6 +189,37 @@ absl::StatusOr<DraftedTokens> ModelDrafter::draft(int64_t most, Acceptance rule,
     pending.assign(1, drafted.tokens.back());
   }
   return drafted;
+}
+
+/// In place of the tree that was fed before.
+absl::StatusOr<io::Array> ModelDrafter::feedPaths(const speculate::TreeExpansion &expansion) {
+  HONE_RETURN_IF_ERROR(model->session().state().truncate(std::ssize(fed)));
+  fedTree = speculate::treeOf(expansion, expansion.listPaths());
+  std::vector<int64_t> ancestors = fedTree.ancestorsAfter(0);
+  absl::StatusOr<io::Array> logits = model->feedTree(fedTree.tokens, ancestors, std::ssize(expansion.frontier()));
+  if (!logits.ok())
+    fedTree = {};
+  return logits;
+}
+
+absl::Status ModelDrafter::draftTree(speculate::TreeExpansion &expansion) {
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> pending, catchUp());
+  bool hasPlace = !pending.empty();
+  while (hasPlace && !expansion.frontier().empty()) {
+    auto start = std::chrono::steady_clock::now();
+    bool isRoot = expansion.depth() == 0;
+    HONE_ASSIGN_OR_RETURN(io::Array logits, isRoot ? feed(pending) : feedPaths(expansion));
+    size_t vocabulary = static_cast<size_t>(logits.shape().back()), count = expansion.frontier().size();
+    std::span<const float> rows = logits.as<float>().last(count * vocabulary);
+    for (size_t i = 0; i < count; ++i)
+      HONE_RETURN_IF_ERROR(follow(expansion, expansion.frontier()[i], rows.subspan(i * vocabulary, vocabulary)));
+    expansion.advance();
+    if (!isRoot || pending.size() <= kFewRows)
+      average(times->perToken, secondsSince(start));
+    auto next = std::ssize(expansion.listPaths()), more = next - fedTree.size(); // those of the last pass go
+    hasPlace = next <= speculate::kMostTreeTokens && (more <= 0 || hasRoom(static_cast<size_t>(more)));
+  }
+  return absl::OkStatus();
 }
 
 } // namespace hone::rt

@@ -9,6 +9,7 @@
 #include "core/language_model.h"
 #include "generate/text_sampler.h"
 #include "speculate/draft_length.h"
+#include "speculate/tree_expansion.h"
 
 namespace hone::rt {
 
@@ -32,8 +33,8 @@ private:
   std::optional<LanguageModel> model;
 };
 
-/// Follows a text with a draft model. Its session has the text up to some token, and what was drafted after it until that is known to be
-/// wrong.
+/// Follows a text with a draft model. Its session has the text up to some token, and what was drafted after it until it is known how the text
+/// goes on.
 class ModelDrafter {
 public:
   /// `model` and `times` outlive the drafter; the model begins anew. A draft ends after the token with which the product of the draft model's
@@ -48,6 +49,10 @@ public:
   /// no room. Fails for logits that no token can be drawn from.
   absl::StatusOr<DraftedTokens> draft(int64_t most, Acceptance rule, TextSampler &sampler);
 
+  /// Grows a tree of what the model expects to come next; it stays as small as the room is. A pass for each depth feeds what is followed and what
+  /// it comes after, for LanguageModel::feedTree. Fails as draft() does.
+  absl::Status draftTree(speculate::TreeExpansion &expansion);
+
   /// Of the draft model; 0 before the first pass.
   int64_t vocabulary() const { return logitCount; }
 
@@ -57,12 +62,17 @@ public:
 private:
   bool hasRoom(size_t tokens) const { return model->checkRoom(static_cast<int64_t>(tokens)).ok(); }
   absl::Status takeBack();
+  absl::Status keepPath();
+  /// Feeds the text but for its end, of at most kPiece tokens, which it returns. None where it is not to be fed.
+  absl::StatusOr<std::vector<int64_t>> catchUp();
   absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens);
+  absl::StatusOr<io::Array> feedPaths(const speculate::TreeExpansion &expansion);
 
   LanguageModel *model;
   std::vector<int64_t> text, fed; // `fed` is what the session has
+  speculate::DraftTree fedTree;   // and after it, in the last call
   double confidence;
-  speculate::DrafterTimes *times; // per row where many are fed
+  speculate::DrafterTimes *times; // per pass that drafts, and per row where many are fed
   int64_t logitCount = 0;
 };
 

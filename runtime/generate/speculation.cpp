@@ -70,6 +70,9 @@ absl::StatusOr<std::unique_ptr<speculate::Drafter>> createDrafter(DraftSource so
 
 /// A draft model is told what to draw and how its drafts are accepted; what was not drawn is accepted by the draw as often as by any exact rule.
 absl::Status checkSources(const SpeculationOptions &options) {
+  constexpr int64_t mostTokens = speculate::kMostTreeTokens - 1;
+  if (options.shape.countFixed(mostTokens) > mostTokens)
+    return invalid("expected a tree of at most ", mostTokens, " tokens, but the fixed shape has more");
   bool takesModel = std::ranges::count(options.sources, DraftSource::Model) > 0;
   if (takesModel && options.sources.size() > 1)
     return invalid("expected drafts of a model alone, but got them beside those of ",
@@ -77,7 +80,7 @@ absl::Status checkSources(const SpeculationOptions &options) {
   if (takesModel != (options.draft != nullptr))
     return invalid(takesModel ? "expected a draft model" : "expected no draft model without the source model");
   if (takesModel && options.draftsTrees)
-    return invalid("expected chains of a draft model, but got trees");
+    HONE_RETURN_IF_ERROR(options.draft->checkTrees());
   if (!takesModel && options.acceptance != Acceptance::Identical)
     return invalid("expected drafts of a model for this rule of acceptance, but got others");
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "core/language_model.h"
 #include "generate/text_sampler.h"
 #include "speculate/replay.h"
+#include "speculate/tree_expansion.h"
 
 namespace hone::speculate {
 class Drafter;
@@ -36,13 +37,15 @@ struct SpeculationOptions {
   std::vector<DraftSource> sources; // of matches as long, the first one's counts
   std::string corpus;               // the file of the source Corpus
   int64_t mostDrafted = 32;         // tokens verified in one pass, besides the last one of the text
-  bool draftsTrees = false;         // several continuations at once, for LanguageModel::feedTree
+  bool draftsTrees = false;         // several continuations at once, for LanguageModel::feedTree; of a draft model too
 
   // Of the source Model:
   LanguageModel *draft =
       nullptr; // over a session of openDraftSession(), which outlives the Speculation; its state begins anew with each text
   Acceptance acceptance = Acceptance::Identical;
-  double leastConfidence = 0.1; // a draft ends where it falls below (ModelDrafter)
+  double leastConfidence = 0.1;                                  // a chain ends where it falls below (ModelDrafter)
+  speculate::TreeShape shape = {};                               // of its trees
+  std::shared_ptr<const speculate::TreePruner> pruner = nullptr; // of those trees, or null
 
   speculate::Replay replay = {}; // of the source Replay
 };

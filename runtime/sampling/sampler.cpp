@@ -38,21 +38,6 @@ absl::Status checkRange(const char *name, double value, double lowest, double hi
                      shortest(value));
 }
 
-/// The first of the largest logits. Fails where none can be chosen.
-absl::StatusOr<Candidate> findLargest(absl::Span<const float> logits) {
-  auto count = static_cast<int64_t>(logits.size()), largest = int64_t{-1};
-  for (int64_t id = 0; id < count; ++id) {
-    float logit = logits[id];
-    if (!(logit < INFINITY))
-      return badLogits(badLogitCode(id, logit == INFINITY), count);
-    if (logit > (largest < 0 ? -INFINITY : logits[largest]))
-      largest = id;
-  }
-  if (largest < 0)
-    return badLogits(kNoFiniteLogit, count);
-  return Candidate{static_cast<int32_t>(largest), logits[largest], 0};
-}
-
 Candidates listCandidates(absl::Span<const float> logits) {
   Candidates candidates;
   candidates.reserve(logits.size());
@@ -116,7 +101,8 @@ void keepRelative(Candidates &candidates, uint64_t largest, double minP) {
 /// The tokens that are kept, by id.
 absl::StatusOr<Candidates> choose(absl::Span<const float> logits, absl::Span<const int32_t> history,
                                   const SamplingOptions &options) {
-  HONE_ASSIGN_OR_RETURN(Candidate largest, findLargest(logits));
+  HONE_ASSIGN_OR_RETURN(int32_t first, findLargest(logits));
+  Candidate largest = {first, logits[static_cast<size_t>(first)], 0};
   Candidates candidates;
   if (options.temperature != 0 || options.repetitionPenalty != 1)
     candidates = listCandidates(logits);
@@ -146,6 +132,20 @@ absl::Status badLogits(int64_t code, int64_t vocabulary) {
   int64_t number = -2 - code; // badLogitCode
   return io::invalid("cannot sample a token: the logit of token ", number / 2, " of ", vocabulary, " is ",
                      number % 2 ? "infinite" : "not a number");
+}
+
+absl::StatusOr<int32_t> findLargest(absl::Span<const float> logits) {
+  auto count = static_cast<int64_t>(logits.size()), largest = int64_t{-1};
+  for (int64_t id = 0; id < count; ++id) {
+    float logit = logits[id];
+    if (!(logit < INFINITY))
+      return badLogits(badLogitCode(id, logit == INFINITY), count);
+    if (logit > (largest < 0 ? -INFINITY : logits[largest]))
+      largest = id;
+  }
+  if (largest < 0)
+    return badLogits(kNoFiniteLogit, count);
+  return static_cast<int32_t>(largest);
 }
 
 absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary) {

@@ -209,7 +209,7 @@ typedef struct hone_speculation_options {
   size_t source_count;  // default 0: HONE_DRAFT_AUTOMATON
   const char *corpus;   // the file that HONE_DRAFT_CORPUS needs
   int64_t most_drafted; // verified in one call, 1 to 1024; default 32
-  int32_t trees;        // nonzero: drafts may be trees, for modules with an entry "verify" and not of a model
+  int32_t trees;        // nonzero: drafts may be trees, for modules, and draft models, with an entry "verify"
   int32_t acceptance;   // hone_acceptance; default HONE_ACCEPT_IDENTICAL, which others than models have always
   const hone_module
       *draft; // of HONE_DRAFT_MODEL: its entry "forward" drafts; default null: "draft" of the session's module does

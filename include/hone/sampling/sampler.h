@@ -29,6 +29,9 @@ absl::Status badLogits(int64_t code, int64_t vocabulary);
 /// Fails for a history with a token that has no logit.
 absl::Status checkHistory(absl::Span<const int32_t> history, int64_t vocabulary);
 
+/// The first of the largest logits. Fails for logits of which one is NaN or +infinity or none is above -infinity.
+absl::StatusOr<int32_t> findLargest(absl::Span<const float> logits);
+
 /// Where logits are equal, the lower id counts as the larger one. One a sequence; not for several threads at once.
 class Sampler {
 public:

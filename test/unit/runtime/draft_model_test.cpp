@@ -4,12 +4,8 @@
 // Texts that are written with the drafts of a second model. By the default rule they are those without drafts, and so is what both models hold
 // afterwards; by the exact rule they have the same probabilities.
 
-#include "cli_support.h"
-#include "generate/decoder.h"
-#include "generate/model_drafter.h"
+#include "draft_texts.h"
 
-#include <cmath>
-#include <cstring>
 #include <random>
 
 namespace hone::test {
@@ -18,35 +14,11 @@ namespace {
 using rt::Acceptance;
 using testing::HasSubstr;
 
-using Tokens = std::vector<int64_t>;
-
-constexpr int64_t kVocabulary = 8;
-
-struct Written {
-  Tokens tokens;
-  std::vector<float> state;
-  std::string message;
-  rt::GenerationStatistics statistics;
-};
-
-/// A model in memory.
-struct Model {
-  std::unique_ptr<rt::Session> session;
-  std::optional<rt::LanguageModel> model;
-};
-
 class DraftModel : public testing::Test {
 protected:
   void SetUp() override {
     writeArtefact(target, HONE_TEST_PROGRAM, toyManifest());
     writeArtefact(wrong, HONE_TEST_PROGRAM_OTHER_TOKENS, toyManifest());
-  }
-
-  static Model open(const std::string &folder) {
-    Model result;
-    result.session = *rt::openLanguageSession(*rt::Module::load(folder));
-    result.model = *rt::LanguageModel::over(*result.session);
-    return result;
   }
 
   static rt::SpeculationOptions draftedBy(Model &draft, int64_t most = 8) {
@@ -56,46 +28,6 @@ protected:
     options.draft = &*draft.model;
     options.leastConfidence = 0;
     return options;
-  }
-
-  /// The positions that a session has of the toy's state.
-  static std::vector<float> stateOf(rt::Session &session) {
-    rt::State &state = session.state();
-    hone_tensor view = *state.slots()[0].view(state.length(), state.symbols());
-    const auto *first = static_cast<const float *>(view.data);
-    return {first, first + state.length() * 2};
-  }
-
-  /// With a target that begins anew.
-  static Written write(Model &model, const Tokens &prompt, const rt::SpeculationOptions &speculation, int64_t most = 40,
-                       const sampling::SamplingOptions &sampling = {}) {
-    Written written;
-    model.session->state().reset();
-    std::unique_ptr<rt::Speculation> drafts;
-    if (!speculation.sources.empty()) {
-      auto created = rt::Speculation::create(speculation, *model.model);
-      written.message = messageOf(created);
-      if (!created.ok())
-        return written;
-      drafts = *std::move(created);
-    }
-    auto decoder = rt::createDecoder(*model.model, sampling, drafts.get(), prompt);
-    written.message = messageOf(decoder);
-    if (!decoder.ok())
-      return written;
-    rt::GenerationOptions options;
-    options.maximalNewTokens = most;
-    auto statistics =
-        rt::generate(*model.model, prompt, options, **decoder, [&](int64_t token) -> absl::StatusOr<bool> {
-          written.tokens.push_back(token);
-          return true;
-        });
-    written.message = messageOf(statistics);
-    if (statistics.ok()) {
-      written.statistics = *statistics;
-      written.state = stateOf(*model.session);
-    }
-    return written;
   }
 
   /// Why the draft in `folder` is refused.
@@ -218,31 +150,6 @@ TEST_F(DraftModel, AShorterDraftModelDraftsUntilItsLastPosition) {
   Written longer = write(model, Tokens(600, 1), speculation, 20);
   EXPECT_EQ(longer.tokens, write(model, Tokens(600, 1), {}, 20).tokens);
   EXPECT_EQ(longer.statistics.speculation.drafted, 0) << "the prompt itself does not fit";
-}
-
-/// Chi-square of the second, third and fourth token of texts against their enumerated probabilities.
-double chiSquareOf(const std::map<Tokens, int> &counts, const Tokens &prompt, const sampling::SamplingOptions &sampling,
-                   int texts) {
-  auto probability = [&](int64_t sum, int64_t token) {
-    double top = std::exp(1 / sampling.temperature);
-    return (token == sum % kVocabulary ? top : 1) / (top + kVocabulary - 1);
-  };
-  double result = 0;
-  for (int64_t code = 0; code < kVocabulary * kVocabulary * kVocabulary; ++code) {
-    Tokens text = {code / 64, code / 8 % 8, code % 8};
-    double mean = texts;
-    int64_t sum = 0;
-    for (int64_t token : prompt)
-      sum += token;
-    for (int64_t token : text) {
-      mean *= probability(sum, token);
-      sum += token;
-    }
-    auto found = counts.find(text);
-    int count = found == counts.end() ? 0 : found->second;
-    result += (count - mean) * (count - mean) / mean;
-  }
-  return result;
 }
 
 TEST_F(DraftModel, OnlyTheLossyRuleChangesProbabilities) {
