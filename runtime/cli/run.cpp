@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/generate.h"
 #include "cli/profile.h"
+#include "cli/route.h"
 
 namespace hone::cli {
 namespace {
@@ -44,7 +45,15 @@ generation
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
   --batch N                 go on after N prompts of --tokens at once, each as it would alone; for models of
                             'hone compile --speculate=batch' (default 1)
-)" HONE_SPECULATION_HELP R"(  --stats                   print counts and times on stderr
+)" HONE_SPECULATION_HELP R"(  --router DRAFT.hone,RULE[,threshold=T]
+                            lossy: let a smaller model with the same tokens write the steps of a text that are good enough, by
+                            this model's probabilities: arbitrage (steps that this model would hardly better: the mean distance
+                            to its likeliest tokens is at most T, in nats), quality (the mean log probability is at least T),
+                            blocks (the same, but the first step is this model's), or oracle (this model writes each step too,
+                            and takes its own where the mean log probability is better by more than T); T is 0 where it is not given
+  --router-step TEXT        a step ends with the token in which this text does (default \n\n: an empty line)
+  --router-tokens N         most tokens of a step (default 128)
+  --stats                   print counts and times on stderr
 
 calls with tensors
   --inputs FILE.npz         an array for every input, by its name; bfloat16 as uint16, 8-bit floats as uint8, or those of
@@ -62,6 +71,7 @@ both
 struct RunOptions {
   CallOptions call;
   GenerateOptions generate;
+  RouterFlags router;
   int64_t threads = 0, seed = 0;
   std::vector<std::string> profile;
 };
@@ -88,6 +98,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.integer("prefill-chunk", generation.prefillChunk, 1);
   parser.integer("batch", options.generate.batch, 1, 1024);
   options.generate.speculation.declare(parser);
+  options.router.declare(parser);
   parser.flag("stats", options.generate.statistics);
   parser.text("inputs", options.call.inputs);
   parser.text("outputs", options.call.outputs);
@@ -124,6 +135,7 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
        {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect, &call.cases})
     inputs.add(file->value_or(""));
   generate.speculation.addInputs(inputs);
+  inputs.add(options.router.draft);
   for (const auto *file : {&generate.outputTokens, &call.outputs})
     HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
   return inputs;
@@ -136,6 +148,7 @@ absl::Status runRun(std::span<const std::string> arguments) {
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(checkMode(options));
   HONE_RETURN_IF_ERROR(options.generate.speculation.read());
+  HONE_RETURN_IF_ERROR(options.router.read());
   HONE_ASSIGN_OR_RETURN(io::InputFiles inputs, checkOutputs(path, options));
   Profiler profiler;
   HONE_RETURN_IF_ERROR(profiler.open(options.profile, inputs));
@@ -144,7 +157,10 @@ absl::Status runRun(std::span<const std::string> arguments) {
   options.call.threads = options.generate.threads = options.threads;
   options.generate.writing.sampling.seed = static_cast<uint64_t>(options.seed);
   bool calls = options.call.inputs || options.call.outputs || options.call.expect || options.call.cases;
-  HONE_RETURN_IF_ERROR(calls ? callWithTensors(*module, options.call) : generateText(module, options.generate));
+  if (options.router.given)
+    HONE_RETURN_IF_ERROR(routeText(module, options.generate, options.router));
+  else
+    HONE_RETURN_IF_ERROR(calls ? callWithTensors(*module, options.call) : generateText(module, options.generate));
   return profiler.write(*module);
 }
 
