@@ -446,6 +446,10 @@ TEST_F(CApi, NullIsNeverACrash) {
   EXPECT_EQ(hone_session_checkpoint(session, nullptr), HONE_INVALID);
   EXPECT_EQ(hone_session_restore(session, nullptr), HONE_INVALID);
   EXPECT_EQ(hone_session_fork(nullptr, nullptr), HONE_INVALID);
+  EXPECT_EQ(hone_session_keep_each(session, nullptr, nullptr, 1), HONE_INVALID);
+  EXPECT_EQ(hone_session_truncate_each(session, nullptr, 1), HONE_INVALID);
+  EXPECT_EQ(hone_session_length_of(nullptr, 0), 0);
+  EXPECT_EQ(hone_session_join(nullptr, 0, nullptr), HONE_INVALID);
   hone_checkpoint_free(nullptr);
   EXPECT_EQ(hone_session_set_padding(session, nullptr, 1), HONE_INVALID);
   EXPECT_EQ(hone_session_set_logits_to_keep(nullptr, 1), HONE_INVALID);

@@ -4,6 +4,7 @@
 // Texts that are written token by token, and with drafts that are verified: they are the same, and so is what the model holds afterwards.
 
 #include "cli_support.h"
+#include "generate/batch.h"
 #include "generate/decoder.h"
 #include "speculate/corpus.h"
 #include "speculate/corpus_builder.h"
@@ -112,6 +113,60 @@ TEST_F(Generation, RandomPromptsAndDrawsAreContinuedAlike) {
     options.maximalNewTokens = 1 + static_cast<int64_t>(random() % 50);
     expectSame(writeText(prompt, kAutomaton, sampling, options), writeText(prompt, kNone, sampling, options));
   }
+}
+
+TEST_F(Generation, BatchesWriteWhatEachPromptGivesAlone) {
+  io::Manifest manifest = toyManifest();
+  manifest.entries[1].hasOwnLengths = true;
+  write(manifest);
+  auto session = *rt::openLanguageSession(*rt::Module::load(folder));
+  rt::LanguageModel model = *rt::LanguageModel::over(*session);
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 60; ++trial) {
+    sampling::SamplingOptions sampling;
+    sampling.temperature = trial % 2 ? 0.7 : 0;
+    sampling.seed = static_cast<uint64_t>(trial);
+    rt::GenerationOptions options;
+    options.maximalNewTokens = 1 + static_cast<int64_t>(random() % 50);
+    options.endTokens = {static_cast<int64_t>(random() % 16)};
+    options.prefillChunk = 1 + static_cast<int64_t>(random() % 8);
+    std::vector<Tokens> prompts(1 + random() % 4);
+    std::vector<std::unique_ptr<rt::Speculation>> drafters;
+    std::vector<rt::Speculation *> drafts;
+    for (Tokens &prompt : prompts) {
+      prompt.resize(1 + random() % 12);
+      for (int64_t &token : prompt)
+        token = static_cast<int64_t>(random() % 3);
+      if (trial % 3 == 0)
+        continue;
+      drafters.push_back(*rt::Speculation::create({kAutomaton, "", 8}, model));
+      drafts.push_back(drafters.back().get());
+    }
+    auto written = rt::generateBatch(*session, prompts, options, sampling, drafts);
+    ASSERT_EQ(messageOf(written), "OK");
+    for (size_t i = 0; i < prompts.size(); ++i)
+      EXPECT_EQ(written->tokens[i], writeText(prompts[i], kNone, sampling, options).tokens) << "text " << i;
+  }
+  EXPECT_EQ(session->state().length(), 0);
+}
+
+TEST_F(Generation, BatchesThatCannotBeAreRefused) {
+  auto refusal = [this](std::vector<Tokens> prompts, rt::SpeculationOptions options) {
+    auto session = *rt::openLanguageSession(*rt::Module::load(folder));
+    rt::LanguageModel model = *rt::LanguageModel::over(*session);
+    std::vector<std::unique_ptr<rt::Speculation>> drafters;
+    std::vector<rt::Speculation *> drafts;
+    while (!options.sources.empty() && drafts.size() < prompts.size()) {
+      drafters.push_back(*rt::Speculation::create(options, model));
+      drafts.push_back(drafters.back().get());
+    }
+    return messageOf(rt::generateBatch(*session, prompts, {}, {}, drafts));
+  };
+  EXPECT_THAT(refusal({{1}, {2}}, {}), HasSubstr("entry 'forward' does not take sequences of different lengths"));
+  EXPECT_THAT(refusal({{}}, {}), HasSubstr("expected at least one token"));
+  EXPECT_THAT(refusal({{1, 8}}, {}), HasSubstr("token 8 at position 1 is outside the vocabulary of 8"));
+  write(toyManifestWithTrees(), HONE_TEST_PROGRAM_TREES);
+  EXPECT_THAT(refusal({{1}}, {.sources = kAutomaton, .draftsTrees = true}), HasSubstr("but got trees"));
 }
 
 TEST_F(Generation, EndsInTheMiddleOfADraft) {

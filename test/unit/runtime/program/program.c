@@ -45,6 +45,7 @@ static void (*failWith)(const char *, int64_t, const int64_t *);
 static void (*stateAppend)(hone_call *, int64_t, const hone_tensor *, hone_tensor *);
 static void (*stateView)(hone_call *, int64_t, hone_tensor *);
 static int64_t (*stateLength)(hone_call *);
+static int64_t (*stateLag)(hone_call *, int64_t);
 static int64_t (*statePadding)(hone_call *, int64_t);
 static int64_t (*logitsToKeep)(hone_call *, int64_t);
 static void (*observe)(hone_call *, int64_t, const hone_tensor *);
@@ -84,7 +85,7 @@ static void appendTokens(hone_call *call, const hone_tensor *tokens, const hone_
     int64_t depth = -1;
     for (int64_t other = 0; other < sequence; ++other)
       depth += isBefore(ancestors, i % sequence, other);
-    fresh[2 * i + 1] = (float)(length + depth);
+    fresh[2 * i + 1] = (float)(length - stateLag(call, i / sequence) + depth);
   }
   hone_tensor view = {fresh, HONE_F32, 4, {batch, 1, sequence, 2}, {sequence * 2, sequence * 2, 2, 1}};
   observe(call, 4, &view);
@@ -111,9 +112,9 @@ static void writeLogits(hone_call *call, const hone_tensor *ancestors) {
   float *logits = output(call, 0, 3, sizes);
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t r = 0; r < rows; ++r) {
-      int64_t sum = 0;
-      for (int64_t p = statePadding(call, b); p < length + sequence; ++p)
-        if (p < length || isBefore(ancestors, sequence - rows + r, p - length))
+      int64_t sum = 0, own = length - stateLag(call, b);
+      for (int64_t p = statePadding(call, b); p < own + sequence; ++p)
+        if (p < own || isBefore(ancestors, sequence - rows + r, p - own))
           sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
       for (int64_t v = 0; v < VOCABULARY; ++v)
         logits[(b * rows + r) * VOCABULARY + v] = v == (sum + ADDED) % VOCABULARY ? LIKELIEST : 0.0f;
@@ -154,6 +155,7 @@ static const hone_import imports[] = {
     {"hone_rt_state_append", (void **)&stateAppend},
     {"hone_rt_state_view", (void **)&stateView},
     {"hone_rt_state_length", (void **)&stateLength},
+    {"hone_rt_state_lag", (void **)&stateLag},
     {"hone_rt_state_padding", (void **)&statePadding},
     {"hone_rt_logits_to_keep", (void **)&logitsToKeep},
     {"hone_rt_observe", (void **)&observe},
