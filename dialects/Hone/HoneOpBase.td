@@ -41,6 +41,7 @@ class Hone_TensorOf<Type element, list<int> ranks, Pred encoding, string what> :
 def Hone_Tensor : Hone_TensorOf<Hone_Float, [], honeNoEncoding, "plain tensor of f32, f16 or bf16">;
 class Hone_TensorOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], honeNoEncoding,
     rank # "D plain tensor of f32, f16 or bf16">;
+def Hone_F32Tensor : Hone_TensorOf<F32, [], honeNoEncoding, "plain tensor of f32">;
 class Hone_F32TensorOfRank<int rank> : Hone_TensorOf<F32, [rank], honeNoEncoding, rank # "D plain tensor of f32">;
 class Hone_WeightOfRank<int rank> : Hone_TensorOf<Hone_Float, [rank], honeWeightEncoding,
     rank # "D tensor of f32, f16 or bf16, plain or with a weight encoding">;

@@ -15,6 +15,7 @@ include "Hone/HoneProductOps.td"
 include "Hone/HoneNormOps.td"
 include "Hone/HoneAttentionOps.td"
 include "Hone/HoneMlpOps.td"
+include "Hone/HoneLossOps.td"
 include "Hone/HoneStateOps.td"
 include "Hone/HoneObserveOps.td"
 

@@ -9,6 +9,8 @@
 
 #include "Decompositions.h"
 
+#include "hone/Transforms/DecomposedParts.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -27,13 +29,14 @@ public:
   AttentionBuilder(LocBuilder &builder, AttentionOp op);
   /// The result, and lse where the operation has one.
   SmallVector<Value> build();
+  /// Of the products of queries and keys.
+  Value buildLogits(Value products);
 
 private:
   Value expandHeads(Value tensor, int64_t dim);
   Value collapseHeads(Value tensor);
   Operand expandBias();
   Value buildProducts();
-  Value buildLogits();
   Value buildLogit(LocBuilder &b, ValueRange args, const AttentionPoint &point);
   AttentionPoint buildPoint(LocBuilder &b, ValueRange args);
   Value buildIsVisible(LocBuilder &b, ValueRange args, const AttentionPoint &point);
@@ -96,10 +99,8 @@ static Value reshape(LocBuilder &builder, Value tensor, RankedTensorType type, A
   return tensor::ReshapeOp::create(builder, type, tensor, tensor::FromElementsOp::create(builder, shape));
 }
 
-/// `tensor` with dimension `dim`, of size Hq, as two of Hk and G.
-Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
+Value hone::expandHeads(LocBuilder &builder, Value tensor, int64_t dim, OpFoldResult heads) {
   Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), tensor);
-  OpFoldResult heads = getSize(builder, op.getKey(), 1);
   OpFoldResult group = divide(builder, sizes[dim], heads);
   sizes[dim] = heads;
   sizes.insert(sizes.begin() + dim + 1, group);
@@ -114,6 +115,10 @@ Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
                      : i == dim ? ReassociationIndices{i, i + 1}
                                 : ReassociationIndices{i + 1});
   return tensor::ExpandShapeOp::create(builder, type, tensor, groups, sizes);
+}
+
+Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
+  return hone::expandHeads(builder, tensor, dim, getSize(builder, op.getKey(), 1));
 }
 
 Value AttentionBuilder::collapseHeads(Value tensor) {
@@ -136,8 +141,8 @@ Value AttentionBuilder::buildProducts() {
                           {op.getKey(), {Batch, Head, Key, Inner}});
 }
 
-Value AttentionBuilder::buildLogits() {
-  addOperand(buildProducts(), loopRange(0, 5));
+Value AttentionBuilder::buildLogits(Value products) {
+  addOperand(products, loopRange(0, 5));
   if (alibi)
     addOperand(alibi, {Head, Group});
   if (op.getBias()) {
@@ -283,7 +288,7 @@ Value AttentionBuilder::buildLse(Value logits) {
 }
 
 SmallVector<Value> AttentionBuilder::build() {
-  Value logits = buildLogits(), probabilities = buildProbabilities(logits);
+  Value logits = buildLogits(buildProducts()), probabilities = buildProbabilities(logits);
   Sizes sizes = logitSizes;
   sizes.back() = getSize(builder, op.getValue(), 3);
   Value sum = buildContraction(builder, sizes, {probabilities, {Batch, Head, Group, Query, Inner}},
@@ -296,6 +301,10 @@ SmallVector<Value> AttentionBuilder::build() {
 
 static SmallVector<Value> decomposeAttention(LocBuilder &builder, AttentionOp op) {
   return AttentionBuilder(builder, op).build();
+}
+
+Value hone::buildAttentionLogits(LocBuilder &builder, AttentionOp op, Value products) {
+  return AttentionBuilder(builder, op).buildLogits(products);
 }
 
 void hone::addAttentionDecomposition(RewritePatternSet &patterns) {

@@ -10,7 +10,7 @@
 #ifndef HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H
 #define HONE_LIB_TRANSFORMS_DECOMPOSE_DECOMPOSITIONS_H
 
-#include "Loops.h"
+#include "hone/Transforms/Loops.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Transforms/RoundActivations.h"
@@ -47,6 +47,7 @@ void addDecomposition(mlir::RewritePatternSet &patterns, Results (*build)(LocBui
 }
 
 void addAttentionDecomposition(mlir::RewritePatternSet &patterns);
+void addLossDecomposition(mlir::RewritePatternSet &patterns);
 void addMlpDecompositions(mlir::RewritePatternSet &patterns);
 void addNormDecompositions(mlir::RewritePatternSet &patterns);
 void addParamDecompositions(mlir::RewritePatternSet &patterns);

@@ -8,8 +8,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
-#ifndef HONE_LIB_TRANSFORMS_DECOMPOSE_LOOPS_H
-#define HONE_LIB_TRANSFORMS_DECOMPOSE_LOOPS_H
+#ifndef HONE_TRANSFORMS_LOOPS_H
+#define HONE_TRANSFORMS_LOOPS_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -79,4 +79,4 @@ mlir::Value extractF32(LocBuilder &builder, mlir::Value tensor, mlir::ValueRange
 
 } // namespace hone
 
-#endif // HONE_LIB_TRANSFORMS_DECOMPOSE_LOOPS_H
+#endif // HONE_TRANSFORMS_LOOPS_H

@@ -1,0 +1,26 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parts of decompositions that adjoints compute as well.
+
+#ifndef HONE_TRANSFORMS_DECOMPOSEDPARTS_H
+#define HONE_TRANSFORMS_DECOMPOSEDPARTS_H
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/Loops.h"
+
+namespace hone {
+
+/// `tensor` with dimension `dim`, of Hq query heads, as two: `heads` KV heads, and the query heads that share each.
+mlir::Value expandHeads(LocBuilder &builder, mlir::Value tensor, int64_t dim, mlir::OpFoldResult heads);
+
+/// The logits `[B, Hk, G, Sq, Sk]` of an attention, minus infinity where a key is not visible, from the products of its queries and keys
+/// of that shape.
+mlir::Value buildAttentionLogits(LocBuilder &builder, AttentionOp op, mlir::Value products);
+
+/// The logarithm of the sum of the exponentials of each row of `logits`.
+mlir::Value buildLogSumExp(LocBuilder &builder, mlir::Value logits);
+
+} // namespace hone
+
+#endif // HONE_TRANSFORMS_DECOMPOSEDPARTS_H
