@@ -71,4 +71,28 @@ def Hone_GroupedOpInterface : OpInterface<"GroupedOpInterface"> {
   ];
 }
 
+def Hone_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::hone";
+  let description = [{
+    An operation whose adjoint is known: from the gradients of its results it builds those of its operands, and of the values that
+    its regions read. It reads its operands and results as they are, which are thereby kept; what else it needs it computes anew. The
+    models are attached in lib/Transforms/Differentiate, to operations of upstream dialects as well.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Whether buildAdjoint makes the gradients of all values that `adjoints` wants of this operation. One of which it does not is
+      decomposed first.
+      }], "bool", "hasAdjoint", (ins "const ::hone::Adjoints &":$adjoints), [{}], [{ return true; }]>,
+    InterfaceMethod<[{
+      Replaces the operation by one with further results where the adjoint reads these: what is saved besides operands and
+      results.
+      }], "void", "saveForAdjoint", (ins "::mlir::RewriterBase &":$rewriter), [{}], [{ return; }]>,
+    InterfaceMethod<[{
+      Adds to the gradients of what is wanted, at the insertion point of `builder`. Fails after an error where the operation as it is
+      has no adjoint.
+      }], "::llvm::LogicalResult", "buildAdjoint",
+      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::hone::Adjoints &":$adjoints)>,
+  ];
+}
+
 #endif // HONE_OP_INTERFACES_TD

@@ -13,7 +13,9 @@
 
 #include "hone/Dialect/Hone/HoneShapes.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/PatternMatch.h"
 
 #include <optional>
 
@@ -101,6 +103,8 @@ struct InnerGroups {
   /// How many there are, or ShapedType::kDynamic.
   int64_t count() const { return llvm::cast<mlir::RankedTensorType>(operand->get().getType()).getDimSize(dim); }
 };
+
+class Adjoints; // hone/Transforms/Adjoints.h
 
 } // namespace hone
 

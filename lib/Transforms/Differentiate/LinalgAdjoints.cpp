@@ -1,0 +1,380 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The adjoint of linalg.generic follows from its body and its maps. For an operand it is one loop nest: the body computed anew, its
+// derivatives multiplied with the gradients of the results, and summed over the loops that the operand does not have.
+
+#include "Models.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+namespace hone {
+
+namespace {
+
+/// A result that has a gradient.
+struct YieldedResult {
+  OpResult result;
+  Value term; // of the body: what is yielded, or what a reduction combines
+  bool isMaximum = false;
+  Value gradient; // of the result; of a maximum, shared by the terms that equal it
+};
+
+/// An operand of a loop nest over the loops of the operation.
+struct Access {
+  Value tensor;
+  AffineMap map;
+};
+
+class GenericAdjoint {
+public:
+  GenericAdjoint(LocBuilder &builder, linalg::GenericOp op, Adjoints &adjoints)
+      : builder(builder), op(op), adjoints(adjoints) {}
+  LogicalResult build();
+
+private:
+  LogicalResult refuse(const Twine &reason) {
+    return op.emitError() << "cannot differentiate " << op->getName() << ": " << reason;
+  }
+  LogicalResult findResults();
+  FailureOr<YieldedResult> findTerm(OpResult result, Value yielded, BlockArgument soFar);
+  void shareMaximum(YieldedResult &found);
+  void findActive(ArrayRef<Value> from);
+  void copyBody(LocBuilder &b, ValueRange elements, IRMapping &copies);
+  FailureOr<Value> buildGradient(LocBuilder &b, ValueRange elements, Value of, IRMapping &copies);
+  LogicalResult addOperand(OpOperand &operand);
+  LogicalResult addRead(tensor::ExtractOp read);
+  Value buildNest(AffineMap map, Type element, ArrayRef<OpFoldResult> sizes,
+                  llvm::function_ref<Value(LocBuilder &, ValueRange)> body);
+
+  LocBuilder &builder;
+  linalg::GenericOp op;
+  Adjoints &adjoints;
+  SmallVector<YieldedResult> results;
+  SmallVector<Operation *> ops; // of the body, without the combiners of reductions
+  SmallVector<Access> accesses; // of the operands, then for each result of itself and of its gradient
+  llvm::DenseSet<Value> active; // of the body: what depends on the value whose gradient is built
+};
+
+} // namespace
+
+//===- What the body makes ----------------------------------------------------------------------------------------===//
+
+/// What a result is made of: an element each, or a reduction of such, of which sums and maxima have adjoints.
+FailureOr<YieldedResult> GenericAdjoint::findTerm(OpResult result, Value yielded, BlockArgument soFar) {
+  YieldedResult found{result, yielded, false, adjoints.get(result)};
+  if (op.getNumReductionLoops() == 0)
+    return found;
+  Operation *combiner = yielded.getDefiningOp();
+  bool isCombiner = combiner && combiner->getNumOperands() == 2 && soFar.hasOneUse() &&
+                    llvm::is_contained(combiner->getOperands(), Value(soFar));
+  if (!isCombiner)
+    return refuse("its reduction is not a sum or a maximum of terms");
+  found.term = combiner->getOperand(combiner->getOperand(0) == soFar ? 1 : 0);
+  found.isMaximum = isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(combiner);
+  if (!found.isMaximum && !isa<arith::AddFOp>(combiner))
+    return refuse("it reduces with " + combiner->getName().getStringRef() + "; supported: sums, maxima, minima");
+  llvm::erase(ops, combiner);
+  return found;
+}
+
+LogicalResult GenericAdjoint::findResults() {
+  for (Operation &inner : op.getBody()->without_terminator())
+    ops.push_back(&inner);
+  auto yield = cast<linalg::YieldOp>(op.getBody()->getTerminator());
+  for (OpOperand &operand : op->getOpOperands())
+    accesses.push_back({operand.get(), op.getMatchingIndexingMap(&operand)});
+  for (OpResult result : op.getResults()) {
+    if (!adjoints.get(result))
+      continue;
+    OpOperand *init = op.getDpsInitOperand(result.getResultNumber());
+    FailureOr<YieldedResult> found =
+        findTerm(result, yield.getOperand(result.getResultNumber()), op.getMatchingBlockArgument(init));
+    if (failed(found))
+      return failure();
+    results.push_back(*found);
+  }
+  for (YieldedResult &found : results) {
+    if (found.isMaximum)
+      shareMaximum(found);
+    AffineMap map = op.getIndexingMapMatchingResult(found.result);
+    accesses.append({{found.result, map}, {found.gradient, map}});
+  }
+  return success();
+}
+
+//===- Loop nests -------------------------------------------------------------------------------------------------===//
+
+/// The loops in an order in which those of `map` are the first.
+static SmallVector<unsigned> orderLoops(AffineMap map) {
+  SmallVector<unsigned> order;
+  for (AffineExpr expr : map.getResults())
+    order.push_back(cast<AffineDimExpr>(expr).getPosition());
+  for (unsigned loop = 0; loop < map.getNumDims(); ++loop)
+    if (!llvm::is_contained(order, loop))
+      order.push_back(loop);
+  return order;
+}
+
+/// The tensor with the loops of `map` as its dimensions, of size `sizes`, that sums over all other loops what `body` makes of the elements
+/// of all accesses.
+Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResult> sizes,
+                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body) {
+  SmallVector<unsigned> order = orderLoops(map);
+  SmallVector<AffineExpr> places(order.size());
+  for (auto [place, loop] : llvm::enumerate(order))
+    places[loop] = builder.getAffineDimExpr(place);
+  auto reorder = [&](AffineMap from) { return from.replaceDimsAndSymbols(places, {}, order.size(), 0); };
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const Access &access : accesses) {
+    inputs.push_back(access.tensor);
+    maps.push_back(reorder(access.map));
+  }
+  maps.push_back(reorder(map));
+  bool isSum = map.getNumResults() < map.getNumDims();
+  Value init = tensor::EmptyOp::create(builder, sizes, element);
+  if (isSum) {
+    Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(element));
+    init = linalg::FillOp::create(builder, zero, init).getResult(0);
+  }
+  SmallVector<utils::IteratorType> iterators(order.size(), utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), map.getNumResults(), utils::IteratorType::parallel);
+  auto nest = linalg::GenericOp::create(builder, init.getType(), inputs, init, maps, iterators,
+                                        [&](OpBuilder &nested, Location loc, ValueRange args) {
+                                          LocBuilder b(loc, nested);
+                                          Value next = body(b, args.drop_back());
+                                          if (next && isSum)
+                                            next = arith::AddFOp::create(b, args.back(), next);
+                                          linalg::YieldOp::create(b, next ? next : args.back());
+                                        });
+  // The body speaks of loops by their old numbers.
+  nest->walk([&](linalg::IndexOp index) { index.setDim(cast<AffineDimExpr>(places[index.getDim()]).getPosition()); });
+  return nest.getResult(0);
+}
+
+void GenericAdjoint::copyBody(LocBuilder &b, ValueRange elements, IRMapping &copies) {
+  copies.map(op.getBody()->getArguments(), elements.take_front(op.getBody()->getNumArguments()));
+  for (Operation *inner : ops)
+    b.clone(*inner, copies);
+}
+
+/// What is active if `from` is.
+void GenericAdjoint::findActive(ArrayRef<Value> from) {
+  active.clear();
+  active.insert(from.begin(), from.end());
+  for (Operation *inner : ops)
+    if (llvm::any_of(inner->getOperands(), [&](Value operand) { return active.contains(operand); }))
+      for (Value result : inner->getResults())
+        if (hasGradient(result.getType()))
+          active.insert(result);
+}
+
+/// The part that one step has in the gradient of `of`, a value of the body, from the elements of all accesses.
+FailureOr<Value> GenericAdjoint::buildGradient(LocBuilder &b, ValueRange elements, Value of, IRMapping &copies) {
+  copyBody(b, elements, copies);
+  llvm::DenseMap<Value, Value> gradients;
+  ValueRange ofResults = elements.drop_front(op->getNumOperands());
+  for (auto [i, found] : llvm::enumerate(results)) {
+    Value value = ofResults[2 * i], gradient = ofResults[2 * i + 1];
+    if (!active.contains(found.term))
+      continue;
+    if (found.isMaximum) {
+      Value equal = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, copies.lookupOrDefault(found.term), value);
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(gradient.getType()));
+      gradient = arith::SelectOp::create(b, equal, gradient, zero);
+    }
+    Value &sum = gradients[found.term];
+    sum = sum ? arith::AddFOp::create(b, sum, gradient).getResult() : gradient;
+  }
+  if (failed(buildBodyAdjoints(b, ops, copies, [&](Value value) { return active.contains(value); }, gradients)))
+    return failure();
+  Value gradient = gradients.lookup(of);
+  return gradient ? gradient : arith::ConstantOp::create(b, b.getZeroAttr(of.getType())).getResult();
+}
+
+/// Terms that equal the maximum share its gradient: the nest that counts them.
+void GenericAdjoint::shareMaximum(YieldedResult &found) {
+  AffineMap map = op.getIndexingMapMatchingResult(found.result);
+  Type element = cast<RankedTensorType>(found.result.getType()).getElementType();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
+  SmallVector<Access> operands = accesses;
+  accesses.push_back({found.result, map});
+  Value count = buildNest(map, element, sizes, [&](LocBuilder &b, ValueRange elements) -> Value {
+    IRMapping copies;
+    copyBody(b, elements, copies);
+    Value equal =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, copies.lookupOrDefault(found.term), elements.back());
+    Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1)),
+          zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    return arith::SelectOp::create(b, equal, one, zero);
+  });
+  accesses = operands;
+  SmallVector<AffineMap> maps(3, builder.getMultiDimIdentityMap(sizes.size()));
+  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
+  Value init = tensor::EmptyOp::create(builder, sizes, element);
+  found.gradient =
+      linalg::GenericOp::create(builder, init.getType(), ValueRange{found.gradient, count}, init, maps, iterators,
+                                [](OpBuilder &nested, Location loc, ValueRange args) {
+                                  Value share = arith::DivFOp::create(nested, loc, args[0], args[1]);
+                                  linalg::YieldOp::create(nested, loc, share);
+                                })
+          .getResult(0);
+}
+
+//===- Operands ---------------------------------------------------------------------------------------------------===//
+
+/// The groups of dimensions that are made of one: each that is kept, with those of size 1 after it and, of the first, before it.
+static SmallVector<ReassociationIndices> groupKept(ArrayRef<bool> isKept) {
+  SmallVector<ReassociationIndices> groups;
+  bool hasKept = false;
+  for (auto [dim, kept] : llvm::enumerate(isKept)) {
+    if (groups.empty() || (kept && hasKept))
+      groups.emplace_back();
+    groups.back().push_back(dim);
+    hasKept |= kept;
+  }
+  return hasKept ? groups : SmallVector<ReassociationIndices>();
+}
+
+LogicalResult GenericAdjoint::addOperand(OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  auto type = cast<RankedTensorType>(operand.get().getType());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), operand.get()), kept;
+  SmallVector<AffineExpr> loops;
+  SmallVector<bool> isKept;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    bool isLoop = isa<AffineDimExpr>(expr) && !llvm::is_contained(loops, expr);
+    if (!isLoop && (type.getDimSize(dim) != 1 || !isa<AffineConstantExpr>(expr)))
+      return refuse("it reads operand #" + Twine(operand.getOperandNumber()) +
+                    " in a way that is no choice and no repetition of its dimensions");
+    isKept.push_back(isLoop);
+    if (isLoop) {
+      loops.push_back(expr);
+      kept.push_back(sizes[dim]);
+    }
+  }
+  Value element = op.getMatchingBlockArgument(&operand);
+  findActive({element});
+  LogicalResult status = success();
+  auto body = [&](LocBuilder &b, ValueRange elements) {
+    IRMapping copies;
+    FailureOr<Value> gradient = buildGradient(b, elements, element, copies);
+    status = gradient;
+    return succeeded(gradient) ? *gradient : Value();
+  };
+  AffineMap chosen = AffineMap::get(map.getNumDims(), 0, loops, builder.getContext());
+  Value gradient = buildNest(chosen, type.getElementType(), kept, body);
+  if (kept.size() != sizes.size()) {
+    auto whole = RankedTensorType::get(type.getShape(), type.getElementType());
+    gradient = tensor::ExpandShapeOp::create(builder, whole, gradient, groupKept(isKept), sizes);
+  }
+  adjoints.add(builder, operand.get(), gradient);
+  return status;
+}
+
+//===- Reads at computed places -----------------------------------------------------------------------------------===//
+
+/// A tensor that the body reads at a place that it computes: each step adds to the gradient of that place, one step after the other.
+LogicalResult GenericAdjoint::addRead(tensor::ExtractOp read) {
+  findActive({read.getResult()});
+  LogicalResult status = success();
+  SmallVector<Value> lower, upper, steps;
+  for (Range range : cast<linalg::LinalgOp>(op.getOperation()).createLoopRanges(builder, builder.getLoc())) {
+    lower.push_back(asIndex(builder, range.offset));
+    upper.push_back(asIndex(builder, range.size));
+    steps.push_back(asIndex(builder, range.stride));
+  }
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange loops, ValueRange carried) -> scf::ValueVector {
+    LocBuilder b(loc, nested);
+    SmallVector<OpFoldResult> places(loops.begin(), loops.end());
+    SmallVector<Value> elements;
+    for (const Access &access : accesses) {
+      SmallVector<Value> place;
+      for (AffineExpr expr : access.map.getResults())
+        place.push_back(asIndex(b, affine::makeComposedFoldedAffineApply(
+                                       b, loc, AffineMap::get(access.map.getNumDims(), 0, expr), places)));
+      elements.push_back(tensor::ExtractOp::create(b, access.tensor, place));
+    }
+    IRMapping copies;
+    FailureOr<Value> gradient = buildGradient(b, elements, read, copies);
+    status = gradient;
+    if (failed(gradient))
+      return {carried.front()};
+    SmallVector<Value> place =
+        llvm::map_to_vector(read.getIndices(), [&](Value i) { return copies.lookupOrDefault(i); });
+    Value sum = tensor::ExtractOp::create(b, carried.front(), place);
+    sum = arith::AddFOp::create(b, sum, *gradient);
+    return {tensor::InsertOp::create(b, sum, carried.front(), place)};
+  };
+  auto loops =
+      scf::buildLoopNest(builder, builder.getLoc(), lower, upper, steps, {buildZeros(builder, read.getTensor())}, body);
+  for (scf::ForOp loop : loops.loops)
+    for (linalg::IndexOp index : llvm::to_vector(loop.getBody()->getOps<linalg::IndexOp>())) {
+      index.replaceAllUsesWith(loops.loops[index.getDim()].getInductionVar());
+      index.erase();
+    }
+  adjoints.add(builder, read.getTensor(), loops.results.front());
+  return status;
+}
+
+LogicalResult GenericAdjoint::build() {
+  if (failed(findResults()))
+    return failure();
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isInit = op.isDpsInit(&operand);
+    if (!adjoints.isWanted(operand.get()) || (isInit && op.getMatchingBlockArgument(&operand).use_empty()))
+      continue;
+    if (isInit && op.getNumReductionLoops() != 0)
+      return refuse("its reduction begins with values that gradients are wanted of");
+    if (failed(addOperand(operand)))
+      return failure();
+  }
+  for (Operation *inner : ops) {
+    auto read = dyn_cast<tensor::ExtractOp>(inner);
+    if (read && adjoints.isWanted(read.getTensor()) && failed(addRead(read)))
+      return failure();
+    for (Value operand : inner->getOperands())
+      if (!read && adjoints.isWanted(operand))
+        return refuse("its body reads a value that gradients are wanted of");
+  }
+  return success();
+}
+
+namespace {
+
+struct GenericModel : DifferentiableOpInterface::ExternalModel<GenericModel, linalg::GenericOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &builder, Adjoints &adjoints) const {
+    return GenericAdjoint(builder, cast<linalg::GenericOp>(op), adjoints).build();
+  }
+};
+
+struct TransposeModel : DifferentiableOpInterface::ExternalModel<TransposeModel, linalg::TransposeOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &builder, Adjoints &adjoints) const {
+    auto transpose = cast<linalg::TransposeOp>(op);
+    Value input = transpose.getInput();
+    SmallVector<int64_t> inverse = invertPermutationVector(transpose.getPermutation());
+    Value empty = tensor::EmptyOp::create(builder, tensor::getMixedSizes(builder, builder.getLoc(), input),
+                                          getElementTypeOrSelf(input.getType()));
+    Value gradient = adjoints.get(transpose->getResult(0));
+    adjoints.add(builder, input, linalg::TransposeOp::create(builder, gradient, empty, inverse)->getResult(0));
+    return success();
+  }
+};
+
+} // namespace
+
+void registerLinalgAdjoints(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {
+    linalg::GenericOp::attachInterface<GenericModel>(*context);
+    linalg::TransposeOp::attachInterface<TransposeModel>(*context);
+  });
+}
+
+} // namespace hone

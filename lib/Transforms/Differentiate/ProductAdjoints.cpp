@@ -1,0 +1,236 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Adjoints of products and lookups, and of the loss at the end of a language model. The adjoints of products are products, and run on
+// the kernels of such.
+
+#include "Models.h"
+#include "Products.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/DecomposedParts.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace hone {
+
+static RankedTensorType typeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
+
+Value transposeLast(LocBuilder &b, Value tensor) {
+  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
+  SmallVector<int64_t> order = loopRange(0, sizes.size());
+  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  Value empty = tensor::EmptyOp::create(b, sizes, typeOf(tensor).getElementType());
+  return linalg::TransposeOp::create(b, tensor, empty, order)->getResult(0);
+}
+
+Value multiply(LocBuilder &b, Value left, Value right) { return MatmulOp::create(b, left, right); }
+
+/// `tensor` `[…, N]` as a matrix `[rows, N]`.
+static Value asMatrix(LocBuilder &b, Value tensor) {
+  int64_t rank = typeOf(tensor).getRank();
+  if (rank == 2)
+    return tensor;
+  if (rank == 1) {
+    Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
+    sizes.insert(sizes.begin(), b.getIndexAttr(1));
+    auto type = RankedTensorType::get({1, typeOf(tensor).getDimSize(0)}, typeOf(tensor).getElementType());
+    return tensor::ExpandShapeOp::create(b, type, tensor, ArrayRef<ReassociationIndices>{{0, 1}}, sizes);
+  }
+  ReassociationIndices rows = llvm::to_vector<2>(llvm::seq<int64_t>(0, rank - 1));
+  return tensor::CollapseShapeOp::create(b, tensor, ArrayRef<ReassociationIndices>{rows, {rank - 1}});
+}
+
+Value sumTo(LocBuilder &b, Value tensor, ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> kept) {
+  SmallVector<int64_t> loops(typeOf(tensor).getRank());
+  int64_t next = kept.size();
+  for (auto [dim, loop] : llvm::enumerate(loops)) {
+    const auto *found = llvm::find(kept, static_cast<int64_t>(dim));
+    loop = found == kept.end() ? next++ : found - kept.begin();
+  }
+  Value sum =
+      buildReduce(b, Reduction::Sum, sizes, {{tensor, loops}}, [](LocBuilder &, ValueRange args) { return args[0]; });
+  return roundTo(b, sum, typeOf(tensor).getElementType());
+}
+
+Value sumRows(LocBuilder &b, Value tensor) {
+  int64_t last = typeOf(tensor).getRank() - 1;
+  return sumTo(b, tensor, getSize(b, tensor, last), last);
+}
+
+namespace {
+
+struct LinearModel : DifferentiableOpInterface::ExternalModel<LinearModel, LinearOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
+    auto linear = cast<LinearOp>(op);
+    Value g = adjoints.get(linear.getResult()), x = linear.getX(), weight = linear.getWeight();
+    if (adjoints.isWanted(x)) {
+      Value plain = typeOf(weight).getEncoding() ? UnpackOp::create(b, weight).getResult() : weight;
+      Value rows = typeOf(x).getRank() == 1 ? asMatrix(b, g) : g, product = multiply(b, rows, plain);
+      if (rows != g)
+        product = tensor::CollapseShapeOp::create(b, product, ArrayRef<ReassociationIndices>{{0, 1}});
+      adjoints.add(b, x, product);
+    }
+    if (adjoints.isWanted(weight))
+      adjoints.add(b, weight, multiply(b, transposeLast(b, asMatrix(b, g)), asMatrix(b, x)));
+    if (Value bias = linear.getBias(); bias && adjoints.isWanted(bias))
+      adjoints.add(b, bias, sumRows(b, g));
+    return success();
+  }
+};
+
+/// The gradient of an operand of a product from that of all its repetitions.
+static Value sumRepeated(LocBuilder &b, Value gradient, Value operand) {
+  ArrayRef<int64_t> shape = typeOf(operand).getShape();
+  int64_t rank = typeOf(gradient).getRank(), more = rank - static_cast<int64_t>(shape.size());
+  SmallVector<int64_t> kept;
+  SmallVector<ReassociationIndices> groups;
+  Sizes sizes;
+  for (int64_t dim = 0, size = shape.size(); dim < size; ++dim) {
+    bool isRepeated = dim < size - 2 && shape[dim] == 1 && typeOf(gradient).getDimSize(dim + more) != 1;
+    if (isRepeated)
+      continue;
+    kept.push_back(dim + more);
+    sizes.push_back(getSize(b, gradient, dim + more));
+  }
+  if (static_cast<int64_t>(kept.size()) == rank)
+    return gradient;
+  Value sum = sumTo(b, gradient, sizes, kept);
+  if (kept.size() == shape.size())
+    return sum;
+  SmallVector<OpFoldResult> whole = tensor::getMixedSizes(b, b.getLoc(), operand);
+  for (int64_t dim = 0, size = shape.size(); dim < size; ++dim) {
+    bool isKept = llvm::is_contained(kept, dim + more);
+    bool startsGroup =
+        groups.empty() ||
+        (isKept && llvm::any_of(groups.back(), [&](int64_t other) { return llvm::is_contained(kept, other + more); }));
+    if (startsGroup)
+      groups.emplace_back();
+    groups.back().push_back(dim);
+  }
+  return tensor::ExpandShapeOp::create(b, cast<RankedTensorType>(getGradientType(operand)), sum, groups, whole);
+}
+
+struct MatmulModel : DifferentiableOpInterface::ExternalModel<MatmulModel, MatmulOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
+    auto product = cast<MatmulOp>(op);
+    Value g = adjoints.get(product.getResult()), left = product.getA(), right = product.getB();
+    if (adjoints.isWanted(left))
+      adjoints.add(b, left, sumRepeated(b, multiply(b, g, transposeLast(b, right)), left));
+    if (adjoints.isWanted(right))
+      adjoints.add(b, right, sumRepeated(b, multiply(b, transposeLast(b, left), g), right));
+    return success();
+  }
+};
+
+/// Rows of the table get the sums of the gradients of what was read of them, one token after the other.
+struct EmbeddingModel : DifferentiableOpInterface::ExternalModel<EmbeddingModel, EmbeddingOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
+    auto embedding = cast<EmbeddingOp>(op);
+    Value ids = embedding.getIds(), table = embedding.getTable();
+    Value g = asMatrix(b, adjoints.get(embedding.getResult()));
+    int64_t rank = typeOf(ids).getRank();
+    if (rank != 1) {
+      SmallVector<ReassociationIndices> all;
+      if (rank > 1)
+        all.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(0, rank)));
+      ids = rank > 1 ? tensor::CollapseShapeOp::create(b, ids, all).getResult()
+                     : tensor::ExpandShapeOp::create(b, RankedTensorType::get({1}, typeOf(ids).getElementType()), ids,
+                                                     all, Sizes{b.getIndexAttr(1)})
+                           .getResult();
+    }
+    Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+    Value rows = asIndex(b, getSize(b, table, 0)), count = asIndex(b, getSize(b, ids, 0));
+    auto zeros = RankedTensorType::get(typeOf(table).getShape(), typeOf(table).getElementType());
+    Value none = arith::ConstantOp::create(b, b.getZeroAttr(zeros.getElementType()));
+    Value start =
+        linalg::FillOp::create(
+            b, none,
+            tensor::EmptyOp::create(b, tensor::getMixedSizes(b, b.getLoc(), table), zeros.getElementType()).getResult())
+            .getResult(0);
+    auto loop = scf::ForOp::create(
+        b, zero, count, one, start, [&](OpBuilder &nested, Location loc, Value token, ValueRange sums) {
+          LocBuilder inner(loc, nested);
+          Value id =
+              arith::IndexCastOp::create(inner, inner.getIndexType(), tensor::ExtractOp::create(inner, ids, token));
+          Value isNegative = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, id, zero);
+          Value row = arith::SelectOp::create(inner, isNegative, arith::AddIOp::create(inner, id, rows), id);
+          // Unsigned: what is still negative is a very large one.
+          Value exists = arith::CmpIOp::create(inner, arith::CmpIPredicate::ult, row, rows);
+          auto sum = scf::IfOp::create(
+              inner, exists,
+              [&](OpBuilder &then, Location at) {
+                LocBuilder t(at, then);
+                scf::YieldOp::create(t, addRow(t, sums.front(), row, g, token));
+              },
+              [&](OpBuilder &otherwise, Location at) { scf::YieldOp::create(otherwise, at, sums.front()); });
+          scf::YieldOp::create(inner, sum.getResult(0));
+        });
+    adjoints.add(b, table, loop.getResult(0));
+    return success();
+  }
+
+private:
+  /// `sums` with row `token` of `g` added to row `row`.
+  static Value addRow(LocBuilder &b, Value sums, Value row, Value g, Value token) {
+    OpFoldResult width = getSize(b, g, 1), one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
+    Sizes sizes{one, width}, strides{one, one};
+    Value before = tensor::ExtractSliceOp::create(b, sums, Sizes{row, zero}, sizes, strides);
+    Value more = tensor::ExtractSliceOp::create(b, g, Sizes{token, zero}, sizes, strides);
+    SmallVector<int64_t> loops = loopRange(0, 2);
+    Value sum = buildMap(
+        b, sizes, typeOf(sums).getElementType(), {{before, loops}, {more, loops}},
+        [](LocBuilder &step, ValueRange args) -> Value { return arith::AddFOp::create(step, args[0], args[1]); });
+    return tensor::InsertSliceOp::create(b, sum, sums, Sizes{row, zero}, sizes, strides);
+  }
+};
+
+/// The probabilities of the logits less 1 at the target, each a share of the mean.
+struct CrossEntropyModel : DifferentiableOpInterface::ExternalModel<CrossEntropyModel, CrossEntropyOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
+    auto loss = cast<CrossEntropyOp>(op);
+    Value logits = loss.getLogits(), lse = buildLogSumExp(b, logits), count = arith::ConstantIndexOp::create(b, 1);
+    Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), logits);
+    for (OpFoldResult size : ArrayRef(sizes).drop_back())
+      count = arith::MulIOp::create(b, count, asIndex(b, size));
+    Value rows = asF32(b, count);
+    int64_t rank = sizes.size() - 1;
+    SmallVector<int64_t> row = loopRange(0, rank);
+    auto step = [&](LocBuilder &inner, ValueRange args) -> Value {
+      Value probability = math::ExpOp::create(inner, arith::SubFOp::create(inner, args[0], args[1]));
+      Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), args[2]);
+      Value isTarget =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, index, linalg::IndexOp::create(inner, rank));
+      Value less = arith::SubFOp::create(inner, probability, constantF32(inner, 1.0f));
+      Value slope = arith::SelectOp::create(inner, isTarget, less, probability);
+      return arith::MulFOp::create(inner, slope, arith::DivFOp::create(inner, args[3], rows));
+    };
+    adjoints.add(b, logits,
+                 buildMap(b, sizes, b.getF32Type(),
+                          {{logits, loopRange(0, rank + 1)},
+                           {lse, row},
+                           {loss.getTargets(), row},
+                           {adjoints.get(loss.getResult()), {}}},
+                          step));
+    return success();
+  }
+};
+
+} // namespace
+
+void registerProductAdjoints(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HoneDialect *) {
+    LinearOp::attachInterface<LinearModel>(*context);
+    MatmulOp::attachInterface<MatmulModel>(*context);
+    EmbeddingOp::attachInterface<EmbeddingModel>(*context);
+    CrossEntropyOp::attachInterface<CrossEntropyModel>(*context);
+  });
+}
+
+} // namespace hone

@@ -1,0 +1,30 @@
+//===- Products.h - products and sums that adjoints are made of ---------------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H
+#define HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H
+
+#include "hone/Transforms/Loops.h"
+
+namespace hone {
+
+/// `tensor` with its last two dimensions exchanged.
+mlir::Value transposeLast(LocBuilder &b, mlir::Value tensor);
+
+/// The product of two batches of matrices, as `hone.matmul`.
+mlir::Value multiply(LocBuilder &b, mlir::Value left, mlir::Value right);
+
+/// The sums of `tensor` over all of its dimensions but `kept`, which are those of the result, of size `sizes`, in their order.
+mlir::Value sumTo(LocBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                  llvm::ArrayRef<int64_t> kept);
+
+/// The sum of all rows `[…, N]`: `[N]`.
+mlir::Value sumRows(LocBuilder &b, mlir::Value tensor);
+
+} // namespace hone
+
+#endif // HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H

@@ -1,0 +1,20 @@
+// RUN: hone-opt %s --hone-differentiate=loss=cross-entropy --canonicalize --cse --mlir-print-local-scope | FileCheck %s --enable-var-scope
+
+// The loss of a language model, whose targets are rows of a table for the runtime, too.
+
+// CHECK-LABEL: func.func @gradients(
+// CHECK-SAME: %[[X:.*]]: tensor<?x?x8xf32>
+// CHECK-SAME: %[[TARGETS:.*]]: tensor<?x?xi64> {hone.rows = array<i64: 16, 0>, onnx.dims = ["batch", "sequence"], onnx.name = "targets"})
+// CHECK-SAME: -> (tensor<f32> {onnx.name = "loss"}, tensor<16x8xf32> {onnx.name = "w.gradient"})
+// CHECK: %[[LOGITS:.*]] = hone.linear %[[X]]
+// CHECK: %[[LOSS:.*]] = hone.cross_entropy %[[LOGITS]], %[[TARGETS]]
+// CHECK: %[[DW:.*]] = hone.matmul
+// CHECK: return %[[LOSS]], %[[DW]] : tensor<f32>, tensor<16x8xf32>
+module {
+  hone.param @w : tensor<16x8xf32> = dense<1.0> : tensor<16x8xf32>
+  func.func @main(%x: tensor<?x?x8xf32>) -> (tensor<?x?x16xf32> {onnx.name = "logits", onnx.dims = ["batch", "sequence", "words"]}) {
+    %w = hone.get_param @w : tensor<16x8xf32>
+    %y = hone.linear %x, %w : (tensor<?x?x8xf32>, tensor<16x8xf32>) -> tensor<?x?x16xf32>
+    return %y : tensor<?x?x16xf32>
+  }
+}
